@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal
 
-from venues.perp.prompt_scene import Scene, skill_of
-
 from pitboss.agent.loop import ToolLoop
 from pitboss.core import codec
 from pitboss.core.decision_format import DecisionFormat
@@ -17,6 +15,7 @@ from pitboss.core.verdict import Margin, Verdict
 from pitboss.models.scripted import Line, ScriptedModel
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.intents import DECISION, TERMINAL
+from venues.perp.prompt_scene import Scene, skill_of
 
 OPEN: dict[str, Any] = {"action": "open_long", "symbol": "BTC", "size_usd": 500, "reason": "up"}
 CLOSE: dict[str, Any] = {"action": "close", "symbol": "BTC", "reason": "out"}

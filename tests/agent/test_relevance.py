@@ -12,13 +12,13 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from venues.perp.prompt_scene import NOW, Scene, headline, market_of, skill_of
 
 from pitboss.agent import news_ranking as relevance
 from pitboss.agent.news_ranking import Ranking, Story, first_copies, fold, names, near, tokens, words_of
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS
 from pitboss.core.market import NewsItem
 from pitboss.venues.perp.sections import Memo, news
+from venues.perp.prompt_scene import NOW, Scene, headline, market_of, skill_of
 
 WORDS = words_of(["Funding resets precede breakouts.", "Do not trade before the halving."])
 

@@ -27,7 +27,7 @@ from pitboss.venues.perp.trade_memory import (
     RoundTrip,
 )
 from pitboss.venues.perp.world import advance
-from venues.markets import drive, scenery
+from venues.perp.markets import drive, scenery
 
 AMOUNTS = st.decimals(allow_nan=False, allow_infinity=False, places=None, min_value=-(10**20), max_value=10**20)
 WORDS = st.text(max_size=8)

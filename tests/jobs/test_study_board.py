@@ -88,7 +88,7 @@ def test_where_nobody_sees_a_table_a_line_is_said_now_and_then(
 def test_the_first_ctrl_c_asks_and_the_second_is_the_usual_one() -> None:
     before = signal.getsignal(signal.SIGINT)
     shelf: Any = Shelf()
-    with following(shelf, "grid abc", METRICS["sharpe"], METRICS["sharpe"], "sharpe") as found:
+    with following(shelf, "grid abc", METRICS["sharpe"], "sharpe") as found:
         watch = found.onlooker()
         assert not watch.stop()
         signal.raise_signal(signal.SIGINT)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from venues.perp.scene import START, STEP, make_market, make_world, now, observe, unasked
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
 from pitboss.models.decisions import DecisionFile
 from pitboss.terminal.options import BacktestOptions
 from pitboss.venues.perp.intents import DECISION
+from venues.perp.scene import START, STEP, make_market, make_world, now, observe, unasked
 
 TICKS = range(START, START + 100 * STEP, STEP)
 MARKET = make_market({"BTC": [1.0] * 5})

@@ -2,13 +2,13 @@
 
 from decimal import Decimal
 
-from venues.perp.scene import now
 from pitboss.core.intent import NO_USAGE, Usage
 from pitboss.core.ports import Message, ModelReply, ModelRequest
 from pitboss.models.call import DirectClient
 from pitboss.models.price_list import price
 from pitboss.models.priced import Priced
 from pitboss.models.prices import FREE, ModelPrice, flat
+from venues.perp.scene import now
 
 ASK = ModelRequest("system", (Message("user", "hello"),), ())
 PRICE = flat(2, 10)

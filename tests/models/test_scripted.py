@@ -5,10 +5,10 @@ from decimal import Decimal
 
 import pytest
 
-from venues.perp.scene import now
 from pitboss.core.errors import InvariantError, TransientError
 from pitboss.core.ports import Message, ModelRequest
 from pitboss.models.scripted import ScriptedModel, calls, calls_text, says, together
+from venues.perp.scene import now
 
 ASK = ModelRequest("system", (Message("user", "hello"),), ())
 

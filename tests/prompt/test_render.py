@@ -1,14 +1,18 @@
 """Numbers, times, bars and strangers' text as prompt text."""
 
+import ast
 import math
 import re
+import sys
 from decimal import ROUND_UP, Decimal, localcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import pitboss.prompt
 from pitboss.prompt import render
 
 NUMBERS = st.one_of(
@@ -224,3 +228,17 @@ def test_no_line_break_mark_heading_or_code_fence_escapes(text: str, limit: int)
     assert "# " not in inert
     assert "~~~" not in inert
     assert render.fence(text, limit) == render.fence(text, limit)
+
+
+def test_the_prompt_package_imports_nothing_but_the_standard_library():
+    for file in Path(pitboss.prompt.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            else:
+                continue
+            for name in names:
+                top = name.split(".")[0]
+                assert top in sys.stdlib_module_names or name.startswith("pitboss.prompt"), f"{file.name}: {name}"

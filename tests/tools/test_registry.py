@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from models.scene import START, make_market, now, observe
 from pitboss.core.errors import InvariantError, UserError
 from pitboss.tools import registry
 from pitboss.tools.arguments import check
@@ -13,6 +12,7 @@ from pitboss.tools.define import CATEGORIES, Mode, ToolContext, define_tool
 from pitboss.venues.perp import intents
 from pitboss.venues.perp import tools as builtin
 from pitboss.venues.perp.venue import VENUE
+from venues.perp.scene import START, make_market, now, observe
 
 PACKAGE = builtin.__name__
 

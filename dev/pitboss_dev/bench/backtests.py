@@ -21,8 +21,9 @@ from pitboss.models.scripted import ScriptedModel, calls
 from pitboss.runs.venues import venue_of
 from pitboss.sim.connections import Connections
 from pitboss.sim.course import Course
+from pitboss.sim.prepared_run import PreparedRun
 from pitboss.sim.replay import replay
-from pitboss.sim.request import BacktestRequest, PreparedRun
+from pitboss.sim.request import BacktestRequest
 from pitboss.sim.speculation import Speculation
 from pitboss.sim.watch import Watch
 from pitboss.skill.digest import normal, skill_digest

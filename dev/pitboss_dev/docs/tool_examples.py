@@ -22,8 +22,8 @@ from pitboss.data.lake import Lake
 from pitboss.runs.venues import venue_named
 from pitboss.sim.course import ticks_between
 from pitboss.sim.past import RunPast
+from pitboss.sim.prepared_run import PreparedRun
 from pitboss.sim.replay import replay
-from pitboss.sim.request import PreparedRun
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
 from pitboss.tools.define import Mode, ToolContext

@@ -32,7 +32,8 @@ from pitboss.models.standin import NAME, StandIn
 from pitboss.runs.tool_loop import tool_loop
 from pitboss.sim.connections import UNCONNECTED, Connections
 from pitboss.sim.course import COMMIT_RECORDS, ticks_between
-from pitboss.sim.request import BacktestRequest, PreparedRun, check_range
+from pitboss.sim.prepared_run import PreparedRun
+from pitboss.sim.request import BacktestRequest, check_range
 from pitboss.sim.speculation import Speculation
 from pitboss.skill.load import read_skill
 from pitboss.tools.registry import registry_of

@@ -9,7 +9,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.past import NO_RECORDINGS
 from pitboss.core.trace import SILENT, Tracer
 from pitboss.sim.connections import NO_SERVER_TOOLS, Connections
-from pitboss.sim.request import PreparedRun
+from pitboss.sim.prepared_run import PreparedRun
 from pitboss.store.recordings import StoredRecordings
 from pitboss.tools.registry import Registry
 

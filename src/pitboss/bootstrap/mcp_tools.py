@@ -22,7 +22,7 @@ from pitboss.core.instant import Instant
 from pitboss.core.past import Recording
 from pitboss.core.ports import Tool, ToolSpec
 from pitboss.sim.connections import NO_SERVER_TOOLS, ServerTools
-from pitboss.sim.request import PreparedRun
+from pitboss.sim.prepared_run import PreparedRun
 from pitboss.skill.schema import SkillDocument
 from pitboss.store.approvals import Approvals
 from pitboss.store.recordings import MOST_CHARS, StoredRecording, StoredRecordings

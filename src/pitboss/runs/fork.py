@@ -28,8 +28,9 @@ from pitboss.runs.run import refuse_live, stored_form
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.runs.venues import venue_of
 from pitboss.sim.connections import Connections
+from pitboss.sim.prepared_run import PreparedRun
 from pitboss.sim.replay import replay
-from pitboss.sim.request import BacktestRequest, PreparedRun
+from pitboss.sim.request import BacktestRequest
 from pitboss.sim.watch import Watch
 from pitboss.skill.load import override
 from pitboss.store.import_run import insert_run

@@ -23,7 +23,8 @@ from pitboss.report.source import RunReport
 from pitboss.runs.stored import decision_rows, document, is_synthetic, journal_of, request_of
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
-from pitboss.sim.request import BacktestRequest, PreparedRun
+from pitboss.sim.prepared_run import PreparedRun
+from pitboss.sim.request import BacktestRequest
 from pitboss.skill.document import to_json
 from pitboss.skill.load import check_plain
 from pitboss.store.runs import Run

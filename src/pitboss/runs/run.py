@@ -27,8 +27,9 @@ from pitboss.runs.stored import journal_of, request_of
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
 from pitboss.sim.outcome import Ledger
+from pitboss.sim.prepared_run import PreparedRun
 from pitboss.sim.replay import replay
-from pitboss.sim.request import BacktestRequest, PreparedRun
+from pitboss.sim.request import BacktestRequest
 from pitboss.sim.speculator import Speculation
 from pitboss.sim.watch import Watch
 from pitboss.skill.digest import normal, skill_digest

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from pitboss.runs.result_table import ResultTable
     from pitboss.sim.connections import ServerTools
     from pitboss.sim.outcome import Ledger
-    from pitboss.sim.request import BacktestRequest, PreparedRun
+    from pitboss.sim.prepared_run import PreparedRun
+    from pitboss.sim.request import BacktestRequest
     from pitboss.skill.names import Names
     from pitboss.skill.schema import SkillDocument
     from pitboss.store.runs import Run

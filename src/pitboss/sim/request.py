@@ -11,10 +11,6 @@ from typing import Any
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
-from pitboss.core.market import Ints
-from pitboss.sim.connections import UNCONNECTED, Connections
-from pitboss.sim.course import Course
-from pitboss.skill.schema import SkillDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +52,6 @@ class BacktestRequest:
     def builds_prompts(self) -> bool:
         """Whether prompts are built: always for models, for programs only on request."""
         return bool(self.prompts) if self.is_program else True
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PreparedRun:
-    """A checked request with its data loaded: everything a run needs but its connections.
-
-    Each venue derives its own, with its data beside these fields.
-    """
-
-    request: BacktestRequest
-    skill: SkillDocument
-    data_venue: str
-    """The venue whose market data it uses."""
-    data_digest: str
-    synthetic: bool
-    tick_at: Ints
-
-    def course(self, connections: Connections = UNCONNECTED) -> Course:
-        """The run with its ports built, ready for `sim.replay`."""
-        raise NotImplementedError
 
 
 def check_range(request: BacktestRequest) -> None:

@@ -11,7 +11,7 @@ from pitboss.core.money import exact
 from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms
 from pitboss.venues.perp.testing import Row, make_tape_of
 from pitboss.venues.perp.world import OrderRequest, _step, advance, submit
-from venues.markets import ASSETS, BASE, MIDNIGHT, fresh_world
+from venues.perp.markets import ASSETS, BASE, MIDNIGHT, fresh_world
 
 NOON = MIDNIGHT + 12 * HOUR_MS
 PLAIN = TradingTerms(ASSETS, slippage_bps_per_million=Decimal(0))

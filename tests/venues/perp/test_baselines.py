@@ -14,7 +14,7 @@ from pitboss.venues.perp.state import TradingTerms
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.testing import make_tape_of
 from pitboss.venues.perp.world import OrderRequest, advance, submit
-from venues.markets import ASSETS, BASE, MIDNIGHT, fresh_world, random_rows, random_tape
+from venues.perp.markets import ASSETS, BASE, MIDNIGHT, fresh_world, random_rows, random_tape
 
 TERMS = TradingTerms(ASSETS, daily_loss_halt_pct=Decimal(1), drawdown_halt_pct=Decimal(1))
 NO_HALTS = TradingTerms(ASSETS)

@@ -21,7 +21,7 @@ from pitboss.venues.perp.state import PerpWorld, TradingTerms
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.testing import Row, make_books, make_tape_of
 from pitboss.venues.perp.world import OrderRequest, advance, submit
-from venues.markets import ASSETS, BASE, MIDNIGHT, drive, fresh_world, random_book, scenery
+from venues.perp.markets import ASSETS, BASE, MIDNIGHT, drive, fresh_world, random_book, scenery
 
 AT = MIDNIGHT + 6 * BASE
 TERMS = TradingTerms(ASSETS, book_max_age_ms=MINUTE_MS)

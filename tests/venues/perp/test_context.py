@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scene import NOW, START, Scene, headline, held, market_of, skill_of
 
 from pitboss.agent.prompt import Prompt
 from pitboss.core.asof import Market
@@ -20,6 +19,7 @@ from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.state import WorkingOrder
 from pitboss.venues.perp.system_prompt import compose_system
 from pitboss.venues.perp.trade_memory import ClosedTrade, LessonNotes, PerpMemory
+from venues.perp.prompt_scene import NOW, START, Scene, headline, held, market_of, skill_of
 
 TITLES = [
     "## Time",

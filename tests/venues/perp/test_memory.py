@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.scene import NOW, START, Scene, bars_of, market_of, skill_of, wave
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS
@@ -32,6 +31,7 @@ from pitboss.venues.perp.sections import Memo, lessons, risk_state, trade_histor
 from pitboss.venues.perp.state import PerpWorld, Position, WorkingOrder, open_world
 from pitboss.venues.perp.trade_memory import NO_MEMORY, ClosedTrade, LessonNotes, PerpMemory, RefusedProposal
 from pitboss.venues.perp.trades import Fold, Trade, book
+from venues.perp.prompt_scene import NOW, START, Scene, bars_of, market_of, skill_of, wave
 
 D = Decimal
 M15 = 15 * MINUTE_MS

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.scene import START, STEP, make_bars, make_market, make_skill, make_world, now, observe, unasked
 from pitboss.agent.decider import Planned
 from pitboss.core.asof import Market
 from pitboss.core.errors import InvariantError, UserError
@@ -24,6 +23,7 @@ from pitboss.venues.perp.policy import policies, policy
 from pitboss.venues.perp.signals import FLAT, LONG, SHORT, STAY
 from pitboss.venues.perp.state import PerpWorld
 from pitboss.venues.predict.heuristics import heuristics
+from venues.perp.scene import START, STEP, make_bars, make_market, make_skill, make_world, now, observe, unasked
 
 NAMES = sorted(policies())
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.scene import NOW, Scene, skill_of
 from pitboss.agent.reflection import Reflection
 from pitboss.core.errors import BudgetExceeded, TransientError, UserError
 from pitboss.core.instant import HOUR_MS
@@ -20,6 +19,7 @@ from pitboss.venues.perp.reflection import NOTES_CHARS, SPEC, SYSTEM, TOOL, Trad
 from pitboss.venues.perp.sections.lessons import SLOT_CHARS, SLOTS
 from pitboss.venues.perp.standin.analyst import Analyst
 from pitboss.venues.perp.trade_memory import NO_MEMORY, ClosedTrade, LessonNotes, PerpMemory
+from venues.perp.prompt_scene import NOW, Scene, skill_of
 
 GOOD = {slot: f"About {slot}." for slot in SLOTS}
 OLD = LessonNotes(sizing="Half size in chop.")

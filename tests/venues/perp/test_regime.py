@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scene import bars_of
 
 from pitboss.core.market import Bars
 from pitboss.venues.perp import regime
+from venues.perp.prompt_scene import bars_of
 
 
 def walk(seed: int, count: int, drift: float = 0.0) -> Bars:

@@ -7,7 +7,6 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scene import NOW, START, TERMS, Scene, bars_of, headline, held, market_of, skill_of
 
 from pitboss.core.asof import Market
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS
@@ -34,6 +33,7 @@ from pitboss.venues.perp.sections import (
 )
 from pitboss.venues.perp.state import WorkingOrder
 from pitboss.venues.perp.trade_memory import ClosedTrade, LessonNotes, PerpMemory, RefusedProposal
+from venues.perp.prompt_scene import NOW, START, TERMS, Scene, bars_of, headline, held, market_of, skill_of
 
 
 def shown(section, scene: Scene) -> str | None:

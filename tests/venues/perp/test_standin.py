@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.scene import START, STEP, judge_of, make_market, make_skill, make_world, now, observe
 from pitboss.agent.loop import ToolLoop
 from pitboss.core.asof import Market
 from pitboss.core.intent import Decision
@@ -32,6 +31,7 @@ from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.standin import prompt_reader as page
 from pitboss.venues.perp.standin.analyst import Analyst
 from pitboss.venues.perp.venue import VENUE
+from venues.perp.scene import START, STEP, judge_of, make_market, make_skill, make_world, now, observe
 
 TOOLS = ("fetch_recent_bars", "get_portfolio", "simulate_action")
 SKILL = make_skill(("BTC", "ETH"), tools={"built_in": TOOLS})
@@ -324,7 +324,7 @@ def many_replies() -> str:
 
 
 def test_the_same_prompts_get_the_same_replies_in_every_process() -> None:
-    code = "from models.test_standin import many_replies; print(many_replies())"
+    code = "from venues.perp.test_standin import many_replies; print(many_replies())"
     paths = os.pathsep.join(path for path in sys.path if path)
     answers = {
         subprocess.run(

@@ -1,13 +1,9 @@
 """The system prompt: which lines appear, in which order, under which labels, for every mode, leash and set of fields."""
 
-import ast
 import itertools
-import sys
-from pathlib import Path
 
 import pytest
 
-import pitboss.prompt
 from pitboss.venues.perp.system_prompt import FOOTER, HEADER, LEASHES, REQUIRED, STYLE_LABELS, compose_system
 
 TEXTS = {
@@ -110,17 +106,3 @@ def test_a_missing_required_field_is_an_error_and_not_a_thinner_prompt(mode: str
 def test_an_unknown_mode_or_leash_is_an_error(wrong: dict[str, str | None]):
     with pytest.raises(ValueError, match="no system prompt"):
         compose_system({**strategy("thesis"), **wrong})
-
-
-def test_the_prompt_package_imports_nothing_but_the_standard_library():
-    for file in Path(pitboss.prompt.__file__).parent.glob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                names = [node.module or ""]
-            else:
-                continue
-            for name in names:
-                top = name.split(".")[0]
-                assert top in sys.stdlib_module_names or name.startswith("pitboss.prompt"), f"{file.name}: {name}"

@@ -16,8 +16,8 @@ from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.testing import make_tape_of
 from pitboss.venues.perp.world import OrderRequest, advance, close_all, submit
-from venues.markets import ASSETS, BASE, MIDNIGHT, drive, fresh_world, scenery
-from venues.test_world_machine import Books
+from venues.perp.markets import ASSETS, BASE, MIDNIGHT, drive, fresh_world, scenery
+from venues.perp.test_world_machine import Books
 
 AT = MIDNIGHT + 6 * BASE
 TERMS = TradingTerms(ASSETS, max_volume_pct=Decimal(10), slippage_bps_per_million=Decimal(0), taker_bps=Decimal(0))

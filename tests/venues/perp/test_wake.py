@@ -1,12 +1,12 @@
 """When the model is asked: any condition of `wake_when`, or always without one."""
 
 import pytest
-from scene import NOW, START, Scene, bars_of, headline, held, market_of, skill_of
 
 from pitboss.core.asof import Market
 from pitboss.core.instant import MINUTE_MS
 from pitboss.venues.perp import regime
 from pitboss.venues.perp.wake import awake, closes
+from venues.perp.prompt_scene import NOW, START, Scene, bars_of, headline, held, market_of, skill_of
 
 FAR = {"BTC": 1.0}
 """A last asked close that the price is far away from."""

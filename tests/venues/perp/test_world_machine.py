@@ -22,7 +22,7 @@ from pitboss.core.receipt import Receipt
 from pitboss.venues.perp.state import PerpWorld, TradingTerms, equity, open_world
 from pitboss.venues.perp.testing import Row, make_tape_of
 from pitboss.venues.perp.world import OrderRequest, WorldAdvance, advance, cancel, set_marks, submit
-from venues.markets import ASSETS, BASE, MIDNIGHT, random_action, random_rows
+from venues.perp.markets import ASSETS, BASE, MIDNIGHT, random_action, random_rows
 
 CLOSE_ENOUGH = Fraction(1, 10**40)
 """Sixty digits are kept; only the proportional cost of a reduction, a tier and a path price are ever rounded."""

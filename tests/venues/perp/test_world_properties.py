@@ -17,8 +17,8 @@ from pitboss.core.receipt import Receipt
 from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, equity, free_margin, maintenance
 from pitboss.venues.perp.testing import Row, make_tape_of
 from pitboss.venues.perp.world import OrderRequest, advance, submit
-from venues.markets import ASSETS, BASE, MIDNIGHT, fresh_world, random_rows, random_terms
-from venues.test_world_ways import history
+from venues.perp.markets import ASSETS, BASE, MIDNIGHT, fresh_world, random_rows, random_terms
+from venues.perp.test_world_ways import history
 
 NOON = MIDNIGHT + 12 * HOUR_MS + BASE
 FREE = TradingTerms(

@@ -15,7 +15,7 @@ from pitboss.core.receipt import Receipt
 from pitboss.venues.perp.quiet_bars import quiet_until
 from pitboss.venues.perp.state import PerpWorld
 from pitboss.venues.perp.world import _step, advance
-from venues.markets import drive, later_tape, scenery
+from venues.perp.markets import drive, later_tape, scenery
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -18,7 +18,7 @@ from pitboss.venues.predict.quote import Quote, make_quote
 from pitboss.venues.predict.state import QUOTE, MarketTerms, binary, usd
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import preview
-from sim.predict.run import LOOSE, drive, forecaster
+from venues.predict.generated_run import LOOSE, drive, forecaster
 from venues.predict.scene import NOW
 from venues.predict.stage import SOON
 

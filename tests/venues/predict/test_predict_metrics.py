@@ -19,7 +19,7 @@ from pitboss.venues.perp import metrics as perp
 from pitboss.venues.predict.baselines import baseline_metrics, comparable
 from pitboss.venues.predict.metrics import compute_predict, reference
 from pitboss.venues.predict.outcome import MarketCall, PredictLedger, PredictOutcome, Traded
-from sim.predict.run import INITIAL, drive, forecaster
+from venues.predict.generated_run import INITIAL, drive, forecaster
 from venues.predict.scene import NOW
 
 price = st.decimals(0, 1, places=9)

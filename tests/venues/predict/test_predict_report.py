@@ -22,7 +22,7 @@ from pitboss.venues.predict.panels.summary import ANSWERS, FITTED, MIXED, RECORD
 from pitboss.venues.predict.rules import RULES
 from pitboss.venues.predict.venue import VENUE
 from report.test_report import HOSTILE, Outline
-from sim.predict.run import INITIAL, drive, forecaster
+from venues.predict.generated_run import INITIAL, drive, forecaster
 
 MINUTES = 150
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from models.scene import now
 from pitboss.core.errors import InvariantError, ToolFailed, UserError
 from pitboss.core.instant import MINUTE_MS
 from pitboss.tools.arguments import check
@@ -22,6 +21,7 @@ from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import mint
 from pitboss.venues.predict.venue import VENUE
 from pitboss.venues.predict.world import feed
+from venues.perp.scene import now
 from venues.predict.scene import HOURLY, LATER, NOW, opened, venue, yes
 from venues.predict.stage import SOON, TOOLS, candles, path
 

@@ -17,8 +17,8 @@ from pitboss.core.errors import TransientError, UserError
 from pitboss.core.ports import Tool
 from pitboss.runs.venues import venue_of
 from pitboss.sim.connections import NO_SERVER_TOOLS, Connections, ServerTools
+from pitboss.sim.prepared_run import PreparedRun
 from pitboss.sim.replay import replay
-from pitboss.sim.request import PreparedRun
 from pitboss.sim.watch import Watch
 from pitboss.store.recordings import StoredRecordings
 from pitboss.tools.mcp.tool_names import name_of

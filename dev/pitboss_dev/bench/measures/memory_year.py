@@ -16,7 +16,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import DAY_MS, HOUR_MS, INTERVALS
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.scripted import ScriptedModel, calls
-from pitboss.sim.request import PreparedRun
+from pitboss.sim.prepared_run import PreparedRun
 from pitboss.venues.perp.standin import lessons
 from pitboss_dev.bench.backtests import TimedModel, model_course, model_request, prepare, replay_seconds
 from pitboss_dev.bench.market import START_AT, VENUE, MarketShape

@@ -22,7 +22,8 @@ from pitboss.runs.tool_loop import tool_loop
 from pitboss.sim.connections import UNCONNECTED, Connections
 from pitboss.sim.course import LEAP_COMMITS, ticks_between
 from pitboss.sim.past import RunPast
-from pitboss.sim.request import PreparedRun, check_range
+from pitboss.sim.prepared_run import PreparedRun
+from pitboss.sim.request import check_range
 from pitboss.skill.load import read_skill as read_document
 from pitboss.tools.registry import Registry, permit, registry_of
 from pitboss.venues.perp.assets import SHIPPED

@@ -20,7 +20,8 @@ from pitboss.data.lake import Lake
 from pitboss.models.decisions import DecisionFile
 from pitboss.sim.connections import UNCONNECTED, Connections
 from pitboss.sim.course import LEAP_COMMITS, ticks_between
-from pitboss.sim.request import PreparedRun, check_range
+from pitboss.sim.prepared_run import PreparedRun
+from pitboss.sim.request import check_range
 from pitboss.venues.predict.agent import decider_of, ports_of, read_predict_skill
 from pitboss.venues.predict.broker import PredictPaper
 from pitboss.venues.predict.course import PredictCourse, Updates, updates_of

@@ -5,10 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from blindly import FROM, LEVELS, SYMBOLS, market_of
 from hypothesis import given
 from hypothesis import strategies as st
-from scene import bars_of, wave
 
 from pitboss.agent.blind.mapping import APART, LEAST_POWER, power, scale
 from pitboss.agent.news_ranking import near
@@ -24,6 +22,8 @@ from pitboss.venues.perp.blind import observation as guise
 from pitboss.venues.perp.blind.anonymiser import Disguise, make_disguise, read_disguise
 from pitboss.venues.perp.blind.translation import WEEK_MS
 from pitboss.venues.perp.venue import VENUE
+from venues.perp.blind.blindly import FROM, LEVELS, SYMBOLS, market_of
+from venues.perp.prompt_scene import bars_of, wave
 
 COVER = make_disguise(SYMBOLS, 3, LEVELS)
 BTC = COVER.by_symbol["BTC"]

@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from blindly import FROM, LOOKS, SYMBOLS, Nosy, Ran, market_of, ran, request_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from pitboss.testing.leaks import Scanner, texts
 from pitboss.venues.perp.blind.anonymiser import Disguise
 from pitboss.venues.perp.course import PerpCourse
 from pitboss.venues.perp.metrics import compute
+from venues.perp.blind.blindly import FROM, LOOKS, SYMBOLS, Nosy, Ran, market_of, ran, request_of
 
 MARKET = market_of()
 

@@ -5,10 +5,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from blindly import FROM, LEVELS, SYMBOLS
 from hypothesis import given
 from hypothesis import strategies as st
-from scene import TERMS
 
 from pitboss.core import codec
 from pitboss.core.asof import Market
@@ -31,6 +29,8 @@ from pitboss.venues.perp.trade_memory import (
     RefusedProposal,
     RoundTrip,
 )
+from venues.perp.blind.blindly import FROM, LEVELS, SYMBOLS
+from venues.perp.prompt_scene import TERMS
 
 COVER = make_disguise(SYMBOLS, 3, LEVELS)
 BTC = COVER.by_symbol["BTC"]

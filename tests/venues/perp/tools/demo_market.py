@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from models.scene import make_skill, make_world, now, observe
 from pitboss.core.asof import Market
 from pitboss.core.instant import parse_instant
 from pitboss.core.market import Bars, Points
@@ -21,6 +20,7 @@ from pitboss.tools.define import Mode, ToolContext
 from pitboss.tools.registry import lookup
 from pitboss.venues.perp.state import PerpWorld
 from pitboss.venues.perp.venue import VENUE
+from venues.perp.scene import make_skill, make_world, now, observe
 
 SYMBOLS = ("BTC", "ETH", "SOL")
 SKILL = make_skill(SYMBOLS)

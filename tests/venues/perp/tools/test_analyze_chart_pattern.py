@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from models.scene import START
 from pitboss.core.asof import Market
 from pitboss.core.market import Bars
 from tools.analysis.test_patterns import DRAWINGS, upside_down
-from tools.builtin.market import call
+from venues.perp.scene import START
+from venues.perp.tools.demo_market import call
 
 
 def told(bars: Bars, lookback: int = 500) -> list[str]:

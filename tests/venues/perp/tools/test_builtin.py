@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.scene import START, STEP, judge_of, make_bars, make_skill, make_world, now, observe
 from pitboss.core.asof import Market
 from pitboss.core.errors import InvariantError, ToolFailed
 from pitboss.tools.define import Mode, ToolContext
@@ -18,6 +17,7 @@ from pitboss.venues.perp.intents import SCHEMA
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.state import Position, WorkingOrder
 from pitboss.venues.perp.venue import VENUE
+from venues.perp.scene import START, STEP, judge_of, make_bars, make_skill, make_world, now, observe
 
 SKILL = make_skill(("BTC", "ETH"))
 MARKET = Market(

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from models.scene import START, STEP, make_bars
 from pitboss.core.asof import Market
 from pitboss.core.errors import ToolFailed
-from tools.builtin.market import call
+from venues.perp.scene import START, STEP, make_bars
+from venues.perp.tools.demo_market import call
 
 RISING = Market({("BTC", "5m"): make_bars("BTC", [100.0 + index for index in range(60)])})
 

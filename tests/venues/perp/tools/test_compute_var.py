@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.scene import START, STEP, make_bars, make_skill, make_world
 from pitboss.core.asof import Market
 from pitboss.core.errors import ToolFailed
-from tools.builtin.market import SYMBOLS, call
+from venues.perp.scene import START, STEP, make_bars, make_skill, make_world
+from venues.perp.tools.demo_market import SYMBOLS, call
 
 RANDOM = np.random.default_rng(9)
 SHARED = RANDOM.normal(0, 0.01, 600)

@@ -33,7 +33,7 @@ from pitboss.venues.perp import tool_context as ask
 from pitboss.venues.perp.intents import TERMINAL
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.venue import VENUE
-from tools.introspection.arguments import valid
+from venues.perp.tools.drawn_arguments import valid
 
 END = parse_instant("2025-06-05")
 FROM = END - 5 * DAY_MS

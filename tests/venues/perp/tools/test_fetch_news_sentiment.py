@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from models.scene import START, make_market
 from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.market import NewsItem
-from tools.builtin.market import call
+from venues.perp.scene import START, make_market
+from venues.perp.tools.demo_market import call
 
 AT = START + 24 * HOUR_MS
 

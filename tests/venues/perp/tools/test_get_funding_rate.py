@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.scene import START, make_bars, make_world
 from pitboss.core.asof import Market
 from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.market import Points
-from tools.builtin.market import call
+from venues.perp.scene import START, make_bars, make_world
+from venues.perp.tools.demo_market import call
 
 
 def market(rates: list[float], hours: int = 1, late: int = 0) -> Market:

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from models.scene import START, make_bars, make_world
 from pitboss.core.asof import Market
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.market import Points
-from tools.builtin.market import call
+from venues.perp.scene import START, make_bars, make_world
+from venues.perp.tools.demo_market import call
 
 
 def market(values: list[float]) -> Market:

@@ -5,7 +5,7 @@ import json
 from pitboss.core.past import Recording
 from pitboss.server.hyperliquid_info import SCHEMAS
 from pitboss.venues.perp.tools.get_top_traders import COUNT
-from tools.builtin.market import AT, call
+from venues.perp.tools.demo_market import AT, call
 
 SERVER = "hyperliquid-info-mcp"
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.scene import STEP, make_market, make_skill, make_world
 from pitboss.core.asof import Market
 from pitboss.core.errors import ToolFailed
 from pitboss.core.past import Recording
 from pitboss.tools.registry import lookup
 from pitboss.venues.perp.venue import VENUE
-from tools.builtin.market import AT, END, SYMBOLS, call, cut, demo, spoiled
+from venues.perp.scene import STEP, make_market, make_skill, make_world
+from venues.perp.tools.demo_market import AT, END, SYMBOLS, call, cut, demo, spoiled
 
 ASKED: dict[str, list[dict[str, Any]]] = {
     "get_funding_rate": [{"symbol": "BTC"}, {"symbol": "SOL", "hours": 168}],

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from models.scene import START, STEP, judge_of, make_skill, make_world, now, observe
-from models.scene import make_market as market_of
 from pitboss.core.errors import ToolFailed, UserError
 from pitboss.core.instant import HOUR_MS, Instant
 from pitboss.core.market import NewsItem
@@ -19,6 +17,8 @@ from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import hydrate, permit
 from pitboss.venues.perp.state import PerpWorld, Position
 from pitboss.venues.perp.venue import VENUE
+from venues.perp.scene import START, STEP, judge_of, make_skill, make_world, now, observe
+from venues.perp.scene import make_market as market_of
 
 SKILL = make_skill(("BTC", "ETH"))
 AT = START + 10 * STEP

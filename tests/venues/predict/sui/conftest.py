@@ -25,7 +25,7 @@ def sui_database() -> Iterator[Database]:
 @pytest.fixture
 def start(sui_database: Database) -> Callable[..., Any]:
     """Makes a machine. The one before it is gone then."""
-    from brokers.sui.lives import Machine  # not before: this file is read where the extra is missing, too
+    from venues.predict.sui.lives import Machine  # not before: this file is read where the extra is missing, too
 
     def made(**chain: Any) -> Machine:
         return Machine(sui_database, **chain)

@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from brokers.sui.fakechain import KEY, ORACLE, PLACE, FakeChain
-from brokers.sui.gremlin import Gremlin
 from pitboss.core.instant import HOUR_MS, MINUTE_MS
 from pitboss.store import schema
 from pitboss.store import sealed_rows as rows
@@ -23,6 +21,8 @@ from pitboss.venues.predict.sui.signer import Signer
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import quote_spend
 from venues.predict.scene import NOW, opened
+from venues.predict.sui.fakechain import KEY, ORACLE, PLACE, FakeChain
+from venues.predict.sui.gremlin import Gremlin
 
 TICK = NOW
 STRIKE = 63_000 * FLOAT

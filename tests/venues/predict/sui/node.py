@@ -13,9 +13,9 @@ from typing import Any
 
 from aiohttp import web
 
-from brokers.sui.fakechain import FakeChain
 from pitboss.core.errors import TransientError
 from pitboss.venues.predict.sui.chain import Effects
+from venues.predict.sui.fakechain import FakeChain
 
 
 @dataclass

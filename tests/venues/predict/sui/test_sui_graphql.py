@@ -11,9 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brokers.sui.fakechain import ORACLE, PLACE, TESTNET, FakeChain
-from brokers.sui.lives import ADDRESS, SIGNER, TICK, Machine, agree, fresh_desk, mint_request, no_pause, run, settled
-from brokers.sui.node import Node, serving
 from pitboss.core.errors import TransientError, UserError
 from pitboss.store.outbox import StoredOutbox
 from pitboss.venues.predict.sui.broker import PredictSui
@@ -30,6 +27,20 @@ from pitboss.venues.predict.sui.graphql import (
     understood,
 )
 from pitboss.venues.predict.sui.transaction import ContractCall, Fee, build, build_look, digest_of, objects_of
+from venues.predict.sui.fakechain import ORACLE, PLACE, TESTNET, FakeChain
+from venues.predict.sui.lives import (
+    ADDRESS,
+    SIGNER,
+    TICK,
+    Machine,
+    agree,
+    fresh_desk,
+    mint_request,
+    no_pause,
+    run,
+    settled,
+)
+from venues.predict.sui.node import Node, serving
 
 Start = Callable[..., Machine]
 KEYS = objects_of(PLACE, ORACLE)

@@ -15,9 +15,6 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from brokers.sui.fakechain import KEY, PLACE, SECRET, FakeChain
-from brokers.sui.lives import ADDRESS, SIGNER, TICK, Machine, fresh_desk, mint_request
-from brokers.sui.node import serving
 from pitboss.bootstrap.redact import Redactor
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
@@ -26,6 +23,9 @@ from pitboss.store.database import open_database
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.sui.signer import Signer, spellings
 from pitboss.venues.predict.sui_setup import open_writer, signer_of
+from venues.predict.sui.fakechain import KEY, PLACE, SECRET, FakeChain
+from venues.predict.sui.lives import ADDRESS, SIGNER, TICK, Machine, fresh_desk, mint_request
+from venues.predict.sui.node import serving
 
 Start = Callable[..., Machine]
 FORMS = {form for value in spellings(KEY) for form in forms(value)}

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from brokers.sui.gremlin import Crash, Gremlin, breakable
-from brokers.sui.lives import TICK, Machine, agree, fresh_desk, mint_request, run, settled
 from pitboss.core.errors import UserError
 from pitboss.core.instant import MINUTE_MS
 from pitboss.venues.predict.desk import Desk
+from venues.predict.sui.gremlin import Crash, Gremlin, breakable
+from venues.predict.sui.lives import TICK, Machine, agree, fresh_desk, mint_request, run, settled
 
 Start = Callable[..., Machine]
 CHAINS: dict[str, dict[str, Any]] = {

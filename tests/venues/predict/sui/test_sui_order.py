@@ -8,9 +8,6 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from brokers.sui.fakechain import ORACLE, PLACE, decode
-from brokers.sui.gremlin import Gremlin
-from brokers.sui.lives import STRIKE, TICK, Machine, agree, fresh_desk, mint_request, redeem_request, run, settled
 from pitboss.core.errors import InvariantError, UserError
 from pitboss.core.instant import HOUR_MS, MINUTE_MS
 from pitboss.store import schema
@@ -25,6 +22,19 @@ from pitboss.venues.predict.sui.wish import deal_of, order_id, wish_of
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.world import push_price
 from venues.predict.scene import SPOT
+from venues.predict.sui.fakechain import ORACLE, PLACE, decode
+from venues.predict.sui.gremlin import Gremlin
+from venues.predict.sui.lives import (
+    STRIKE,
+    TICK,
+    Machine,
+    agree,
+    fresh_desk,
+    mint_request,
+    redeem_request,
+    run,
+    settled,
+)
 
 Start = Callable[..., Machine]
 NEVER = 0

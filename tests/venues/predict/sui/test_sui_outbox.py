@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from brokers.sui.lives import Machine
 from pitboss.core.errors import ReplayMismatch
 from pitboss.store import schema
 from pitboss.store.outbox import MOVES, OutboxEntry, StoredOutbox
+from venues.predict.sui.lives import Machine
 
 Start = Callable[..., Machine]
 STATES = tuple(MOVES)

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from brokers.sui.gremlin import Gremlin, breakable
-from brokers.sui.lives import Machine
-from brokers.sui.test_sui_once import healthy, story
 from pitboss.core import codec
 from pitboss.venues.predict.sui import carry
 from pitboss.venues.predict.sui.carry import Carrier, Fate
 from pitboss.venues.predict.sui.ports import OutboxAttempt
 from pitboss.venues.predict.sui.transaction import digest_of
 from pitboss.venues.predict.sui.wish import SuiOrder
+from venues.predict.sui.gremlin import Gremlin, breakable
+from venues.predict.sui.lives import Machine
+from venues.predict.sui.test_sui_once import healthy, story
 
 Start = Callable[..., Machine]
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from brokers.sui.fakechain import KEY, PLACE, FakeChain
-from brokers.sui.lives import ADDRESS
-from brokers.sui.node import Node, serving
 from pitboss.store.database import open_database
 from pitboss.store.outbox import OutboxEntry, StoredOutbox
+from venues.predict.sui.fakechain import KEY, PLACE, FakeChain
+from venues.predict.sui.lives import ADDRESS
+from venues.predict.sui.node import Node, serving
 
-TESTS = Path(__file__).parents[2]
+TESTS = Path(__file__).parents[3]
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def working(home: Path, node: Node, action: str, orders: int = 1) -> Iterator[su
     variables = {f"PITBOSS_{name}": value for name, value in settings.items()}
     path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
-        [sys.executable, "-m", "brokers.sui.worker", str(home), action, str(orders)],
+        [sys.executable, "-m", "venues.predict.sui.worker", str(home), action, str(orders)],
         env={**os.environ, **variables, "SUI_PRIVATE_KEY": KEY, "PYTHONPATH": path},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from brokers.sui.fakechain import KEY, PLACE
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
 from pitboss.store.database import open_database
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.sui import transaction
 from pitboss.venues.predict.sui_setup import open_writer, place_of, terms_of
+from venues.predict.sui.fakechain import KEY, PLACE
 
 WHOLE: dict[str, Any] = {
     "sui_node_url": "http://127.0.0.1:9/graphql",

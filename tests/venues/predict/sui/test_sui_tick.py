@@ -5,8 +5,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from brokers.sui.fakechain import ORACLE
-from brokers.sui.lives import TICK, Machine, agree, fresh_desk
 from pitboss.core import codec
 from pitboss.core.instant import MINUTE_MS
 from pitboss.core.state import State
@@ -17,6 +15,8 @@ from pitboss.venues.predict.state import QUOTE
 from pitboss.venues.predict.world import push_price
 from venues.predict.scene import SPOT
 from venues.predict.stage import ports, saying
+from venues.predict.sui.fakechain import ORACLE
+from venues.predict.sui.lives import TICK, Machine, agree, fresh_desk
 
 Start = Callable[..., Machine]
 MINT: dict[str, Any] = {

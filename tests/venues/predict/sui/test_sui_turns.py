@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from brokers.sui.gremlin import Gremlin
-from brokers.sui.lives import TICK, Machine, agree, fresh_desk, mint_request, run, settled
-from brokers.sui.test_sui_once import healthy
 from pitboss.venues.predict.sui.carry import WriterSettings
+from venues.predict.sui.gremlin import Gremlin
+from venues.predict.sui.lives import TICK, Machine, agree, fresh_desk, mint_request, run, settled
+from venues.predict.sui.test_sui_once import healthy
 
 Start = Callable[..., Machine]
 

@@ -5,12 +5,12 @@ import json
 import sys
 from pathlib import Path
 
-from brokers.sui.lives import TICK, fresh_desk, mint_request
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.instant import MINUTE_MS
 from pitboss.store.database import open_database
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.sui_setup import open_writer
+from venues.predict.sui.lives import TICK, fresh_desk, mint_request
 
 
 async def work(home: Path, action: str, orders: int) -> dict[str, object]:
