@@ -6,7 +6,6 @@ from typing import Any
 
 from pitboss.report import figures
 from pitboss.report.meaning import INTERVALS, METRICS, Metric
-from pitboss.report.measures import format_metric
 from pitboss.report.source import mapping, pair
 from pitboss.store.runs import Run
 

@@ -1,4 +1,4 @@
-"""The request of a backtest, common to all venues, and the prepared run that it becomes.
+"""The request of a backtest, common to all venues.
 
 A request is everything needed to start the same run again; it is stored with the run, so that resume and verify need
 no other input than the lake. Each venue adds its own fields in `venues/<name>/request.py`.
