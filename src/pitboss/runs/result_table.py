@@ -25,6 +25,8 @@ class ResultTable:
 
 def metrics_table(run: Run, own: Mapping[str, Metric]) -> ResultTable:
     """The common metrics of a run, the `own` metrics of its venue, and the refusals."""
+    from pitboss.report.measures import format_metric  # loads numpy, which the tables of most venues do without
+
     metrics = mapping(run.metrics)
     names = ("total_return_pct", "final_equity_usd", "max_drawdown_pct")
     rows = [("Return", with_interval(metrics, "total_return_pct", percent))]
