@@ -15,9 +15,9 @@ from pitboss.jobs import enqueue as enqueueing
 from pitboss.jobs import run_report as report
 from pitboss.jobs import worker as working
 from pitboss.jobs.enqueue import enqueue
+from pitboss.runs import report as reporting
 from pitboss.runs.report import write_report
 from pitboss.runs.run import verify
-from pitboss.venues.perp import report_source as reporting
 from pitboss.venues.perp.assembly import PerpRequest
 from pitboss.venues.perp.testing import plain_skill
 

@@ -21,6 +21,8 @@ from pitboss.jobs.study_plans import BuiltPlan, arena_plan, sweep_plan
 from pitboss.report.arena import render
 from pitboss.runs.report import write_report
 from pitboss.sim.study.axis import parse_axes
+from pitboss.venues.perp.venue import VENUE
+from pitboss.venues.predict.venue import VENUE as PREDICT
 
 MODELS = ("policy/sma_cross", "policy/momentum", "policy/random")
 MEAN = "<script>alert(1)</script>"
@@ -44,12 +46,12 @@ def found(workspace: Workspace) -> dict[str, Any]:
 
 
 def test_models_and_the_baselines_of_the_venue_take_part_each_once() -> None:
-    axis = entrants(["groq/a", "policy/random"], None, "perp")
+    axis = entrants(["groq/a", "policy/random"], None, VENUE.baseline_models())
     assert axis.grid_values() == ("groq/a", "policy/random", "policy/hold", "policy/buy_and_hold")
-    assert entrants(["groq/a", "groq/b"], [], "perp").grid_values() == ("groq/a", "groq/b")
-    assert all(name.startswith("policy/") for name in entrants([], None, "predict").grid_values())
+    assert entrants(["groq/a", "groq/b"], [], VENUE.baseline_models()).grid_values() == ("groq/a", "groq/b")
+    assert all(name.startswith("policy/") for name in entrants([], None, PREDICT.baseline_models()).grid_values())
     with pytest.raises(UserError, match="at least two"):
-        entrants(["groq/a"], [], "perp")
+        entrants(["groq/a"], [], VENUE.baseline_models())
 
 
 def test_only_what_depends_on_the_seed_is_repeated(found: dict[str, Any]) -> None:

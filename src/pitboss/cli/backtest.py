@@ -136,10 +136,10 @@ def request_for(
     if only is not None and venue is not only:
         raise UserError(f"{skill.name} is a skill of the {venue.name} venue", "use `pitboss backtest`, which takes any")
     own = options.pop(f"of_{venue.name}", None)
-    foreign = [name.removeprefix("of_") for name, value in options.items() if value is not None]
+    foreign = [value for value in options.values() if value is not None]
     if foreign:
         raise UserError(
-            f"backtests on the {venue.name} venue have no options of the {foreign[0]} venue",
+            f"{_given(foreign[0])}: backtests on the {venue.name} venue have no such option",
             "`pitboss backtest --help` lists the options of each venue",
         )
     model, warning = venue.fallback_model(asked.model or str(plain["model"]), settings)
@@ -156,6 +156,14 @@ def request_for(
             **more,
         }
     )
+
+
+def _given(options: Any) -> str:
+    """The first option of a venue that differs from its default, as it is typed."""
+    usual = type(options)()
+    names = [field.name for field in dataclass_fields(options)]
+    changed = [name for name in names if getattr(options, name) != getattr(usual, name)]
+    return "--" + (changed or names)[0].replace("_", "-")
 
 
 def run_backtest(place: WorkspaceOptions, request: "BacktestRequest", repeats: int = 1, json: bool = False) -> int:

@@ -261,7 +261,7 @@ def _queued(workspace: Workspace, source: Run, prepared: PreparedRun, also: dict
     """Create the branch's row: queued and already claimed once, so that resuming it loads the existing records."""
     request = prepared.request
     saved, params = stored_form(workspace, prepared)
-    params = {name: value for name, value in params.items() if name != PUSH} | also
+    params |= also
     # the branch uses the same lake as its source
     params |= {name: source.params[name] for name in (PUSH,) if name in source.params}
     return replace(

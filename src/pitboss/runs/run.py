@@ -75,6 +75,7 @@ def prepare(workspace: Workspace, request: BacktestRequest) -> PreparedRun:
 
 def _create(workspace: Workspace, prepared: PreparedRun) -> str:
     saved, params = stored_form(workspace, prepared)
+    params |= workspace.pin()
     return workspace.runs.create(saved.id, saved.version, prepared.request.source, params, prepared.data_digest)
 
 
@@ -83,7 +84,7 @@ def stored_form(workspace: Workspace, prepared: PreparedRun) -> tuple[StoredSkil
     request, skill = prepared.request, prepared.skill
     registry = venue_of(request.skill).tools()
     params = params_of(prepared) | {"manner": decider_source.manner(workspace, request, skill)}
-    params |= mcp_tools.pin(workspace, prepared, registry) | workspace.pin()
+    params |= mcp_tools.pin(workspace, prepared, registry)
     return workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill))), params
 
 
@@ -91,6 +92,7 @@ def job_of(workspace: Workspace, request: BacktestRequest, **more: Any) -> Job:
     """Turn a request into a queue job, with the same checks as for a run started here. `more` are fields of `Job`."""
     prepared = prepare(workspace, request)
     saved, params = stored_form(workspace, prepared)
+    params |= workspace.pin()
     return Job(saved.id, saved.version, request.source, params, prepared.data_digest, **more)
 
 

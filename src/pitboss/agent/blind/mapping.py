@@ -1,7 +1,7 @@
 """The mapping of a blind run: the alias and the scale factors of every symbol, and the shift of dates in weeks.
 
 It is drawn from a seed and depends on nothing else but the symbols and the price levels known at the start, so it is
-the same on every machine. Each venue applies it (on the perp venue, `venues.perp.blind.anonymiser`).
+the same on every machine. Each venue applies it to what its agents see.
 """
 
 import hashlib
