@@ -42,7 +42,9 @@ def price(
 ) -> None:
     """Fair prices of UP and DOWN at a strike.
 
-    The variance of the surface is the total up to expiry, so no time is needed. For example:
+    The variance of the surface is the total up to expiry, so no time is needed.
+
+    For example:
 
         pitboss predict price --forward 63200 --strike 63000 --svi 0.0004,0.01,-0.2,0,0.01
     """
