@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -22,6 +23,11 @@ if (
     and shutil.disk_usage(MEMORY).free > ENOUGH
 ):
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+# A shell that starts a job in the background makes it ignore Ctrl-C, and every program it starts inherits that. Tests that
+# send Ctrl-C to a program need the ordinary reaction.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says more about what else this machine does than about the code; speed is `make bench`.
 # Where CI decides over a change the examples are the same every time; by hand every run looks for new ones.
