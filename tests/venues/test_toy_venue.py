@@ -1,5 +1,6 @@
-"""The toy venue of examples/venue, installed as a package of its own: everything works on it without a changed line here."""
+"""The toy venue of examples/venue, installed as a separate package: every command works on it, and pitboss is unchanged."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 
 ROOT = Path(__file__).parents[2]
 RANGE = ("--from", "2025-02-10", "--to", "2025-02-12")
@@ -31,28 +34,29 @@ class Toy:
     def __init__(self, folder: Path, path: list[Path]) -> None:
         self.folder = folder
         paths = os.pathsep.join(map(str, path))
+        self.env = {**os.environ, "PYTHONPATH": paths, "PITBOSS_HOME": str(folder / "home")}
         self._process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": paths, "PITBOSS_HOME": str(folder / "home")},
+            env=self.env,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
 
-    def told(self, *words: str, code: int = 0) -> str:
-        """The standard output of a command that ends with `code`; its standard error if that is not 0."""
+    def run(self, *arguments: str, code: int = 0) -> str:
+        """Run a command that ends with `code`; return its standard output, or its standard error if `code` is not 0."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(words) + "\n")
+        self._process.stdin.write(json.dumps(arguments) + "\n")
         self._process.stdin.flush()
-        found, out, err = json.loads(self._process.stdout.readline())
-        assert found == code, err
+        exit_code, out, err = json.loads(self._process.stdout.readline())
+        assert exit_code == code, err
         return err if code else out
 
-    def read(self, *words: str) -> Any:
-        """The JSON document of a command."""
-        return json.loads(self.told(*words, "--json"))
+    def json(self, *arguments: str) -> Any:
+        """Run a command with `--json` and return its document."""
+        return json.loads(self.run(*arguments, "--json"))
 
     def close(self) -> None:
         self._process.communicate()
@@ -63,77 +67,106 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
     """The package built and installed into a folder, and a workspace with the demo market and the example skill."""
     folder = tmp_path_factory.mktemp("toy")
     shutil.copytree(ROOT / "examples" / "venue", folder / "source")
-    words = ("-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--no-build-isolation")
+    install = ("-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--no-build-isolation")
     target = ("--target", str(folder / "site"), str(folder / "source"))
-    subprocess.run([sys.executable, *words, *target], check=True, cwd=folder)
+    subprocess.run([sys.executable, *install, *target], check=True, cwd=folder)
     toy = Toy(folder, [folder / "site", ROOT / "src"])
-    toy.told("data", "demo")
-    toy.told("init", "skills", "--venue", "coin")
+    toy.run("data", "demo")
+    toy.run("init", "skills", "--venue", "coin")
     yield toy
     toy.close()
 
 
 def test_an_installed_venue_is_listed_with_its_package(toy: Toy) -> None:
-    row = next(row for row in toy.read("venues", "list") if row["name"] == "coin")
+    row = next(row for row in toy.json("venues", "list") if row["name"] == "coin")
     assert (row["package"], row["version"], row["commands"]) == ("pitboss-coin", "0.1.0", ["backtest"])
 
 
 def test_its_skills_are_checked_previewed_and_described(toy: Toy) -> None:
-    assert toy.read("skill", "check", "skills/coin.yaml")["ok"]
+    assert toy.json("skill", "check", "skills/coin.yaml")["ok"]
     broken = toy.folder / "broken.yaml"
     broken.write_text((toy.folder / "skills" / "coin.yaml").read_text().replace("max_stake: 5", "max_stakes: 5"))
-    toy.told("skill", "check", str(broken), code=2)
-    shown = toy.read("skill", "preview", "skills/coin.yaml", "--at", "2025-02-11T05:00:00Z")
-    assert "## Flips, newest first" in shown["user"]
-    assert [tool["name"] for tool in shown["tools"]] == ["past_flips", "place_bet"]
-    assert "max_stake" in json.loads(toy.told("skill", "schema", "--venue", "coin"))["properties"]
-    assert [tool["name"] for tool in toy.read("tools", "list", "--venue", "coin")] == ["past_flips", "place_bet"]
+    toy.run("skill", "check", str(broken), code=2)
+    preview = toy.json("skill", "preview", "skills/coin.yaml", "--at", "2025-02-11T05:00:00Z")
+    assert "## Flips, newest first" in preview["user"]
+    assert [tool["name"] for tool in preview["tools"]] == ["past_flips", "place_bet"]
+    assert "max_stake" in json.loads(toy.run("skill", "schema", "--venue", "coin"))["properties"]
+    assert [tool["name"] for tool in toy.json("tools", "list", "--venue", "coin")] == ["past_flips", "place_bet"]
 
 
 def test_a_backtest_is_judged_recorded_verified_resumed_forked_and_reported(toy: Toy) -> None:
-    run = toy.read("backtest", "skills/coin.yaml", *RANGE)
+    run = toy.json("backtest", "skills/coin.yaml", *RANGE)
     assert run["status"] == "complete"
     assert run["metrics"]["rejections_by_rule"]["C2_STAKE"] > 0
     assert run["metrics"]["bets"] == run["metrics"]["total_accepted_actions"] > 0
-    assert toy.read("coin", "backtest", "skills/coin.yaml", *RANGE)["digest"] == run["digest"]
-    toy.told("runs", "verify", run["run_id"])
-    page = Path(toy.told("report", run["run_id"]).strip()).read_text("utf-8")
+    assert toy.json("coin", "backtest", "skills/coin.yaml", *RANGE)["digest"] == run["digest"]
+    toy.run("runs", "verify", run["run_id"])
+    page = Path(toy.run("report", run["run_id"]).strip()).read_text("utf-8")
     assert "C2_STAKE" in page
     assert "above the cap or the cash at hand" in page
-    fills = toy.told("runs", "export", run["run_id"], "--what", "fills").splitlines()
+    fills = toy.run("runs", "export", run["run_id"], "--what", "fills").splitlines()
     assert len(fills) == run["metrics"]["bets"]
-    toy.told("runs", "fork", run["run_id"], "--at", "2025-02-11T00:00:00Z", "--model", "policy/heads")
+    toy.run("runs", "fork", run["run_id"], "--at", "2025-02-11T00:00:00Z", "--model", "policy/heads")
 
 
 def test_decisions_come_from_a_file_and_a_policy_too(toy: Toy) -> None:
     decisions = toy.folder / "decisions.jsonl"
     bet = {"action": "bet", "side": "tails", "stake": 2, "reason": "why not"}
     decisions.write_text(json.dumps({"tick_at": "2025-02-10T03:00:00Z", "proposal": bet}) + "\n")
-    run = toy.read("backtest", "skills/coin.yaml", *RANGE, "--decisions", str(decisions))
+    run = toy.json("backtest", "skills/coin.yaml", *RANGE, "--decisions", str(decisions))
     assert run["metrics"]["bets"] == 1
-    heads = toy.read("backtest", "skills/coin.yaml", *RANGE, "--model", "policy/heads")
+    heads = toy.json("backtest", "skills/coin.yaml", *RANGE, "--model", "policy/heads")
     assert heads["metrics"]["bets"] == 48
-    toy.told("backtest", "skills/coin.yaml", *RANGE, "--model", "policy/tails", code=2)
+    toy.run("backtest", "skills/coin.yaml", *RANGE, "--model", "policy/tails", code=2)
 
 
 def test_options_of_other_venues_are_refused(toy: Toy) -> None:
-    toy.told("backtest", "skills/coin.yaml", *RANGE, "--fees-taker-bps", "1", code=2)
+    toy.run("backtest", "skills/coin.yaml", *RANGE, "--fees-taker-bps", "1", code=2)
 
 
 def test_sweeps_arenas_and_the_queue_take_its_skills(toy: Toy) -> None:
-    study = toy.read("sweep", "skills/coin.yaml", *RANGE, "--grid", "max_stake=1,5")
+    study = toy.json("sweep", "skills/coin.yaml", *RANGE, "--grid", "max_stake=1,5")
     assert [trial["point"] for trial in study["trials"]] == [{"max_stake": "1"}, {"max_stake": "5"}]
-    arena = toy.read("arena", "skills/coin.yaml", *RANGE, "--models", "standin/analyst", "--repeats", "1")
+    arena = toy.json("arena", "skills/coin.yaml", *RANGE, "--models", "standin/analyst", "--repeats", "1")
     assert {entry["model"] for entry in arena["entries"]} == {"standin/analyst", "policy/heads"}
-    queued = toy.read("submit", "skills/coin.yaml", *RANGE, "--model", "policy/heads")["run_id"]
-    toy.told("worker", "--idle-exit", "1s")
-    assert toy.read("runs", "show", queued)["status"] == "complete"
+    queued = toy.json("submit", "skills/coin.yaml", *RANGE, "--model", "policy/heads")["run_id"]
+    toy.run("worker", "--idle-exit", "1s")
+    assert toy.json("runs", "show", queued)["status"] == "complete"
+
+
+def test_an_mcp_client_checks_previews_runs_and_explains_its_skills(toy: Toy) -> None:
+    async def session() -> None:
+        arguments = ["-m", "pitboss", "mcp", "serve", "--write"]
+        program = StdioServerParameters(command=sys.executable, args=arguments, cwd=toy.folder, env=toy.env)
+        async with Client(stdio_client(program)) as client:
+
+            async def call(tool: str, /, **values: Any) -> Any:
+                result: Any = await client.call_tool(tool, values)
+                assert not result.is_error, result.content
+                return result.structured_content
+
+            tools = (await call("list_tools"))["tools"]
+            assert {tool["name"] for tool in tools if tool["venue"] == "coin"} == {"past_flips", "place_bet"}
+            assert (await call("show_tool", name="past_flips"))["example"] == {"count": 20}
+            assert (await call("check_skill", skill="skills/coin.yaml"))["ok"]
+            preview = await call("preview_prompt", skill="skills/coin.yaml", at="2025-02-11T05:00:00Z")
+            assert "## Flips, newest first" in preview["user"]
+            arguments = {"skill": "skills/coin.yaml", "from": RANGE[1], "to": RANGE[3]}
+            run = await call("run_backtest", **arguments)
+            assert (run["status"], run["metrics"]["rejections_by_rule"]["C2_STAKE"] > 0) == ("complete", True)
+            assert (await call("show_run", run=run["run_id"]))["digest"] == run["digest"]
+            reason = await call("explain_decision", run=run["run_id"])
+            assert (reason["outcome"], reason["proposals"][0]["code"]) == ("refused", "C2_STAKE")
+            fork = await call("fork_run", run=run["run_id"], at="2025-02-11T00:00:00Z", model="policy/heads")
+            assert not (await call("compare_runs", first=run["run_id"], second=fork["run_id"]))["same"]
+
+    asyncio.run(session())
 
 
 def test_an_uninstalled_venue_is_a_clear_error_that_lists_those_installed(toy: Toy) -> None:
     without = Toy(toy.folder, [ROOT / "src"])
-    error = without.told("skill", "check", "skills/coin.yaml", code=2)
-    toy.read("backtest", "skills/coin.yaml", *RANGE, "--model", "policy/heads")
-    assert {run["skill"] for run in without.read("runs", "list")} == {"Coin flips"}
+    error = without.run("skill", "check", "skills/coin.yaml", code=2)
+    toy.json("backtest", "skills/coin.yaml", *RANGE, "--model", "policy/heads")
+    assert {run["skill"] for run in without.json("runs", "list")} == {"Coin flips"}
     without.close()
     assert "there is no venue 'coin'; installed: perp, predict" in error
