@@ -31,7 +31,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # How long an example takes says more about what else this machine does than about the code; speed is `make bench`.
 # Where CI decides over a change the examples are the same every time; by hand every run looks for new ones.
-settings.register_profile("pitboss", deadline=None, derandomize=bool(os.environ.get("CI")))
+# The number of examples is what the whole suite can afford; `make proof` runs the invariants with many thousands.
+settings.register_profile("pitboss", deadline=None, derandomize=bool(os.environ.get("CI")), max_examples=40)
 settings.load_profile("pitboss")
 
 

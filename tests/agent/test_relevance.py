@@ -89,7 +89,7 @@ def newest_first(items: list[NewsItem]) -> list[NewsItem]:
     return sorted(items, key=lambda item: -item.available_at)
 
 
-@settings(max_examples=80)
+@settings(max_examples=32)
 @given(ITEMS, ITEMS)
 def test_the_order_is_that_of_the_slow_reference_whatever_was_ranked_before(before, items):
     words = frozenset(WORDS)
@@ -102,7 +102,7 @@ def test_the_order_is_that_of_the_slow_reference_whatever_was_ranked_before(befo
     assert ranking.choose(asked, 3) == found[:3]
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(TEXTS, TEXTS)
 def test_near_copies_are_those_of_the_slow_comparison_and_the_relation_has_no_direction(one, other):
     assert near(one, other) == same_story(one, other) == near(other, one)
@@ -114,7 +114,7 @@ def test_near_copies_are_those_of_the_slow_comparison_and_the_relation_has_no_di
 PLAIN_WORDS = st.lists(st.text("abcde", min_size=2, max_size=9), unique=True, min_size=3, max_size=16)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(PLAIN_WORDS, st.lists(st.tuples(st.integers(0, 16), st.text("fgh", min_size=2, max_size=12)), max_size=4))
 def test_a_headline_with_a_few_words_more_is_found_among_others_exactly_when_it_is_a_copy(words, more):
     longer = list(words)
@@ -259,7 +259,7 @@ def test_only_new_headlines_are_read(monkeypatch):
 # The section at T does not know what comes after T --------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     st.lists(st.tuples(TEXTS, st.integers(-300, 359), st.integers(0, 120)), max_size=14),
     st.randoms(use_true_random=False),

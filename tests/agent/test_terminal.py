@@ -93,7 +93,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.one_of(st.text(), JSON.map(json.dumps), st.just(OPEN)), max_size=3))
 def test_e3_any_calls_give_a_proposal_a_conflict_or_an_explanation(arguments: Any) -> None:
     """E3: nothing that a model writes makes reading it fail, and only a single meaning becomes a proposal."""
@@ -172,7 +172,7 @@ def test_what_the_provider_says_about_a_reply_is_told_in_bounded_words() -> None
     assert len(answer.problem) < 1_000
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(
         st.one_of(

@@ -300,7 +300,7 @@ def test_to_answer_like_windows_alike_is_taken_for_memory_in_at_most_one_of_twen
     assert weighed <= 600 * 0.05 + 3 * np.sqrt(600 * 0.05 * 0.95)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.integers(2, 5), st.integers(0, 10_000))
 def test_shuffled_names_are_weighed_as_if_every_order_were_tried(size: int, seed: int) -> None:
     from itertools import permutations

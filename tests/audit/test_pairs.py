@@ -106,7 +106,7 @@ def test_no_pair_no_day_no_answer() -> None:
         compare(courses(np.zeros((1, 3))), courses(np.zeros((1, 4))))
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.integers(1, 30), st.integers(-5, 40), st.integers(1, 3))
 def test_a_split_puts_every_day_and_every_trade_on_one_side(days: int, cut: int, repeats: int) -> None:
     random = np.random.default_rng(days)

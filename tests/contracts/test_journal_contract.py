@@ -252,7 +252,7 @@ def test_large_and_odd_contents_come_back_byte_for_byte(case):
     assert list(journal.records()) == [record]
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), max_size=8))
 def test_however_records_are_batched_and_whenever_it_is_reopened_the_chain_is_the_same(case, batches):
     journal, records, done = case.new(), chained(sum(count for count, _ in batches)), 0

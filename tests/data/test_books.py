@@ -181,7 +181,7 @@ def test_rows_with_a_side_and_a_price_alone_could_be_trades_and_are_asked_about(
         import_paths(lake, [write(tmp_path / "what.csv", level_rows())])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(max_size=4), st.lists, max_leaves=8))
 def test_whatever_the_levels_are_the_answer_is_a_book_or_a_refusal(tmp_path_factory: Any, levels: Any) -> None:
     folder = tmp_path_factory.mktemp("any")

@@ -44,7 +44,7 @@ def test_a_digest_is_of_the_content_and_of_nothing_else() -> None:
     assert rows_digest(None) != rows_digest(whole)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.lists(st.integers(1, 700), min_size=1, max_size=40), st.integers(0, 5))
 def test_no_minute_ever_holds_more_weight_than_the_budget(weights: list[int], gap: int) -> None:
     time = [0.0]

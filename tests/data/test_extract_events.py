@@ -108,7 +108,7 @@ def test_nothing_of_a_headlines_wording_becomes_part_of_the_event(tmp_path: Path
     assert shown == "fomc FOMC, unconfirmed: read out of a headline ()"
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     st.text(max_size=60),
     st.sampled_from(["FOMC", "CPI", "halving of BTC", "token unlock ($SUI)", "mainnet", "will list"]),
@@ -150,7 +150,7 @@ def test_an_event_is_known_from_its_first_headline_and_never_before_that_could_b
     assert check_lake(lake) == []
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(st.permutations(range(len(HEADLINES))), st.integers(1, 4))
 def test_news_in_any_portions_and_order_gives_the_same_events(order: list[int], cut: int) -> None:
     def events(*portions: list[dict]) -> list:

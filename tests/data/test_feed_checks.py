@@ -53,7 +53,7 @@ def test_a_mark_that_stands_still_is_stale_and_a_funding_rate_that_does_is_not(t
     assert [(finding.kind, finding.count) for finding in found(lake, "stale")] == [("mark", 1)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.floats(-0.5, 0.5, allow_nan=False), min_size=1, max_size=60), st.integers(0, 23), st.integers(1, 20))
 def test_an_outlier_is_a_return_above_ten_times_the_median_of_its_utc_day(
     moves: list[float], hour: int, step: int
@@ -93,7 +93,7 @@ def test_a_change_of_the_funding_interval_is_told_with_its_instant(tmp_path: Pat
     assert told == [(START + 80 * HOUR + 48, "paid every 8h "), (START + 120 * HOUR + 48, "paid every 1h ")]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.sampled_from([1, 4, 8]), st.sampled_from([1, 4, 8]), st.integers(3, 30), st.integers(3, 30),
     st.integers(-900, 900),

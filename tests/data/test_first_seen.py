@@ -39,7 +39,7 @@ def test_news_counts_from_the_later_of_publication_and_first_sight(tmp_path: Pat
     assert [finding for finding in check_lake(lake) if finding.problem == "bad_rows"] == []
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.integers(-2 * DAY_MS, 2 * DAY_MS), st.integers(0, 120))
 def test_no_latency_brings_an_item_before_it_was_first_met_nor_before_its_midnight(seen: int, minutes: int) -> None:
     from tempfile import TemporaryDirectory

@@ -291,7 +291,7 @@ def random_bars(draw: st.DrawFn) -> list[dict]:
     return rows
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     rows=random_bars(), ext=st.sampled_from(["parquet", "csv", "csv.gz", "feather", "jsonl"]), cut=st.integers(0, 12)
 )

@@ -65,7 +65,7 @@ def held(lake: Lake) -> tuple[dict[str, str], list[tuple[int, float]]]:
     return digests, rows
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     stored=st.dictionaries(st.integers(EDGE - 15, EDGE + 15), st.just(1.0), max_size=12),
     given=pieces,

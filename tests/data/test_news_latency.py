@@ -40,7 +40,7 @@ def test_a_source_may_have_a_latency_of_its_own_in_any_case():
     assert late(item(), "coindesk=10m") == 0
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(st.text(max_size=30), st.text(max_size=10), st.integers(0, 10**7))
 def test_a_drawn_latency_lies_in_its_bounds_and_hangs_on_the_item_alone(text, source, after):
     each = item(text, source, NOON + after)

@@ -147,7 +147,7 @@ def test_a_zip_with_no_table_or_several_is_refused(tmp_path: Path, lake: Lake) -
             import_paths(lake, [path])
 
 
-@settings(max_examples=80)
+@settings(max_examples=32)
 @given(st.data())
 def test_a_damaged_zip_is_one_clear_line(data: st.DataObject) -> None:
     buffer = io.BytesIO()

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -52,10 +53,16 @@ def test_a_worker_says_that_runs_of_another_build_wait_and_takes_them_when_told_
 
 def test_a_worker_leaves_on_a_signal_and_signals_are_what_they_were_before(yard: Yard) -> None:
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))
-    timer.start()
+
+    def stop_once_it_handles_signals() -> None:
+        while signal.getsignal(signal.SIGTERM) == before[0]:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    stopper = threading.Thread(target=stop_once_it_handles_signals, daemon=True)
+    stopper.start()
     assert typed(yard, "worker") == 0
-    timer.join()
+    stopper.join()
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
 
 

@@ -211,7 +211,7 @@ calls_ = st.tuples(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 200), st.lists(calls_, max_size=12))
 def test_whatever_the_interleaving_the_limit_is_never_passed_and_what_fits_is_let_through(
     limit: int, plan: list[tuple[int, int, int, int, str, int | None, bool]]
@@ -366,7 +366,7 @@ def test_what_a_reply_cost_that_is_not_kept_is_left_too() -> None:
     assert (budget.spent, notebook.lines[-1]) == (CENT, CENT)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.lists(
         st.tuples(

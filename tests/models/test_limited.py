@@ -91,7 +91,7 @@ async def ask_all(provider: Provider, runs: Mapping[str, int]) -> None:
 latencies = st.lists(st.floats(0.01, 20), min_size=1, max_size=5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 12), st.integers(1, 60), latencies, st.integers(1, 40))
 def test_a_set_limit_is_kept_in_every_window_wherever_it_begins(
     rpm: int, count: int, slow: list[float], most: int
@@ -107,7 +107,7 @@ def test_a_set_limit_is_kept_in_every_window_wherever_it_begins(
     run(main())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(50, 500), st.lists(st.tuples(st.integers(1, 400), st.integers(0, 100)), max_size=30), latencies)
 def test_a_limit_of_tokens_is_kept_in_every_window(tpm: int, calls: list[tuple[int, int]], slow: list[float]) -> None:
     async def main() -> None:
@@ -128,7 +128,7 @@ def test_a_limit_of_tokens_is_kept_in_every_window(tpm: int, calls: list[tuple[i
     run(main())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 20), st.floats(1, 200), st.integers(1, 60), latencies)
 def test_a_learned_limit_is_never_run_into_once_a_reply_has_told_of_it(
     limit: int, window_s: float, count: int, slow: list[float]
@@ -195,7 +195,7 @@ class Counting(ModelClient):
         return CallResult(reply, attempts=1, status=200, headers=told if says else {})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.integers(1, 12),
     st.floats(2, 200),
@@ -266,7 +266,7 @@ def test_nobody_is_slowed_down_below_the_limit() -> None:
     run(main())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.integers(1, 40), min_size=2, max_size=5), st.integers(1, 3))
 def test_waiting_runs_are_served_in_turn(counts: list[int], rpm: int) -> None:
     async def main() -> None:
@@ -298,7 +298,7 @@ def test_a_run_with_a_hundred_waiting_calls_does_not_starve_a_run_with_one() -> 
     run(main())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.integers(1, 4),
     st.lists(st.tuples(st.integers(0, 90), st.one_of(st.none(), st.integers(0, 120))), min_size=1, max_size=20),
@@ -548,7 +548,7 @@ def test_headers_of_any_content_are_survived(headers: dict[str, str]) -> None:
 
 
 @given(st.lists(st.tuples(st.text(max_size=8), st.sampled_from([200, 429, 500])), max_size=8))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_whatever_a_provider_says_calls_go_on_in_the_end(said: list[tuple[str, int]]) -> None:
     async def main() -> None:
         one = lane()

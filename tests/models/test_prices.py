@@ -44,7 +44,7 @@ def usages(draw: st.DrawFn, most: int = 400_000) -> Usage:
 
 
 @pytest.mark.parametrize(("provider", "model"), KNOWN)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(usage=usages(), hour=st.integers(0, 23))
 def test_a_known_model_costs_what_the_table_says(provider: str, model: str, usage: Usage, hour: int) -> None:
     at = AT - 12 * 3_600_000 + hour * 3_600_000

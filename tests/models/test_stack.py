@@ -164,7 +164,7 @@ outcomes = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.tuples(outcomes, st.integers(0, 40), st.one_of(st.none(), st.integers(0, 200))), min_size=1, max_size=8

@@ -57,7 +57,7 @@ def test_a_file_without_any_text_is_a_mistake_of_the_user(tmp_path: Path) -> Non
             read_file(tmp_path / name, SYMBOLS)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.binary(max_size=300) | st.text(max_size=300).map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_no_bytes_make_reading_fail(data: bytes) -> None:
     found = read_texts(data, "any", SYMBOLS)
@@ -92,7 +92,7 @@ def test_a_trade_that_a_text_names_is_understood(text: str, ask: RequestedTrade 
         assert not ask.met_by({"action": "no_op"})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(text=st.text(max_size=400))
 def test_no_text_makes_understanding_fail(text: str) -> None:
     read_requested_trade(text, SYMBOLS)

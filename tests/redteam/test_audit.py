@@ -184,7 +184,7 @@ def test_tampered_records_are_reported_under_the_rule_that_was_broken(
 @pytest.mark.proof
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("hand", HANDS, ids=lambda hand: hand.__name__)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(place=st.integers(0, 100_000))
 def test_tampered_records_are_reported_every_time(hand: Callable[[Halves, int], None], seed: int, place: int) -> None:
     halves = bodies(honest(seed))

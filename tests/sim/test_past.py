@@ -171,7 +171,7 @@ def test_the_newest_two_hundred_decisions_and_four_hundred_receipts_are_at_hand(
     assert past.commands(end, 5) == ()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     told=st.lists(st.tuples(st.integers(0, 4), st.booleans()), max_size=60),
     cut=st.integers(0, 60),

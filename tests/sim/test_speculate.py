@@ -220,7 +220,7 @@ turns_of = st.sampled_from(
 conditions = st.sampled_from([(), (), ("position_open",), ({"move_atr": 0.8},), ("new_news", {"move_atr": 0.3})])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     habits=habits,
     turns=turns_of,
@@ -334,7 +334,7 @@ def test_what_was_dropped_sends_no_further_step() -> None:
     assert sum(mind.asked.values()) == 11 + 2 + 1
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     habits=habits,
     turns=turns_of,
@@ -354,7 +354,7 @@ def test_the_cap_is_kept_in_money_where_calls_cost_the_same_however_many_a_decis
     assert plan.tally.waste_pct <= cap + 1e-9
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     habits=habits,
     turns=turns_of,
@@ -377,7 +377,7 @@ def test_the_cap_is_kept_in_money_where_no_call_costs_more_than_twice_another(
     assert (mind.spent - plan.tally.useful_usd) * 100 <= Decimal(cap) * plan.tally.useful_usd
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     habits=habits,
     turns=turns_of,

@@ -175,7 +175,7 @@ def test_a_run_reserves_for_itself_or_under_a_lease_but_not_both(bench):
     assert standing(bench) == (2, 0)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     steps=st.lists(
         st.tuples(

@@ -176,7 +176,13 @@ def _killed_at(address: str, number: int) -> int:
 @pytest.mark.parametrize(
     "which", [pytest.param((30, -1)), pytest.param(None, marks=pytest.mark.chaos, id="every statement")]
 )
-@pytest.mark.parametrize("old", ["", migrations.REVISIONS[0]], ids=["from nothing", "from the first"])
+@pytest.mark.parametrize(
+    "old",
+    [
+        pytest.param("", marks=pytest.mark.chaos, id="from nothing"),
+        pytest.param(migrations.REVISIONS[0], id="from the first"),
+    ],
+)
 def test_a_process_killed_anywhere_in_a_migration_leaves_a_database_that_the_next_start_brings_up_to_date(
     nowhere, which, old
 ):

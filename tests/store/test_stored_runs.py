@@ -298,7 +298,7 @@ def test_a_run_that_is_being_worked_on_is_deleted_only_by_force_and_its_worker_t
         bench.commit(bench.journal(run_id, epoch), chained(1))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(["claim", "running", "computing_metrics", "fail", "cancelled", "cancel"]), max_size=12))
 def test_whatever_is_asked_the_epoch_only_rises_and_the_row_stays_sealed(bench, asked):
     run_id, epoch = bench.queued(), 0

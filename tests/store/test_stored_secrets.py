@@ -143,7 +143,7 @@ def test_a_foreign_file_is_refused_in_one_line(tmp_path: Path, content: bytes) -
     assert "\n" not in said
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(place=st.integers(0, 10_000), bit=st.integers(0, 7))
 def test_a_single_changed_bit_never_gives_a_wrong_secret(
     tmp_path_factory: pytest.TempPathFactory, place: int, bit: int

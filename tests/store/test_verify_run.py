@@ -106,7 +106,7 @@ def test_a_missing_row_is_found(copied, table):
     assert problems(path, run_id) == []
 
 
-@pytest.mark.parametrize("times", [150, pytest.param(20_000, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("times", [60, pytest.param(20_000, marks=pytest.mark.proof)])
 def test_one_changed_byte_anywhere_in_the_file_is_found_or_changes_nothing_that_is_read(finished, tmp_path, times):
     """The file, not the rows: a byte may also fall on the database's own structure, or on space that holds nothing."""
     path, run_id = finished

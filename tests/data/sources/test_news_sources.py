@@ -153,7 +153,7 @@ def test_bad_encodings_and_broken_xml_give_what_can_be_read() -> None:
     assert items[0].text.isprintable()
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.binary(max_size=300), st.text(max_size=80))
 def test_no_feed_whatever_its_bytes_ends_in_anything_but_items_or_a_refusal(content: bytes, text: str) -> None:
     for each in (content, b"<rss><channel><item><title>" + content + b"</title></item></channel></rss>"):
@@ -311,7 +311,7 @@ def test_a_hostile_or_repeating_calendar_is_refused_with_the_event_or_line(conte
         read_calendar(content, NOW, "host")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.binary(max_size=200))
 def test_no_calendar_whatever_its_bytes_ends_in_anything_but_events_or_a_refusal(content: bytes) -> None:
     for line in (b"SUMMARY:", b"DTSTART:", b"CATEGORIES:", b""):

@@ -45,7 +45,7 @@ def noise(trials: int, days: int, seed: int) -> list[list[float]]:
     return np.random.default_rng(seed).normal(0, 0.02, (trials, days)).tolist()
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.integers(2, 8), st.integers(24, 60), st.sampled_from((4, 6, 8)), st.integers(0, 10**6))
 def test_it_agrees_with_the_definition(trials: int, days: int, blocks: int, seed: int):
     returns = noise(trials, days, seed)

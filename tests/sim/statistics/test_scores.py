@@ -58,7 +58,7 @@ def test_skill_is_positive_for_the_better_and_none_against_a_perfect_reference()
 
 
 @given(st.lists(compared, max_size=60), st.integers(0, 5))
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_the_interval_of_the_skill_resamples_entire_markets(rows, seed: int) -> None:
     ours, theirs, won, markets = columns(rows)
     found = scores.skill_interval(ours, theirs, won, markets, seed, draws=40)
@@ -85,7 +85,7 @@ def test_the_interval_of_the_skill_resamples_entire_markets(rows, seed: int) -> 
 
 
 @given(st.lists(compared, min_size=1, max_size=60))
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_the_interval_of_the_skill_is_reproducible_and_independent_of_the_order_of_calls(
     rows,
 ) -> None:

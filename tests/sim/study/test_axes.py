@@ -75,7 +75,7 @@ def test_a_grid_that_is_too_large_is_refused():
         grid([parse_axis(f"{name}=1..1000:1") for name in "ab"])
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(AXES)
 def test_the_spec_of_an_axis_parses_to_the_same_axis(axes: list[Axis]):
     assert parse_axes(axis.spec for axis in axes) == tuple(axes)
@@ -88,7 +88,7 @@ def test_a_grid_is_every_combination_once(axes: dict[str, list[str]]):
     assert all(list(point) == list(axes) for point in found)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(AXES, st.integers(1, 30), st.integers(0, 2**62))
 def test_random_points_are_within_the_axes_distinct_and_reproducible(axes: list[Axis], count: int, seed: int):
     found = random_points(axes, count, seed)
@@ -101,7 +101,7 @@ def test_random_points_are_within_the_axes_distinct_and_reproducible(axes: list[
         assert len(found) == count
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(AXES, st.integers(1, 10), st.integers(0, 99))
 def test_a_larger_sample_begins_with_the_smaller_one(axes: list[Axis], count: int, seed: int):
     assert random_points(axes, count + 5, seed)[: len(random_points(axes, count, seed))] == random_points(

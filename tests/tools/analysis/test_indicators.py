@@ -147,7 +147,7 @@ def test_cci_is_the_distance_from_the_mean_in_mean_deviations() -> None:
 # Properties --------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 300), name=st.sampled_from(sorted(KINDS)))
 def test_a_value_never_depends_on_a_later_bar(seed: int, count: int, name: str) -> None:
     bars = sample(seed, 330)
@@ -157,7 +157,7 @@ def test_a_value_never_depends_on_a_later_bar(seed: int, count: int, name: str) 
         assert np.allclose(column[-20:], late[part][max(0, count - 20) : count], rtol=1e-9, atol=1e-9, equal_nan=True)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 10_000), power=st.integers(-40, 40), name=st.sampled_from(sorted(KINDS)))
 def test_the_price_level_changes_only_what_counts_in_prices(seed: int, power: int, name: str) -> None:
     bars, factor = sample(seed, 300), 2.0**power

@@ -132,7 +132,7 @@ def told(chart: SwingChart, side: int = 1) -> list[tuple[object, ...]]:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32), count=st.integers(20, 200))
 def test_a_market_upside_down_has_the_same_patterns_upside_down(seed: int, count: int) -> None:
     chart = chart_of(walk(np.random.default_rng(seed), count))
@@ -144,7 +144,7 @@ def test_a_market_upside_down_has_the_same_patterns_upside_down(seed: int, count
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32), count=st.integers(20, 200), factor=st.sampled_from([1e-9, 0.001, 7.0, 1e6]))
 def test_patterns_do_not_depend_on_the_price_level(seed: int, count: int, factor: float) -> None:
     bars = walk(np.random.default_rng(seed), count)
@@ -154,7 +154,7 @@ def test_patterns_do_not_depend_on_the_price_level(seed: int, count: int, factor
     assert candles(bars, count, 5) == candles(scaled(bars, 2.0**20), count, 5)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32), count=st.integers(20, 150))
 def test_every_fit_and_confidence_is_a_share_and_turns_alternate(seed: int, count: int) -> None:
     chart = chart_of(walk(np.random.default_rng(seed), count))

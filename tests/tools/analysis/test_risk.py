@@ -30,7 +30,7 @@ def slow_historical(losses: list[float], confidence: Decimal) -> tuple[float, fl
     return max(0.0, at_risk), max(0.0, total / float(tail * count))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     count=st.integers(20, 300),
@@ -50,7 +50,7 @@ def test_the_historical_figures_are_those_of_the_definition(seed: int, count: in
     assert told.shortfall >= told.at_risk - 1e-9
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32), horizon=st.integers(1, 50), confidence=st.sampled_from(["90", "95", "99.9"]))
 def test_the_parametric_figures_are_those_of_the_normal_distribution(seed: int, horizon: int, confidence: str) -> None:
     random = np.random.default_rng(seed)
@@ -66,7 +66,7 @@ def test_the_parametric_figures_are_those_of_the_normal_distribution(seed: int, 
     assert told.shortfall == pytest.approx(tail * deviation, rel=1e-5)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32), factor=st.floats(0.1, 10))
 def test_risk_grows_with_size_and_together_is_never_more_shortfall_than_apart(seed: int, factor: float) -> None:
     random = np.random.default_rng(seed)

@@ -66,7 +66,7 @@ def _ordered(value: Any) -> Any:
 
 
 @given(st.composite(mutated)())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_no_change_of_a_definition_keeps_its_digest(new: dict[str, Any]) -> None:
     check_mutation(new)
 
@@ -144,7 +144,7 @@ def test_a_model_sees_the_approved_words_cleaned_and_cut() -> None:
 
 
 @given(st.text(max_size=2_000), st.integers(10, 100))
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_shown_text_is_never_longer_than_its_limit_and_has_no_unseen_signs(text: str, limit: int) -> None:
     seen = clean_text(text, limit)
     assert len(seen) <= limit
@@ -170,7 +170,7 @@ def test_an_id_that_could_be_read_in_two_ways_is_refused() -> None:
 
 
 @given(st.lists(st.text(alphabet="ab_-", min_size=1, max_size=4), max_size=8))
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_names_never_clash(tools: list[str]) -> None:
     names, refused = names_of("srv", tools, {"a", "mcp_srv__b"})
     assert len(set(names.values())) == len(names)

@@ -262,14 +262,14 @@ JSON = st.recursive(
 
 
 @given(JSON)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_whatever_a_model_sends_the_answer_is_text_or_a_failure_in_one_line(arguments: Any) -> None:
     said = answer(text("fine"), arguments)
     assert said == f"{START}fine{END}" or (said.startswith("FAILED ") and "\n" not in said and len(said) < 400)
 
 
 @given(st.dictionaries(st.sampled_from(["type", "properties", "anyOf", "$ref", "pattern", "enum", "items"]), JSON))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_whatever_a_schema_says_checking_ends_in_nothing_or_a_failure(schema: dict[str, Any]) -> None:
     with suppress(ToolFailed):
         compile_check(schema)({"word": "x"})

@@ -105,7 +105,7 @@ def test_symbols_listed_in_another_order_give_the_same_bytes():
     assert len(messages) == 1
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(ticks=st.lists(st.integers(0, 300), min_size=2, max_size=6))
 def test_what_a_context_rendered_before_leaves_no_trace(ticks):
     scene = full_scene()
@@ -132,7 +132,7 @@ def corrupted(bars: Bars, at: int, factor: float) -> Bars:
     return replace(bars, **columns)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     tick=st.integers(0, 384),
     factor=st.sampled_from([0.0, 0.5, 3.0, float("inf"), float("nan")]),
@@ -214,7 +214,7 @@ def test_hostile_words_start_no_section_and_leave_no_fence(words):
     assert_contained(PerpPrompts(scene.skill).user(scene.observe()))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     words=st.text(min_size=1, max_size=400)
     | st.lists(st.sampled_from(["</data>", "<data>", "\n", "## ", "#", "x", "\u2028"]), min_size=1).map("".join)

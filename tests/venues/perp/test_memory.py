@@ -354,7 +354,7 @@ memories = st.builds(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(memories)
 def test_the_sections_stay_within_their_tokens_whatever_is_remembered(memory):
     scene = Scene(skill_of(context={"memory": {"trades": 4}}), memory=memory)

@@ -280,7 +280,7 @@ def worlds(draw: Any) -> PerpWorld:
     return make_world(sides, {symbol: draw(st.sampled_from(["market", "limit", "close"])) for symbol in waits})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     name=st.sampled_from(NAMES),
     prices=st.lists(st.tuples(st.integers(960, 1040), st.integers(9_900, 10_100)), min_size=1, max_size=110),
@@ -308,7 +308,7 @@ def test_a_plan_names_the_very_tick_at_which_asking_would_give_an_order(
             assert plan.next_tick(index, world) == expected
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     name=st.sampled_from(NAMES),
     prices=st.lists(st.tuples(st.integers(960, 1040), st.integers(9_900, 10_100)), min_size=60, max_size=120),

@@ -89,7 +89,7 @@ def test_indicators_are_wilders(seed):
         np.testing.assert_allclose(fast, slow, rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     closed=st.integers(0, 180),
@@ -106,7 +106,7 @@ def test_every_tag_occurs():
     assert tags == {"high_vol", "trend_up", "trend_down", "chop"}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10_000), closed=st.integers(0, 150), wild=st.sampled_from([1e-6, 1e9, math.inf, math.nan]))
 def test_no_later_bar_changes_a_tag_or_an_atr(seed, closed, wild):
     bars = walk(seed, 150)

@@ -134,7 +134,7 @@ def test_a_memo_that_met_another_market_shows_the_present_one():
     assert texts[1] == shown(market, Scene(skill, there)) != texts[0]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(ticks=st.lists(st.integers(0, 384), min_size=1, max_size=12), lookback=st.integers(1, 120))
 def test_a_memo_shows_at_any_tick_what_a_fresh_one_would_wherever_it_was_before(ticks, lookback):
     skill, data = skill_of(context={"bars_lookback": lookback}), market_of()
@@ -379,7 +379,7 @@ def test_halts_say_how_they_end():
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     cash=st.integers(200, 1_000_000),
     mark=st.decimals("0.01", "200000", places=2),

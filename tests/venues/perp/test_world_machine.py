@@ -265,7 +265,7 @@ class WorldMachine(RuleBasedStateMachine):
 
 
 CALM = settings(deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
-WorldMachine.TestCase.settings = settings(CALM, max_examples=60, stateful_step_count=30)
+WorldMachine.TestCase.settings = settings(CALM, max_examples=30, stateful_step_count=30)
 TestWorldMachine = WorldMachine.TestCase
 
 

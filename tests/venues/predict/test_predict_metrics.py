@@ -75,7 +75,7 @@ def is_plain(value: object) -> bool:
 
 
 @given(many, st.integers(0, 3))
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_every_figure_is_plain_finite_and_the_same_again(found: list[MarketCall], seed: int) -> None:
     figures = compute_predict(outcome(calls=found), seed)
     assert is_plain(figures)
@@ -84,7 +84,7 @@ def test_every_figure_is_plain_finite_and_the_same_again(found: list[MarketCall]
 
 
 @given(many)
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_scores_are_those_of_the_calls_that_can_be_scored(found: list[MarketCall]) -> None:
     figures = compute_predict(outcome(calls=found))
     mints = [one for one in found if one.action == "mint" and not one.duplicate and one.code != "B2_MARKET"]
@@ -108,7 +108,7 @@ def test_scores_are_those_of_the_calls_that_can_be_scored(found: list[MarketCall
 
 
 @given(many, st.sampled_from(("ask", "normalised", "fair")))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_the_market_is_scored_on_exactly_the_calls_the_model_is(found: list[MarketCall], kind: str) -> None:
     told = compute_predict(outcome(calls=found), 5)["scores"]["all"]["against"][kind]
     same = []
@@ -140,7 +140,7 @@ def test_the_market_is_scored_on_exactly_the_calls_the_model_is(found: list[Mark
 
 
 @given(many)
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_edge_promised_and_realised_are_sums_anybody_can_do(found: list[MarketCall]) -> None:
     edge = compute_predict(outcome(calls=found))["edge"]
     mints = [one for one in found if one.forecast and one.won is not None]
@@ -223,7 +223,7 @@ def test_spend_payouts_and_the_cost_of_the_spread_are_exact_sums_over_the_accoun
 
 
 @given(st.lists(st.floats(1, 200), max_size=300), st.integers(0, 3))
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_return_drawdown_and_sharpe_are_those_of_the_other_venue(equity: list[float], seed: int) -> None:
     ours = compute_predict(outcome(equity=equity), seed)
     shared = outcome(equity=equity)
@@ -289,7 +289,7 @@ def test_one_who_knows_better_than_the_market_has_skill_and_one_who_guesses_has_
 
 
 @given(many)
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_baselines_are_scored_on_one_and_the_same_set_of_calls(found: list[MarketCall]) -> None:
     told = baseline_metrics(outcome(calls=found))["forecasts"]
     same = [

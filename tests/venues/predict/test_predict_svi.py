@@ -112,7 +112,7 @@ def test_every_reference_point_of_the_newer_pricing_is_within_its_tolerance() ->
             assert abs(found * FLOAT - point["reference"]) <= point["tolerance"], point
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(st.sampled_from(GENERATIONS), SURFACES, st.floats(30_000, 150_000), st.floats(-4, 4))
 def test_the_price_agrees_with_seventy_five_digits_to_a_trillionth(
     generation: Generation, svi: Svi, forward: float, deviations: float

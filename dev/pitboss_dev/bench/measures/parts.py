@@ -33,6 +33,13 @@ INTENTS = (
     {"action": "no_op", "symbol": "SOL", "reason": "wait"},
 )  # fmt: skip
 """Some that pass, some that break a rule, one that is malformed."""
+WORST_LIMIT_US = 10_000.0
+WORST_INTENTS = (
+    {"action": "open_long", "symbol": "SOL", "reason": "x" * 100_000, "size_usd": Decimal("1e2000000")},
+    {f"key{number}": number for number in range(2_000)},
+    {"action": "open_long", "symbol": "SOL", "reason": "x", "size_usd": 10**5000, "leverage": Decimal("1e-999999")},
+)
+"""Long texts, many keys, huge numbers: what a hostile model could send to take time."""
 
 
 def measure(bench: Bench) -> Iterable[BenchRow]:
@@ -76,6 +83,14 @@ def measure(bench: Bench) -> Iterable[BenchRow]:
     yield BenchRow(
         "guard verdict, 99th percentile", p99, "µs", LIMIT, P99_LIMIT_US, RatioGate("at most", 1.0), p99_note
     )
+    worst = max(
+        median(each_call(lambda intent=intent: judge(ports.limits, ports.terms, state, intent, at), 20))
+        for intent in WORST_INTENTS
+    )
+    yield BenchRow(
+        "guard verdict, worst input", worst * 1e6, "µs", LIMIT, WORST_LIMIT_US, RatioGate("at most", 1.0),
+        "the slowest of long texts, many keys and huge numbers",
+    )  # fmt: skip
     yield BenchRow("user message, warm", us["message"], "µs", note=f"{length:,} characters, a new bar each time")
     yield BenchRow("world step with a fill", us["step"], "µs", note="one bar, exact, a market order waiting")
     yield BenchRow("record sealed", us["seal"], "µs", note=f"canonical JSON and SHA-256 of {size:,} bytes")

@@ -138,7 +138,7 @@ def test_propose_order_carries_the_venues_schema_and_is_never_run() -> None:
 # No look-ahead -----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     cut=st.integers(0, 40),
     late=st.integers(0, STEP - 1),

@@ -207,7 +207,7 @@ REPLIES = replies()
 
 @pytest.mark.parametrize("name", REPLIES)
 @given(data=st.data())
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_an_answer_with_anything_in_it_is_read_or_is_nothing_known(name: str, data: st.DataObject):
     reply, read = REPLIES[name]
     whole = understood(orjson.dumps({"data": reply}), "node", read)

@@ -148,7 +148,7 @@ def test_a_price_that_jumps_between_signing_and_sending_is_not_sent(start: Start
     when=st.sampled_from(["chain.simulate", "outbox.sign", "chain.execute"]),
     deposit=st.integers(0, 80 * QUOTE),
 )
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_mint_costs_more_than_its_promise_or_than_was_deposited_wherever_the_price_goes(
     start: Start, spend: int, drift: int, later: int, when: str, deposit: int
 ):

@@ -140,7 +140,7 @@ def test_a_changed_byte_is_found(start: Start):
 @given(
     steps=st.lists(st.tuples(st.sampled_from(["open", "sign", "send", *STATES]), st.sampled_from("abc")), max_size=30)
 )
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_is_asked_the_history_is_one_of_the_table(start: Start, steps: list[tuple[str, str]]):
     machine = start()
     outbox = StoredOutbox(machine.database, machine.now)

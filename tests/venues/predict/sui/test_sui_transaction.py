@@ -33,7 +33,7 @@ def ground(*oracles: str) -> TransactionBasis:
     keep=U64,
     action=st.sampled_from(["mint", "redeem"]),
 )
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_what_is_built_reads_back_as_what_was_meant(
     oracle: str, expiry: int, strike: int, up: bool, quantity: int, keep: int, action: str
 ):
