@@ -76,6 +76,7 @@ def test_the_promised_gates_are_there(rows: list[BenchRow]) -> None:
         "policy tick after 2×4 days": ("at most", 1.1),
         "model tick after 2×4 days": ("at most", 1.1),
         "guard verdict, 99th percentile": ("at most", 1.0),
+        "guard verdict, worst input": ("at most", 1.0),
         "import of a year of 5m bars": ("at most", 5.0),
         "import of a year in daily files": ("at most", 5.0),
         "import of a calendar": ("at most", 5.0),
