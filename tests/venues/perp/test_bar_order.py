@@ -10,7 +10,7 @@ from pitboss.core.instant import HOUR_MS, MINUTE_MS
 from pitboss.core.money import exact
 from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms
 from pitboss.venues.perp.testing import Row, make_tape_of
-from pitboss.venues.perp.world import OrderRequest, _step, advance, submit
+from pitboss.venues.perp.world import OrderRequest, advance, advance_one_bar, submit
 from venues.perp.markets import ASSETS, BASE, MIDNIGHT, fresh_world
 
 NOON = MIDNIGHT + 12 * HOUR_MS
@@ -181,7 +181,7 @@ def test_funding_alone_can_liquidate_in_the_middle_of_a_calm_day(rate: float) ->
     stretch = advance(world, PLAIN, tape, 0, 60)
     slow, receipts = world, []
     for index in range(60):
-        slow, happened, _ = _step(slow, PLAIN, tape, index)
+        slow, happened, _ = advance_one_bar(slow, PLAIN, tape, index)
         receipts.extend(happened)
     assert stretch.receipts == tuple(receipts)
     assert [one.at for one in receipts if one.kind == "liquidated"] == [NOON + 3 * HOUR_MS]

@@ -14,7 +14,7 @@ from pitboss.core.curve import Piece, join, length, points
 from pitboss.core.receipt import Receipt
 from pitboss.venues.perp.quiet_bars import quiet_until
 from pitboss.venues.perp.state import PerpWorld
-from pitboss.venues.perp.world import _step, advance
+from pitboss.venues.perp.world import advance, advance_one_bar
 from venues.perp.markets import drive, later_tape, scenery
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -40,7 +40,7 @@ def history(seed: int, way: str, thin: bool = False) -> tuple[bytes, bytes, byte
                 world, happened, curve = stretch.world, stretch.receipts, list(stretch.equity)
             else:
                 with localcontext(Context(prec=60)):
-                    world, happened, piece = _step(world, terms, tape, index)
+                    world, happened, piece = advance_one_bar(world, terms, tape, index)
                 curve = [piece]
             receipts.extend(happened)
             join(equity, curve)
@@ -72,7 +72,7 @@ def test_a_quiet_bar_never_holds_more_than_funding(seed: int, thin: bool) -> Non
             with localcontext(Context(prec=60)):
                 quiet = quiet_until(world, terms, tape, index, stop)
                 for bar in range(index, max(quiet, index + 1)):
-                    world, happened, _ = _step(world, terms, tape, bar)
+                    world, happened, _ = advance_one_bar(world, terms, tape, bar)
                     if bar < quiet:
                         assert {receipt.kind for receipt in happened} <= {"funded"}, (seed, bar)
             index = max(quiet, index + 1)

@@ -38,11 +38,11 @@ class PathEvent:
 
 def next_event(
     positions: Mapping[str, Position],
-    legs: Mapping[str, SymbolPath],
+    paths: Mapping[str, SymbolPath],
     base: Decimal,
     terms: TradingTerms,
     lam: Decimal,
-    spent: Collection[str] = (),
+    no_volume: Collection[str] = (),
 ) -> PathEvent | None:
     """Return the first stop or liquidation at or after λ; on a tie stops come first, then code-point order.
 
@@ -50,41 +50,41 @@ def next_event(
     had no volume for comes last: an account that is due for liquidation by then is liquidated.
     """
     best: PathEvent | None = None
-    going: PathEvent | None = None
+    continuation: PathEvent | None = None
     for symbol in sorted(positions):
-        held, leg = positions[symbol], legs[symbol]
-        if held.stop is None or not leg.moves or symbol in spent:
+        position, path = positions[symbol], paths[symbol]
+        if position.stop is None or not path.moves or symbol in no_volume:
             continue
-        if held.stopping:
-            going = going or PathEvent(lam, "stop", symbol, leg.start)
+        if position.stopping:
+            continuation = continuation or PathEvent(lam, "stop", symbol, path.start)
             continue
-        event = _stop(symbol, held, leg, held.stop)
+        event = _stop(symbol, position, path, position.stop)
         if event is not None and (best is None or event.lam < best.lam):
             best = event
     if best is not None and best.lam < lam:
         best = PathEvent(lam, "stop", best.symbol, best.price)
-    if going is not None and (best is None or best.lam > lam):
-        due = _liquidation(positions, legs, base, terms, lam, lam) is not None
-        return PathEvent(lam, "liquidation") if due else going
+    if continuation is not None and (best is None or best.lam > lam):
+        due = _liquidation(positions, paths, base, terms, lam, lam) is not None
+        return PathEvent(lam, "liquidation") if due else continuation
     until = ONE if best is None else best.lam
-    breach = _liquidation(positions, legs, base, terms, lam, until)
+    breach = _liquidation(positions, paths, base, terms, lam, until)
     if breach is not None and (best is None or breach < best.lam):
         return PathEvent(breach, "liquidation")
     return best
 
 
-def _stop(symbol: str, held: Position, leg: SymbolPath, stop: Decimal) -> PathEvent | None:
-    side = held.side
-    if side * (leg.start - stop) <= 0:
-        return PathEvent(ZERO, "stop", symbol, leg.start)
-    if side * (leg.end - stop) > 0:
+def _stop(symbol: str, position: Position, path: SymbolPath, stop: Decimal) -> PathEvent | None:
+    side = position.side
+    if side * (path.start - stop) <= 0:
+        return PathEvent(ZERO, "stop", symbol, path.start)
+    if side * (path.end - stop) > 0:
         return None
-    return PathEvent((leg.start - stop) / (leg.start - leg.end), "stop", symbol, stop)
+    return PathEvent((path.start - stop) / (path.start - path.end), "stop", symbol, stop)
 
 
 def _liquidation(
     positions: Mapping[str, Position],
-    legs: Mapping[str, SymbolPath],
+    paths: Mapping[str, SymbolPath],
     base: Decimal,
     terms: TradingTerms,
     lam: Decimal,
@@ -101,7 +101,7 @@ def _liquidation(
     def slack(point: Decimal) -> Decimal:
         equity, needed = base, ZERO
         for symbol in sorted(positions):
-            value = positions[symbol].size * legs[symbol].at(point)
+            value = positions[symbol].size * paths[symbol].at(point)
             equity += value
             needed += terms.assets[symbol].maintenance(abs(value))
         return equity - needed
@@ -109,7 +109,7 @@ def _liquidation(
     before = slack(lam)
     if before <= 0:
         return lam
-    points = [*_tier_crossings(positions, legs, terms, lam, until), until]
+    points = [*_tier_crossings(positions, paths, terms, lam, until), until]
     start = lam
     for point in points:
         after = slack(point)
@@ -121,19 +121,19 @@ def _liquidation(
 
 def _tier_crossings(
     positions: Mapping[str, Position],
-    legs: Mapping[str, SymbolPath],
+    paths: Mapping[str, SymbolPath],
     terms: TradingTerms,
     lam: Decimal,
     until: Decimal,
 ) -> list[Decimal]:
-    found: set[Decimal] = set()
-    for symbol, held in positions.items():
-        leg, size = legs[symbol], abs(held.size)
-        travel = size * (leg.end - leg.start)
+    points: set[Decimal] = set()
+    for symbol, position in positions.items():
+        path, size = paths[symbol], abs(position.size)
+        travel = size * (path.end - path.start)
         if travel == 0:
             continue
         for tier in terms.assets[symbol].tiers[1:]:
-            point = (tier.from_notional - size * leg.start) / travel
+            point = (tier.from_notional - size * path.start) / travel
             if lam < point < until:
-                found.add(point)
-    return sorted(found)
+                points.add(point)
+    return sorted(points)

@@ -18,7 +18,7 @@ from pitboss.core.money import ONE, ZERO, decimal, exact, round_down
 from pitboss.core.receipt import Receipt
 from pitboss.sim.metrics import Outcome
 from pitboss.venues.perp.course import PerpCourse, first_state
-from pitboss.venues.perp.quiet_bars import held_quiet
+from pitboss.venues.perp.quiet_bars import positions_quiet_until
 from pitboss.venues.perp.state import PerpWorld, TradingTerms, open_world
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.world import OrderRequest, advance, set_marks, submit
@@ -71,20 +71,20 @@ def _hold(
 ) -> tuple[Sequence[Decimal] | Floats, Sequence[Receipt]]:
     """Return the equity of positions held to the end, as float columns at once where no event can happen."""
     count = len(tape)
-    if first == count or not world.positions or held_quiet(world, terms, tape, first, count) < count:
+    if first == count or not world.positions or positions_quiet_until(world, terms, tape, first, count) < count:
         stretch = advance(world, terms, tape, first, count)
         return [*equity, *amounts(stretch.equity)], stretch.receipts
     points = np.full(count - first, float(world.cash))
     receipts: list[Receipt] = []
-    for symbol, held in sorted(world.positions.items()):
-        size = float(held.size)
-        points += size * tape.filled[symbol][first:] - float(held.cost)
+    for symbol, position in sorted(world.positions.items()):
+        size = float(position.size)
+        points += size * tape.filled[symbol][first:] - float(position.cost)
         bars, costs = tape.funded_bars(symbol, first, count)
         if len(bars):
-            paid = np.zeros(count - first)
-            paid[bars - first] = size * costs
-            points -= np.cumsum(paid)
-            total = Decimal(repr(float(paid.sum())))
+            funding = np.zeros(count - first)
+            funding[bars - first] = size * costs
+            points -= np.cumsum(funding)
+            total = Decimal(repr(float(funding.sum())))
             receipts.append(Receipt("funded", int(tape.open_at[-1]), symbol, "", {"amount_usd": total}))
     return np.concatenate((np.array(equity, dtype=np.float64), points)), receipts
 

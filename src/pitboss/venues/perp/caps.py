@@ -52,8 +52,8 @@ def _without(caps: PerpCaps, unlisted: tuple[str, ...]) -> PerpCaps:
 def exposure(world: PerpWorld, symbol: str) -> Decimal:
     """Return the notional of a symbol: position at mark plus working opens, each at the worse of mark and limit."""
     mark = world.marks.get(symbol, ZERO)
-    held = world.positions.get(symbol)
-    total = abs(held.size) * mark if held else ZERO
+    position = world.positions.get(symbol)
+    total = abs(position.size) * mark if position else ZERO
     for order in world.orders:
         if order.opens and order.symbol == symbol:
             total += order.size * max(mark, order.limit or ZERO)

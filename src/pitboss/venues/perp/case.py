@@ -85,8 +85,8 @@ def all_finite(world: PerpWorld) -> bool:
     marks = world.marks
     if not _finite(world.cash, world.peak, world.day_reference, world.last_equity, *marks.values()):
         return False
-    for symbol, held in world.positions.items():
-        if symbol not in marks or not _finite(held.size, held.cost, held.stop, held.take_profit):
+    for symbol, position in world.positions.items():
+        if symbol not in marks or not _finite(position.size, position.cost, position.stop, position.take_profit):
             return False
     for order in world.orders:  # noqa: SIM110 – the book is usually empty, and a generator has a cost
         if not _finite(order.size, order.limit, order.stop, order.take_profit):

@@ -46,8 +46,8 @@ def busy(world: PerpWorld) -> frozenset[str]:
 
 def side_of(world: PerpWorld, symbol: str) -> int:
     """Return +1 long, −1 short, 0 flat."""
-    held = world.positions.get(symbol)
-    return 0 if held is None else held.side
+    position = world.positions.get(symbol)
+    return 0 if position is None else position.side
 
 
 @exact

@@ -68,7 +68,7 @@ def portfolio(world: PerpWorld, terms: TradingTerms) -> PerpPortfolio:
         cash_usd=world.cash,
         margin_used_usd=used,
         free_margin_usd=value - used,
-        positions=tuple(_holding(world, terms, held) for _, held in sorted(world.positions.items())),
+        positions=tuple(_position_view(world, terms, position) for _, position in sorted(world.positions.items())),
         orders=tuple(
             OrderView(
                 order.id,
@@ -89,35 +89,35 @@ def portfolio(world: PerpWorld, terms: TradingTerms) -> PerpPortfolio:
     )
 
 
-def _holding(world: PerpWorld, terms: TradingTerms, held: Position) -> PositionView:
-    mark = world.marks[held.symbol]
+def _position_view(world: PerpWorld, terms: TradingTerms, position: Position) -> PositionView:
+    mark = world.marks[position.symbol]
     return PositionView(
-        symbol=held.symbol,
-        side="long" if held.size > 0 else "short",
-        size=abs(held.size),
-        entry=held.entry,
+        symbol=position.symbol,
+        side="long" if position.size > 0 else "short",
+        size=abs(position.size),
+        entry=position.entry,
         mark=mark,
-        notional_usd=abs(held.size) * mark,
-        unrealised_usd=held.size * mark - held.cost,
-        leverage=leverage_of(world, held.symbol),
-        liquidation=liquidation_price(world, terms, held),
-        stop=held.stop,
-        take_profit=held.take_profit,
-        opened_at=held.opened_at,
-        thesis=held.thesis,
+        notional_usd=abs(position.size) * mark,
+        unrealised_usd=position.size * mark - position.cost,
+        leverage=leverage_of(world, position.symbol),
+        liquidation=liquidation_price(world, terms, position),
+        stop=position.stop,
+        take_profit=position.take_profit,
+        opened_at=position.opened_at,
+        thesis=position.thesis,
     )
 
 
-def liquidation_price(world: PerpWorld, terms: TradingTerms, held: Position) -> Decimal | None:
+def liquidation_price(world: PerpWorld, terms: TradingTerms, position: Position) -> Decimal | None:
     """Return the mark of this symbol at which the account would be liquidated, all other marks unchanged."""
-    mark, size = world.marks[held.symbol], abs(held.size)
+    mark, size = world.marks[position.symbol], abs(position.size)
     available = equity(world) - maintenance(world, terms)
-    for tier in terms.assets[held.symbol].tiers:
+    for tier in terms.assets[position.symbol].tiers:
         # Solve with this tier's rate and deduction in place of the present ones; valid if the price falls in this tier.
-        present = terms.assets[held.symbol].maintenance(size * mark)
+        present = terms.assets[position.symbol].maintenance(size * mark)
         slack = available + present - (size * mark * tier.rate - tier.deduction)
-        price = mark - held.side * slack / size / (ONE - tier.rate * held.side)
-        if price > 0 and terms.assets[held.symbol].tier(size * price) == tier:
+        price = mark - position.side * slack / size / (ONE - tier.rate * position.side)
+        if price > 0 and terms.assets[position.symbol].tier(size * price) == tier:
             return price
     return None
 
@@ -133,14 +133,14 @@ def summary(world: PerpWorld) -> dict[str, Any]:
         "cash_usd": text(world.cash),
         "positions": {
             symbol: {
-                "size": held.size,
-                "cost": held.cost,
-                "stop": held.stop,
-                "take_profit": held.take_profit,
+                "size": position.size,
+                "cost": position.cost,
+                "stop": position.stop,
+                "take_profit": position.take_profit,
                 "leverage": leverage_of(world, symbol),
                 "mark": world.marks.get(symbol),
             }
-            for symbol, held in world.positions.items()
+            for symbol, position in world.positions.items()
         }
         if world.positions
         else {},
@@ -149,13 +149,13 @@ def summary(world: PerpWorld) -> dict[str, Any]:
     }
 
 
-def summary_after(world: PerpWorld, before: PerpWorld, told: dict[str, Any]) -> dict[str, Any]:
+def summary_after(world: PerpWorld, before: PerpWorld, summary_before: dict[str, Any]) -> dict[str, Any]:
     """Return `summary(world)`, reusing `told`, the summary of `before`, if only orders have changed since."""
     if world is before:
-        return told
+        return summary_before
     same = world.cash is before.cash and world.positions is before.positions and world.halts is before.halts
     if same and (not world.positions or (world.leverage is before.leverage and world.marks is before.marks)):
-        return {**told, "orders": _working(world)}
+        return {**summary_before, "orders": _working(world)}
     return summary(world)
 
 

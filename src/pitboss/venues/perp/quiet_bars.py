@@ -26,16 +26,16 @@ def quiet_until(world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, s
     stop = min(stop, tape.day_stop[start])
     if "daily_loss" in world.halts or (tape.open_at.item(start) + tape.interval_ms) // DAY_MS != world.day:
         return start  # the halt may end, or a new day began within a gap: the exact step handles it
-    if terms.max_volume_pct is not None and any(held.stopping for held in world.positions.values()):
+    if terms.max_volume_pct is not None and any(position.stopping for position in world.positions.values()):
         return start  # a partly filled stop continues at the next open, at any price
     for order in world.orders:
-        stop = _order_quiet(order, tape, start, stop)
+        stop = _order_quiet_until(order, tape, start, stop)
     if not world.positions or stop <= start or _surely_quiet(world, terms, tape, start, stop):
         return stop
-    return held_quiet(world, terms, tape, start, stop)
+    return positions_quiet_until(world, terms, tape, start, stop)
 
 
-def _order_quiet(order: WorkingOrder, tape: Tape, start: int, stop: int) -> int:
+def _order_quiet_until(order: WorkingOrder, tape: Tape, start: int, stop: int) -> int:
     """Return the first bar that could fill a working order."""
     if order.active_from > tape.open_at.item(start):
         start = tape.index_of(order.active_from)
@@ -61,17 +61,17 @@ def _surely_quiet(world: PerpWorld, terms: TradingTerms, tape: Tape, start: int,
     """
     base = float(world.cash)
     worst = best = needed = scale = 0.0
-    for symbol, held in world.positions.items():
+    for symbol, position in world.positions.items():
         if symbol not in tape.tidy:
             return False
         low = float(np.minimum.reduce(tape.lowest[symbol][start:stop]))
         high = float(np.maximum.reduce(tape.highest[symbol][start:stop]))
-        size, cost = float(held.size), float(held.cost)
+        size, cost = float(position.size), float(position.cost)
         adverse, kind = (low, high) if size > 0 else (high, low)
         side = 1 if size > 0 else -1
-        if held.stop is not None and side * (adverse - float(held.stop)) <= SAFETY * adverse:
+        if position.stop is not None and side * (adverse - float(position.stop)) <= SAFETY * adverse:
             return False
-        if held.take_profit is not None and side * (float(held.take_profit) - kind) <= SAFETY * kind:
+        if position.take_profit is not None and side * (float(position.take_profit) - kind) <= SAFETY * kind:
             return False
         base -= cost
         scale += abs(cost)
@@ -99,18 +99,18 @@ def _surely_quiet(world: PerpWorld, terms: TradingTerms, tape: Tape, start: int,
 def out_of_reach(cash: Decimal, positions: Mapping[str, Position], terms: TradingTerms, tape: Tape, index: int) -> bool:
     """Return whether one bar touches no stop and stays far from liquidation at every symbol's worst price."""
     slack, scale = float(cash), abs(float(cash))
-    for symbol, held in positions.items():
-        if held.stop is not None:
+    for symbol, position in positions.items():
+        if position.stop is not None:
             return False
-        size, high = float(held.size), tape.highest[symbol].item(index)
+        size, high = float(position.size), tape.highest[symbol].item(index)
         worst = size * (tape.lowest[symbol].item(index) if size > 0 else high)
         needed = abs(size) * high * terms.assets[symbol].steepest_rate
-        slack += worst - float(held.cost) - needed
-        scale += abs(worst) + abs(float(held.cost))
+        slack += worst - float(position.cost) - needed
+        scale += abs(worst) + abs(float(position.cost))
     return slack > SAFETY * scale  # False where a bar is missing, because comparisons with NaN are false
 
 
-def held_quiet(world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, stop: int) -> int:
+def positions_quiet_until(world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, stop: int) -> int:
     """Return the first bar with a touched exit, a possible liquidation or a possible halt."""
     length = count = stop - start
     base = float(world.cash)
@@ -118,15 +118,15 @@ def held_quiet(world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, st
     worst = np.zeros(length)
     closes = np.zeros(length)
     needed = np.zeros(length)
-    for symbol, held in world.positions.items():
+    for symbol, position in world.positions.items():
         low, high = tape.lowest[symbol][start:stop], tape.highest[symbol][start:stop]
         filled = tape.filled[symbol][start:stop]
         if filled[0] != filled[0]:  # a position without a bar on this tape yet: only the exact step knows the mark
             return start
-        adverse, best = (low, high) if held.side > 0 else (high, low)
-        size = float(held.size)
-        base -= float(held.cost)
-        scale += abs(float(held.cost))
+        adverse, best = (low, high) if position.side > 0 else (high, low)
+        size = float(position.size)
+        base -= float(position.cost)
+        scale += abs(float(position.cost))
         missing = np.isnan(adverse)
         if missing.any():
             adverse = np.where(missing, filled, adverse)
@@ -134,21 +134,21 @@ def held_quiet(world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, st
         closes += size * filled
         due, costs = tape.funded_bars(symbol, start, stop)
         if len(due):
-            paid = np.zeros(length)
-            paid[due - start] = size * costs
-            scale += float(np.abs(paid).sum())
-            paid = np.cumsum(paid)
-            worst -= paid
-            closes -= paid
+            funding = np.zeros(length)
+            funding[due - start] = size * costs
+            scale += float(np.abs(funding).sum())
+            funding = np.cumsum(funding)
+            worst -= funding
+            closes -= funding
         # The steepest tier without its deduction bounds maintenance from above on the whole path.
         needed += abs(size) * np.fmax(high, filled) * terms.assets[symbol].steepest_rate
-        if held.stop is not None:
-            stop_price = float(held.stop) * (1 + held.side * SAFETY)
-            touched = adverse <= stop_price if held.side > 0 else adverse >= stop_price
+        if position.stop is not None:
+            stop_price = float(position.stop) * (1 + position.side * SAFETY)
+            touched = adverse <= stop_price if position.side > 0 else adverse >= stop_price
             count = min(count, _first(touched & ~missing, count))
-        if held.take_profit is not None:
-            goal = float(held.take_profit) * (1 - held.side * SAFETY)
-            touched = best >= goal if held.side > 0 else best <= goal
+        if position.take_profit is not None:
+            goal = float(position.take_profit) * (1 - position.side * SAFETY)
+            touched = best >= goal if position.side > 0 else best <= goal
             count = min(count, _first(touched & ~missing, count))
     slack = SAFETY * (scale + float(np.max(np.abs(closes))))
     count = min(count, _first(base + worst - needed <= slack, count))
@@ -164,5 +164,5 @@ def held_quiet(world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, st
 
 def _first(mask: "np.typing.NDArray[np.bool_]", otherwise: int) -> int:
     """Return the index of the first True, else `otherwise`."""
-    place = int(mask.argmax()) if len(mask) else 0
-    return place if len(mask) and mask[place] else otherwise
+    index = int(mask.argmax()) if len(mask) else 0
+    return index if len(mask) and mask[index] else otherwise

@@ -146,11 +146,11 @@ def equity(world: PerpWorld, prices: Mapping[str, Decimal] | None = None) -> Dec
     total, value = world.cash, ZERO
     if not world.positions:
         return total
-    for held in in_order(world.positions):
-        symbol = held.symbol
-        total -= held.cost
+    for position in in_order(world.positions):
+        symbol = position.symbol
+        total -= position.cost
         price = world.marks[symbol] if prices is None else prices.get(symbol, world.marks.get(symbol, ZERO))
-        value += held.size * price
+        value += position.size * price
     return total + value
 
 
@@ -166,8 +166,8 @@ def margin_used(world: PerpWorld, prices: Mapping[str, Decimal] | None = None, w
             return prices[symbol]
         return world.marks.get(symbol, ZERO)
 
-    for held in in_order(world.positions):
-        used += abs(held.size) * price(held.symbol) / leverage_of(world, held.symbol)
+    for position in in_order(world.positions):
+        used += abs(position.size) * price(position.symbol) / leverage_of(world, position.symbol)
     for order in world.orders:
         if order.opens and order.id != without:
             used += order.size * price(order.symbol) / leverage_of(world, order.symbol)
@@ -182,10 +182,10 @@ def free_margin(world: PerpWorld, prices: Mapping[str, Decimal] | None = None, w
 def maintenance(world: PerpWorld, terms: TradingTerms, prices: Mapping[str, Decimal] | None = None) -> Decimal:
     """Return the maintenance margin of all positions."""
     total = ZERO
-    for held in in_order(world.positions):
-        symbol = held.symbol
+    for position in in_order(world.positions):
+        symbol = position.symbol
         price = world.marks[symbol] if prices is None else prices.get(symbol, world.marks[symbol])
-        total += terms.assets[symbol].maintenance(abs(held.size) * price)
+        total += terms.assets[symbol].maintenance(abs(position.size) * price)
     return total
 
 

@@ -24,11 +24,11 @@ def even_parts(positions: Iterable[str], tape: Tape, start: int, stop: int) -> S
     return tuple(pairwise(sorted({start, stop, *cuts})))
 
 
-_MOST = 1 << 62
+_MAX_UNITS = 1 << 62
 """Upper bound of stored integers: one bit less than what JSON readers and columns accept."""
 
 
-def held_units(
+def scaled_position_values(
     positions: Mapping[str, Position], terms: TradingTerms, tape: Tape, start: int, stop: int
 ) -> tuple[int, list[int]] | None:
     """Return the value of the positions at each close as integers with a number of decimal places.
@@ -36,34 +36,36 @@ def held_units(
     None if it does not fit in 63 bits.
     """
     total: list[int] | None = None
-    places = 0
-    for symbol, held in positions.items():
+    decimal_places = 0
+    for symbol, position in positions.items():
         column, lot_places = tape.scaled_close.get(symbol), terms.assets[symbol].size_decimals
-        lots = held.size.scaleb(lot_places)
+        lots = position.size.scaleb(lot_places)
         count, first_close = int(lots), tape.filled[symbol].item(start)
         if column is None or lots != count or first_close != first_close:  # NaN: its mark is older than this tape
             return None
-        if abs(count) * column.largest >= _MOST:
+        if abs(count) * column.largest >= _MAX_UNITS:
             return None
-        own = column.decimals + lot_places
-        one = stop - start == 1
-        value: list[int] = [column.units.item(start) * count] if one else (column.units[start:stop] * count).tolist()
+        symbol_places = column.decimals + lot_places
+        single_bar = stop - start == 1
+        values: list[int] = (
+            [column.units.item(start) * count] if single_bar else (column.units[start:stop] * count).tolist()
+        )
         if total is None:
-            total, places = value, own
+            total, decimal_places = values, symbol_places
             continue
-        more = max(places, own)
-        ours, theirs = 10 ** (more - places), 10 ** (more - own)
-        total = [mine * ours + other * theirs for mine, other in zip(total, value, strict=True)]
-        places = more
-        if max(max(total), -min(total)) >= _MOST:
+        wider_places = max(decimal_places, symbol_places)
+        total_factor, value_factor = 10 ** (wider_places - decimal_places), 10 ** (wider_places - symbol_places)
+        total = [amount * total_factor + added * value_factor for amount, added in zip(total, values, strict=True)]
+        decimal_places = wider_places
+        if max(max(total), -min(total)) >= _MAX_UNITS:
             return None
-    return None if total is None else (places, total)
+    return None if total is None else (decimal_places, total)
 
 
-def held_values(positions: Mapping[str, Position], tape: Tape, start: int, stop: int) -> list[Decimal]:
+def position_values(positions: Mapping[str, Position], tape: Tape, start: int, stop: int) -> list[Decimal]:
     """Return the same values in decimals, for any number of digits."""
     values = [ZERO] * (stop - start)
-    for held in in_order(positions):
-        closes = decimals(tape.filled[held.symbol][start:stop].tolist())
-        values = [value + held.size * close for value, close in zip(values, closes, strict=True)]
+    for position in in_order(positions):
+        closes = decimals(tape.filled[position.symbol][start:stop].tolist())
+        values = [value + position.size * close for value, close in zip(values, closes, strict=True)]
     return values

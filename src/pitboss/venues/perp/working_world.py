@@ -38,8 +38,8 @@ class WorkingWorld:
         "peak",
         "positions",
         "receipts",
-        "room",
         "terms",
+        "volume_left",
         "world",
     )
 
@@ -61,7 +61,7 @@ class WorkingWorld:
         self.deficit = world.deficit
         self.receipts: list[Receipt] = []
         self.books = NO_BOOKS
-        self.room: dict[str, Decimal] | None = None
+        self.volume_left: dict[str, Decimal] | None = None
 
     def freeze(self) -> PerpWorld:
         """Return the present state as a `PerpWorld`.
@@ -85,7 +85,9 @@ class WorkingWorld:
             deficit=self.deficit,
         )
 
-    def note(self, kind: ReceiptKind, at: Instant, symbol: str, order_id: str, **facts: Decimal | str | int) -> None:
+    def add_receipt(
+        self, kind: ReceiptKind, at: Instant, symbol: str, order_id: str, **facts: Decimal | str | int
+    ) -> None:
         """Add a receipt."""
         self.receipts.append(Receipt(kind, at, symbol, order_id, facts))
 
@@ -95,8 +97,8 @@ class WorkingWorld:
         """Return cash minus the cost of all positions: the part of equity that does not depend on prices."""
         total = self.cash
         if self.positions:
-            for held in in_order(self.positions):
-                total -= held.cost
+            for position in in_order(self.positions):
+                total -= position.cost
         return total
 
     def equity(self, prices: Prices) -> Decimal:
@@ -104,20 +106,20 @@ class WorkingWorld:
         if not self.positions:
             return self.cash
         value = ZERO
-        for held in in_order(self.positions):
-            value += held.size * self.price(held.symbol, prices)
+        for position in in_order(self.positions):
+            value += position.size * self.price(position.symbol, prices)
         return self.base() + value
 
     def price(self, symbol: str, prices: Prices) -> Decimal:
         """Return a symbol's price in this bar, or its mark if the bar is missing."""
-        found = prices.get(symbol)
-        return self.marks[symbol] if found is None else found
+        price = prices.get(symbol)
+        return self.marks[symbol] if price is None else price
 
     def free_margin(self, prices: Prices, without: WorkingOrder) -> Decimal:
         """Return equity minus the margin of positions and of working opens other than `without`."""
         used = ZERO
-        for held in in_order(self.positions):
-            used += abs(held.size) * self.price(held.symbol, prices) / self.leverage.get(held.symbol, 1)
+        for position in in_order(self.positions):
+            used += abs(position.size) * self.price(position.symbol, prices) / self.leverage.get(position.symbol, 1)
         for order in self.orders:
             if order.opens and order is not without:
                 used += order.size * self.price(order.symbol, prices) / self.leverage.get(order.symbol, 1)
@@ -125,32 +127,32 @@ class WorkingWorld:
 
     # Orders -----------------------------------------------------------------------------------------------------
 
-    def drop(self, order: WorkingOrder) -> None:
+    def remove(self, order: WorkingOrder) -> None:
         """Remove an order from the book."""
         self.orders.remove(order)
 
-    def rest(self, order: WorkingOrder) -> None:
+    def mark_rested(self, order: WorkingOrder) -> None:
         """Mark a limit order as rested after its first bar: from now on it fills as maker."""
         self.orders[self.orders.index(order)] = replace(order, rested=True)
 
     def cancel(self, order: WorkingOrder, at: Instant, reason: str) -> None:
         """Remove an order from the book and add a receipt with the reason."""
-        self.drop(order)
-        self.note("cancelled", at, order.symbol, order.id, reason=reason)
+        self.remove(order)
+        self.add_receipt("cancelled", at, order.symbol, order.id, reason=reason)
 
     def may_open(
         self, order: WorkingOrder, at: Instant, price: Decimal, fill: Decimal, taker: bool, opens: Prices
     ) -> bool:
         """Check an open at the moment of its fill; if it fails it is removed from the book with a reason."""
-        held = self.positions.get(order.symbol)
-        if held is not None and held.side != order.side:
+        position = self.positions.get(order.symbol)
+        if position is not None and position.side != order.side:
             self.cancel(order, at, "opposite_position")
             return False
-        fee = self.rate(taker) * order.size * fill
+        fee = self.fee_rate(taker) * order.size * fill
         need = order.size * price / self.leverage.get(order.symbol, 1) + fee
         if need > self.free_margin(opens, without=order):
-            self.drop(order)
-            self.note("rejected", at, order.symbol, order.id, reason="margin")
+            self.remove(order)
+            self.add_receipt("rejected", at, order.symbol, order.id, reason="margin")
             return False
         return True
 
@@ -170,30 +172,32 @@ class WorkingWorld:
         cancelled.
         """
         if size == order.size or order.limit is None:
-            self.drop(order)
+            self.remove(order)
         else:
             self.orders[self.orders.index(order)] = replace(order, size=order.size - size, rested=True)
         signed = order.side * size
-        held = self.positions.get(order.symbol)
-        if held is None:
+        position = self.positions.get(order.symbol)
+        if position is None:
             self.positions[order.symbol] = Position(
                 order.symbol, signed, (signed * price).normalize(), at, order.stop, order.take_profit, order.thesis
             )
         else:
             self.positions[order.symbol] = replace(
-                held,
-                size=held.size + signed,
-                cost=held.cost + signed * price,
-                stop=held.stop if order.stop is None else order.stop,
-                take_profit=held.take_profit if order.take_profit is None else order.take_profit,
+                position,
+                size=position.size + signed,
+                cost=position.cost + signed * price,
+                stop=position.stop if order.stop is None else order.stop,
+                take_profit=position.take_profit if order.take_profit is None else order.take_profit,
             )
-        self.book(order.symbol, order.id, at, order.side, size, price, taker, slippage_usd, ZERO, order.kind, facts)
+        self.record_fill(
+            order.symbol, order.id, at, order.side, size, price, taker, slippage_usd, ZERO, order.kind, facts
+        )
         if size < order.size and order.limit is None:
-            self.leave(order, at, order.size - size)
+            self.cancel_remaining(order, at, order.size - size)
 
-    def leave(self, order: WorkingOrder, at: Instant, left: Decimal) -> None:
-        """Add the receipt for the rest of a market order, already off the book, that found no volume."""
-        self.note("cancelled", at, order.symbol, order.id, reason="volume", left=left)
+    def cancel_remaining(self, order: WorkingOrder, at: Instant, size: Decimal) -> None:
+        """Add the receipt for the remaining size of a market order, already off the book, that found no volume."""
+        self.add_receipt("cancelled", at, order.symbol, order.id, reason="volume", left=size)
 
     def fill_exit(
         self,
@@ -209,18 +213,18 @@ class WorkingWorld:
         facts: Facts = NO_FACTS,
     ) -> None:
         """Reduce a position by `size` and realise its share of the cost into cash."""
-        held = self.positions[symbol]
-        side = -held.side
-        if size == abs(held.size):
-            share = held.cost
+        position = self.positions[symbol]
+        side = -position.side
+        if size == abs(position.size):
+            share = position.cost
             del self.positions[symbol]
         else:
-            share = held.cost * size / abs(held.size)
-            self.positions[symbol] = replace(held, size=held.size + side * size, cost=held.cost - share)
+            share = position.cost * size / abs(position.size)
+            self.positions[symbol] = replace(position, size=position.size + side * size, cost=position.cost - share)
         self.cash += -side * size * price - share - penalty_usd
-        self.book(symbol, order_id, at, side, size, price, taker, slippage_usd, penalty_usd, reason, facts)
+        self.record_fill(symbol, order_id, at, side, size, price, taker, slippage_usd, penalty_usd, reason, facts)
 
-    def book(
+    def record_fill(
         self,
         symbol: str,
         order_id: str,
@@ -235,11 +239,11 @@ class WorkingWorld:
         facts: Facts,
     ) -> None:
         """Charge the fee, add the receipt of a fill, and deduct its size from the bar's remaining volume."""
-        fee = self.rate(taker) * size * price
+        fee = self.fee_rate(taker) * size * price
         self.cash -= fee
-        if self.room is not None:
-            self.room[symbol] -= size
-        self.note(
+        if self.volume_left is not None:
+            self.volume_left[symbol] -= size
+        self.add_receipt(
             "filled",
             at,
             symbol,
@@ -255,11 +259,11 @@ class WorkingWorld:
             **facts,
         )
 
-    def rate(self, taker: bool) -> Decimal:
+    def fee_rate(self, taker: bool) -> Decimal:
         """Return the fee as a fraction of notional."""
         return self.terms.taker if taker else self.terms.maker
 
-    def slipped(self, symbol: str, at: Instant, price: Decimal, size: Decimal, side: int) -> tuple[Decimal, Facts]:
+    def taker_price(self, symbol: str, at: Instant, price: Decimal, size: Decimal, side: int) -> tuple[Decimal, Facts]:
         """Return the price that a taker of `size` gets: k basis points per million of notional, k × notional / 1e10.
 
         If the run uses order books, the newest one sets the price where there is one; the facts of the receipt name the
@@ -271,25 +275,25 @@ class WorkingWorld:
             books = self.books.get(symbol)
             book = None if books is None else books.newest(at, age)
             if book is not None:
-                taken = walk(book, price, size, side, slope)
-                source = "beyond_book" if taken.beyond else "book"
-                return taken.price, {"slippage": source, "book_age_ms": at - book.at}
+                fill = walk(book, price, size, side, slope)
+                source = "beyond_book" if fill.beyond else "book"
+                return fill.price, {"slippage": source, "book_age_ms": at - book.at}
             facts = {"slippage": "linear"}
         return price * (1 + (side * slope * (size * price)).scaleb(-10)), facts
 
     # Volume -----------------------------------------------------------------------------------------------------
 
-    def make_room(self, volumes: Mapping[str, float]) -> None:
+    def cap_volume(self, volumes: Mapping[str, float]) -> None:
         """Set the volume available in this bar: the fills of a symbol may take only a share of what was traded."""
         share = (self.terms.max_volume_pct or ZERO) / HUNDRED
-        self.room = {
+        self.volume_left = {
             symbol: round_down(decimal(volume) * share, self.terms.assets[symbol].lot)
             for symbol, volume in volumes.items()
         }
 
     def fillable(self, symbol: str, size: Decimal) -> Decimal:
         """Return how much of a size can still fill in this bar: all of it unless fills are capped by volume."""
-        return size if self.room is None else min(size, self.room.get(symbol, ZERO))
+        return size if self.volume_left is None else min(size, self.volume_left.get(symbol, ZERO))
 
     # Halts ------------------------------------------------------------------------------------------------------
 
@@ -301,7 +305,7 @@ class WorkingWorld:
             self.day = day
             if "daily_loss" in self.halts:
                 self.halts = tuple(halt for halt in self.halts if halt != "daily_loss")
-                self.note("resumed", at, "", "", halt="daily_loss")
+                self.add_receipt("resumed", at, "", "", halt="daily_loss")
         self.last_equity = value
         if value > self.peak:
             self.peak = value
@@ -319,7 +323,7 @@ class WorkingWorld:
     def halt(self, halt: Halt, at: Instant, reference: Decimal, value: Decimal) -> None:
         """Stop new exposure: cancel working opens at once, keep stops and take-profits."""
         self.halts = (*self.halts, halt)
-        self.note("halted", at, "", "", halt=halt, reference_usd=reference, equity_usd=value)
+        self.add_receipt("halted", at, "", "", halt=halt, reference_usd=reference, equity_usd=value)
         for order in [order for order in self.orders if order.opens]:
             self.cancel(order, at, "halted")
 
