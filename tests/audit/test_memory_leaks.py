@@ -99,6 +99,6 @@ def test_a_regime_at_entry_from_bars_of_a_later_time_is_found(
     monkeypatch.setattr(
         memory,
         "_regime",
-        lambda view, recall, symbol, at: str(float(view.series(symbol, recall.interval)[0].close[-1])),
+        lambda view, settings, symbol, at: str(float(view.series(symbol, settings.interval)[0].close[-1])),
     )
     assert {"memory", RERUN} & leaking(audited(ground, FEW))

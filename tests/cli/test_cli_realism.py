@@ -12,7 +12,7 @@ from answers import done, refused
 from market import FROM, TO
 
 from pitboss.core.receipt import Receipt
-from pitboss.venues.perp.realism import slippage_words
+from pitboss.venues.perp.realism import slippage_text
 from pitboss.venues.perp.request import PerpRequest
 
 RANGE = ("--from", FROM, "--to", TO)
@@ -210,5 +210,5 @@ def test_asking_ahead_in_a_thin_market_changes_no_digest(home: Path, skill: Path
 def test_limits_that_took_are_not_counted_among_the_fills_of_market_orders_and_stops() -> None:
     told = [("market", "book"), ("stop", "linear"), ("limit", "beyond_book"), ("take_profit", "")]
     some = [Receipt("filled", 0, "BTC", "", {"reason": why, **({"slippage": how} if how else {})}) for why, how in told]
-    said = slippage_words(PerpRequest({}, 0, 1, slippage="book"), some)
+    said = slippage_text(PerpRequest({}, 0, 1, slippage="book"), some)
     assert "1 of 2 fills of market orders and stops walked a book, 1 found none." in said

@@ -118,7 +118,7 @@ def test_a_tool_that_replays_recordings_finds_them_for_a_skill_too(home: Path, s
         (("get_recent_decisions", "--run", "RUN", "--args", "[1]"), "must be a JSON object"),
         (("get_recent_decisions", "--run", "RUN", "count=1", "--args", "{}"), "not both"),
         (("get_portfolio", "--run", "RUN", "--at", "2025-06-03T12:01:00Z"), "is not a tick"),
-        (("get_portfolio", "--run", "RUN", "--at", "2025-07-03"), "was not there"),
+        (("get_portfolio", "--run", "RUN", "--at", "2025-07-03"), "is outside run"),
         (("get_portfolio", "--skill", "SKILL", "--at", "2025-06-03T12:01:00Z"), "is not a tick of a 15m schedule"),
         (
             ("get_news_for_window", "--run", "RUN", "--at", "2025-06-03", "from=2025-06-02", "to=2025-06-04"),

@@ -51,7 +51,7 @@ from pitboss.venues.perp.broker import PaperBroker
 from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.case import make_case
 from pitboss.venues.perp.course import read_state
-from pitboss.venues.perp.intents import read
+from pitboss.venues.perp.intents import read_proposal
 from pitboss.venues.perp.ports import judge as guard
 from pitboss.venues.perp.rules import RULES
 from pitboss.venues.perp.state import PerpWorld, equity, open_world
@@ -449,7 +449,7 @@ def test_e16_the_code_names_the_first_broken_rule_of_the_book(limits: PerpCaps, 
     """E16: asked one by one from the last to the first, the rules name the same refusal."""
     verdict = judge(limits, state, intent).verdict
     with localcontext(Context(prec=60)):
-        case = make_case(limits, TERMS, state.world, *read(intent), NOW, state.accepted_opens, None)
+        case = make_case(limits, TERMS, state.world, *read_proposal(intent), NOW, state.accepted_opens, None)
         first = None
         for rule in reversed(RULES):
             if rule.scope == "every" or case.proposal is None or case.proposal.opens:

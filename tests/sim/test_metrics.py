@@ -19,6 +19,7 @@ from pitboss.core.receipt import Receipt
 from pitboss.sim import metrics
 from pitboss.sim.metrics import Outcome
 from pitboss.venues.perp.metrics import compute, compute_together, exposed_bars
+from pitboss.venues.perp.trades import book
 
 D = Decimal
 KEYS = {
@@ -353,6 +354,10 @@ def test_p13_a_run_a_number_of_times_as_rich_has_the_same_ratios(equity, times):
 # ---- exposure ------------------------------------------------------------------------------------------------------
 
 
+def exposed(receipts, closes):
+    return exposed_bars(book(receipts), np.array(closes, dtype=np.int64))
+
+
 def slow_exposure(receipts, bars):
     """Bar by bar: is anything held at its close?"""
     held, count = {}, 0
@@ -376,22 +381,22 @@ def test_exposed_bars_equal_the_slow_reference(events, holes):
         receipts.append(fill(START + index * HOUR_MS, "buy" if held[symbol] else "sell", "1", "100", symbol=symbol))
     if holes:
         bars = [bar for index, bar in enumerate(bars) if index % 5]
-    assert exposed_bars(receipts, [close for _, close in bars]) == slow_exposure(receipts, bars)
+    assert exposed(receipts, [close for _, close in bars]) == slow_exposure(receipts, bars)
 
 
 def test_a_position_opened_and_stopped_in_one_bar_exposes_none():
     receipts = [fill(START, "buy", "1", "100"), fill(START, "sell", "1", "99", reason="stop")]
-    assert exposed_bars(receipts, [START + HOUR_MS, START + 2 * HOUR_MS]) == 0
+    assert exposed(receipts, [START + HOUR_MS, START + 2 * HOUR_MS]) == 0
 
 
 def test_a_position_held_from_one_open_to_another_exposes_the_bars_between():
     receipts = [fill(START, "buy", "1", "100"), fill(START + 2 * HOUR_MS, "sell", "1", "99")]
-    assert exposed_bars(receipts, [START + hours * HOUR_MS for hours in (1, 2, 3, 4)]) == 2
+    assert exposed(receipts, [START + hours * HOUR_MS for hours in (1, 2, 3, 4)]) == 2
 
 
 def test_a_close_at_the_very_end_exposes_the_last_bar_and_none_beyond():
     receipts = [fill(START, "buy", "1", "100"), fill(START + HOUR_MS, "sell", "1", "99", reason="end")]
-    assert exposed_bars(receipts, [START + HOUR_MS, START + 2 * HOUR_MS]) == 2
+    assert exposed(receipts, [START + HOUR_MS, START + 2 * HOUR_MS]) == 2
 
 
 def test_a_count_of_exposed_bars_that_is_given_is_used():

@@ -11,7 +11,7 @@ from skill_documents import document
 
 from pitboss.skill.schema import Part
 from pitboss.skill.spelling import fields
-from pitboss.venues.perp.skill import RUNGS, Leash, Mode, PerpSkill, Style
+from pitboss.venues.perp.skill import BAR_INTERVALS, Leash, Mode, PerpSkill, Style
 from pitboss.venues.perp.system_prompt import LEASHES, REQUIRED, STYLE_LABELS, compose_system
 
 
@@ -49,8 +49,8 @@ BOUNDS = [
     ("context__memory__trades", [0, 100], [-1, 101]),
     ("context__memory__reflection_every", [1, 1000], [0, 1001]),
     ("context__events__lookahead_hours", [1, 720], [0, 721]),
-    ("schedule__every", list(RUNGS), ["1m", "30m", "2h", "1w", ""]),
-    ("context__bars_interval", list(RUNGS), ["1m", "30m", 15]),
+    ("schedule__every", list(BAR_INTERVALS), ["1m", "30m", "2h", "1w", ""]),
+    ("context__bars_interval", list(BAR_INTERVALS), ["1m", "30m", 15]),
     ("risk__max_position_pct", [0.1, 400], [0, -1]),
     ("risk__max_total_exposure_pct", [0.1, 4000], [0, -1]),
     ("risk__max_leverage", [1, 2.5, 40], [0, 0.99, -3]),

@@ -90,8 +90,8 @@ def fresh_world(tape: Tape, cash: Decimal = Decimal(10_000)) -> PerpWorld:
     at = int(tape.open_at[0])
     marks = {}
     for symbol in tape.symbols:
-        known = [float(price) for price in tape.open[symbol] if price == price]
-        marks[symbol] = Decimal(repr(known[0])), at
+        opens = [float(price) for price in tape.open[symbol] if price == price]
+        marks[symbol] = Decimal(repr(opens[0])), at
     return set_marks(open_world(cash, at // DAY_MS), marks)
 
 

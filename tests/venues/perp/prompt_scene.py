@@ -131,7 +131,7 @@ class Scene:
         )
 
 
-def held(symbol: str, size: str, entry: str, **more: Any) -> Position:
+def make_position(symbol: str, size: str, entry: str, **more: Any) -> Position:
     """A position opened three hours before NOW."""
     amount = Decimal(size)
     return Position(symbol, amount, amount * Decimal(entry), NOW - 180 * MINUTE_MS, **more)

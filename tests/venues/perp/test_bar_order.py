@@ -17,8 +17,8 @@ NOON = MIDNIGHT + 12 * HOUR_MS
 PLAIN = TradingTerms(ASSETS, slippage_bps_per_million=Decimal(0))
 
 
-def bar(opens: float, high: float, low: float, close: float, place: int = 0) -> Row:
-    return NOON + place * BASE, opens, high, low, close
+def bar(opens: float, high: float, low: float, close: float, number: int = 0) -> Row:
+    return NOON + number * BASE, opens, high, low, close
 
 
 def holding(
@@ -30,7 +30,7 @@ def holding(
     cash: int = 10_000,
 ) -> PerpWorld:
     price = Decimal(repr(float(tape.open[symbol][0])))
-    held = Position(
+    position = Position(
         symbol,
         Decimal(size),
         Decimal(size) * price,
@@ -38,7 +38,7 @@ def holding(
         stop and Decimal(stop),
         goal and Decimal(goal),  # type: ignore[arg-type]
     )
-    return replace(fresh_world(tape, Decimal(cash)), positions={symbol: held}, leverage={symbol: 5})
+    return replace(fresh_world(tape, Decimal(cash)), positions={symbol: position}, leverage={symbol: 5})
 
 
 def fills(world: PerpWorld, tape: Any, terms: TradingTerms = PLAIN) -> list[tuple[str, str, str]]:
@@ -94,10 +94,10 @@ def test_a_resting_limit_that_a_later_bar_opens_through_makes_and_a_fresh_one_ta
     tape = make_tape_of({"AAA": [bar(10, 11, 9.9, 10), bar(9.5, 10, 9.4, 9.6, 1)]})
     resting = OrderRequest("limit", "AAA", 1, Decimal(10), 1, limit=Decimal("9.7"))
     world = submit(fresh_world(tape), resting, NOON)[0]
-    (fill,) = [one for one in advance(world, PLAIN, tape, 0, 2).receipts if one.kind == "filled"]
+    (fill,) = [receipt for receipt in advance(world, PLAIN, tape, 0, 2).receipts if receipt.kind == "filled"]
     assert (fill.at, fill.facts["price"], fill.facts["liquidity"]) == (NOON + BASE, Decimal("9.5"), "maker")
     late = submit(fresh_world(tape), resting, NOON + BASE)[0]
-    (fill,) = [one for one in advance(late, PLAIN, tape, 1, 2).receipts if one.kind == "filled"]
+    (fill,) = [receipt for receipt in advance(late, PLAIN, tape, 1, 2).receipts if receipt.kind == "filled"]
     assert (fill.facts["price"], fill.facts["liquidity"]) == (Decimal("9.5"), "taker")
 
 
@@ -110,8 +110,8 @@ def test_a_stop_acts_in_the_bar_of_a_market_fill_and_after_the_bar_of_a_resting_
     resting = replace(market, kind="limit", limit=Decimal("9.5"))
     world = submit(fresh_world(tape), resting, NOON)[0]
     stretch = advance(world, PLAIN, tape, 0, 2)
-    found = [(one.at, one.facts["reason"]) for one in stretch.receipts if one.kind == "filled"]
-    assert found == [(NOON, "limit"), (NOON + BASE, "stop")]
+    fill_reasons = [(receipt.at, receipt.facts["reason"]) for receipt in stretch.receipts if receipt.kind == "filled"]
+    assert fill_reasons == [(NOON, "limit"), (NOON + BASE, "stop")]
 
 
 def test_market_orders_fill_before_limits_and_both_in_the_order_they_were_sent() -> None:
@@ -120,7 +120,9 @@ def test_market_orders_fill_before_limits_and_both_in_the_order_they_were_sent()
     for kind, size in (("limit", 1), ("market", 2), ("limit", 3), ("market", 4)):
         limit = Decimal("10.2") if kind == "limit" else None
         world = submit(world, OrderRequest(kind, "AAA", 1, Decimal(size), 1, limit=limit), NOON)[0]  # type: ignore[arg-type]
-    sizes = [one.facts["size"] for one in advance(world, PLAIN, tape, 0, 1).receipts if one.kind == "filled"]
+    sizes = [
+        receipt.facts["size"] for receipt in advance(world, PLAIN, tape, 0, 1).receipts if receipt.kind == "filled"
+    ]
     assert sizes == [2, 4, 1, 3]
 
 
@@ -136,7 +138,7 @@ def test_a_liquidation_cancels_orders_and_records_what_cash_could_not_pay() -> N
     world = replace(holding(tape, "10000"), cash=Decimal(30_000))
     world = submit(world, OrderRequest("limit", "AAA", 1, Decimal(1), 5, limit=Decimal(1)), NOON)[0]
     stretch = advance(world, PLAIN, tape, 0, 2)
-    kinds = [(one.kind, one.at) for one in stretch.receipts if one.kind != "funded"]
+    kinds = [(receipt.kind, receipt.at) for receipt in stretch.receipts if receipt.kind != "funded"]
     assert kinds == [("filled", NOON + BASE), ("cancelled", NOON + BASE), ("liquidated", NOON + BASE)]
     assert (stretch.world.cash, stretch.world.positions, stretch.world.orders) == (0, {}, ())
     fill, _, end = stretch.receipts
@@ -151,31 +153,31 @@ def test_a_stop_before_the_breach_saves_the_account_and_one_after_it_does_not() 
     free = replace(PLAIN, taker_bps=Decimal(0), penalty_bps=Decimal(0))
     # 5,000 units at 10 with 5,500 of cash: maintenance is reached a little above 9.2
     for stop, reason in (("9.5", "stop"), ("8.5", "liquidation")):
-        (found,) = fills(holding(tape, "5000", stop=stop, cash=5_500), tape, free)
-        assert found[1] == reason
+        (fill,) = fills(holding(tape, "5000", stop=stop, cash=5_500), tape, free)
+        assert fill[1] == reason
 
 
 def test_funding_is_due_at_the_hour_of_its_row_however_late_in_the_hour_the_row_is() -> None:
-    rows = [bar(10, 10, 10, 10, place) for place in range(4)]
+    rows = [bar(10, 10, 10, 10, number) for number in range(4)]
     tape = make_tape_of({"AAA": rows}, funding={"AAA": [(NOON + 13 * MINUTE_MS, 0.001)]})
-    (paid,) = advance(holding(tape), PLAIN, tape, 0, 1).receipts
-    assert (paid.kind, paid.facts["amount_usd"]) == ("funded", Decimal("1.000"))
+    (payment,) = advance(holding(tape), PLAIN, tape, 0, 1).receipts
+    assert (payment.kind, payment.facts["amount_usd"]) == ("funded", Decimal("1.000"))
     assert advance(holding(tape), PLAIN, tape, 1, 4).receipts == ()
 
 
 def test_funding_comes_before_the_orders_of_its_bar() -> None:
     tape = make_tape_of({"AAA": [bar(10, 10, 10, 10)]}, funding={"AAA": [(NOON, 0.001)]})
     opening = submit(fresh_world(tape), OrderRequest("market", "AAA", 1, Decimal(100), 1), NOON)[0]
-    assert [one.kind for one in advance(opening, PLAIN, tape, 0, 1).receipts] == ["filled"]
+    assert [receipt.kind for receipt in advance(opening, PLAIN, tape, 0, 1).receipts] == ["filled"]
     closing = submit(holding(tape), OrderRequest("close", "AAA", -1, Decimal(100)), NOON)[0]
-    assert [one.kind for one in advance(closing, PLAIN, tape, 0, 1).receipts] == ["funded", "filled"]
+    assert [receipt.kind for receipt in advance(closing, PLAIN, tape, 0, 1).receipts] == ["funded", "filled"]
 
 
 @pytest.mark.parametrize("rate", [0.04, -0.04])
 @exact
 def test_funding_alone_can_liquidate_in_the_middle_of_a_calm_day(rate: float) -> None:
     """Prices stand still and every hour costs a twenty-fifth of the notional: the look-ahead must see it coming."""
-    rows = [bar(10, 10, 10, 10, place) for place in range(60)]
+    rows = [bar(10, 10, 10, 10, number) for number in range(60)]
     tape = make_tape_of({"AAA": rows}, funding={"AAA": [(NOON + hour * HOUR_MS, rate) for hour in range(1, 5)]})
     world = holding(tape, "1500" if rate > 0 else "-1500", cash=2_000)
     stretch = advance(world, PLAIN, tape, 0, 60)
@@ -184,19 +186,21 @@ def test_funding_alone_can_liquidate_in_the_middle_of_a_calm_day(rate: float) ->
         slow, happened, _ = advance_one_bar(slow, PLAIN, tape, index)
         receipts.extend(happened)
     assert stretch.receipts == tuple(receipts)
-    assert [one.at for one in receipts if one.kind == "liquidated"] == [NOON + 3 * HOUR_MS]
+    assert [receipt.at for receipt in receipts if receipt.kind == "liquidated"] == [NOON + 3 * HOUR_MS]
 
 
 @exact
 def test_a_halt_can_come_from_funding_alone_and_the_peak_may_lie_in_funding_received() -> None:
     """Received first and paid back later: the fall is measured from the peak in between."""
-    rows = [bar(10, 10, 10, 10, place) for place in range(40)]
+    rows = [bar(10, 10, 10, 10, number) for number in range(40)]
     rates = {"AAA": [(NOON + HOUR_MS, -0.2), (NOON + 2 * HOUR_MS, 0.2), (NOON + 3 * HOUR_MS, 0.1)]}
     terms = replace(PLAIN, drawdown_halt_pct=Decimal(15))
     tape = make_tape_of({"AAA": rows}, funding=rates)
     stretch = advance(holding(tape, "1000"), terms, tape, 0, 40)
-    halted = [one for one in stretch.receipts if one.kind == "halted"]
-    assert [(one.at, one.facts["reference_usd"]) for one in halted] == [(NOON + 2 * HOUR_MS + BASE, Decimal(12_000))]
+    halted = [receipt for receipt in stretch.receipts if receipt.kind == "halted"]
+    assert [(receipt.at, receipt.facts["reference_usd"]) for receipt in halted] == [
+        (NOON + 2 * HOUR_MS + BASE, Decimal(12_000))
+    ]
 
 
 def test_a_missing_bar_keeps_the_mark_and_makes_orders_wait() -> None:
@@ -211,7 +215,7 @@ def test_a_missing_bar_keeps_the_mark_and_makes_orders_wait() -> None:
         holding(tape, symbol="ETH", size="0.1"), OrderRequest("market", "AAA", 1, Decimal(10), 1), NOON + BASE
     )[0]
     middle = advance(world, PLAIN, tape, 0, 2)
-    assert [one.kind for one in middle.receipts] == []
+    assert [receipt.kind for receipt in middle.receipts] == []
     assert (middle.world.marks["AAA"], middle.world.marked_at["AAA"]) == (Decimal(10), NOON + BASE)
     (fill,) = advance(middle.world, PLAIN, tape, 2, 3).receipts
     assert (fill.symbol, fill.at, fill.facts["price"]) == ("AAA", NOON + 2 * BASE, Decimal(12))

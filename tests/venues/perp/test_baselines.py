@@ -61,7 +61,7 @@ def test_buy_and_hold_is_what_buying_by_hand_and_waiting_gives(seed: int) -> Non
 
 def test_buy_and_hold_stakes_one_times_equity_split_equally_and_knows_no_halt() -> None:
     rows = {
-        symbol: [(MIDNIGHT + place * BASE, price, price, price * 0.9, price * 0.9) for place in range(3)]
+        symbol: [(MIDNIGHT + number * BASE, price, price, price * 0.9, price * 0.9) for number in range(3)]
         for symbol, price in (("AAA", 10.0), ("ETH", 2_500.0))
     }
     outcome = bought(make_tape_of(rows))
@@ -76,7 +76,7 @@ def test_buy_and_hold_stakes_one_times_equity_split_equally_and_knows_no_halt() 
 
 def test_a_symbol_without_a_bar_yet_is_bought_when_it_has_one() -> None:
     late = random_rows(Random(1), "ETH", MIDNIGHT + 5 * BASE, 20, crooked=False)
-    early = [(MIDNIGHT + place * BASE, 10.0, 10.0, 10.0, 10.0) for place in range(30)]
+    early = [(MIDNIGHT + number * BASE, 10.0, 10.0, 10.0, 10.0) for number in range(30)]
     tape = make_tape_of({"AAA": early, "ETH": late})
     start = int(tape.open_at[0])
     outcome = buy_and_hold(Decimal(10_000), tape, TERMS, {"AAA": (Decimal(10), start)}, start, start + HOUR_MS)
@@ -85,7 +85,7 @@ def test_a_symbol_without_a_bar_yet_is_bought_when_it_has_one() -> None:
 
 
 def test_a_symbol_without_a_single_bar_is_not_bought() -> None:
-    early = [(MIDNIGHT + place * BASE, 10.0, 10.0, 10.0, 10.0) for place in range(30)]
+    early = [(MIDNIGHT + number * BASE, 10.0, 10.0, 10.0, 10.0) for number in range(30)]
     tape = make_tape_of({"AAA": early, "ETH": []})
     start = int(tape.open_at[0])
     outcome = buy_and_hold(Decimal(10_000), tape, TERMS, {}, start, start + HOUR_MS)

@@ -19,7 +19,7 @@ from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.state import WorkingOrder
 from pitboss.venues.perp.system_prompt import compose_system
 from pitboss.venues.perp.trade_memory import ClosedTrade, LessonNotes, PerpMemory
-from venues.perp.prompt_scene import NOW, START, Scene, headline, held, market_of, skill_of
+from venues.perp.prompt_scene import NOW, START, Scene, headline, make_position, market_of, skill_of
 
 TITLES = [
     "## Time",
@@ -45,7 +45,7 @@ def full_scene(words: str = "calm words", **changes) -> Scene:
     defaults: dict = {
         "skill": skill_of(context={"symbols": ["BTC", "ETH"]}),
         "market": market_of(news=news, events=events),
-        "positions": [held("BTC", "0.01", "99000", thesis=words)],
+        "positions": [make_position("BTC", "0.01", "99000", thesis=words)],
         "orders": [WorkingOrder("o3", "limit", "ETH", 1, Decimal(1), NOW - HOUR_MS, NOW, Decimal(2900), thesis=words)],
         "memory": PerpMemory(
             (ClosedTrade("BTC", "long", START, NOW, Decimal(1), words, thesis=words),),
@@ -99,7 +99,7 @@ def test_symbols_listed_in_another_order_give_the_same_bytes():
     for symbols in (["BTC", "ETH", "SOL"], ["SOL", "BTC", "ETH"]):
         market = market_of(symbols=symbols)
         ordered = Market({key: market.bars[key] for symbol in symbols for key in market.bars if key[0] == symbol})
-        positions = [held(symbol, "0.01", "100") for symbol in symbols]
+        positions = [make_position(symbol, "0.01", "100") for symbol in symbols]
         scene = full_scene(skill=skill_of(context={"symbols": symbols}), market=ordered, positions=positions)
         messages.add(PerpPrompts(scene.skill).user(scene.observe()))
     assert len(messages) == 1

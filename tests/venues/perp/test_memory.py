@@ -21,9 +21,9 @@ from pitboss.venues.perp.memory import (
     MOST_REFLECTED,
     MOST_REFUSALS,
     THESIS_CHARS,
-    Recall,
+    MemorySettings,
     excursions,
-    recall_of,
+    memory_settings,
     remember,
     risk,
 )
@@ -35,7 +35,7 @@ from venues.perp.prompt_scene import NOW, START, Scene, bars_of, market_of, skil
 
 D = Decimal
 M15 = 15 * MINUTE_MS
-RECALL = Recall(10, "15m", 50, "15m")
+SETTINGS = MemorySettings(10, "15m", 50, "15m")
 MARKET = market_of()
 AT = START + 100 * M15
 
@@ -63,17 +63,17 @@ def world_of(*positions: Position, orders=(), day_start="10000") -> PerpWorld:
     return replace(
         fresh,
         day_reference=D(day_start),
-        positions={held.symbol: held for held in positions},
+        positions={position.symbol: position for position in positions},
         orders=tuple(orders),
     )
 
 
-def held(size, opened_at, symbol="BTC", thesis=""):
+def make_position(size, opened_at, symbol="BTC", thesis=""):
     return Position(symbol, D(size), D(size) * 100, opened_at, thesis=thesis)
 
 
-def told(memory, receipts=(), world=None, at=AT, verdicts=(), market=MARKET, recall=RECALL):
-    return remember(memory, recall, at, receipts, verdicts, world or world_of(), market.view(at))
+def remembered(memory, receipts=(), world=None, at=AT, verdicts=(), market=MARKET, settings=SETTINGS):
+    return remember(memory, settings, at, receipts, verdicts, world or world_of(), market.view(at))
 
 
 REFUSED = Verdict("refused", "R3_POSITION_CAP")
@@ -83,20 +83,20 @@ REFUSED = Verdict("refused", "R3_POSITION_CAP")
 
 
 def test_where_nothing_happened_the_memory_is_the_very_same_value():
-    memory = told(NO_MEMORY, [fill(AT - M15, "buy", 1, 100)], world_of(held(1, AT - M15)))
-    assert told(memory) is memory
-    assert told(memory, verdicts=[Verdict("noop"), Verdict("allowed")]) is memory
+    memory = remembered(NO_MEMORY, [fill(AT - M15, "buy", 1, 100)], world_of(make_position(1, AT - M15)))
+    assert remembered(memory) is memory
+    assert remembered(memory, verdicts=[Verdict("noop"), Verdict("allowed")]) is memory
 
 
 def test_a_closed_trade_is_kept_with_everything_that_is_known_about_it():
     order = WorkingOrder("o1", "market", "BTC", 1, D(1), AT - M15, AT - M15, thesis="Breakout. " * 40)
-    placed = told(NO_MEMORY, [Receipt("accepted", AT - M15, "BTC", "o1")], world_of(orders=[order]), AT - M15)
+    placed = remembered(NO_MEMORY, [Receipt("accepted", AT - M15, "BTC", "o1")], world_of(orders=[order]), AT - M15)
     assert placed.reasons[0].thesis == order.thesis[:THESIS_CHARS]
     opened = AT - M15
-    bought = told(placed, [fill(opened, "buy", 1, 100_000, fee="45")], world_of(held(1, opened)))
+    bought = remembered(placed, [fill(opened, "buy", 1, 100_000, fee="45")], world_of(make_position(1, opened)))
     assert (bought.reasons, len(bought.going), bought.trades) == ((), 1, ())
     later = AT + 2 * HOUR_MS
-    sold = told(
+    sold = remembered(
         bought,
         [funded(AT + 1, "5"), fill(later, "sell", 1, 101_000, order="", reason="take_profit", fee="15")],
         at=later + M15,
@@ -114,8 +114,8 @@ def test_a_closed_trade_is_kept_with_everything_that_is_known_about_it():
 
 def test_a_trade_that_opened_and_closed_between_two_ticks_has_its_thesis_too():
     order = WorkingOrder("o7", "limit", "BTC", -1, D(1), AT, AT, D(100), thesis="Fade it.")
-    placed = told(NO_MEMORY, [Receipt("accepted", AT, "BTC", "o7")], world_of(orders=[order]))
-    done = told(
+    placed = remembered(NO_MEMORY, [Receipt("accepted", AT, "BTC", "o7")], world_of(orders=[order]))
+    done = remembered(
         placed,
         [fill(AT + M15, "sell", 1, 100, "o7"), fill(AT + M15, "buy", 1, 103, "", reason="stop")],
         at=AT + HOUR_MS,
@@ -127,7 +127,7 @@ def test_the_newest_trades_are_kept_and_the_state_stays_small():
     memory = NO_MEMORY
     for number in range(60):
         at = AT + number * M15
-        memory = told(memory, [fill(at, "buy", "1.23456", "3"), fill(at, "sell", "1.23456", "3.1")], at=at + M15)
+        memory = remembered(memory, [fill(at, "buy", "1.23456", "3"), fill(at, "sell", "1.23456", "3.1")], at=at + M15)
     assert (len(memory.trades), memory.closed) == (10, 60)
     assert memory.trades[-1].closed_at == AT + 59 * M15
     assert len(codec.dumps(State(None, memory=memory))) < 4_500
@@ -135,9 +135,11 @@ def test_the_newest_trades_are_kept_and_the_state_stays_small():
 
 def test_a_position_from_before_the_memory_began_is_no_trade_and_stops_nothing():
     receipts = [funded(AT, "1"), fill(AT, "sell", 2, 100), fill(AT + 1, "buy", 5, 100), fill(AT + 2, "sell", 5, 101)]
-    memory = told(NO_MEMORY, receipts, at=AT + HOUR_MS)
+    memory = remembered(NO_MEMORY, receipts, at=AT + HOUR_MS)
     assert memory.going == ()
-    later = told(memory, [fill(AT + HOUR_MS, "buy", 1, 100), fill(AT + HOUR_MS, "sell", 1, 99)], at=AT + 2 * HOUR_MS)
+    later = remembered(
+        memory, [fill(AT + HOUR_MS, "buy", 1, 100), fill(AT + HOUR_MS, "sell", 1, 99)], at=AT + 2 * HOUR_MS
+    )
     assert later.trades[-1].pnl_usd == -1
 
 
@@ -191,7 +193,7 @@ def test_folding_at_every_tick_gives_the_trades_of_the_whole_run(steps):
                 fold.take(receipt)
             closed += [trade for _, trade in fold.closed]
             positions = [Position(symbol, size, size, START) for symbol, size in sizes.items()]
-            memory = told(memory, chunk, world_of(*positions), recall=replace(RECALL, kept=1_000))
+            memory = remembered(memory, chunk, world_of(*positions), settings=replace(SETTINGS, max_trades=1_000))
             memory = codec.parse(PerpMemory, codec.plain(memory))
             assert [(trip.symbol, trip.left) for trip in memory.going] == [(s, abs(sizes[s])) for s in sorted(sizes)]
         assert tuple(closed) == whole.closed
@@ -251,7 +253,9 @@ def test_a_market_without_such_bars_leaves_the_fills():
 
 
 def test_refusals_slide_out_of_the_hour_and_are_named_for_a_day():
-    memory = told(told(NO_MEMORY, verdicts=[REFUSED]), verdicts=[Verdict("allowed", "R3", duplicate=True)], at=AT + M15)
+    memory = remembered(
+        remembered(NO_MEMORY, verdicts=[REFUSED]), verdicts=[Verdict("allowed", "R3", duplicate=True)], at=AT + M15
+    )
     found = risk(memory, world_of(), AT + M15)
     assert found.refused == (("R12_DUPLICATE", 1), ("R3_POSITION_CAP", 1))
     assert found.latest == ("R12_DUPLICATE", "R3_POSITION_CAP")
@@ -264,16 +268,16 @@ def test_refusals_slide_out_of_the_hour_and_are_named_for_a_day():
 def test_the_day_counts_orders_and_results_and_begins_anew_at_midnight():
     noon = AT // DAY_MS * DAY_MS + 12 * HOUR_MS
     receipts = [fill(noon, "buy", 1, 100), fill(noon + 1, "sell", 1, 90, "o2"), fill(noon + 2, "sell", 1, 90, "o3")]
-    memory = told(NO_MEMORY, receipts, world_of(held(-1, noon + 2)), noon + M15)
+    memory = remembered(NO_MEMORY, receipts, world_of(make_position(-1, noon + 2)), noon + M15)
     found = risk(memory, world_of(day_start="500"), noon + M15)
     assert (found.executed, found.realised_pct, found.losses) == (3, D(-2), 1)
     midnight = noon + 12 * HOUR_MS
     found = risk(memory, world_of(), midnight)
     assert (found.executed, found.realised_pct, found.losses) == (0, 0, 1)
-    over = told(
+    over = remembered(
         memory,
         [fill(midnight - 1, "buy", 1, 80, "o4"), fill(midnight, "buy", 2, 80, "o5")],
-        world_of(held(2, midnight)),
+        world_of(make_position(2, midnight)),
         midnight + M15,
     )
     found = risk(over, world_of(), midnight + M15)
@@ -282,18 +286,18 @@ def test_the_day_counts_orders_and_results_and_begins_anew_at_midnight():
 
 def test_an_order_that_fills_in_parts_is_one_executed_order():
     rest = WorkingOrder("o1", "limit", "BTC", 1, D(1), AT, AT, D(100), rested=True)
-    first = told(NO_MEMORY, [fill(AT, "buy", 1, 100)], world_of(held(1, AT), orders=[rest]), AT + M15)
+    first = remembered(NO_MEMORY, [fill(AT, "buy", 1, 100)], world_of(make_position(1, AT), orders=[rest]), AT + M15)
     assert (first.executed, first.part_filled) == (1, ("o1",))
-    second = told(first, [fill(AT + M15, "buy", 1, 100)], world_of(held(2, AT)), AT + 2 * M15)
+    second = remembered(first, [fill(AT + M15, "buy", 1, 100)], world_of(make_position(2, AT)), AT + 2 * M15)
     assert (second.executed, second.part_filled) == (1, ())
 
 
 def test_refusals_are_bounded():
     memory = NO_MEMORY
     for number in range(500):
-        memory = told(memory, verdicts=[REFUSED], at=AT + number)
+        memory = remembered(memory, verdicts=[REFUSED], at=AT + number)
     assert len(memory.refusals) == MOST_REFUSALS
-    memory = told(memory, verdicts=[REFUSED], at=AT + DAY_MS)
+    memory = remembered(memory, verdicts=[REFUSED], at=AT + DAY_MS)
     assert len(memory.refusals) == LATEST_REFUSALS + 1
 
 
@@ -307,10 +311,10 @@ def test_refusals_are_bounded():
     ],
 )
 def test_as_many_trades_are_kept_as_are_shown_or_reflected_upon(memory, kept):
-    recall = recall_of(skill_of(context={"memory": memory}), "5m")
-    assert recall is not None
-    assert (recall.kept, recall.bars) == (kept, "5m")
-    assert recall_of(skill_of(context={"memory": {"enabled": False}}), "5m") is None
+    settings = memory_settings(skill_of(context={"memory": memory}), "5m")
+    assert settings is not None
+    assert (settings.max_trades, settings.bars) == (kept, "5m")
+    assert memory_settings(skill_of(context={"memory": {"enabled": False}}), "5m") is None
 
 
 # Bounds ---------------------------------------------------------------------------------------------------------------
@@ -373,7 +377,7 @@ def test_the_sections_stay_within_their_tokens_whatever_is_remembered(memory):
 
 def test_a_usual_trade_takes_about_thirty_tokens():
     market = market_of()
-    memory = told(
+    memory = remembered(
         NO_MEMORY,
         [fill(AT, "buy", 1, 64_210), fill(AT + HOUR_MS, "sell", 1, 65_102)],
         at=AT + 2 * HOUR_MS,
@@ -394,7 +398,7 @@ def test_an_unchanged_history_is_not_written_again():
 
 
 def test_the_regime_is_unknown_without_bars_of_the_skills_interval():
-    memory = told(
+    memory = remembered(
         NO_MEMORY,
         [fill(AT, "buy", 1, 100), fill(AT, "sell", 1, 100)],
         market=Market({("BTC", "1h"): bars_of("BTC", "1h", wave(100, 100.0, 1))}),

@@ -45,7 +45,7 @@ def decide(name: str, market: Market, at: int, world: PerpWorld, skill: Any, see
     return now(policy(name, seed).decide(observe(market, at, world, skill), unasked)).intents
 
 
-def shown(value: float) -> Fraction:
+def printed_value(value: float) -> Fraction:
     """A price as its printed digits say it."""
     return Fraction(repr(value))
 
@@ -55,9 +55,9 @@ def shown(value: float) -> Fraction:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_policy_is_found_by_name_and_bears_it(name: str) -> None:
-    found = policy(name, seed=4)
-    assert found.name == f"policy/{name}"
-    assert isinstance(found, Planned)
+    named_policy = policy(name, seed=4)
+    assert named_policy.name == f"policy/{name}"
+    assert isinstance(named_policy, Planned)
 
 
 def test_the_seed_reaches_the_policy_that_uses_it() -> None:
@@ -105,8 +105,8 @@ def test_sma_cross_is_long_exactly_when_the_short_average_is_above_the_long_one(
         if index < 49:
             assert wishes[index] == STAY
             continue
-        fast = sum(map(shown, prices[index - 19 : index + 1])) / 20
-        slow = sum(map(shown, prices[index - 49 : index + 1])) / 50
+        fast = sum(map(printed_value, prices[index - 19 : index + 1])) / 20
+        slow = sum(map(printed_value, prices[index - 49 : index + 1])) / 50
         assert wishes[index] == (LONG if fast > slow else FLAT)
 
 
@@ -117,7 +117,7 @@ def test_momentum_is_flat_up_to_half_a_percent_and_not_beyond(prices: list[float
         if index < 48:
             assert wishes[index] == STAY
             continue
-        change = shown(prices[index]) / shown(prices[index - 48]) - 1
+        change = printed_value(prices[index]) / printed_value(prices[index - 48]) - 1
         band = Fraction(5, 1000)
         assert wishes[index] == (LONG if change > band else SHORT if change < -band else FLAT)
 
@@ -134,7 +134,7 @@ def test_mean_reversion_enters_beyond_two_deviations_and_leaves_inside_half_of_o
         if index < 47:
             assert wishes[index] == STAY
             continue
-        window = [shown(price) for price in prices[index - 47 : index + 1]]
+        window = [printed_value(price) for price in prices[index - 47 : index + 1]]
         mean = sum(window) / 48
         deviation = sqrt(sum((price - mean) ** 2 for price in window) / 48)
         z = float(window[-1] - mean) / deviation if deviation else 0.0

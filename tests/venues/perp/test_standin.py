@@ -26,7 +26,7 @@ from pitboss.models.standin import LABEL
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import hydrate, lookup
 from pitboss.venues.perp.context import PerpPrompts
-from pitboss.venues.perp.intents import DECISION, TERMINAL, read
+from pitboss.venues.perp.intents import DECISION, TERMINAL, read_proposal
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.standin import prompt_reader as page
 from pitboss.venues.perp.standin.analyst import Analyst
@@ -53,7 +53,7 @@ def at_mark(observation: Observation) -> Observation:
     return replace(observation, world=world)
 
 
-def seen(market: Market, index: int, **facts: Any) -> Observation:
+def observation_at(market: Market, index: int, **facts: Any) -> Observation:
     facts.setdefault("skill", SKILL)
     return at_mark(observe(market, START + index * STEP, **facts))
 
@@ -101,7 +101,7 @@ NEWS = [
 def test_everything_that_matters_is_read_back_from_the_real_prompt() -> None:
     prices = {"BTC": [100.0 + index * 0.25 for index in range(100)], "ETH": [20.0] * 100}
     refused = '{"action":"open_long","reason":"r","size_usd":9000,"symbol":"ETH"}'
-    observation = seen(
+    observation = observation_at(
         make_market(prices, news=NEWS),
         100,
         world=make_world({"BTC": -2}, {"ETH": "limit"}, mark="125"),
@@ -127,12 +127,12 @@ def test_everything_that_matters_is_read_back_from_the_real_prompt() -> None:
 
 def test_a_halt_is_noticed() -> None:
     world = replace(make_world(), halts=("daily_loss",))
-    assert page.read(PerpPrompts(SKILL).user(seen(walk(1), 100, world=world))).halted
+    assert page.read(PerpPrompts(SKILL).user(observation_at(walk(1), 100, world=world))).halted
 
 
 @cache
 def real_prompt() -> str:
-    return PerpPrompts(SKILL).user(seen(walk(1), 100, world=make_world({"BTC": 1})))
+    return PerpPrompts(SKILL).user(observation_at(walk(1), 100, world=make_world({"BTC": 1})))
 
 
 @given(
@@ -142,7 +142,7 @@ def real_prompt() -> str:
 )
 def test_any_text_can_be_read_and_answered(text: str) -> None:
     reply = now(Analyst().complete(ModelRequest("", (Message("user", text),), (DECISION.spec,), TERMINAL)))
-    assert read(proposal(reply))[1] == []
+    assert read_proposal(proposal(reply))[1] == []
 
 
 # Deciding ----------------------------------------------------------------------------------------------------------
@@ -153,10 +153,10 @@ def test_on_a_random_walk_it_mostly_waits_and_its_proposals_are_always_well_form
     market = walk(2)
     actions: Counter[str] = Counter()
     for index in range(60, 400):
-        observation = seen(market, index, skill=skill)
-        said = proposal(ask(observation))
-        assert read(said)[1] == []
-        actions[said["action"]] += 1
+        observation = observation_at(market, index, skill=skill)
+        intent = proposal(ask(observation))
+        assert read_proposal(intent)[1] == []
+        actions[intent["action"]] += 1
     assert actions["no_op"] > 340 / 2
     assert actions["open_long"] > 5
     assert actions["open_short"] > 5
@@ -167,15 +167,15 @@ def test_about_one_open_in_six_asks_for_too_much_and_only_those_are_refused() ->
     for seed in range(3, 6):
         market = walk(seed)
         for index in range(60, 700, 2):
-            observation = seen(market, index)
-            said = proposal(ask(observation))
-            if said["action"] == "no_op":
+            observation = observation_at(market, index)
+            intent = proposal(ask(observation))
+            if intent["action"] == "no_op":
                 continue
             opened += 1
-            verdict = judge_of(observation)(said)
+            verdict = judge_of(observation)(intent)
             assert (verdict.outcome, verdict.code) in (("allowed", None), ("refused", "R3_POSITION_CAP"))
             refused += verdict.outcome == "refused"
-            assert (verdict.outcome == "refused") == ("sized by conviction alone" in said["reason"])
+            assert (verdict.outcome == "refused") == ("sized by conviction alone" in intent["reason"])
     assert opened > 100
     assert 1 / 10 < refused / opened < 1 / 4
 
@@ -184,14 +184,14 @@ def test_after_a_refusal_it_comes_back_with_a_size_that_fits() -> None:
     market = walk(3)
     corrected = 0
     for index in range(60, 700):
-        observation = seen(market, index)
-        said = proposal(ask(observation))
-        if "sized by conviction alone" not in said.get("reason", ""):
+        observation = observation_at(market, index)
+        intent = proposal(ask(observation))
+        if "sized by conviction alone" not in intent.get("reason", ""):
             continue
-        told = LastDecision(observation.at, "refused", "", json.dumps(said), "R3_POSITION_CAP", "the cap is 2500")
+        told = LastDecision(observation.at, "refused", "", json.dumps(intent), "R3_POSITION_CAP", "the cap is 2500")
         again = proposal(ask(replace(observation, last=told)))
-        assert (again["action"], again["symbol"]) == (said["action"], said["symbol"])
-        assert again["size_usd"] < said["size_usd"] / 2
+        assert (again["action"], again["symbol"]) == (intent["action"], intent["symbol"])
+        assert again["size_usd"] < intent["size_usd"] / 2
         assert judge_of(observation)(again).outcome == "allowed"
         assert "smaller than before" in again["reason"]
         corrected += 1
@@ -201,7 +201,7 @@ def test_after_a_refusal_it_comes_back_with_a_size_that_fits() -> None:
 def test_a_refusal_in_the_same_tick_is_corrected_too() -> None:
     market = walk(3)
     for index in range(60, 700):
-        first = request(seen(market, index), None)
+        first = request(observation_at(market, index), None)
         reply = now(Analyst().complete(first))
         if reply.calls and "sized by conviction alone" in reply.calls[0].arguments:
             break
@@ -218,50 +218,55 @@ def test_opens_carry_a_stop_and_a_target_on_the_right_sides_and_leverage_by_conv
     market = walk(4)
     leverages: dict[int, list[float]] = {}
     for index in range(60, 700):
-        observation = seen(market, index)
-        said = proposal(ask(observation))
-        if said["action"] == "no_op":
+        observation = observation_at(market, index)
+        intent = proposal(ask(observation))
+        if intent["action"] == "no_op":
             continue
-        mark = float(observation.world.marks[said["symbol"]])
-        below, above = sorted((said["stop_loss"], said["take_profit"]))
+        mark = float(observation.world.marks[intent["symbol"]])
+        below, above = sorted((intent["stop_loss"], intent["take_profit"]))
         assert below < mark < above
-        assert (said["stop_loss"] == below) == (said["action"] == "open_long")
-        leverages.setdefault(said["leverage"], []).append(said["confidence"])
-        assert f"close {said['reason'].split('close ')[1].split(',')[0]}" in said["reason"]
+        assert (intent["stop_loss"] == below) == (intent["action"] == "open_long")
+        leverages.setdefault(intent["leverage"], []).append(intent["confidence"])
+        assert f"close {intent['reason'].split('close ')[1].split(',')[0]}" in intent["reason"]
     assert set(leverages) == {2, 3}
     assert max(leverages[2]) <= min(leverages[3])
 
 
 def test_a_position_that_the_view_has_turned_against_is_closed_with_the_numbers() -> None:
     falling = {"BTC": [100.0] * 60 + [100.0 - index * 0.5 for index in range(40)], "ETH": [20.0] * 100}
-    said = proposal(ask(seen(make_market(falling), 100, world=make_world({"BTC": 1}))))
-    assert (said["action"], said["symbol"]) == ("close", "BTC")
-    assert "turned against the long" in said["reason"]
-    said = proposal(ask(seen(make_market(falling), 100, world=make_world({"BTC": -1}))))
-    assert said["action"] != "close"
+    intent = proposal(ask(observation_at(make_market(falling), 100, world=make_world({"BTC": 1}))))
+    assert (intent["action"], intent["symbol"]) == ("close", "BTC")
+    assert "turned against the long" in intent["reason"]
+    intent = proposal(ask(observation_at(make_market(falling), 100, world=make_world({"BTC": -1}))))
+    assert intent["action"] != "close"
 
 
 def test_winners_are_reduced_now_and_then() -> None:
     market = walk(6)
     worlds = [make_world({"BTC": side}, mark="100") for side in (1, -1)]
-    said = [proposal(ask(seen(market, index, world=world))) for index in range(60, 500) for world in worlds]
-    reduced = [one for one in said if one["action"] == "reduce"]
+    intents = [
+        proposal(ask(observation_at(market, index, world=world))) for index in range(60, 500) for world in worlds
+    ]
+    reduced = [intent for intent in intents if intent["action"] == "reduce"]
     assert reduced
     assert all(one["reduce_pct"] == 50 for one in reduced)
 
 
 def test_with_too_few_bars_it_says_so_and_waits() -> None:
-    said = proposal(ask(seen(walk(1), 20)))
-    assert said["action"] == "no_op"
-    assert "too few bars" in said["reason"]
+    intent = proposal(ask(observation_at(walk(1), 20)))
+    assert intent["action"] == "no_op"
+    assert "too few bars" in intent["reason"]
 
 
 def test_a_halt_or_a_working_order_keeps_it_from_opening() -> None:
     rising = {"BTC": [100.0 + index for index in range(100)], "ETH": [20.0] * 100}
     market = make_market(rising)
-    assert proposal(ask(seen(market, 100)))["action"] == "open_long"
-    assert proposal(ask(seen(market, 100, world=replace(make_world(), halts=("drawdown",)))))["action"] == "no_op"
-    assert proposal(ask(seen(market, 100, world=make_world(working={"BTC": "limit"}))))["action"] == "no_op"
+    assert proposal(ask(observation_at(market, 100)))["action"] == "open_long"
+    assert (
+        proposal(ask(observation_at(market, 100, world=replace(make_world(), halts=("drawdown",)))))["action"]
+        == "no_op"
+    )
+    assert proposal(ask(observation_at(market, 100, world=make_world(working={"BTC": "limit"}))))["action"] == "no_op"
 
 
 # Protocol ----------------------------------------------------------------------------------------------------------
@@ -269,7 +274,7 @@ def test_a_halt_or_a_working_order_keeps_it_from_opening() -> None:
 
 def test_when_it_must_decide_it_calls_the_decision_and_nothing_else() -> None:
     for index in range(60, 260):
-        reply = now(Analyst().complete(request(seen(walk(5), index), TERMINAL, TOOLS)))
+        reply = now(Analyst().complete(request(observation_at(walk(5), index), TERMINAL, TOOLS)))
         assert [call.name for call in reply.calls] == [TERMINAL]
 
 
@@ -278,7 +283,7 @@ def test_through_the_real_loop_it_uses_every_tool_and_always_decides() -> None:
     used: Counter[str] = Counter()
     for index in range(60, 400):
         world = make_world({"ETH": 1}) if index % 3 == 0 else None
-        decision = loop(seen(market, index, world=world))
+        decision = loop(observation_at(market, index, world=world))
         assert decision.flags == ()
         assert len(decision.intents) == 1
         calls = [call for step in decision.steps for call in step.calls]
@@ -289,11 +294,11 @@ def test_through_the_real_loop_it_uses_every_tool_and_always_decides() -> None:
 
 
 def test_one_step_is_enough_for_it() -> None:
-    assert len(loop(seen(walk(5), 100), steps=1).intents) == 1
+    assert len(loop(observation_at(walk(5), 100), steps=1).intents) == 1
 
 
 def test_without_the_decision_on_offer_it_only_talks() -> None:
-    asked = request(seen(walk(5), 100))
+    asked = request(observation_at(walk(5), 100))
     reply = now(Analyst().complete(replace(asked, tools=())))
     assert reply.calls == ()
     assert "BTC" in reply.text
@@ -303,11 +308,11 @@ def test_it_says_in_every_reply_what_it_is_not() -> None:
     assert "not a language model" in LABEL
     assert "not a language model" in Analyst.label
     for index in (20, 100, 200):
-        assert ask(seen(walk(5), index)).text.startswith("[stand-in, not a language model]")
+        assert ask(observation_at(walk(5), index)).text.startswith("[stand-in, not a language model]")
 
 
 def test_it_costs_nothing_and_counts_its_tokens() -> None:
-    asked = request(seen(walk(5), 100), TERMINAL)
+    asked = request(observation_at(walk(5), 100), TERMINAL)
     reply = now(Analyst().complete(asked))
     assert reply.latency_ms == 0
     assert reply.usage.input_tokens == (len(asked.system) + len(asked.messages[0].text)) // 4
@@ -315,10 +320,10 @@ def test_it_costs_nothing_and_counts_its_tokens() -> None:
 
 
 def many_replies() -> str:
-    """A digest over replies to many prompts."""
+    """A digest over intent to many prompts."""
     digest = hashlib.sha256()
     for index in range(60, 160):
-        reply = now(Analyst().complete(request(seen(walk(5), index), None, TOOLS)))
+        reply = now(Analyst().complete(request(observation_at(walk(5), index), None, TOOLS)))
         digest.update(repr(reply).encode())
     return digest.hexdigest()
 

@@ -35,11 +35,11 @@ def flat(volume: float) -> tuple[float, float, float, float, float]:
 
 def holding(tape: Tape, size: int, **more: Any) -> PerpWorld:
     """An account that has held AAA since before, bought at 10."""
-    held = Position("AAA", Decimal(size), Decimal(size) * 10, AT, **more)
-    return replace(fresh_world(tape, Decimal(10**6)), positions={"AAA": held}, leverage={"AAA": 20})
+    position = Position("AAA", Decimal(size), Decimal(size) * 10, AT, **more)
+    return replace(fresh_world(tape, Decimal(10**6)), positions={"AAA": position}, leverage={"AAA": 20})
 
 
-def told(receipts: Any) -> list[tuple[Any, ...]]:
+def summaries(receipts: Any) -> list[tuple[Any, ...]]:
     """Bar, kind, size or what was left, and the reason, of each receipt."""
     return [
         (
@@ -52,7 +52,7 @@ def told(receipts: Any) -> list[tuple[Any, ...]]:
     ]
 
 
-def sent(tape: Tape, *requests: OrderRequest, world: PerpWorld | None = None) -> PerpWorld:
+def with_orders(tape: Tape, *requests: OrderRequest, world: PerpWorld | None = None) -> PerpWorld:
     world = world or fresh_world(tape, Decimal(10**6))
     for request in requests:
         world = submit(world, request, AT)[0]
@@ -64,23 +64,23 @@ def sent(tape: Tape, *requests: OrderRequest, world: PerpWorld | None = None) ->
 
 def test_the_rest_of_a_market_order_is_cancelled() -> None:
     tape = tape_of(flat(1_000), flat(1_000))
-    world = sent(tape, OrderRequest("market", "AAA", 1, Decimal(250), 3))
+    world = with_orders(tape, OrderRequest("market", "AAA", 1, Decimal(250), 3))
     stretch = advance(world, TERMS, tape, 0, 2)
-    assert told(stretch.receipts) == [(0, "filled", 100, "market"), (0, "cancelled", 150, "volume")]
+    assert summaries(stretch.receipts) == [(0, "filled", 100, "market"), (0, "cancelled", 150, "volume")]
     assert (stretch.world.positions["AAA"].size, stretch.world.orders) == (100, ())
 
 
 def test_where_nothing_trades_a_market_order_is_cancelled_whole() -> None:
     tape = tape_of(flat(0), flat(1_000))
-    stretch = advance(sent(tape, OrderRequest("market", "AAA", 1, Decimal(250), 3)), TERMS, tape, 0, 2)
-    assert told(stretch.receipts) == [(0, "cancelled", 250, "volume")]
+    stretch = advance(with_orders(tape, OrderRequest("market", "AAA", 1, Decimal(250), 3)), TERMS, tape, 0, 2)
+    assert summaries(stretch.receipts) == [(0, "cancelled", 250, "volume")]
 
 
 def test_the_orders_of_a_bar_share_its_volume_in_the_order_of_submission() -> None:
     tape = tape_of(flat(1_000))
     orders = [OrderRequest("market", "AAA", 1, Decimal(size), 3) for size in (60, 60, 60)]
-    stretch = advance(sent(tape, *orders), TERMS, tape, 0, 1)
-    assert told(stretch.receipts) == [
+    stretch = advance(with_orders(tape, *orders), TERMS, tape, 0, 1)
+    assert summaries(stretch.receipts) == [
         (0, "filled", 60, "market"),
         (0, "filled", 40, "market"),
         (0, "cancelled", 20, "volume"),
@@ -90,23 +90,23 @@ def test_the_orders_of_a_bar_share_its_volume_in_the_order_of_submission() -> No
 
 def test_the_room_is_rounded_down_to_the_lot() -> None:
     tape = tape_of(flat(12.9))
-    stretch = advance(sent(tape, OrderRequest("market", "AAA", 1, Decimal(5), 3)), TERMS, tape, 0, 1)
-    assert told(stretch.receipts)[0] == (0, "filled", Decimal("1.2"), "market")
+    stretch = advance(with_orders(tape, OrderRequest("market", "AAA", 1, Decimal(5), 3)), TERMS, tape, 0, 1)
+    assert summaries(stretch.receipts)[0] == (0, "filled", Decimal("1.2"), "market")
 
 
 def test_a_close_takes_what_it_can_and_its_rest_is_cancelled() -> None:
     tape = tape_of(flat(1_000), flat(5_000))
-    world = sent(tape, OrderRequest("close", "AAA", -1, Decimal(250)), world=holding(tape, 250))
+    world = with_orders(tape, OrderRequest("close", "AAA", -1, Decimal(250)), world=holding(tape, 250))
     stretch = advance(world, TERMS, tape, 0, 2)
-    assert told(stretch.receipts) == [(0, "filled", 100, "market"), (0, "cancelled", 150, "volume")]
+    assert summaries(stretch.receipts) == [(0, "filled", 100, "market"), (0, "cancelled", 150, "volume")]
     assert stretch.world.positions["AAA"].size == 150
 
 
 def test_a_limit_works_on_with_what_is_left_and_makes_from_then_on() -> None:
     tape = tape_of(flat(1_000), flat(0), (9.9, 9.9, 9.9, 9.9, 1_000.0), flat(9_000))
-    world = sent(tape, OrderRequest("limit", "AAA", 1, Decimal(250), 3, limit=Decimal(10), stop=Decimal(9)))
+    world = with_orders(tape, OrderRequest("limit", "AAA", 1, Decimal(250), 3, limit=Decimal(10), stop=Decimal(9)))
     stretch = advance(world, TERMS, tape, 0, 4)
-    assert told(stretch.receipts) == [
+    assert summaries(stretch.receipts) == [
         (0, "filled", 100, "limit"),
         (2, "filled", 100, "limit"),
         (3, "filled", 50, "limit"),
@@ -117,14 +117,14 @@ def test_a_limit_works_on_with_what_is_left_and_makes_from_then_on() -> None:
 
 def test_the_rest_of_a_limit_makes_in_the_very_next_bar() -> None:
     tape = tape_of(flat(1_000), flat(1_000))
-    world = sent(tape, OrderRequest("limit", "AAA", 1, Decimal(150), 3, limit=Decimal(10)))
+    world = with_orders(tape, OrderRequest("limit", "AAA", 1, Decimal(150), 3, limit=Decimal(10)))
     stretch = advance(world, TERMS, tape, 0, 2)
     assert [receipt.facts["liquidity"] for receipt in stretch.receipts] == ["taker", "maker"]
 
 
 def test_a_limit_whose_first_bar_had_no_volume_makes_later() -> None:
     tape = tape_of(flat(0), flat(9_000))
-    world = sent(tape, OrderRequest("limit", "AAA", 1, Decimal(250), 3, limit=Decimal(10)))
+    world = with_orders(tape, OrderRequest("limit", "AAA", 1, Decimal(250), 3, limit=Decimal(10)))
     stretch = advance(world, TERMS, tape, 0, 2)
     assert [(receipt.at, receipt.facts["liquidity"]) for receipt in stretch.receipts] == [(AT + BASE, "maker")]
 
@@ -135,7 +135,11 @@ def test_a_touched_stop_goes_on_at_the_next_opens_also_if_the_price_comes_back()
         dip, (11.0, 11.0, 10.5, 11.0, 500.0), (11.5, 12.0, 11.0, 11.0, 0.0), (12.0, 12.0, 12.0, 12.0, 9_000.0)
     )
     stretch = advance(holding(tape, 250, stop=Decimal(9)), TERMS, tape, 0, 4)
-    assert told(stretch.receipts) == [(0, "filled", 100, "stop"), (1, "filled", 50, "stop"), (3, "filled", 100, "stop")]
+    assert summaries(stretch.receipts) == [
+        (0, "filled", 100, "stop"),
+        (1, "filled", 50, "stop"),
+        (3, "filled", 100, "stop"),
+    ]
     assert [receipt.facts["price"] for receipt in stretch.receipts] == [9, 11, 12]
     assert stretch.world.positions == {}
 
@@ -143,14 +147,14 @@ def test_a_touched_stop_goes_on_at_the_next_opens_also_if_the_price_comes_back()
 def test_a_stop_touched_without_any_volume_still_closes_at_the_next_open() -> None:
     tape = tape_of((10.0, 10.0, 8.0, 9.5, 0.0), (11.0, 11.0, 10.5, 11.0, 9_000.0))
     stretch = advance(holding(tape, 250, stop=Decimal(9)), TERMS, tape, 0, 2)
-    assert told(stretch.receipts) == [(1, "filled", 250, "stop")]
+    assert summaries(stretch.receipts) == [(1, "filled", 250, "stop")]
 
 
 def test_a_stop_that_goes_on_gives_way_to_a_liquidation_that_is_due() -> None:
     tape = tape_of((10.0, 10.0, 8.0, 8.0, 1_000.0), (7.0, 7.0, 7.0, 7.0, 9_000.0))
     world = replace(holding(tape, 250, stop=Decimal(9)), cash=Decimal(560))
     stretch = advance(world, TERMS, tape, 0, 2)
-    assert told(stretch.receipts) == [
+    assert summaries(stretch.receipts) == [
         (0, "filled", 100, "stop"),
         (1, "filled", 150, "liquidation"),
         (1, "liquidated", None, None),
@@ -161,7 +165,7 @@ def test_a_take_profit_waits_for_its_price_again() -> None:
     up = (10.0, 12.0, 10.0, 10.0, 1_000.0)
     tape = tape_of(up, flat(9_000), up, up)
     stretch = advance(holding(tape, 250, take_profit=Decimal(11)), TERMS, tape, 0, 4)
-    assert told(stretch.receipts) == [
+    assert summaries(stretch.receipts) == [
         (0, "filled", 100, "take_profit"),
         (2, "filled", 100, "take_profit"),
         (3, "filled", 50, "take_profit"),
@@ -173,7 +177,7 @@ def test_a_liquidation_goes_on_bar_by_bar_until_nothing_is_left_and_forgives_the
     tape = tape_of(fall, fall, fall, fall)
     world = replace(holding(tape, 1_000), cash=Decimal(10))
     stretch = advance(world, TERMS, tape, 0, 4)
-    assert told(stretch.receipts) == [
+    assert summaries(stretch.receipts) == [
         (0, "filled", 400, "liquidation"),
         (0, "liquidated", 1, None),
         (1, "filled", 400, "liquidation"),
@@ -193,14 +197,16 @@ def test_a_liquidation_that_has_closed_enough_stops() -> None:
     tape = tape_of((9.0, 9.0, 9.0, 9.0, 9_500.0), (9.0, 9.0, 9.0, 9.0, 9_500.0))
     world = replace(holding(tape, 1_000), cash=Decimal(1_100))  # equity 100 against a maintenance of 225
     stretch = advance(world, replace(TERMS, penalty_bps=Decimal(0)), tape, 0, 2)
-    assert told(stretch.receipts) == [(0, "filled", 950, "liquidation"), (0, "liquidated", 1, None)]
+    assert summaries(stretch.receipts) == [(0, "filled", 950, "liquidation"), (0, "liquidated", 1, None)]
     assert stretch.world.positions["AAA"].size == 50
 
 
 def test_an_order_that_cannot_be_paid_for_is_refused_however_little_of_it_would_fill() -> None:
     tape = tape_of(flat(10))
-    world = sent(tape, OrderRequest("market", "AAA", 1, Decimal(2_000), 1), world=fresh_world(tape, Decimal(10_000)))
-    assert told(advance(world, TERMS, tape, 0, 1).receipts) == [(0, "rejected", None, "margin")]
+    world = with_orders(
+        tape, OrderRequest("market", "AAA", 1, Decimal(2_000), 1), world=fresh_world(tape, Decimal(10_000))
+    )
+    assert summaries(advance(world, TERMS, tape, 0, 1).receipts) == [(0, "rejected", None, "margin")]
 
 
 def test_closing_at_the_end_is_a_valuation_and_needs_no_volume() -> None:

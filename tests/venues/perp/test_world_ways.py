@@ -20,22 +20,22 @@ from venues.perp.markets import drive, later_tape, scenery
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def history(seed: int, way: str, thin: bool = False) -> tuple[bytes, bytes, bytes]:
+def history(seed: int, method: str, thin: bool = False) -> tuple[bytes, bytes, bytes]:
     """The world after a random history, all receipts, and the equity curve, each in the bytes that are hashed."""
     tape, terms = scenery(seed, thin=thin)
-    if way == "digits":  # as if no symbol's closes fitted into whole numbers
-        tape, way = replace(tape, scaled_close={}), "stretch"
+    if method == "digits":  # as if no symbol's closes fitted into whole numbers
+        tape, method = replace(tape, scaled_close={}), "stretch"
     receipts: list[Receipt] = []
     equity: list[Piece] = []
 
     def play(world: PerpWorld, start: int, stop: int) -> PerpWorld:
-        if way == "stretch":
+        if method == "stretch":
             stretch = advance(world, terms, tape, start, stop)
             receipts.extend(stretch.receipts)
             join(equity, stretch.equity)
             return stretch.world
         for index in range(start, stop):
-            if way == "bar":
+            if method == "bar":
                 stretch = advance(world, terms, tape, index, index + 1)
                 world, happened, curve = stretch.world, stretch.receipts, list(stretch.equity)
             else:
@@ -53,12 +53,12 @@ def history(seed: int, way: str, thin: bool = False) -> tuple[bytes, bytes, byte
 @invariant(SEEDS, st.booleans(), quick=30, proof=20_000)
 def test_one_call_and_a_call_a_bar_and_the_exact_step_give_the_same_digits(seed: int, thin: bool) -> None:
     """`quiet_until` is an optimisation and nothing else: world, receipts and equity are equal to the last digit."""
-    whole = history(seed, "stretch", thin)
-    assert whole == history(seed, "bar", thin)
-    assert whole == history(seed, "step", thin)
+    complete = history(seed, "stretch", thin)
+    assert complete == history(seed, "bar", thin)
+    assert complete == history(seed, "step", thin)
     slow = history(seed, "digits", thin)
-    assert whole[:2] == slow[:2]
-    assert [*points(codec.loads(whole[2]))] == [*points(codec.loads(slow[2]))]
+    assert complete[:2] == slow[:2]
+    assert [*points(codec.loads(complete[2]))] == [*points(codec.loads(slow[2]))]
 
 
 @invariant(SEEDS, st.booleans(), quick=20, proof=10_000)
@@ -87,17 +87,17 @@ def test_pausing_before_a_change_stops_exactly_there(seed: int, thin: bool) -> N
     tape, terms = scenery(seed, thin=thin)
 
     def play(world: PerpWorld, start: int, stop: int) -> PerpWorld:
-        whole = advance(world, terms, tape, start, stop)
+        complete = advance(world, terms, tape, start, stop)
         first = advance(world, terms, tape, start, stop, pause_before_change=True)
         assert {receipt.kind for receipt in first.receipts} <= {"funded"}
         assert sum(map(length, first.equity)) == first.index - start
         if first.index < stop:
             changed = advance(first.world, terms, tape, first.index, first.index + 1)
             assert {receipt.kind for receipt in changed.receipts} - {"funded"}
-        rest = advance(first.world, terms, tape, first.index, stop)
-        assert codec.dumps(rest.world) == codec.dumps(whole.world)
-        assert [*points(first.equity), *points(rest.equity)] == list(points(whole.equity))
-        return whole.world
+        remaining = advance(first.world, terms, tape, first.index, stop)
+        assert codec.dumps(remaining.world) == codec.dumps(complete.world)
+        assert [*points(first.equity), *points(remaining.equity)] == list(points(complete.equity))
+        return complete.world
 
     drive(seed, play, thin=thin)
 
@@ -106,22 +106,22 @@ def test_pausing_before_a_change_stops_exactly_there(seed: int, thin: bool) -> N
 def test_p18_a_stored_world_goes_on_exactly_where_it_was(seed: int, thin: bool) -> None:
     """P18: written out and read back before any bar, the world and its whole future are the same."""
     tape, terms = scenery(seed, thin=thin)
-    whole = history(seed, "stretch", thin)
+    complete = history(seed, "stretch", thin)
     receipts: list[Receipt] = []
     equity: list[Piece] = []
 
     def play(world: PerpWorld, start: int, stop: int) -> PerpWorld:
         for index in range(start, stop):
-            read = codec.parse(PerpWorld, codec.loads(codec.dumps(world)))
-            assert read == world
-            stretch = advance(read, terms, tape, index, index + 1)
+            decoded = codec.parse(PerpWorld, codec.loads(codec.dumps(world)))
+            assert decoded == world
+            stretch = advance(decoded, terms, tape, index, index + 1)
             world = stretch.world
             receipts.extend(stretch.receipts)
             join(equity, stretch.equity)
         return codec.parse(PerpWorld, codec.plain(world))
 
     world = drive(seed, play, thin=thin)
-    assert (codec.dumps(world), codec.dumps(receipts), codec.dumps(equity)) == whole
+    assert (codec.dumps(world), codec.dumps(receipts), codec.dumps(equity)) == complete
 
 
 @invariant(SEEDS, st.booleans(), quick=20, proof=2_000)
@@ -130,13 +130,13 @@ def test_p18_the_bars_behind_a_world_are_not_needed_any_more(seed: int, thin: bo
     tape, terms = scenery(seed, thin=thin)
 
     def play(world: PerpWorld, start: int, stop: int) -> PerpWorld:
-        whole = advance(world, terms, tape, start, stop)
+        complete = advance(world, terms, tape, start, stop)
         if start < stop:
-            rest = advance(world, terms, later_tape(seed, int(tape.open_at[start]), thin=thin), 0, stop - start)
-            assert codec.dumps([rest.world, rest.receipts, list(points(rest.equity))]) == codec.dumps(
-                [whole.world, whole.receipts, list(points(whole.equity))]
+            remaining = advance(world, terms, later_tape(seed, int(tape.open_at[start]), thin=thin), 0, stop - start)
+            assert codec.dumps([remaining.world, remaining.receipts, list(points(remaining.equity))]) == codec.dumps(
+                [complete.world, complete.receipts, list(points(complete.equity))]
             )
-        return whole.world
+        return complete.world
 
     drive(seed, play, thin=thin)
 

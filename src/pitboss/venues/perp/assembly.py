@@ -33,7 +33,7 @@ from pitboss.venues.perp.broker import PaperBroker
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.course import PerpCourse
 from pitboss.venues.perp.intents import DECISION, TERMINAL
-from pitboss.venues.perp.memory import recall_of
+from pitboss.venues.perp.memory import memory_settings
 from pitboss.venues.perp.policy import policy
 from pitboss.venues.perp.ports import PerpPorts
 from pitboss.venues.perp.reflection import TradeReflector
@@ -152,7 +152,7 @@ def make_course(run: PerpRun, connections: Connections = UNCONNECTED) -> PerpCou
         wakes=not request.is_program,
         tracer=connections.tracer,
         notes=connections.server_tools.notes,
-        recall=recall_of(skill, run.base_interval) if prompts else None,
+        memory_settings=memory_settings(skill, run.base_interval) if prompts else None,
         reflector=_reflector(run, connections, decider, context),
     )
     return PerpCourse(
@@ -186,7 +186,6 @@ def decider_of(
     if connections.model is None and catalog.describe(request.source).is_standin:
         connections = replace(connections, model=Analyst())
     more = {} if past is None else {"past": past}
-    retries = skill.retry_refused
     return tool_loop(
         request.source,
         skill,
@@ -194,7 +193,7 @@ def decider_of(
         context,
         tools(),
         connections,
-        retry_refused=retries,
+        retry_refused=skill.retry_refused,
         past_filter=disguise,
         **more,
     )
@@ -228,19 +227,19 @@ def disguise_of_run(
         return None
     if request.disguise is not None:
         return read_disguise(request.disguise)
-    made = disguise_for(market, skill.context.sorted_symbols, base, request.seed, start)
-    return replace(made, strangers=request.is_program)
+    disguise = disguise_for(market, skill.context.sorted_symbols, base, request.seed, start)
+    return replace(disguise, strangers=request.is_program)
 
 
 def _assets(lake: Lake, venue: str, symbols: tuple[str, ...]) -> dict[str, Asset]:
-    known = {**lake.assets(venue), **SHIPPED}
+    assets = {**lake.assets(venue), **SHIPPED}
     for symbol in symbols:
-        if symbol not in known:
+        if symbol not in assets:
             raise UserError(
-                f"nothing is known about {symbol}: lot, leverage and margin tiers are missing",
+                f"lot, leverage and margin tiers of {symbol} are missing",
                 "import the exchange's `meta` reply with `pitboss data import meta.json --kind meta`",
             )
-    return {symbol: known[symbol] for symbol in symbols}
+    return {symbol: assets[symbol] for symbol in symbols}
 
 
 def run_books(
@@ -250,7 +249,7 @@ def run_books(
     if request.slippage == "linear":
         return None
     if request.slippage != "book":
-        raise UserError(f"there is no slippage {request.slippage!r}", "linear, or book where order books were imported")
+        raise UserError(f"slippage {request.slippage!r} is neither linear nor book", "book needs imported order books")
     return load_books(lake, venue, symbols, start - request.book_max_age_ms, request.to_at)
 
 
@@ -259,14 +258,14 @@ def check_volume(request: PerpRequest, market: Market, symbols: tuple[str, ...],
     if request.max_volume_pct is None:
         return
     if not 0 < request.max_volume_pct <= 100:
-        raise UserError("the share of the volume is not above 0 and at most 100", "for example --max-volume-pct 10")
+        raise UserError("max_volume_pct must be above 0 and at most 100", "for example --max-volume-pct 10")
     for symbol in symbols:
         bars = market.bars[symbol, base]
         first, end = bars.open_at.searchsorted((request.from_at, request.to_at))
         if end > first and not bars.volume[first:end].any():
             raise UserError(
-                f"the bars of {symbol} have no volume, so no share of it can be taken",
-                "leave --max-volume-pct out, or import bars that have it",
+                f"the bars of {symbol} have no volume, so fills cannot be limited to a share of it",
+                "leave --max-volume-pct out, or import bars with volume",
             )
 
 
@@ -296,11 +295,12 @@ def _tape(
     ends = {symbol: listing.delisted_at for symbol, listing in market.listings.items() if listing.delisted_at}
 
     def points(kind: str) -> dict[str, Points]:
-        found = {symbol: market.points[kind, symbol] for symbol in symbols if (kind, symbol) in market.points}
-        for symbol in found.keys() & ends.keys():
-            one, stop = found[symbol], int(found[symbol].at.searchsorted(ends[symbol]))
-            found[symbol] = replace(one, at=one.at[:stop], value=one.value[:stop])
-        return found
+        by_symbol = {symbol: market.points[kind, symbol] for symbol in symbols if (kind, symbol) in market.points}
+        for symbol in by_symbol.keys() & ends.keys():
+            series = by_symbol[symbol]
+            stop = int(series.at.searchsorted(ends[symbol]))
+            by_symbol[symbol] = replace(series, at=series.at[:stop], value=series.value[:stop])
+        return by_symbol
 
     prices = {**points("mark"), **points("oracle")}
     bars = {symbol: market.bars[symbol, base] for symbol in symbols}

@@ -56,12 +56,12 @@ def buy_and_hold(
     first = 0
     equity: list[Decimal] = []
     while world.orders and first < len(tape):
-        stretch = advance(world, free, tape, first, first + 1)
-        world, first = stretch.world, stretch.index
-        receipts.extend(stretch.receipts)
-        equity.extend(amounts(stretch.equity))
-    points, happened = _hold(world, free, tape, first, equity)
-    receipts.extend(happened)
+        step = advance(world, free, tape, first, first + 1)
+        world, first = step.world, step.index
+        receipts.extend(step.receipts)
+        equity.extend(amounts(step.equity))
+    points, new_receipts = _hold(world, free, tape, first, equity)
+    receipts.extend(new_receipts)
     closes = tape.open_at + tape.interval_ms
     return Outcome(from_at, to_at, tape.interval_ms, initial_usd, closes, points, receipts)
 
@@ -72,8 +72,8 @@ def _hold(
     """Return the equity of positions held to the end, as float columns at once where no event can happen."""
     count = len(tape)
     if first == count or not world.positions or positions_quiet_until(world, terms, tape, first, count) < count:
-        stretch = advance(world, terms, tape, first, count)
-        return [*equity, *amounts(stretch.equity)], stretch.receipts
+        step = advance(world, terms, tape, first, count)
+        return [*equity, *amounts(step.equity)], step.receipts
     points = np.full(count - first, float(world.cash))
     receipts: list[Receipt] = []
     for symbol, position in sorted(world.positions.items()):
@@ -95,10 +95,10 @@ def _buy(
     asset = terms.assets[symbol]
     price = world.marks.get(symbol)
     if price is None:  # no bar before the first tick: the first open replaces the mark
-        there = ~np.isnan(tape.open[symbol])
-        if not there.any():
+        has_bar = ~np.isnan(tape.open[symbol])
+        if not has_bar.any():
             return world
-        price = decimal(float(tape.open[symbol][there.argmax()]))
+        price = decimal(float(tape.open[symbol][has_bar.argmax()]))
         world = set_marks(world, {symbol: (price, at)})
     size = round_down(share / price, asset.lot)
     if size <= ZERO:
@@ -109,16 +109,16 @@ def _buy(
     return world
 
 
-def outcomes(script: PerpCourse) -> dict[str, Outcome]:
+def outcomes(course: PerpCourse) -> dict[str, Outcome]:
     """Return the outcomes of cash and buy and hold over the same bars."""
-    start, world = int(script.tick_at[0]), first_state(script).world
+    start, world = int(course.tick_at[0]), first_state(course).world
     marks: dict[str, tuple[Decimal, Instant]] = {
         symbol: (price, world.marked_at[symbol]) for symbol, price in world.marks.items()
     }
-    unlisted = script.market.view(start).unlisted(script.tape.symbols)
+    unlisted = course.market.view(start).unlisted(course.tape.symbols)
     return {
         "buy_and_hold": buy_and_hold(
-            script.initial_usd, script.tape, script.ports.terms, marks, start, script.to_at, unlisted
+            course.initial_usd, course.tape, course.ports.terms, marks, start, course.to_at, unlisted
         ),
-        "cash": cash(script.initial_usd, script.tape, start, script.to_at),
+        "cash": cash(course.initial_usd, course.tape, start, course.to_at),
     }

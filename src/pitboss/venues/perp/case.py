@@ -63,7 +63,7 @@ def make_case(
             mark = None
         asset = terms.assets.get(proposal.symbol)
         if finite and proposal.opens and mark is not None and asset is not None:
-            assert proposal.size_usd is not None  # `intents.read` guarantees it
+            assert proposal.size_usd is not None  # `intents.read_proposal` guarantees it
             size = round_down(proposal.size_usd / mark, asset.lot)
             if proposal.order_type == "limit" and proposal.limit_price is not None:
                 limit = asset.round_price(proposal.limit_price, up=proposal.side < 0)

@@ -13,7 +13,7 @@ from pitboss.venues.perp.sections import Memo, sections
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.system_prompt import compose_system
 
-MOST_KEPT = 48
+MAX_CACHED_PROMPTS = 48
 """Prompts cached: more than any speculation window requests ahead."""
 
 
@@ -23,16 +23,16 @@ class PerpPrompts:
     It caches formatted rows and prompts between ticks; the caches never change what is rendered.
     """
 
-    __slots__ = ("_made", "_memo", "_sections", "_system", "disguise")
+    __slots__ = ("_memo", "_prompts", "_sections", "_system", "disguise")
 
     def __init__(self, skill: PerpSkill, disguise: Disguise | None = None) -> None:
         self.disguise = disguise
-        shown = skill if disguise is None else disguise.skill(skill)
-        system = compose_system(shown.strategy.texts())
+        visible_skill = skill if disguise is None else disguise.skill(skill)
+        system = compose_system(visible_skill.strategy.texts())
         self._system = system if disguise is None else disguise.header(system)
         self._sections = sections()
-        self._memo = Memo(shown)
-        self._made: dict[Instant, tuple[Observation, Prompt]] = {}
+        self._memo = Memo(visible_skill)
+        self._prompts: dict[Instant, tuple[Observation, Prompt]] = {}
 
     def system(self) -> str:
         """Return the system prompt, the same at every tick."""
@@ -44,32 +44,32 @@ class PerpPrompts:
 
     def user(self, observation: Observation) -> str:
         """Return the user message of a tick."""
-        memo, shown = self._memo, self.shown(observation)
-        return "\n\n".join([text for section in self._sections if (text := section(shown, memo)) is not None])
+        memo, visible = self._memo, self.shown(observation)
+        return "\n\n".join([text for section in self._sections if (text := section(visible, memo)) is not None])
 
     def prompt(self, observation: Observation) -> Prompt:
         """Return the prompt of a tick; one rendered ahead of its tick is reused if the facts are the same."""
-        known = self._made.get(observation.at)
-        if known is not None and _same(known[0], observation):
-            return known[1]
+        cached = self._prompts.get(observation.at)
+        if cached is not None and _same(cached[0], observation):
+            return cached[1]
         prompt = Prompt(self._system, self.user(observation))
-        if len(self._made) >= MOST_KEPT:
-            del self._made[next(iter(self._made))]
-        self._made[observation.at] = observation, prompt
+        if len(self._prompts) >= MAX_CACHED_PROMPTS:
+            del self._prompts[next(iter(self._prompts))]
+        self._prompts[observation.at] = observation, prompt
         return prompt
 
 
-def _same(one: Observation, other: Observation) -> bool:
+def _same(first: Observation, second: Observation) -> bool:
     """Return whether two observations of an instant hold the same facts, so that their prompts are the same bytes."""
     return (
-        one.world == other.world
-        and one.last == other.last
-        and one.accepted_opens == other.accepted_opens
-        and one.memory == other.memory
-        and one.notes == other.notes
-        and one.started_at == other.started_at
-        and one.view.same_market(other.view)
-        and one.terms == other.terms
-        and one.limits == other.limits
-        and one.skill is other.skill
+        first.world == second.world
+        and first.last == second.last
+        and first.accepted_opens == second.accepted_opens
+        and first.memory == second.memory
+        and first.notes == second.notes
+        and first.started_at == second.started_at
+        and first.view.same_market(second.view)
+        and first.terms == second.terms
+        and first.limits == second.limits
+        and first.skill is second.skill
     )

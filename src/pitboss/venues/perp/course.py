@@ -59,13 +59,13 @@ class PerpCourse:
 
     def finish(self, world: PerpWorld, start: int) -> WorldAdvance:
         """Process the bars after the last tick; open positions are marked, or closed if `close_at_end` is set."""
-        rest = self.advance(world, start, len(self.tape))
+        remaining = self.advance(world, start, len(self.tape))
         if not self.close_at_end or not len(self.tape):
-            return rest
-        closed = close_all(rest.world, self.ports.terms, self.to_at, self.tape.interval_ms)
+            return remaining
+        closed = close_all(remaining.world, self.ports.terms, self.to_at, self.tape.interval_ms)
         # positions close at the last bar's close, so the fees belong to that equity point
-        equity = with_last(rest.equity, closed.world.last_equity) if rest.equity else rest.equity
-        return WorldAdvance(closed.world, rest.receipts + closed.receipts, equity, rest.index)
+        equity = with_last(remaining.equity, closed.world.last_equity) if remaining.equity else remaining.equity
+        return WorldAdvance(closed.world, remaining.receipts + closed.receipts, equity, remaining.index)
 
     def until(self, to_at: Instant) -> "PerpCourse":
         """Return the same course up to a tick, without speculation and without closing positions at its end."""
@@ -76,7 +76,7 @@ class PerpCourse:
         """Return the plan of the policy or decisions file: the ticks at which it acts."""
         decider, skill = self.ports.decider, self.ports.skill
         if not isinstance(decider, Planned):
-            raise InvariantError(f"{decider.name} foresees nothing")
+            raise InvariantError(f"{decider.name} has no plan")
         return decider.plan(
             self.market, self.tick_at, tuple(sorted(skill.context.symbols)), skill.context.bars_interval
         )
@@ -94,19 +94,19 @@ class PerpCourse:
 
         A remembered refusal appears in every prompt of the following hour.
         """
-        if self.ports.recall is not None and after.last is not None and after.last.outcome == "refused":
+        if self.ports.memory_settings is not None and after.last is not None and after.last.outcome == "refused":
             return False
         return after.world is before.world or after.world == before.world
 
 
-def first_state(script: PerpCourse) -> State:
+def first_state(course: PerpCourse) -> State:
     """Return the state of a new account at the first tick, marked at the last closes known then."""
-    at = int(script.tick_at[0])
-    world = open_world(script.initial_usd, at // DAY_MS)
-    view = script.market.view(at)
+    at = int(course.tick_at[0])
+    world = open_world(course.initial_usd, at // DAY_MS)
+    view = course.market.view(at)
     marks: dict[str, tuple[Decimal, Instant]] = {}
-    for symbol in script.tape.symbols:
-        bars = view.bars(symbol, script.base_interval, 1)
+    for symbol in course.tape.symbols:
+        bars = view.bars(symbol, course.base_interval, 1)
         if len(bars):
             marks[symbol] = decimal(float(bars.close[-1])), int(bars.open_at[-1]) + bars.interval_ms
     return State(set_marks(world, marks), memory=NO_MEMORY)

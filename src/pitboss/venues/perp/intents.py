@@ -21,7 +21,7 @@ DESCRIPTION = (
 _NUMBERS = ("size_usd", "leverage", "limit_price", "stop_loss", "take_profit", "reduce_pct", "confidence")
 _TEXTS = ("action", "symbol", "order_type", "order_id", "reason")
 KEYS = (*_TEXTS, *_NUMBERS)
-_WORDS = Vocabulary("a proposal", frozenset(_TEXTS), frozenset(_NUMBERS))
+_VOCABULARY = Vocabulary("a proposal", frozenset(_TEXTS), frozenset(_NUMBERS))
 
 
 SCHEMA: dict[str, Any] = {
@@ -73,29 +73,29 @@ class Proposal:
         return 1 if self.action == "open_long" else -1
 
 
-def read(raw: Any) -> tuple[Proposal | None, list[str]]:
+def read_proposal(raw: Any) -> tuple[Proposal | None, list[str]]:
     """Parse an untrusted JSON value into a proposal or the list of all problems; a null field counts as absent."""
-    texts, numbers, wrong = _WORDS.read(raw)
-    if wrong:
-        return None, wrong
+    texts, numbers, problems = _VOCABULARY.read(raw)
+    if problems:
+        return None, problems
     action = texts.get("action", "")
     if action not in ACTIONS:
         return None, [f"action must be one of {', '.join(ACTIONS)}"]
-    problems = _missing(action, texts, numbers)
+    problems = _action_problems(action, texts, numbers)
     if problems:
         return None, problems
-    given: dict[str, Any] = {**texts, **numbers}
-    return Proposal(**given), problems
+    fields: dict[str, Any] = {**texts, **numbers}
+    return Proposal(**fields), problems
 
 
-def _missing(action: str, given: dict[str, str], numbers: dict[str, Decimal]) -> list[str]:
+def _action_problems(action: str, texts: dict[str, str], numbers: dict[str, Decimal]) -> list[str]:
     """Return the problems that depend on the action, such as absent fields that it requires."""
     problems: list[str] = []
-    if "reason" not in given:
+    if "reason" not in texts:
         problems.append("reason is required")
-    if "symbol" not in given and action != "no_op":
+    if "symbol" not in texts and action != "no_op":
         problems.append("symbol is required")
-    order_type = given.get("order_type", "market")
+    order_type = texts.get("order_type", "market")
     if order_type not in ("market", "limit"):
         problems.append("order_type must be market or limit")
     elif order_type == "limit":
@@ -112,10 +112,10 @@ def _missing(action: str, given: dict[str, str], numbers: dict[str, Decimal]) ->
             problems.append("reduce_pct must be above 0 and at most 100")
         elif "size_usd" in numbers and numbers["size_usd"] <= 0:
             problems.append("size_usd of a reduce must be above 0")
-    if action == "cancel" and "order_id" not in given:
+    if action == "cancel" and "order_id" not in texts:
         problems.append("cancel needs order_id")
     return problems
 
 
-DECISION = DecisionFormat(TERMINAL, DESCRIPTION, SCHEMA, read, "no_op", KEYS)
+DECISION = DecisionFormat(TERMINAL, DESCRIPTION, SCHEMA, read_proposal, "no_op", KEYS)
 """The decision format of this venue."""

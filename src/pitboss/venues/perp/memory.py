@@ -30,9 +30,9 @@ MOST_REFLECTED = 50
 MOST_REFUSALS = 64
 LATEST_REFUSALS = 5
 THESIS_CHARS = 160
-"""Maximum characters kept of the reason that a model gave for a trade."""
+"""Maximum stored length of the reason that a model gave for a trade."""
 
-_SHOWN = Context(prec=16, rounding=ROUND_HALF_EVEN)
+_DISPLAY = Context(prec=16, rounding=ROUND_HALF_EVEN)
 """Precision of remembered prices and results.
 
 They are for display and daily sums; exact values can have sixty digits and would only fill the stored state.
@@ -40,28 +40,28 @@ They are for display and daily sums; exact values can have sixty digits and woul
 
 
 @noun
-class Recall:
-    """The memory settings of a run: how many closed trades, and which bars give regimes and excursions."""
+class MemorySettings:
+    """How many closed trades a run remembers, and which bars give their regimes and excursions."""
 
-    kept: int
+    max_trades: int
     interval: str
     lookback: int
     bars: str
 
 
-def recall_of(skill: PerpSkill, base_interval: str) -> Recall | None:
+def memory_settings(skill: PerpSkill, base_interval: str) -> MemorySettings | None:
     """Return the memory settings of a skill; None if its memory is disabled."""
-    shown = skill.context
-    if not shown.memory.enabled:
+    context = skill.context
+    if not context.memory.enabled:
         return None
-    kept = max(shown.memory.trades, min(shown.memory.reflection_every, MOST_REFLECTED))
-    return Recall(kept, shown.bars_interval, shown.bars_lookback, base_interval)
+    max_trades = max(context.memory.trades, min(context.memory.reflection_every, MOST_REFLECTED))
+    return MemorySettings(max_trades, context.bars_interval, context.bars_lookback, base_interval)
 
 
 @exact
 def remember(
     memory: PerpMemory,
-    recall: Recall,
+    settings: MemorySettings,
     at: Instant,
     receipts: Sequence[Receipt],
     verdicts: Sequence[Verdict],
@@ -71,10 +71,10 @@ def remember(
     """Return the memory after these receipts and verdicts; the same object if nothing happened."""
     if not receipts and not verdicts:
         return memory
-    refusals = _refused(memory.refusals, at, verdicts)
+    refusals = _with_refusals(memory.refusals, at, verdicts)
     if not receipts:
         return memory if refusals is memory.refusals else replace(memory, refusals=refusals)
-    fold = _folded(memory, recall, receipts, world, view)
+    fold = _fold_receipts(memory, settings, receipts, world, view)
     # Keep thesis and part-fills of working opens: an order that fills between two ticks is no longer on the book then.
     working = {order.id: order for order in world.orders if order.opens}
     filled = [receipt for receipt in receipts if receipt.kind == "filled"]
@@ -82,19 +82,19 @@ def remember(
     changed = replace(
         memory,
         refusals=refusals,
-        going=_matching(fold, world),
+        going=_open_round_trips(fold, world),
         reasons=tuple(OrderThesis(order.id, order.thesis[:THESIS_CHARS]) for order in working.values() if order.thesis),
         part_filled=tuple(sorted(part_filled)),
     )
     if filled:
-        changed = _counted(changed, filled, frozenset(memory.part_filled))
+        changed = _with_executed_orders(changed, filled, frozenset(memory.part_filled))
     for trip, trade in fold.closed:
-        changed = _closed(changed, recall, trip, trade, view)
+        changed = _with_closed_trade(changed, settings, trip, trade, view)
     return changed
 
 
-def _refused(
-    known: tuple[RefusedProposal, ...], at: Instant, verdicts: Sequence[Verdict]
+def _with_refusals(
+    refusals: tuple[RefusedProposal, ...], at: Instant, verdicts: Sequence[Verdict]
 ) -> tuple[RefusedProposal, ...]:
     new = [
         RefusedProposal(at, "R12_DUPLICATE" if verdict.duplicate else verdict.code or "")
@@ -102,87 +102,92 @@ def _refused(
         if verdict.outcome == "refused" or (verdict.duplicate and verdict.outcome != "noop")
     ]
     if not new:
-        return known
+        return refusals
     # The section counts refusals of the last hour and names the last few of a day, so both are kept.
-    old = [one for place, one in enumerate(known, 1) if one.at > at - HOUR_MS or place > len(known) - LATEST_REFUSALS]
+    hour_ago, latest = at - HOUR_MS, len(refusals) - LATEST_REFUSALS
+    old = [refusal for index, refusal in enumerate(refusals) if refusal.at > hour_ago or index >= latest]
     return (*old, *new)[-MOST_REFUSALS:]
 
 
 # Trades ---------------------------------------------------------------------------------------------------------------
 
 
-def _folded(memory: PerpMemory, recall: Recall, receipts: Sequence[Receipt], world: PerpWorld, view: View) -> Fold:
+def _fold_receipts(
+    memory: PerpMemory, settings: MemorySettings, receipts: Sequence[Receipt], world: PerpWorld, view: View
+) -> Fold:
     theses = {reason.order_id: reason.thesis for reason in memory.reasons}
     fold = Fold(memory.going)
     for receipt in receipts:
         symbol = receipt.symbol
         if receipt.kind == "filled":
-            begins = not fold.holds(symbol)
+            begins = not fold.is_open(symbol)
             try:
                 fold.take(receipt)
             except InvariantError:  # the position is older than the memory, so its round trip is unknown
-                fold.forget(symbol)
+                fold.discard(symbol)
                 continue
-            if begins and fold.holds(symbol):
-                fold.note(symbol, _regime(view, recall, symbol, receipt.at), _thesis(receipt, theses, world))
-        elif receipt.kind == "funded" and fold.holds(symbol):
+            if begins and fold.is_open(symbol):
+                fold.set_context(symbol, _regime(view, settings, symbol, receipt.at), _thesis(receipt, theses, world))
+        elif receipt.kind == "funded" and fold.is_open(symbol):
             fold.take(receipt)
     return fold
 
 
-def _matching(fold: Fold, world: PerpWorld) -> tuple[RoundTrip, ...]:
+def _open_round_trips(fold: Fold, world: PerpWorld) -> tuple[RoundTrip, ...]:
     """Return the open round trips that match a position; others began before the memory and would never close."""
-    return tuple(trip for trip in fold.going() if _is_held(trip, world))
+    return tuple(trip for trip in fold.open_trips() if _matches_position(trip, world))
 
 
-def _is_held(trip: RoundTrip, world: PerpWorld) -> bool:
-    held = world.positions.get(trip.symbol)
-    return held is not None and held.size == (trip.left if trip.way == "buy" else -trip.left)
+def _matches_position(trip: RoundTrip, world: PerpWorld) -> bool:
+    position = world.positions.get(trip.symbol)
+    return position is not None and position.size == (trip.left if trip.way == "buy" else -trip.left)
 
 
 def _thesis(receipt: Receipt, theses: dict[str, str], world: PerpWorld) -> str:
-    found = theses.get(receipt.order_id)
-    if found is None:  # filled in the tick in which it was submitted
-        held = world.positions.get(receipt.symbol)
-        found = "" if held is None or held.opened_at != receipt.at else held.thesis[:THESIS_CHARS]
-    return found
+    thesis = theses.get(receipt.order_id)
+    if thesis is None:  # filled in the tick in which it was submitted
+        position = world.positions.get(receipt.symbol)
+        thesis = "" if position is None or position.opened_at != receipt.at else position.thesis[:THESIS_CHARS]
+    return thesis
 
 
-def _regime(view: View, recall: Recall, symbol: str, at: Instant) -> str:
+def _regime(view: View, settings: MemorySettings, symbol: str, at: Instant) -> str:
     """Return the regime of the bars that had closed when a position was opened."""
-    if not view.has_bars(symbol, recall.interval):
+    if not view.has_bars(symbol, settings.interval):
         return regime.UNKNOWN
-    bars, closed = view.series(symbol, recall.interval)
+    bars, closed = view.series(symbol, settings.interval)
     by_then = int(bars.open_at.searchsorted(at - bars.interval_ms, side="right"))
-    return regime.tag(bars, min(by_then, closed), recall.lookback)
+    return regime.tag(bars, min(by_then, closed), settings.lookback)
 
 
-def _closed(memory: PerpMemory, recall: Recall, trip: RoundTrip, trade: Trade, view: View) -> PerpMemory:
+def _with_closed_trade(
+    memory: PerpMemory, settings: MemorySettings, trip: RoundTrip, trade: Trade, view: View
+) -> PerpMemory:
     """Return the memory with one more closed trade."""
-    best, worst = excursions(view, recall.bars, trade)
-    shown = ClosedTrade(
+    best, worst = excursions(view, settings.bars, trade)
+    closed_trade = ClosedTrade(
         symbol=trade.symbol,
         side=trade.side,
         opened_at=trade.opened_at,
         closed_at=trade.closed_at,
-        pnl_usd=_SHOWN.plus(trade.pnl_usd),
+        pnl_usd=_DISPLAY.plus(trade.pnl_usd),
         reason=trade.exit_reason,
-        entry_price=_SHOWN.plus(trade.entry_price),
-        exit_price=_SHOWN.plus(trade.exit_price),
-        notional_usd=_SHOWN.plus(trade.max_size * trade.entry_price),
+        entry_price=_DISPLAY.plus(trade.entry_price),
+        exit_price=_DISPLAY.plus(trade.exit_price),
+        notional_usd=_DISPLAY.plus(trade.max_size * trade.entry_price),
         mfe_pct=best,
         mae_pct=worst,
         regime=trip.regime or regime.UNKNOWN,
         thesis=trip.thesis,
     )
-    # `_counted` has already set the day to that of the latest fill, so a trade of an earlier day is not counted.
+    # `_with_executed_orders` has already set the day to that of the latest fill, so a trade of an earlier day is not counted.
     today = day_of(trade.closed_at) == memory.day
     return replace(
         memory,
-        trades=(*memory.trades, shown)[-recall.kept :],
+        trades=(*memory.trades, closed_trade)[-settings.max_trades :],
         closed=memory.closed + 1,
         losses=memory.losses + 1 if trade.pnl_usd < 0 else 0,
-        realised_usd=_SHOWN.add(memory.realised_usd, trade.pnl_usd) if today else memory.realised_usd,
+        realised_usd=_DISPLAY.add(memory.realised_usd, trade.pnl_usd) if today else memory.realised_usd,
     )
 
 
@@ -208,16 +213,16 @@ def excursions(view: View, interval: str, trade: Trade) -> tuple[float, float]:
     return (up, down) if trade.side == "long" else (down, up)
 
 
-def _counted(memory: PerpMemory, filled: Sequence[Receipt], before: frozenset[str]) -> PerpMemory:
+def _with_executed_orders(memory: PerpMemory, filled: Sequence[Receipt], before: frozenset[str]) -> PerpMemory:
     """Count the executed orders, each once, for the day of the latest fill."""
-    day, executed, seen = memory.day, memory.executed, set(before)
+    day, executed, counted_orders = memory.day, memory.executed, set(before)
     realised = memory.realised_usd
     for receipt in filled:
         if day_of(receipt.at) != day:
             day, executed, realised = day_of(receipt.at), 0, ZERO
-        if not receipt.order_id or receipt.order_id not in seen:
+        if not receipt.order_id or receipt.order_id not in counted_orders:
             executed += 1
-        seen.add(receipt.order_id)
+        counted_orders.add(receipt.order_id)
     return replace(memory, day=day, executed=executed, realised_usd=realised)
 
 
@@ -246,10 +251,10 @@ def risk(memory: PerpMemory, world: PerpWorld, at: Instant) -> RecentRisk:
     counts: list[tuple[str, int]] = []
     latest: tuple[str, ...] = ()
     if memory.refusals:
-        hour = Counter(one.code for one in memory.refusals if one.at > at - HOUR_MS)
+        hour = Counter(refusal.code for refusal in memory.refusals if refusal.at > at - HOUR_MS)
         counts = sorted(hour.items(), key=lambda pair: (-pair[1], pair[0]))
         recent = memory.refusals[-LATEST_REFUSALS:]
-        latest = tuple(one.code for one in reversed(recent) if one.at > at - DAY_MS)
+        latest = tuple(refusal.code for refusal in reversed(recent) if refusal.at > at - DAY_MS)
     today = memory.day == day_of(at)
     realised = ZERO
     if today and memory.realised_usd:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from pitboss.core.instant import Instant
 from pitboss.core.market import Ints
 from pitboss.core.money import ZERO, exact
 from pitboss.core.receipt import Receipt
@@ -52,16 +51,16 @@ def compute_together(outcomes: Sequence[Outcome], seed: int = 0) -> list[dict[st
     It is cheaper than separate calls because the runs share the draws of the bootstrap.
     """
     courses = [equity_course(outcome) for outcome in outcomes]
-    around = intervals([course.returns for course in courses], seed)
-    return list(map(_figures, outcomes, courses, around))
+    confidence = intervals([course.returns for course in courses], seed)
+    return list(map(_figures, outcomes, courses, confidence))
 
 
-def _figures(outcome: Outcome, course: EquityCourse, around: Intervals) -> dict[str, Any]:
+def _figures(outcome: Outcome, course: EquityCourse, confidence: Intervals) -> dict[str, Any]:
     trades = book(outcome.receipts)
-    exposed = _exposed(trades, course.at) if outcome.exposed_bars is None else outcome.exposed_bars
+    exposed = exposed_bars(trades, course.at) if outcome.exposed_bars is None else outcome.exposed_bars
     sums = _Sums(outcome.receipts)
     return {
-        **equity_figures(outcome, course, around),
+        **equity_figures(outcome, course, confidence),
         **_trade_figures(trades.closed),
         "total_fees_usd": float(sums.fees),
         "total_funding_usd": float(sums.funding),
@@ -76,23 +75,19 @@ def _figures(outcome: Outcome, course: EquityCourse, around: Intervals) -> dict[
     }
 
 
-def exposed_bars(receipts: Iterable[Receipt], equity_at: Sequence[Instant] | Ints) -> int:
+def exposed_bars(trades: TradeBook, close_at: Ints) -> int:
     """Return the number of base bars at whose close any position is open.
 
     A close at the end of the run happens after the last bar's close, so that bar counts.
     """
-    return _exposed(book(receipts), np.asarray(equity_at, dtype=np.int64))
-
-
-def _exposed(trades: TradeBook, at: Ints) -> int:
-    count = len(at)
+    count = len(close_at)
     if not count:
         return 0
     opened = [trade.opened_at for trade in trades.closed] + [trade.opened_at for trade in trades.open]
     closed = [trade.closed_at for trade in trades.closed if trade.exit_reason != "end"]
     # A fill carries its bar's open time, so its bar is the first one that closes later.
-    first = np.minimum(np.searchsorted(at, np.asarray(opened, np.int64), side="right"), count)
-    last = np.minimum(np.searchsorted(at, np.asarray(closed, np.int64), side="right"), count)
+    first = np.minimum(np.searchsorted(close_at, np.asarray(opened, np.int64), side="right"), count)
+    last = np.minimum(np.searchsorted(close_at, np.asarray(closed, np.int64), side="right"), count)
     change = np.bincount(first, minlength=count + 1) - np.bincount(last, minlength=count + 1)
     return int(np.count_nonzero(np.cumsum(change)[:count]))
 
@@ -151,19 +146,19 @@ def _trade_figures(closed: Sequence[Trade]) -> dict[str, Any]:
 
 
 def _warnings(outcome: Outcome, trades: TradeBook, sums: _Sums, days: int) -> list[str]:
-    said: list[str] = []
+    warnings: list[str] = []
     if not sums.fills:
-        said.append(f"No trades: nothing was filled. {_why(outcome, sums)}")
+        warnings.append(f"No trades: nothing was filled. {_why(outcome, sums)}")
     elif not trades.closed:
-        held = ", ".join(trade.symbol for trade in trades.open)
-        said.append(f"No trades: no position was closed; still open at the end: {held}.")
+        symbols = ", ".join(trade.symbol for trade in trades.open)
+        warnings.append(f"No trades: no position was closed; still open at the end: {symbols}.")
     if sums.liquidations:
-        said.append(f"Liquidated {_times(sums.liquidations)}.")
+        warnings.append(f"Liquidated {_times(sums.liquidations)}.")
     if sums.deficit:
-        said.append(f"Losses went {float(sums.deficit):.2f} USD beyond the account; on a venue that may be owed.")
+        warnings.append(f"Losses went {float(sums.deficit):.2f} USD beyond the account; on a venue that may be owed.")
     if days < MIN_BOOTSTRAP_RETURNS:
-        said.append(f"Only {days} daily returns: intervals need {MIN_BOOTSTRAP_RETURNS}.")
-    return said
+        warnings.append(f"Only {days} daily returns: intervals need {MIN_BOOTSTRAP_RETURNS}.")
+    return warnings
 
 
 def _why(outcome: Outcome, sums: _Sums) -> str:
@@ -180,8 +175,8 @@ def _why(outcome: Outcome, sums: _Sums) -> str:
 
 
 def _by(counts: Mapping[str, int]) -> str:
-    shown = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()) if count)
-    return f" ({shown})" if shown else ""
+    text = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()) if count)
+    return f" ({text})" if text else ""
 
 
 def _times(count: int) -> str:

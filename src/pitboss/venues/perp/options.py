@@ -14,7 +14,7 @@ from pitboss.terminal.workspace_options import WorkspaceOptions
 @Parameter(name="*", group="Only on the perp venue")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerpOptions:
-    """How orders fill, when news is known, and whether the model sees true names."""
+    """Options for fills, news latency and blind runs."""
 
     fees_taker_bps: Annotated[Amount, given("--fees-taker-bps", "Fee for taking, in basis points.")] = Decimal("4.5")
     fees_maker_bps: Annotated[Amount, given("--fees-maker-bps", "Fee for making, in basis points.")] = Decimal("1.5")
@@ -59,7 +59,7 @@ class PerpOptions:
                 f"--slippage: {self.slippage!r} is neither linear nor book", "book needs imported order books"
             )
         if self.max_volume_pct is not None and not 0 < self.max_volume_pct <= 100:
-            raise UserError("--max-volume-pct: not above 0 and at most 100", "for example --max-volume-pct 10")
+            raise UserError("--max-volume-pct must be above 0 and at most 100", "for example --max-volume-pct 10")
         return {
             "taker_bps": self.fees_taker_bps,
             "maker_bps": self.fees_maker_bps,

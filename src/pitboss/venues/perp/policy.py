@@ -39,7 +39,7 @@ def define_policy(name: str, summary: str, build: Callable[[int], Policy]) -> Po
     return PolicyDefinition(name, summary, build)
 
 
-def busy(world: PerpWorld) -> frozenset[str]:
+def symbols_with_orders(world: PerpWorld) -> frozenset[str]:
     """Return the symbols with any working order; a policy proposes nothing there until the order is gone."""
     return frozenset(order.symbol for order in world.orders) if world.orders else frozenset()
 
@@ -74,20 +74,20 @@ def close_intent(symbol: str, reason: str) -> dict[str, Any]:
 def policies() -> Mapping[str, PolicyDefinition]:
     """Return every policy by name, discovered in the package `policies`; a new policy is a new module there."""
     package = "pitboss.venues.perp.policies"
-    found: dict[str, PolicyDefinition] = {}
+    definitions: dict[str, PolicyDefinition] = {}
     for module in sorted(iter_modules(import_module(package).__path__), key=lambda module: module.name):
         policy = getattr(import_module(f"{package}.{module.name}"), "POLICY", None)
         if not isinstance(policy, PolicyDefinition):
             raise InvariantError(f"{package}.{module.name} has no POLICY = define_policy(...)")
-        if policy.name in found:
+        if policy.name in definitions:
             raise InvariantError(f"two policies are named {policy.name}")
-        found[policy.name] = policy
-    return dict(sorted(found.items()))
+        definitions[policy.name] = policy
+    return dict(sorted(definitions.items()))
 
 
 def policy(name: str, seed: int = 0) -> Policy:
     """Return a policy by its bare name."""
-    known = policies()
-    if name not in known:
-        raise unknown("policy", f"policy/{name}", [f"policy/{one}" for one in known])
-    return known[name].build(seed)
+    definitions = policies()
+    if name not in definitions:
+        raise unknown("policy", f"policy/{name}", [f"policy/{other}" for other in definitions])
+    return definitions[name].build(seed)

@@ -144,22 +144,22 @@ def summary(world: PerpWorld) -> dict[str, Any]:
         }
         if world.positions
         else {},
-        "orders": _working(world),
+        "orders": _order_rows(world),
         "halts": world.halts,
     }
 
 
 def summary_after(world: PerpWorld, before: PerpWorld, summary_before: dict[str, Any]) -> dict[str, Any]:
-    """Return `summary(world)`, reusing `told`, the summary of `before`, if only orders have changed since."""
+    """Return `summary(world)`, reusing `summary_before`, the summary of `before`, if only orders have changed since."""
     if world is before:
         return summary_before
     same = world.cash is before.cash and world.positions is before.positions and world.halts is before.halts
     if same and (not world.positions or (world.leverage is before.leverage and world.marks is before.marks)):
-        return {**summary_before, "orders": _working(world)}
+        return {**summary_before, "orders": _order_rows(world)}
     return summary(world)
 
 
-def _working(world: PerpWorld) -> list[list[Any]]:
+def _order_rows(world: PerpWorld) -> list[list[Any]]:
     if not world.orders:
         return []
     return [[order.id, order.kind, order.symbol, order.side, order.size, order.limit] for order in world.orders]

@@ -15,7 +15,7 @@ from pitboss.engine.execute import Broker
 from pitboss.engine.guard import Judgement, guard
 from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.context import PerpPrompts
-from pitboss.venues.perp.memory import Recall, remember
+from pitboss.venues.perp.memory import MemorySettings, remember
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.portfolio import summary, summary_after
 from pitboss.venues.perp.reflection import TradeReflector
@@ -45,7 +45,7 @@ class PerpPorts:
     tracer: Tracer = SILENT
     notes: Callable[[], tuple[str, ...]] = tuple
     """Returns the notes about the agent's own tools that the prompt of this tick shows."""
-    recall: Recall | None = None
+    memory_settings: MemorySettings | None = None
     """The settings of the agent's memory; None if nothing is remembered, as in runs that build no prompt."""
     reflector: TradeReflector | None = None
     """Writes lessons from closed trades; None if the run has no model to call."""
@@ -100,10 +100,10 @@ class PerpPorts:
         self, state: State, observation: Observation, receipts: Sequence[Receipt], verdicts: Sequence[Verdict]
     ) -> PerpMemory:
         """Return the memory after a tick: closed trades, refusals, the day's result."""
-        if self.recall is None:
+        if self.memory_settings is None:
             return state.memory
         view = observation.view
-        return remember(state.memory, self.recall, observation.at, receipts, verdicts, state.world, view)
+        return remember(state.memory, self.memory_settings, observation.at, receipts, verdicts, state.world, view)
 
     def noted(self, state: State, observation: Observation) -> tuple[Mapping[str, float], int]:
         """Return the closes and the news count to store after a call to the model; unchanged without `wake_when`."""

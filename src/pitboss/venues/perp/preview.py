@@ -86,9 +86,9 @@ def _prepare(request: PerpRequest, lake: Lake, settings: Settings, at: Instant, 
             raise error from None
 
 
-def newest_tick(lake: Lake, asked_venue: str, symbols: tuple[str, ...], period: int) -> Instant:
+def newest_tick(lake: Lake, venue_name: str, symbols: tuple[str, ...], period: int) -> Instant:
     """Return the newest tick at which the last bar of every symbol has closed."""
-    venue = choose_venue(asked_venue, lake, symbols)
+    venue = choose_venue(venue_name, lake, symbols)
     check_symbols(lake, venue, symbols)
     ends: list[Instant] = []
     for symbol in symbols:

@@ -56,12 +56,12 @@ def tag(bars: Bars, closed: int, lookback: int) -> Tag:
     """Return the regime after the first `closed` bars; volatility is ranked among the newest `lookback` of them."""
     if closed < BARS_NEEDED:
         return UNKNOWN
-    found, last = indicators(bars), closed - 1
-    window = found.volatility[max(PERIOD, closed - lookback) : closed]  # the first defined value is at PERIOD
+    columns, last = indicators(bars), closed - 1
+    window = columns.volatility[max(PERIOD, closed - lookback) : closed]  # the first defined value is at PERIOD
     if 100 * np.count_nonzero(window <= window[-1]) >= 80 * len(window):
         return "high_vol"
-    if found.adx[last] >= TREND_ADX:
-        slope = found.ema[last] - found.ema[last - 1]
+    if columns.adx[last] >= TREND_ADX:
+        slope = columns.ema[last] - columns.ema[last - 1]
         if slope > 0:
             return "trend_up"
         if slope < 0:

@@ -4,7 +4,7 @@ Everything about the run itself comes from its records. Prices and the curves of
 the data has changed or is gone they are left out, and the report states that.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -31,7 +31,7 @@ from pitboss.venues.perp.course import PerpCourse
 from pitboss.venues.perp.meaning import METRICS, RULES
 from pitboss.venues.perp.outcome import fills, read_ledger
 from pitboss.venues.perp.request import PerpRequest
-from pitboss.venues.perp.trades import OpenTrade, Trade, book
+from pitboss.venues.perp.trades import book
 
 MOST_BARS = 6_000
 """Maximum number of bars of a symbol in a report; longer ranges use a coarser interval."""
@@ -42,7 +42,7 @@ Curve = list[tuple[Instant, float]]
 def build_report(workspace: Workspace, run: Run) -> RunReport:
     """Return everything that the page of a run shows."""
     request = request_of(run)
-    scene = _scene(workspace, run, request)  # first, so that the market is freed before the records are loaded
+    lake_data = _lake_data(workspace, run, request)  # first, so that the market is freed before the records are loaded
     rows: list[dict[str, Any]] = []
     ledger = read_ledger(with_rows(journal_of(workspace, run).records(), rows))
     synthetic = is_synthetic(workspace, run)
@@ -52,15 +52,15 @@ def build_report(workspace: Workspace, run: Run) -> RunReport:
         skill_text=skill_text(request),
         initial_usd=float(request.equity_usd),
         equity=[(at, float(usd)) for at, usd in points(ledger.equity)],
-        baseline_equity=scene.baselines,
-        prices=scene.prices,
+        baseline_equity=lake_data.baselines,
+        prices=lake_data.prices,
         fills=list(fills(ledger.receipts)),
         decisions=blind.unmasked(rows, blind.disguise_of(run.params)),
-        trades=_trades(ledger.receipts, scene.last_closes),
-        assumptions=assumptions(run, request, synthetic, data_found=scene.found, receipts=ledger.receipts),
+        trades=_trades(ledger.receipts, lake_data.last_closes),
+        assumptions=assumptions(run, request, synthetic, data_available=lake_data.available, receipts=ledger.receipts),
         rule_meanings=RULES,
         metric_meanings=METRICS,
-        realism=realism.rows(request),
+        realism=list(realism.settings(request).values()),
         synthetic=synthetic,
         standin=run.model.startswith(PROGRAMS),
         halts=[
@@ -71,26 +71,26 @@ def build_report(workspace: Workspace, run: Run) -> RunReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scene:
+class _LakeData:
     """What the report takes from the lake; empty if the data is no longer available."""
 
-    found: bool = False
+    available: bool = False
     prices: dict[str, list[tuple[int, float, float, float, float]]] = field(default_factory=dict)
     baselines: dict[str, Curve] = field(default_factory=dict)
     last_closes: dict[str, Decimal] = field(default_factory=dict)
 
 
-def _scene(workspace: Workspace, run: Run, request: PerpRequest) -> _Scene:
+def _lake_data(workspace: Workspace, run: Run, request: PerpRequest) -> _LakeData:
     prepared = same_data(workspace, run, request)
     if not isinstance(prepared, PerpRun):
-        return _Scene()
-    script = prepared.course()
-    symbols = script.tape.symbols
-    closes = {symbol: script.market.bars[symbol, script.base_interval].close for symbol in symbols}
-    return _Scene(
-        found=True,
-        prices={symbol: _bars(script, symbol) for symbol in symbols},
-        baselines={name: _curve(outcome) for name, outcome in baseline.outcomes(script).items()},
+        return _LakeData()
+    course = prepared.course()
+    symbols = course.tape.symbols
+    closes = {symbol: course.market.bars[symbol, course.base_interval].close for symbol in symbols}
+    return _LakeData(
+        available=True,
+        prices={symbol: _bars(course, symbol) for symbol in symbols},
+        baselines={name: _curve(outcome) for name, outcome in baseline.outcomes(course).items()},
         last_closes={symbol: decimal(float(column[-1])) for symbol, column in closes.items()},
     )
 
@@ -101,14 +101,14 @@ def _curve(outcome: Outcome) -> Curve:
     return [curve[0], curve[-1]] if flat else curve
 
 
-def _bars(script: PerpCourse, symbol: str) -> list[tuple[int, float, float, float, float]]:
-    start, base = int(script.tick_at[0]), interval_ms(script.base_interval)
+def _bars(course: PerpCourse, symbol: str) -> list[tuple[int, float, float, float, float]]:
+    start, base = int(course.tick_at[0]), interval_ms(course.base_interval)
     fitting = [
-        name for name, length in INTERVALS.items() if length % base == 0 and (symbol, name) in script.market.bars
+        name for name, length in INTERVALS.items() if length % base == 0 and (symbol, name) in course.market.bars
     ]
-    coarse = (name for name in fitting if (script.to_at - start) // INTERVALS[name] <= MOST_BARS)
-    bars = script.market.bars[symbol, next(coarse, fitting[-1])]
-    low, high = np.searchsorted(bars.open_at, [start, script.to_at])
+    coarse = (name for name in fitting if (course.to_at - start) // INTERVALS[name] <= MOST_BARS)
+    bars = course.market.bars[symbol, next(coarse, fitting[-1])]
+    low, high = np.searchsorted(bars.open_at, [start, course.to_at])
     part = bars.slice(int(low), int(high))
     columns = (part.open_at, part.open, part.high, part.low, part.close)
     return list(zip(*(column.tolist() for column in columns), strict=True))
@@ -116,14 +116,10 @@ def _bars(script: PerpCourse, symbol: str) -> list[tuple[int, float, float, floa
 
 def _trades(receipts: list[Receipt], last_closes: dict[str, Decimal]) -> list[dict[str, Any]]:
     trades = book(receipts)
-    rows = [_fields(trade) for trade in trades.closed]
+    rows = [asdict(trade) for trade in trades.closed]
     for trade in trades.open:
-        row = {**_fields(trade), "closed_at": None, "exit_reason": "still open"}
+        row = {**asdict(trade), "closed_at": None, "exit_reason": "still open"}
         if trade.symbol in last_closes:
             row["pnl_usd"] = trade.pnl_usd(last_closes[trade.symbol])
         rows.append(row)
     return rows
-
-
-def _fields(trade: Trade | OpenTrade) -> dict[str, Any]:
-    return {field.name: getattr(trade, field.name) for field in fields(trade)}

@@ -11,14 +11,14 @@ from pitboss.venues.perp.meaning import METRICS
 def result_table(run: Run) -> ResultTable:
     """Return the most important metrics of a run, with those of buy and hold."""
     metrics = mapping(run.metrics)
-    held = mapping(mapping(run.baselines).get("buy_and_hold"))
+    holding = mapping(mapping(run.baselines).get("buy_and_hold"))
     labels = {**SHARED, **METRICS}
     rows = [
-        ("Return", with_interval(metrics, "total_return_pct", percent), percent(held.get("total_return_pct"))),
-        ("Sharpe", with_interval(metrics, "sharpe", figures.plain), figures.plain(held.get("sharpe"))),
+        ("Return", with_interval(metrics, "total_return_pct", percent), percent(holding.get("total_return_pct"))),
+        ("Sharpe", with_interval(metrics, "sharpe", figures.plain), figures.plain(holding.get("sharpe"))),
         *(
-            (labels[name].label, shown(metrics.get(name)), shown(held.get(name)))
-            for name, shown in (
+            (labels[name].label, format_value(metrics.get(name)), format_value(holding.get(name)))
+            for name, format_value in (
                 ("final_equity_usd", figures.usd),
                 ("max_drawdown_pct", figures.percent),
                 ("total_fees_usd", figures.usd),
@@ -26,7 +26,7 @@ def result_table(run: Run) -> ResultTable:
                 ("total_slippage_usd", figures.usd),
             )
         ),
-        ("Round trips", _trips(metrics), figures.count(held.get("total_trades"))),
+        ("Round trips", _trips(metrics), figures.count(holding.get("total_trades"))),
         ("Ticks", figures.count(metrics.get("total_ticks")), ""),
         ("Proposals", proposals(metrics), ""),
         ("Refused by rule", counts(metrics.get("rejections_by_rule")) or "none", ""),

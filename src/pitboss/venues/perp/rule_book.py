@@ -14,7 +14,7 @@ from pitboss.core.noun import noun
 from pitboss.core.rulebook import Execution, Rule
 from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.case import PerpCase, make_case
-from pitboss.venues.perp.intents import Proposal, read
+from pitboss.venues.perp.intents import Proposal, read_proposal
 from pitboss.venues.perp.rules import RULES
 from pitboss.venues.perp.state import PerpWorld, TradingTerms
 from pitboss.venues.perp.world import OrderRequest
@@ -38,7 +38,7 @@ class PerpRuleBook:
 
     def read(self, intent: Any) -> tuple[Proposal | None, list[str]]:
         """Parse the intent strictly."""
-        return read(intent)
+        return read_proposal(intent)
 
     def is_hold(self, proposal: Proposal) -> bool:
         """Return whether it is a `no_op`, which is not judged."""

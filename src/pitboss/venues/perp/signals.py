@@ -17,7 +17,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.intent import Decision
 from pitboss.core.market import Bars, Ints
 from pitboss.venues.perp.observation import Observation
-from pitboss.venues.perp.policy import busy, close_intent, open_intent, side_of
+from pitboss.venues.perp.policy import close_intent, open_intent, side_of, symbols_with_orders
 from pitboss.venues.perp.state import PerpWorld
 
 LONG, FLAT, SHORT, STAY = 1, 0, -1, 2
@@ -25,15 +25,15 @@ LONG, FLAT, SHORT, STAY = 1, 0, -1, 2
 
 Signals = NDArray[np.int8]
 Signal = Callable[[Bars], Signals]
-"""A function that returns a target for each bar, as if that bar were the last one closed."""
+"""A function that returns the target of each bar, given that bar and the ones before it."""
 
 Reason = Callable[[Bars, int, int], str]
 """A function that returns the reason text with its numbers, from the bars, the number of closed bars and the target."""
 
 
-def acts(wish: int, side: int) -> bool:
+def changes_position(target: int, side: int) -> bool:
     """Return whether a target changes a position: it is not STAY and differs from the current side."""
-    return wish not in (STAY, side)
+    return target not in (STAY, side)
 
 
 class SignalPolicy:
@@ -53,24 +53,24 @@ class SignalPolicy:
         """
         del judge
         world = observation.world
-        waiting = busy(world)
+        blocked = symbols_with_orders(world)
         intents: list[dict[str, Any]] = []
         interval = observation.skill.context.bars_interval
         for symbol in observation.limits.symbols:
-            if symbol in waiting:
+            if symbol in blocked:
                 continue
             bars, closed = observation.view.series(symbol, interval)
-            wish = int(self._column(bars)[closed - 1]) if closed else STAY
+            target = int(self._column(bars)[closed - 1]) if closed else STAY
             side = side_of(world, symbol)
-            if not acts(wish, side):
+            if not changes_position(target, side):
                 continue
-            reason = self._reason(bars, closed, wish)
-            intents.append(close_intent(symbol, reason) if side else open_intent(observation, symbol, wish, reason))
+            reason = self._reason(bars, closed, target)
+            intents.append(close_intent(symbol, reason) if side else open_intent(observation, symbol, target, reason))
         return Decision(tuple(intents))
 
     def plan(self, market: Market, tick_at: Ints, symbols: tuple[str, ...], interval: str) -> "SignalPlan":
         """Return the same decisions for all ticks at once."""
-        wishes: dict[str, Signals] = {}
+        targets: dict[str, Signals] = {}
         for symbol in sorted(symbols):
             bars = market.bars.get((symbol, interval))
             if bars is None:
@@ -82,20 +82,20 @@ class SignalPolicy:
                 begins, ends = listing.listed_at, listing.delisted_at
                 closed = np.where(tick_at < begins, 0, closed) if begins is not None else closed
                 closed = np.where(tick_at >= ends, 0, closed) if ends is not None else closed
-            wishes[symbol] = np.concatenate((np.array([STAY], np.int8), self._column(bars)))[closed]
-        return SignalPlan(wishes, len(tick_at))
+            targets[symbol] = np.concatenate((np.array([STAY], np.int8), self._column(bars)))[closed]
+        return SignalPlan(targets, len(tick_at))
 
     def _column(self, bars: Bars) -> Signals:
-        found = self._columns.get(bars)
-        if found is None:
-            found = self._columns[bars] = self._signal(bars)
-        return found
+        column = self._columns.get(bars)
+        if column is None:
+            column = self._columns[bars] = self._signal(bars)
+        return column
 
 
-def _next_act(wishes: Signals, side: int) -> NDArray[np.int32]:
+def _next_act(targets: Signals, side: int) -> NDArray[np.int32]:
     """Return, for each tick, the first tick at or after it that acts on this side; the tick count if none."""
-    count = len(wishes)
-    moves = (wishes != STAY) & (wishes != side)
+    count = len(targets)
+    moves = (targets != STAY) & (targets != side)
     own = np.where(moves, np.arange(count, dtype=np.int32), np.int32(count))
     return np.append(np.minimum.accumulate(own[::-1])[::-1], np.int32(count))
 
@@ -103,33 +103,33 @@ def _next_act(wishes: Signals, side: int) -> NDArray[np.int32]:
 class SignalPlan:
     """The next act of a signal policy by lookup table; a table is built for a side only when it is needed."""
 
-    __slots__ = ("_count", "_tables", "_wishes")
+    __slots__ = ("_count", "_tables", "_targets")
 
-    def __init__(self, wishes: dict[str, Signals], count: int) -> None:
-        self._wishes = wishes
+    def __init__(self, targets: dict[str, Signals], count: int) -> None:
+        self._targets = targets
         self._tables: dict[tuple[str, int], NDArray[np.int32]] = {}
         self._count = count
 
     def next_tick(self, index: int, world: PerpWorld) -> int:
         """Return the first tick at or after `index` at which a symbol without a working order acts on its position."""
         soonest = self._count
-        waiting = busy(world)
+        blocked = symbols_with_orders(world)
         positions = world.positions
-        for symbol in self._wishes:
-            if symbol in waiting:
+        for symbol in self._targets:
+            if symbol in blocked:
                 continue
-            held = positions.get(symbol)
-            found = self._table(symbol, 0 if held is None else held.side).item(index)
-            if found < soonest:
-                soonest = found
+            position = positions.get(symbol)
+            tick = self._table(symbol, 0 if position is None else position.side).item(index)
+            if tick < soonest:
+                soonest = tick
         return soonest
 
     def _table(self, symbol: str, side: int) -> NDArray[np.int32]:
         """Return, for each tick, the next tick that acts on a position of this side."""
-        found = self._tables.get((symbol, side))
-        if found is None:
-            found = self._tables[symbol, side] = _next_act(self._wishes[symbol], side)
-        return found
+        table = self._tables.get((symbol, side))
+        if table is None:
+            table = self._tables[symbol, side] = _next_act(self._targets[symbol], side)
+        return table
 
 
 def closes(bars: Bars, closed: int, count: int) -> list[float]:

@@ -27,7 +27,7 @@ from pitboss.skill.schema import (
 from pitboss.venues.perp.intents import TERMINAL
 from pitboss.venues.perp.system_prompt import REQUIRED
 
-RUNGS = ("5m", "15m", "1h", "4h", "1d")
+BAR_INTERVALS = ("5m", "15m", "1h", "4h", "1d")
 """The bar intervals, finest first."""
 
 Interval = Literal["5m", "15m", "1h", "4h", "1d"]
@@ -113,7 +113,7 @@ class Strategy(Part):
 
     @field_validator("thesis", "avoid", "entry", "exit", "risk_management")
     @classmethod
-    def _given_where_the_mode_needs_it(cls, value: str | None, info: ValidationInfo) -> str | None:
+    def _require_text_of_mode(cls, value: str | None, info: ValidationInfo) -> str | None:
         mode = cast("str | None", info.data.get("mode"))
         if value is None and mode is not None and info.field_name in REQUIRED[mode]:
             raise PydanticCustomError("missing_for_mode", "is missing: mode {mode} needs it", {"mode": mode})
@@ -181,7 +181,7 @@ class Context(Part):
     def _above_bars_interval(cls, value: tuple[str, ...] | None, info: ValidationInfo) -> tuple[str, ...] | None:
         base = cast("str | None", info.data.get("bars_interval"))
         for index, name in enumerate(value or ()):
-            if base is not None and RUNGS.index(name) <= RUNGS.index(base):
+            if base is not None and BAR_INTERVALS.index(name) <= BAR_INTERVALS.index(base):
                 facts = {"index": index, "name": name, "base": base}
                 raise PydanticCustomError("not_above", "{name} is not above bars_interval {base}", facts)
         return value
@@ -189,9 +189,9 @@ class Context(Part):
     def timeframes(self) -> tuple[str, ...]:
         """Return the higher timeframes, finest first: those of the skill, or by default the next two intervals."""
         if self.higher_timeframes is None:
-            above = RUNGS.index(self.bars_interval) + 1
-            return RUNGS[above : above + 2]
-        return tuple(sorted(self.higher_timeframes, key=RUNGS.index))
+            above = BAR_INTERVALS.index(self.bars_interval) + 1
+            return BAR_INTERVALS[above : above + 2]
+        return tuple(sorted(self.higher_timeframes, key=BAR_INTERVALS.index))
 
     @property
     def sorted_symbols(self) -> tuple[str, ...]:

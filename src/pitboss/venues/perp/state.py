@@ -137,8 +137,8 @@ def day_reference_at(world: PerpWorld, now: Instant) -> Decimal:
     return world.last_equity if day_of(now) > world.day else world.day_reference
 
 
-def equity(world: PerpWorld, prices: Mapping[str, Decimal] | None = None) -> Decimal:
-    """Return cash plus unrealised result, at `prices` where given, else at the marks.
+def equity(world: PerpWorld) -> Decimal:
+    """Return cash plus unrealised result at the marks.
 
     Always summed as (cash − Σ cost) + (Σ size × price) in code-point order: the path that processes many bars at once
     uses the same grouping, so both give the same digits.
@@ -147,45 +147,33 @@ def equity(world: PerpWorld, prices: Mapping[str, Decimal] | None = None) -> Dec
     if not world.positions:
         return total
     for position in in_order(world.positions):
-        symbol = position.symbol
         total -= position.cost
-        price = world.marks[symbol] if prices is None else prices.get(symbol, world.marks.get(symbol, ZERO))
-        value += position.size * price
+        value += position.size * world.marks[position.symbol]
     return total + value
 
 
-def margin_used(world: PerpWorld, prices: Mapping[str, Decimal] | None = None, without: str = "") -> Decimal:
-    """Return the initial margin of positions and working opens at marks (or `prices`); `without` omits one order."""
-
-    used = ZERO
-    if not world.positions and not world.orders:
-        return used
-
-    def price(symbol: str) -> Decimal:
-        if prices is not None and symbol in prices:
-            return prices[symbol]
-        return world.marks.get(symbol, ZERO)
-
+def margin_used(world: PerpWorld) -> Decimal:
+    """Return the initial margin of positions and working opens at the marks."""
+    marks, used = world.marks, ZERO
     for position in in_order(world.positions):
-        used += abs(position.size) * price(position.symbol) / leverage_of(world, position.symbol)
+        used += abs(position.size) * marks.get(position.symbol, ZERO) / leverage_of(world, position.symbol)
     for order in world.orders:
-        if order.opens and order.id != without:
-            used += order.size * price(order.symbol) / leverage_of(world, order.symbol)
+        if order.opens:
+            used += order.size * marks.get(order.symbol, ZERO) / leverage_of(world, order.symbol)
     return used
 
 
-def free_margin(world: PerpWorld, prices: Mapping[str, Decimal] | None = None, without: str = "") -> Decimal:
+def free_margin(world: PerpWorld) -> Decimal:
     """Return equity minus margin used."""
-    return equity(world, prices) - margin_used(world, prices, without)
+    return equity(world) - margin_used(world)
 
 
-def maintenance(world: PerpWorld, terms: TradingTerms, prices: Mapping[str, Decimal] | None = None) -> Decimal:
+def maintenance(world: PerpWorld, terms: TradingTerms) -> Decimal:
     """Return the maintenance margin of all positions."""
     total = ZERO
     for position in in_order(world.positions):
-        symbol = position.symbol
-        price = world.marks[symbol] if prices is None else prices.get(symbol, world.marks[symbol])
-        total += terms.assets[symbol].maintenance(abs(position.size) * price)
+        notional = abs(position.size) * world.marks[position.symbol]
+        total += terms.assets[position.symbol].maintenance(notional)
     return total
 
 

@@ -5,7 +5,7 @@ from pitboss.bootstrap.workspace import lake_of
 from pitboss.venues.perp.assets import SHIPPED
 
 
-def known_symbols(settings: Settings) -> set[str]:
+def available_symbols(settings: Settings) -> set[str]:
     """Return the symbols whose terms are shipped or imported, or that have data in the lake."""
     lake = lake_of(settings)  # not created if it does not exist: checking a file must not write anything
     symbols = set(SHIPPED)

@@ -94,30 +94,30 @@ def make_tape(
     """
     symbols = tuple(sorted(bars))
     interval_ms = bars[symbols[0]].interval_ms
-    cuts: dict[str, Bars] = {}
+    run_bars: dict[str, Bars] = {}
     for symbol in symbols:
         start, stop = np.searchsorted(bars[symbol].open_at, [from_at, to_at], side="left")
-        cuts[symbol] = bars[symbol].slice(int(start), int(stop))
-    open_at = cuts[symbols[0]].open_at
+        run_bars[symbol] = bars[symbol].slice(int(start), int(stop))
+    open_at = run_bars[symbols[0]].open_at
     for symbol in symbols[1:]:
-        if not np.array_equal(open_at, cuts[symbol].open_at):
-            open_at = np.union1d(open_at, cuts[symbol].open_at)
+        if not np.array_equal(open_at, run_bars[symbol].open_at):
+            open_at = np.union1d(open_at, run_bars[symbol].open_at)
 
     columns: dict[str, dict[str, Floats]] = {name: {} for name in ("open", "high", "low", "close", "volume")}
     filled: dict[str, Floats] = {}
     lowest: dict[str, Floats] = {}
     highest: dict[str, Floats] = {}
-    for symbol, cut in cuts.items():
-        whole_clock = len(cut) == len(open_at)
-        places = np.searchsorted(open_at, cut.open_at)
+    for symbol, symbol_bars in run_bars.items():
+        complete = len(symbol_bars) == len(open_at)
+        indexes = np.searchsorted(open_at, symbol_bars.open_at)
         for name, column in columns.items():
-            values: Floats = getattr(cut, name)
-            if not whole_clock:
+            values: Floats = getattr(symbol_bars, name)
+            if not complete:
                 spread = np.full(len(open_at), np.nan)
-                spread[places] = values
+                spread[indexes] = values
                 values = spread
             column[symbol] = values
-        filled[symbol] = columns["close"][symbol] if whole_clock else _forward(columns["close"][symbol])
+        filled[symbol] = columns["close"][symbol] if complete else _forward(columns["close"][symbol])
 
         opens, highs, lows = (columns[name][symbol] for name in ("open", "high", "low"))
         lowest[symbol] = np.fmin(opens, lows) if bool(np.any(opens < lows)) else lows
@@ -139,18 +139,17 @@ def make_tape(
         rows,
         bars_due,
         costs_due,
-        frozenset(
-            symbol
-            for symbol in symbols
-            if len(cuts[symbol]) == len(open_at)
-            and bool(np.all((cuts[symbol].low <= cuts[symbol].close) & (cuts[symbol].close <= cuts[symbol].high)))
-        ),
+        frozenset(symbol for symbol in symbols if _is_tidy(run_bars[symbol], len(open_at))),
         _day_stops(open_at, interval_ms),
         (np.flatnonzero(np.diff(open_at) != interval_ms) + 1).tolist(),
         {symbol: column for symbol in symbols if (column := scale_column(filled[symbol])) is not None},
         columns["volume"],
         books or {},
     )
+
+
+def _is_tidy(bars: Bars, count: int) -> bool:
+    return len(bars) == count and bool(np.all((bars.low <= bars.close) & (bars.close <= bars.high)))
 
 
 def _day_stops(open_at: Ints, interval_ms: int) -> list[int]:
@@ -162,8 +161,8 @@ def _day_stops(open_at: Ints, interval_ms: int) -> list[int]:
 
 def _forward(values: Floats) -> Floats:
     """Replace each NaN by the last number before it, if any."""
-    places = np.where(np.isnan(values), 0, np.arange(len(values)))
-    return values[np.maximum.accumulate(places)]
+    indexes = np.where(np.isnan(values), 0, np.arange(len(values)))
+    return values[np.maximum.accumulate(indexes)]
 
 
 def _funding_rows(
@@ -180,21 +179,23 @@ def _funding_rows(
         if points is None or not len(points) or not len(open_at):
             continue
         hours = points.at // HOUR_MS * HOUR_MS
-        places = np.searchsorted(open_at, hours, side="right") - 1
-        inside = (places >= 0) & (hours < open_at[np.maximum(places, 0)] + interval_ms)
-        known = prices.get(symbol)
-        by_time = dict(zip(known.at.tolist(), known.value.tolist(), strict=True)) if known is not None else {}
-        for at, hour, place, rate in zip(
+        bars = np.searchsorted(open_at, hours, side="right") - 1
+        inside = (bars >= 0) & (hours < open_at[np.maximum(bars, 0)] + interval_ms)
+        symbol_prices = prices.get(symbol)
+        by_time: dict[Instant, float] = {}
+        if symbol_prices is not None:
+            by_time = dict(zip(symbol_prices.at.tolist(), symbol_prices.value.tolist(), strict=True))
+        for at, hour, bar, rate in zip(
             points.at[inside].tolist(),
             hours[inside].tolist(),
-            places[inside].tolist(),
+            bars[inside].tolist(),
             points.value[inside].tolist(),
             strict=True,
         ):
             price = by_time.get(hour)
             row = FundingRow(symbol, at, Decimal(repr(rate)), None if price is None else Decimal(repr(price)))
-            due.setdefault(place, []).append(row)
-    return {place: tuple(sorted(rows, key=lambda row: (row.at, row.symbol))) for place, rows in due.items()}
+            due.setdefault(bar, []).append(row)
+    return {bar: tuple(sorted(rows, key=lambda row: (row.at, row.symbol))) for bar, rows in due.items()}
 
 
 def _funding_columns(
@@ -202,12 +203,12 @@ def _funding_columns(
 ) -> tuple[dict[str, Ints], dict[str, Floats]]:
     """Return, per symbol, the bars with funding rows, ascending, and the USD that one unit of size pays in each."""
     costs: dict[str, dict[int, float]] = {}
-    for place in sorted(funding):
-        for row in funding[place]:
-            price = float(opens[row.symbol][place]) if row.price is None else float(row.price)
+    for bar in sorted(funding):
+        for row in funding[bar]:
+            price = float(opens[row.symbol][bar]) if row.price is None else float(row.price)
             if price != price:  # no bar here: use the mark, which is the last close
-                price = float(filled[row.symbol][place])
-            paid = costs.setdefault(row.symbol, {})
-            paid[place] = paid.get(place, 0.0) + float(row.rate) * price
-    bars = {symbol: np.fromiter(paid, np.int64, len(paid)) for symbol, paid in costs.items()}
-    return bars, {symbol: np.fromiter(paid.values(), np.float64, len(paid)) for symbol, paid in costs.items()}
+                price = float(filled[row.symbol][bar])
+            by_bar = costs.setdefault(row.symbol, {})
+            by_bar[bar] = by_bar.get(bar, 0.0) + float(row.rate) * price
+    bars = {symbol: np.fromiter(by_bar, np.int64, len(by_bar)) for symbol, by_bar in costs.items()}
+    return bars, {symbol: np.fromiter(by_bar.values(), np.float64, len(by_bar)) for symbol, by_bar in costs.items()}

@@ -65,7 +65,7 @@ def make_market(
     bars: Mapping[str, Rows], interval: str = "5m", funding: Series | None = None, marks: Series | None = None
 ) -> Market:
     """Build a market of one interval."""
-    given: tuple[tuple[PointKind, Series], ...] = (("funding", funding or {}), ("mark", marks or {}))
+    point_series: tuple[tuple[PointKind, Series], ...] = (("funding", funding or {}), ("mark", marks or {}))
     points = {
         (str(kind), symbol): Points(
             symbol,
@@ -73,7 +73,7 @@ def make_market(
             np.array([at for at, _ in rows], dtype=np.int64),
             np.array([value for _, value in rows], dtype=np.float64),
         )
-        for kind, series in given
+        for kind, series in point_series
         for symbol, rows in series.items()
     }
     return Market({(symbol, interval): make_bars(symbol, interval, rows) for symbol, rows in bars.items()}, points)
@@ -156,8 +156,8 @@ def make_books(symbol: str, rows: Sequence[tuple[int, Sequence[Level], Sequence[
     )
 
 
-def play(script: PerpCourse, watch: Watch | None = None) -> tuple[State, MemoryJournal, PerpLedger]:
+def play(course: PerpCourse, watch: Watch | None = None) -> tuple[State, MemoryJournal, PerpLedger]:
     """Run a replay to its end in memory."""
     journal = MemoryJournal()
-    state = asyncio.run(replay(script, journal, first_state(script), watch or Watch()))
+    state = asyncio.run(replay(course, journal, first_state(course), watch or Watch()))
     return state, journal, read_ledger(journal.records())

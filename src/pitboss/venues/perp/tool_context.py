@@ -40,16 +40,16 @@ async def of_run(workspace: Workspace, run_id: str, at: Instant | None = None, m
     prepared = prepare(unasked(request_of(run)), workspace.lake_of(run.params), workspace.settings)
     if run.data_digest and run.data_digest != prepared.data_digest:
         raise UserError(
-            "the data under this run has changed since it began; what it saw cannot be shown any more",
-            "bring back the data as it was, or start a new backtest",
+            "the data of this run has changed since it began, so what it saw cannot be rebuilt",
+            "restore the data, or start a new backtest",
         )
     journal = journal_of(workspace, run)
     course = prepared.course()
     at, state = await _account(run, prepared, course, journal, at)
     base_ms = course.tape.interval_ms
-    market = _whole_market(prepared, workspace)
-    found = _context(course, market, state, at, mode, StoredPast(workspace.database, run.id, base_ms, TERMINAL))
-    return with_recordings(found, workspace)
+    market = _full_market(prepared, workspace)
+    context = _context(course, market, state, at, mode, StoredPast(workspace.database, run.id, base_ms, TERMINAL))
+    return with_recordings(context, workspace)
 
 
 def with_recordings(context: ToolContext, workspace: Workspace) -> ToolContext:
@@ -58,31 +58,33 @@ def with_recordings(context: ToolContext, workspace: Workspace) -> ToolContext:
 
 
 async def _account(
-    run: Run, prepared: PerpRun, script: PerpCourse, journal: StoredJournal, at: Instant | None
+    run: Run, prepared: PerpRun, course: PerpCourse, journal: StoredJournal, at: Instant | None
 ) -> tuple[Instant, State]:
     stored = journal.latest_state()
     reached: Instant | None = None if stored is None else stored[1]["tick_at"]
     if stored is None or reached is None:
-        raise UserError(f"run {run.id} has not come to its first tick yet", "wait for it, or resume it")
-    wanted = reached if at is None else at
-    if wanted == reached == script.to_at:  # the run has ended there, and its final state is stored
-        return wanted, read_state(stored[1])
-    first, ticks = int(script.tick_at[0]), script.tick_at
-    if not first <= wanted <= reached:
+        raise UserError(f"run {run.id} has not reached its first tick", "wait for it, or resume it")
+    tick_at = reached if at is None else at
+    if tick_at == reached == course.to_at:  # the run has ended there, and its final state is stored
+        return tick_at, read_state(stored[1])
+    first, ticks = int(course.tick_at[0]), course.tick_at
+    if not first <= tick_at <= reached:
         raise UserError(
-            f"--at {iso(wanted)}: run {run.id} was not there", f"from {iso(first)} to {iso(reached)}, at its ticks"
+            f"--at {iso(tick_at)} is outside run {run.id}", f"choose a tick from {iso(first)} to {iso(reached)}"
         )
-    if wanted not in ticks:
-        before = int(ticks[ticks < wanted][-1])
-        raise UserError(f"--at {iso(wanted)} is not a tick of run {run.id}", f"the tick before is {iso(before)}")
-    _, state = await past(prepared, journal.records(), wanted)
-    tape, open_at = script.tape, script.tape.open_at
+    if tick_at not in ticks:
+        before = int(ticks[ticks < tick_at][-1])
+        raise UserError(f"--at {iso(tick_at)} is not a tick of run {run.id}", f"the previous tick is {iso(before)}")
+    _, state = await past(prepared, journal.records(), tick_at)
+    tape, open_at = course.tape, course.tape.open_at
     start = 0 if state.tick_at is None else int(np.searchsorted(open_at, state.tick_at, side="left"))
-    stretch = advance(state.world, script.ports.terms, tape, start, int(np.searchsorted(open_at, wanted, side="left")))
-    return wanted, replace(state, world=stretch.world)
+    advanced = advance(
+        state.world, course.ports.terms, tape, start, int(np.searchsorted(open_at, tick_at, side="left"))
+    )
+    return tick_at, replace(state, world=advanced.world)
 
 
-def _whole_market(prepared: PerpRun, workspace: Workspace) -> Market:
+def _full_market(prepared: PerpRun, workspace: Workspace) -> Market:
     """Return the market with news and higher timeframes, even if the run built no prompts and did not load them."""
     if prepared.request.builds_prompts:
         return prepared.market
@@ -99,12 +101,12 @@ def of_skill(
     request: PerpRequest, lake: Lake, settings: Settings, at: Instant | None = None, mode: Mode = "read"
 ) -> ToolContext:
     """Return the context at the first tick of a run of this skill that starts at `at`: a flat account, no past."""
-    _, at, script = course_at(request, lake, settings, at)
-    return _context(script, script.market, first_state(script), at, mode, NO_PAST)
+    _, at, course = course_at(request, lake, settings, at)
+    return _context(course, course.market, first_state(course), at, mode, NO_PAST)
 
 
-def _context(script: PerpCourse, market: Market, state: State, at: Instant, mode: Mode, before: Past) -> ToolContext:
-    ports = replace(script.ports, view=market.view)
+def _context(course: PerpCourse, market: Market, state: State, at: Instant, mode: Mode, before: Past) -> ToolContext:
+    ports = replace(course.ports, view=market.view)
     observation = ports.observe(state, at)
     return ToolContext(
         observation,

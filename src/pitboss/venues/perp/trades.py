@@ -90,7 +90,7 @@ def book(receipts: Iterable[Receipt]) -> TradeBook:
     fold = Fold()
     for receipt in receipts:
         fold.take(receipt)
-    return TradeBook(tuple(closed for _, closed in fold.closed), tuple(_open(trip) for trip in fold.going()))
+    return TradeBook(tuple(closed for _, closed in fold.closed), tuple(_open(trip) for trip in fold.open_trips()))
 
 
 class Fold:
@@ -99,47 +99,47 @@ class Fold:
     `closed` holds every trade that has closed, with its round trip.
     """
 
-    __slots__ = ("_going", "closed")
+    __slots__ = ("_trips", "closed")
 
-    def __init__(self, going: Iterable[RoundTrip] = ()) -> None:
-        self._going = {trip.symbol: _Trip(trip) for trip in going}
+    def __init__(self, open_trips: Iterable[RoundTrip] = ()) -> None:
+        self._trips = {trip.symbol: _MutableTrip(trip) for trip in open_trips}
         self.closed: list[tuple[RoundTrip, Trade]] = []
 
     def take(self, receipt: Receipt) -> None:
         """Process one receipt; call it only under the decimal context of `core.money`."""
         if receipt.kind == "filled":
-            trip = self._going.get(receipt.symbol)
+            trip = self._trips.get(receipt.symbol)
             if trip is None:
-                trip = self._going[receipt.symbol] = _Trip(
+                trip = self._trips[receipt.symbol] = _MutableTrip(
                     RoundTrip(receipt.symbol, str(receipt.facts["side"]), receipt.at)
                 )
             trip.fill(receipt)
             if not trip.left:
                 self.closed.append((trip.freeze(), trip.closed(receipt)))
-                del self._going[receipt.symbol]
+                del self._trips[receipt.symbol]
         elif receipt.kind == "funded":
-            paid = amount(receipt.facts["amount_usd"])
-            trip = self._going.get(receipt.symbol)
+            funding_usd = amount(receipt.facts["amount_usd"])
+            trip = self._trips.get(receipt.symbol)
             if trip is not None:
-                trip.funding += paid
-            elif paid:
+                trip.funding += funding_usd
+            elif funding_usd:
                 raise InvariantError(f"funding of {receipt.symbol} at {iso(receipt.at)} without a position")
 
-    def holds(self, symbol: str) -> bool:
+    def is_open(self, symbol: str) -> bool:
         """Return whether a round trip of this symbol is open."""
-        return symbol in self._going
+        return symbol in self._trips
 
-    def forget(self, symbol: str) -> None:
+    def discard(self, symbol: str) -> None:
         """Drop a round trip whose receipts are inconsistent."""
-        self._going.pop(symbol, None)
+        self._trips.pop(symbol, None)
 
-    def note(self, symbol: str, regime: str, thesis: str) -> None:
+    def set_context(self, symbol: str, regime: str, thesis: str) -> None:
         """Store regime and thesis on a round trip that has just opened."""
-        self._going[symbol].regime, self._going[symbol].thesis = regime, thesis
+        self._trips[symbol].regime, self._trips[symbol].thesis = regime, thesis
 
-    def going(self) -> tuple[RoundTrip, ...]:
+    def open_trips(self) -> tuple[RoundTrip, ...]:
         """Return the open round trips, by symbol."""
-        return tuple(self._going[symbol].freeze() for symbol in sorted(self._going))
+        return tuple(self._trips[symbol].freeze() for symbol in sorted(self._trips))
 
 
 def amount(value: Decimal | str | int) -> Decimal:
@@ -151,15 +151,10 @@ def amount(value: Decimal | str | int) -> Decimal:
     raise InvariantError(f"{value!r} is not an exact amount")
 
 
-def side_of(trip: RoundTrip) -> Side:
-    """Return the side of a round trip."""
-    return "long" if trip.way == "buy" else "short"
-
-
 def _open(trip: RoundTrip) -> OpenTrade:
     return OpenTrade(
         symbol=trip.symbol,
-        side=side_of(trip),
+        side="long" if trip.way == "buy" else "short",
         opened_at=trip.opened_at,
         size=trip.left if trip.way == "buy" else -trip.left,
         entry_price=trip.grown_notional / trip.grown,
@@ -172,7 +167,7 @@ def _open(trip: RoundTrip) -> OpenTrade:
     )
 
 
-class _Trip:
+class _MutableTrip:
     """A mutable `RoundTrip`, used while receipts are folded into it."""
 
     __slots__ = (

@@ -13,15 +13,15 @@ from pitboss.venues.perp.state import Position, TradingTerms, in_order
 from pitboss.venues.perp.tape import Tape
 
 
-def even_parts(positions: Iterable[str], tape: Tape, start: int, stop: int) -> Sequence[tuple[int, int]]:
+def constant_base_parts(positions: Iterable[str], tape: Tape, start: int, stop: int) -> Sequence[tuple[int, int]]:
     """Split a range of bars into parts with one base and no gap in time."""
-    cuts = {first for first in tape.breaks if start < first < stop} if tape.breaks else set[int]()
+    boundaries = {first for first in tape.breaks if start < first < stop} if tape.breaks else set[int]()
     if tape.funding:
         for symbol in positions:
-            cuts.update(tape.funded_bars(symbol, start, stop)[0].tolist())
-    if not cuts:
+            boundaries.update(tape.funded_bars(symbol, start, stop)[0].tolist())
+    if not boundaries:
         return ((start, stop),)
-    return tuple(pairwise(sorted({start, stop, *cuts})))
+    return tuple(pairwise(sorted({start, stop, *boundaries})))
 
 
 _MAX_UNITS = 1 << 62

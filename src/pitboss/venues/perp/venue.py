@@ -58,9 +58,9 @@ class PerpVenue(Venue):
     def names(self, settings: "Settings") -> "Names":
         from pitboss.skill.names import Names
         from pitboss.tools.registry import agent_tools
-        from pitboss.venues.perp.symbols import known_symbols
+        from pitboss.venues.perp.symbols import available_symbols
 
-        symbols = known_symbols(settings)
+        symbols = available_symbols(settings)
         paths = (("context", "symbols"), ("risk", "allowed_symbols"))
         return Names(agent_tools(self.tools()), None, dict.fromkeys(paths, ("symbol", symbols)))
 
@@ -72,7 +72,7 @@ class PerpVenue(Venue):
     def policies(self) -> Mapping[str, str]:
         from pitboss.venues.perp.policy import policies
 
-        return {name: one.summary for name, one in policies().items()}
+        return {name: policy.summary for name, policy in policies().items()}
 
     def baseline_models(self) -> tuple[str, ...]:
         return ("policy/hold", "policy/buy_and_hold", "policy/random")
@@ -158,9 +158,9 @@ class PerpVenue(Venue):
 
         interval_ms = course.tape.interval_ms
         outcome = ledger.outcome(int(course.tick_at[0]), course.to_at, interval_ms, course.initial_usd)
-        others = baselines.outcomes(course)
-        metrics, *figures = compute_together([outcome, *others.values()], prepared.request.seed)
-        return metrics, dict(zip(others, figures, strict=True))
+        baseline_outcomes = baselines.outcomes(course)
+        metrics, *figures = compute_together([outcome, *baseline_outcomes.values()], prepared.request.seed)
+        return metrics, dict(zip(baseline_outcomes, figures, strict=True))
 
     def measure_again(self, params: Mapping[str, Any], ledger: "PerpLedger") -> dict[str, Any]:
         from pitboss.venues.perp.metrics import compute

@@ -47,10 +47,10 @@ def _moved(observation: Observation, asked_close: Mapping[str, float], multiple:
 
 
 def _newest(observation: Observation) -> list[tuple[str, float, float | None]]:
-    shown = observation.skill.context
-    found: list[tuple[str, float, float | None]] = []
-    for symbol in shown.symbols:
-        bars, closed = observation.view.series(symbol, shown.bars_interval)  # empty for a symbol that is not listed
+    context = observation.skill.context
+    newest: list[tuple[str, float, float | None]] = []
+    for symbol in context.symbols:
+        bars, closed = observation.view.series(symbol, context.bars_interval)  # empty for a symbol that is not listed
         if closed:
-            found.append((symbol, float(bars.close[closed - 1]), regime.atr(bars, closed)))
-    return found
+            newest.append((symbol, float(bars.close[closed - 1]), regime.atr(bars, closed)))
+    return newest

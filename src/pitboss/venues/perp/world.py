@@ -25,7 +25,7 @@ from pitboss.venues.perp.matching import (
 from pitboss.venues.perp.quiet_bars import out_of_reach, quiet_until
 from pitboss.venues.perp.state import Halt, OrderKind, PerpWorld, TradingTerms, WorkingOrder
 from pitboss.venues.perp.tape import Tape
-from pitboss.venues.perp.valuation import even_parts, position_values, scaled_position_values
+from pitboss.venues.perp.valuation import constant_base_parts, position_values, scaled_position_values
 from pitboss.venues.perp.working_world import WorkingWorld
 
 
@@ -193,7 +193,7 @@ def _advance_quiet_bars(
     step = tape.interval_ms
     equity: list[Piece] = []
     scaled_values = scaled_position_values(account.positions, terms, tape, start, stop) if account.positions else None
-    for first, end in even_parts(account.positions, tape, start, stop):
+    for first, end in constant_base_parts(account.positions, tape, start, stop):
         for row in tape.funding.get(first, ()):
             if row.symbol in account.positions:
                 price = float(tape.open[row.symbol][first])

@@ -123,7 +123,9 @@ def _course_of_skill(workspace: Workspace, options: AuditRequest) -> PerpCourse:
     )
     course = prepare_run(request, lake, settings).course()
     ports = course.ports
-    reflector = ports.recall and TradeReflector(Analyst(), ports.context, skill.context.memory.reflection_every)
+    reflector = ports.memory_settings and TradeReflector(
+        Analyst(), ports.context, skill.context.memory.reflection_every
+    )
     ports = replace(ports, decider=RandomDecider(options.seed), reflector=reflector)
     return replace(course, ports=ports)
 

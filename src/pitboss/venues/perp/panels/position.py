@@ -67,6 +67,6 @@ def _kind(fill: Plain, size_before: float, change: float) -> str:
 
 def active_symbols(fills: Iterable[Plain], decisions: Iterable[Plain]) -> set[str]:
     """Symbols with a fill or a refusal."""
-    named: set[Any] = {row.get("symbol") for row in fills}
-    named |= {row.get("symbol") for row in decisions if row.get("outcome") == "refused"}
-    return {name for name in named if isinstance(name, str)}
+    symbols: set[Any] = {row.get("symbol") for row in fills}
+    symbols |= {row.get("symbol") for row in decisions if row.get("outcome") == "refused"}
+    return {name for name in symbols if isinstance(name, str)}

@@ -81,7 +81,7 @@ def price_chart(report: RunReport, symbol: str, rows: Mapping[tuple[int, str], s
     svg = tag(
         "svg",
         tag("title", f"Price of {symbol} with the agent's orders"),
-        _held(frame, holds),
+        _holding_shades(frame, holds),
         grid(frame, tick_labels(round_ticks(frame.low, frame.high, 5))),
         time_axis(lane, frame.top),
         _levels(frame, holds, report.decisions, symbol),
@@ -94,7 +94,7 @@ def price_chart(report: RunReport, symbol: str, rows: Mapping[tuple[int, str], s
         viewBox=f"0 0 {WIDTH:.0f} {lane.bottom + FOOT:.0f}",
         role="img",
         tabindex="0",
-        aria_label=_spoken(symbol, bars, events, len(refused)),
+        aria_label=_aria_label(symbol, bars, events, len(refused)),
         data_hover=_hover(frame, merged),
     )
     return tag(
@@ -138,61 +138,61 @@ def _bars(frame: Frame, merged: Floats) -> Html:
     )
 
 
-def _held(frame: Frame, holds: list[position.HoldingPeriod]) -> Html:
+def _holding_shades(frame: Frame, holds: list[position.HoldingPeriod]) -> Html:
     """The shading of holding periods: with a title each, or as one shape if there are very many."""
     areas: dict[str, list[str]] = {"long": [], "short": []}
     shades: list[Html] = []
     for hold in holds:
-        left = max(frame.x(hold.start), frame.left)
-        right = min(frame.x(frame.end if hold.end is None else hold.end), frame.right)
-        width = max(right - left, 1.0)
-        area = f"M{left:.1f} {frame.top:.0f}h{width:.1f}v{frame.height:.0f}h-{width:.1f}z"
+        x1 = max(frame.x(hold.start), frame.left)
+        x2 = min(frame.x(frame.end if hold.end is None else hold.end), frame.right)
+        width = max(x2 - x1, 1.0)
+        area = f"M{x1:.1f} {frame.top:.0f}h{width:.1f}v{frame.height:.0f}h-{width:.1f}z"
         areas[hold.side].append(area)
         ends = "still open at the end" if hold.end is None else f"until {figures.clock(hold.end)}"
-        words = f"{hold.side} from {figures.clock(hold.start)} {ends}"
-        shades.append(tag("path", tag("title", words), class_=f"held {hold.side}", d=area))
+        title = f"{hold.side} from {figures.clock(hold.start)} {ends}"
+        shades.append(tag("path", tag("title", title), class_=f"held {hold.side}", d=area))
     if len(shades) <= MOST_LEVELS:
         return join(shades)
-    return join(tag("path", class_=f"held {side}", d="".join(drawn)) for side, drawn in areas.items() if drawn)
+    return join(tag("path", class_=f"held {side}", d="".join(paths)) for side, paths in areas.items() if paths)
 
 
 def _levels(frame: Frame, holds: list[position.HoldingPeriod], decisions: Sequence[Plain], symbol: str) -> Html:
     """Stop and take-profit levels of the entry, drawn while the position was held."""
     if len(holds) > MOST_LEVELS:
         return Html()
-    named: list[tuple[int, Plain]] = []
+    entries: list[tuple[int, Plain]] = []
     for row in decisions:
         if row.get("symbol") == symbol and row.get("outcome") in ("allowed", "reduced"):
             at = instant(row.get("tick_at"))
             if at is not None and str(row.get("action")).startswith("open"):
-                named.append((at, row))
+                entries.append((at, row))
     lines: list[Html] = []
     for hold in holds:
-        entry = next((row for at, row in reversed(named) if at <= hold.start), None)
+        entry = next((row for at, row in reversed(entries) if at <= hold.start), None)
         for key, style in (("stop_loss", "sl"), ("take_profit", "tp")):
             level = number(entry.get(key)) if entry else None
             if level is None or not frame.low <= level <= frame.high:
                 continue
             y = f"{frame.y(level):.1f}"
-            right = min(frame.x(frame.end if hold.end is None else hold.end), frame.right)
-            left = max(frame.x(hold.start), frame.left)
-            lines.append(tag("line", class_=f"level {style}", x1=f"{left:.1f}", x2=f"{right:.1f}", y1=y, y2=y))
+            x2 = min(frame.x(frame.end if hold.end is None else hold.end), frame.right)
+            x1 = max(frame.x(hold.start), frame.left)
+            lines.append(tag("line", class_=f"level {style}", x1=f"{x1:.1f}", x2=f"{x2:.1f}", y1=y, y2=y))
     return join(lines)
 
 
 def _events(frame: Frame, events: list[position.FillEvent], rows: Mapping[tuple[int, str], str], most: int) -> Html:
     """One mark per kind and position; fills that would overlap share one mark."""
-    shown = [event for event in events if frame.inside(event.at)]
-    places: dict[tuple[str, int, int], list[position.FillEvent]] = {}
+    visible = [event for event in events if frame.inside(event.at)]
+    groups: dict[tuple[str, int, int], list[position.FillEvent]] = {}
     for cell in (4, 7, 11, 16, 24):
-        places = {}
-        for event in shown:
-            place = (event.kind, round(frame.x(event.at) / cell), round(frame.y(event.price) / cell))
-            places.setdefault(place, []).append(event)
-        if len(places) <= most:
+        groups = {}
+        for event in visible:
+            cell_key = (event.kind, round(frame.x(event.at) / cell), round(frame.y(event.price) / cell))
+            groups.setdefault(cell_key, []).append(event)
+        if len(groups) <= most:
             break
-    scale = 1.0 if len(places) <= 50 else 0.78
-    return tag("g", *[_mark(frame, group, rows, scale) for group in places.values()], class_="marks")
+    scale = 1.0 if len(groups) <= 50 else 0.78
+    return tag("g", *[_mark(frame, group, rows, scale) for group in groups.values()], class_="marks")
 
 
 def _mark(frame: Frame, group: list[position.FillEvent], rows: Mapping[tuple[int, str], str], scale: float) -> Html:
@@ -202,20 +202,20 @@ def _mark(frame: Frame, group: list[position.FillEvent], rows: Mapping[tuple[int
     title += f"{figures.price(event.price)}, {figures.clock(event.at)} UTC ({fill.get('reason')})"
     if len(group) > 1:
         title += f" and {len(group) - 1} more here"
-    place = f"translate({frame.x(event.at):.1f} {frame.y(event.price):.1f}) scale({scale})"
-    use = tag("use", tag("title", title), href=f"#m-{event.kind}", transform=place)
+    transform = f"translate({frame.x(event.at):.1f} {frame.y(event.price):.1f}) scale({scale})"
+    use = tag("use", tag("title", title), href=f"#m-{event.kind}", transform=transform)
     anchor = rows.get((event.at, str(fill.get("symbol")))) if fill.get("reason") == "market" else None
     return tag("a", use, href=f"#{anchor}", tabindex="-1") if anchor else use
 
 
 def _refusals(lane: Frame, refused: list[Plain], rows: Mapping[tuple[int, str], str]) -> Html:
-    places: dict[int, list[tuple[int, Plain]]] = {}
+    groups: dict[int, list[tuple[int, Plain]]] = {}
     for row in refused:
         at = instant(row.get("tick_at"))
         if at is not None and lane.inside(at):
-            places.setdefault(round(lane.x(at) / 5), []).append((at, row))
+            groups.setdefault(round(lane.x(at) / 5), []).append((at, row))
     marks: list[Html] = []
-    for group in places.values():
+    for group in groups.values():
         at, row = group[0]
         title = f"Refused {row.get('action')} at {figures.clock(at)} UTC: {row.get('code')} {row.get('detail') or ''}"
         if len(group) > 1:
@@ -226,16 +226,16 @@ def _refusals(lane: Frame, refused: list[Plain], rows: Mapping[tuple[int, str], 
     return tag("g", *marks, class_="marks")
 
 
-def _spoken(symbol: str, bars: Floats, events: list[position.FillEvent], refused: int) -> str:
-    counted = [
+def _aria_label(symbol: str, bars: Floats, events: list[position.FillEvent], refused: int) -> str:
+    counts = [
         figures.plural(sum(event.kind == kind for event in events), f"mark “{name.lower()}”", f"marks “{name.lower()}”")
         for kind, (name, _) in MARKS.items()
         if any(event.kind == kind for event in events)
     ]
-    did = ", ".join(counted) or "no fills"
+    marked = ", ".join(counts) or "no fills"
     return (
         f"Price chart of {symbol}: from {figures.price(bars[0, 1])} to {figures.price(bars[-1, 4])}, lowest "
-        f"{figures.price(bars[:, 3].min())}, highest {figures.price(bars[:, 2].max())}. Marked: {did}; "
+        f"{figures.price(bars[:, 3].min())}, highest {figures.price(bars[:, 2].max())}. Marked: {marked}; "
         f"{figures.plural(refused, 'refusal')}."
     )
 

@@ -116,13 +116,13 @@ def _costs(report: RunReport, funnel: Funnel) -> str:
             f"Fees, funding, slippage and penalties cost {figures.usd(total)}, "
             f"{figures.percent(100 * total / report.initial_usd)} of the starting equity."
         )
-    spent, wasted = model_cost(report.document)
-    if spent:
-        unused = f" ({figures.usd(wasted)} of it for unused speculative calls)" if wasted else ""
-        left = 100.0 * ((report.final_usd - spent) / report.initial_usd - 1.0) if report.initial_usd else 0.0
+    cost_usd, wasted_usd = model_cost(report.document)
+    if cost_usd:
+        unused = f" ({figures.usd(wasted_usd)} of it for unused speculative calls)" if wasted_usd else ""
+        net_pct = 100.0 * ((report.final_usd - cost_usd) / report.initial_usd - 1.0) if report.initial_usd else 0.0
         sentences.append(
-            f"The model cost {figures.usd(spent)}{unused}, which the account does not pay; "
-            f"with it the return would be {figures.percent(left, signed=True)}."
+            f"The model cost {figures.usd(cost_usd)}{unused}, which the account does not pay; "
+            f"with it the return would be {figures.percent(net_pct, signed=True)}."
         )
     return " ".join(sentences)
 

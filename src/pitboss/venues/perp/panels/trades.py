@@ -29,8 +29,8 @@ def trade_section(report: RunReport) -> Html:
     if len(rows) > MOST_ROWS:
         order = sorted(range(len(rows)), key=lambda index: -abs(number(rows[index].get("pnl_usd")) or 0.0))
         rows = [rows[index] for index in sorted(order[:MOST_ROWS])]
-        shown, total = figures.count(MOST_ROWS), figures.count(len(report.trades))
-        note = tag("p", f"Shown are the {shown} largest results of {total} round trips.", class_="note")
+        limit, total = figures.count(MOST_ROWS), figures.count(len(report.trades))
+        note = tag("p", f"Shown are the {limit} largest results of {total} round trips.", class_="note")
     return join([note, table("Round trips", COLUMNS, [_row(row) for row in rows], style="trades", tall=len(rows) > 30)])
 
 

@@ -8,7 +8,7 @@ from pitboss.core.asof import Market
 from pitboss.core.intent import Decision
 from pitboss.core.market import Ints
 from pitboss.venues.perp.observation import Observation
-from pitboss.venues.perp.policy import busy, define_policy, open_intent
+from pitboss.venues.perp.policy import define_policy, open_intent, symbols_with_orders
 from pitboss.venues.perp.state import PerpWorld
 
 REASON = "first tick: buy and hold"
@@ -24,8 +24,8 @@ class BuyAndHold:
         del judge
         if observation.at != observation.started_at:
             return Decision()
-        wanted = _missing(observation.skill.context.sorted_symbols, observation.world)
-        return Decision(tuple(open_intent(observation, symbol, 1, REASON) for symbol in wanted))
+        missing = _missing_symbols(observation.skill.context.sorted_symbols, observation.world)
+        return Decision(tuple(open_intent(observation, symbol, 1, REASON) for symbol in missing))
 
     def plan(self, market: Market, tick_at: Ints, symbols: tuple[str, ...], interval: str) -> "FirstTickPlan":
         """Return the plan; `tick_at` begins with the first tick of the run."""
@@ -42,12 +42,12 @@ class FirstTickPlan:
 
     def next_tick(self, index: int, world: PerpWorld) -> int:
         """Return 0, or the number of ticks if there is nothing more to do."""
-        return 0 if index == 0 and self._count and _missing(self._symbols, world) else self._count
+        return 0 if index == 0 and self._count and _missing_symbols(self._symbols, world) else self._count
 
 
-def _missing(symbols: tuple[str, ...], world: PerpWorld) -> list[str]:
-    waiting = busy(world)
-    return [symbol for symbol in symbols if symbol not in world.positions and symbol not in waiting]
+def _missing_symbols(symbols: tuple[str, ...], world: PerpWorld) -> list[str]:
+    blocked = symbols_with_orders(world)
+    return [symbol for symbol in symbols if symbol not in world.positions and symbol not in blocked]
 
 
 POLICY = define_policy("buy_and_hold", "long in every symbol from the first tick on", lambda seed: BuyAndHold())

@@ -25,24 +25,24 @@ def scores(close: Floats) -> Floats:
     so a value depends on its own window only. Distances are taken from the window's last close: in a window of equal
     prices they are exactly zero, and so is z.
     """
-    whole = len(close) - WINDOW + 1
-    z = np.empty(whole)
+    count = len(close) - WINDOW + 1
+    z = np.empty(count)
     # Blocks only help the processor's cache: no value depends on where a block ends.
-    for start in range(0, whole, _BLOCK):
+    for start in range(0, count, _BLOCK):
         z[start : start + _BLOCK] = _block(close[start : start + _BLOCK + WINDOW - 1])
     return z
 
 
 def _block(close: Floats) -> Floats:
-    whole = len(close) - WINDOW + 1
+    count = len(close) - WINDOW + 1
     last = close[WINDOW - 1 :]
-    total, squares, part = np.zeros(whole), np.zeros(whole), np.empty(whole)
+    total, squares, part = np.zeros(count), np.zeros(count), np.empty(count)
     with np.errstate(all="ignore"):
         for offset in range(WINDOW):
-            total += np.subtract(close[offset : offset + whole], last, out=part)
+            total += np.subtract(close[offset : offset + count], last, out=part)
         mean = total / WINDOW
         for offset in range(WINDOW):
-            np.subtract(close[offset : offset + whole], last, out=part)
+            np.subtract(close[offset : offset + count], last, out=part)
             part -= mean
             part *= part
             squares += part
@@ -52,18 +52,18 @@ def _block(close: Floats) -> Floats:
 
 def signal(bars: Bars) -> Signals:
     """Return the signal of every bar: enter, exit or stay."""
-    wishes = np.full(len(bars), STAY, np.int8)
+    targets = np.full(len(bars), STAY, np.int8)
     if len(bars) < WINDOW:
-        return wishes
+        return targets
     z = scores(bars.close)
     away = np.where(z < -ENTER, LONG, np.where(z > ENTER, SHORT, STAY))
-    wishes[WINDOW - 1 :] = np.where(np.abs(z) < LEAVE, FLAT, away)
-    return wishes
+    targets[WINDOW - 1 :] = np.where(np.abs(z) < LEAVE, FLAT, away)
+    return targets
 
 
-def reason(bars: Bars, closed: int, wish: int) -> str:
+def reason(bars: Bars, closed: int, target: int) -> str:
     """Return the reason text with the z-score."""
-    del wish
+    del target
     window = closes(bars, closed, WINDOW)
     mean = fsum(window) / WINDOW
     deviation = sqrt(fsum((price - mean) * (price - mean) for price in window) / WINDOW)

@@ -22,27 +22,27 @@ def signal(bars: Bars) -> Signals:
     The comparison is exact, so a move of exactly 0.5 % is inside the band in both directions.
     """
     count = len(bars)
-    wishes = np.full(count, STAY, np.int8)
+    targets = np.full(count, STAY, np.int8)
     if count <= LOOKBACK:
-        return wishes
+        return targets
     units, fits = scale(bars.close)
     now, then = units[LOOKBACK:] * BASE, units[:-LOOKBACK]
-    wishes[LOOKBACK:] = np.where(now > then * UPPER, LONG, np.where(now < then * LOWER, SHORT, FLAT))
+    targets[LOOKBACK:] = np.where(now > then * UPPER, LONG, np.where(now < then * LOWER, SHORT, FLAT))
     for index in np.flatnonzero(~(fits[LOOKBACK:] & fits[:-LOOKBACK])).tolist():
-        wishes[index + LOOKBACK] = _wish(float(bars.close[index + LOOKBACK]), float(bars.close[index]))
-    return wishes
+        targets[index + LOOKBACK] = _target(float(bars.close[index + LOOKBACK]), float(bars.close[index]))
+    return targets
 
 
-def _wish(now: float, then: float) -> int:
+def _target(now: float, then: float) -> int:
     if not np.isfinite(now) or not np.isfinite(then):
         return STAY
     ahead: Decimal = decimal(now) * BASE
     return LONG if ahead > decimal(then) * UPPER else SHORT if ahead < decimal(then) * LOWER else FLAT
 
 
-def reason(bars: Bars, closed: int, wish: int) -> str:
+def reason(bars: Bars, closed: int, target: int) -> str:
     """Return the reason text with the return."""
-    del wish
+    del target
     window = closes(bars, closed, LOOKBACK + 1)
     return f"{LOOKBACK}-bar return {render.percent((window[-1] / window[0] - 1) * 100)}"
 

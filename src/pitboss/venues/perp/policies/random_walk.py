@@ -13,7 +13,7 @@ from pitboss.core.instant import Instant
 from pitboss.core.intent import Decision
 from pitboss.core.market import Ints
 from pitboss.venues.perp.observation import Observation
-from pitboss.venues.perp.policy import busy, close_intent, define_policy, open_intent
+from pitboss.venues.perp.policy import close_intent, define_policy, open_intent, symbols_with_orders
 from pitboss.venues.perp.state import PerpWorld
 
 ONE_IN = 20
@@ -45,17 +45,17 @@ class RandomWalk:
     async def decide(self, observation: Observation, judge: Judge) -> Decision:
         """Return nothing, or one order in one symbol."""
         del judge
-        thrown = draw(self.seed, observation.at)
-        if thrown is None:
+        act = draw(self.seed, observation.at)
+        if act is None:
             return Decision()
         symbols = observation.skill.context.sorted_symbols
-        symbol = symbols[thrown.choice % len(symbols)]
-        if symbol in busy(observation.world):
+        symbol = symbols[act.choice % len(symbols)]
+        if symbol in symbols_with_orders(observation.world):
             return Decision()
         reason = f"by chance (seed {self.seed})"
         if symbol in observation.world.positions:
             return Decision((close_intent(symbol, reason),))
-        return Decision((open_intent(observation, symbol, thrown.side, reason),))
+        return Decision((open_intent(observation, symbol, act.side, reason),))
 
     def plan(self, market: Market, tick_at: Ints, symbols: tuple[str, ...], interval: str) -> "DicePlan":
         """Return the draws of all ticks at once."""
@@ -63,9 +63,9 @@ class RandomWalk:
         ordered = sorted(symbols)
         acts: list[tuple[int, str]] = []
         for index, at in enumerate(tick_at.tolist()):
-            thrown = draw(self.seed, at)
-            if thrown is not None:
-                acts.append((index, ordered[thrown.choice % len(ordered)]))
+            act = draw(self.seed, at)
+            if act is not None:
+                acts.append((index, ordered[act.choice % len(ordered)]))
         return DicePlan(acts, len(tick_at))
 
 
@@ -79,9 +79,9 @@ class DicePlan:
 
     def next_tick(self, index: int, world: PerpWorld) -> int:
         """Return the next act whose symbol has no working order."""
-        waiting = busy(world)
+        blocked = symbols_with_orders(world)
         for number in range(bisect_left(self._at, index), len(self._at)):
-            if self._symbols[number] not in waiting:
+            if self._symbols[number] not in blocked:
                 return self._at[number]
         return self._count
 

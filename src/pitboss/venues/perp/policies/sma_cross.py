@@ -18,19 +18,19 @@ FAST, SLOW = 20, 50
 def signal(bars: Bars) -> Signals:
     """Return the signal of every bar; it compares exact sums, so equal averages never count as above."""
     count = len(bars)
-    wishes = np.full(count, STAY, np.int8)
+    targets = np.full(count, STAY, np.int8)
     if count < SLOW:
-        return wishes
+        return targets
     units, fits = scale(bars.close)
     # The running total may wrap around; its differences are still right, because the sum of a window fits.
     total = np.concatenate((np.zeros(1, np.int64), np.cumsum(units)))
     ends = np.arange(SLOW, count + 1)
     fast, slow = total[ends] - total[ends - FAST], total[ends] - total[ends - SLOW]
-    wishes[SLOW - 1 :] = np.where(fast * SLOW > slow * FAST, LONG, FLAT)
+    targets[SLOW - 1 :] = np.where(fast * SLOW > slow * FAST, LONG, FLAT)
     misfits = np.concatenate((np.zeros(1, np.int64), np.cumsum(~fits)))
     for end in ends[misfits[ends] > misfits[ends - SLOW]].tolist():
-        wishes[end - 1] = LONG if _above(bars.close[end - SLOW : end]) else FLAT
-    return wishes
+        targets[end - 1] = LONG if _above(bars.close[end - SLOW : end]) else FLAT
+    return targets
 
 
 @exact
@@ -51,10 +51,10 @@ def _averages(bars: Bars) -> tuple[Floats, Floats]:
     return fast, slow
 
 
-def reason(bars: Bars, closed: int, wish: int) -> str:
+def reason(bars: Bars, closed: int, target: int) -> str:
     """Return the reason text with both averages."""
     fast, slow = _averages(bars)
-    relation = "above" if wish == LONG else "not above"
+    relation = "above" if target == LONG else "not above"
     return f"SMA({FAST}) {render.price(fast.item(closed - 1))} {relation} SMA({SLOW}) {render.price(slow.item(closed - 1))}"
 
 

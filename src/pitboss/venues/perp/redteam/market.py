@@ -17,7 +17,7 @@ from pitboss.core.market import Bars, Floats, NewsItem, Points
 from pitboss.core.money import ZERO
 from pitboss.data.resample import resample
 from pitboss.venues.perp.assets import SHIPPED
-from pitboss.venues.perp.skill import RUNGS, PerpSkill
+from pitboss.venues.perp.skill import BAR_INTERVALS, PerpSkill
 
 START_AT: Instant = parse_instant("2025-03-10T12:00:00Z")
 """Noon, so that a day of hourly ticks includes a midnight, where daily halts end."""
@@ -63,7 +63,7 @@ def make_market(skill: PerpSkill, ticks: int, seed: int) -> AttackMarket:
     for number, symbol in enumerate(skill.context.sorted_symbols):
         assets[symbol] = SHIPPED.get(symbol) or make_asset(symbol, _DECIMALS, [(ZERO, _LEVERAGE)])
         fine = _walk(symbol, base, first_at, from_at, to_at, seed, number, assets[symbol])
-        for frame in {base, *frames, *(rung for rung in RUNGS if interval_ms(rung) >= step)}:
+        for frame in {base, *frames, *(name for name in BAR_INTERVALS if interval_ms(name) >= step)}:
             bars[symbol, frame] = resample(fine, frame)
         hours = np.arange(-(-first_at // HOUR_MS) * HOUR_MS, to_at, HOUR_MS, dtype=np.int64)
         random = _random(seed, 1_000 + number)

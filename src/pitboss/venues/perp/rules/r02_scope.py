@@ -19,15 +19,15 @@ def check(case: PerpCase) -> Finding:
         return PASS
     symbol = proposal.symbol
     if proposal.action == "cancel":
-        known = [order.id for order in world.orders]
-        if proposal.order_id not in known:
-            return Finding(f"no working order {proposal.order_id!r}; working: {', '.join(known) or 'none'}")
+        order_ids = [order.id for order in world.orders]
+        if proposal.order_id not in order_ids:
+            return Finding(f"no working order {proposal.order_id!r}; working: {', '.join(order_ids) or 'none'}")
         return PASS
-    held = world.positions.get(symbol)
+    position = world.positions.get(symbol)
     if not proposal.opens:
-        if held is None:
+        if position is None:
             return Finding(f"no position in {symbol}")
-        return PASS if held.size.is_finite() else Finding(f"the size of the position in {symbol} is not a number")
+        return PASS if position.size.is_finite() else Finding(f"the size of the position in {symbol} is not a number")
     if symbol not in case.caps.symbols:
         return Finding(f"{symbol} is not one of this skill's symbols ({', '.join(case.caps.symbols)})")
     if not case.caps.opens_allowed(symbol):
@@ -36,7 +36,7 @@ def check(case: PerpCase) -> Finding:
         return Finding(f"the venue does not list {symbol}")
     if symbol in case.caps.unlisted:
         return Finding(f"the venue does not list {symbol} at this time")
-    if held is not None and held.size.is_finite() and held.side != proposal.side:
+    if position is not None and position.size.is_finite() and position.side != proposal.side:
         return Finding(f"{symbol} is held the other way: close first")
     for order in world.orders:
         if order.opens and order.symbol == symbol and order.side != proposal.side:

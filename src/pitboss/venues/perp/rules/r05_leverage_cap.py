@@ -19,13 +19,13 @@ def check(case: PerpCase) -> Finding | Margin:
     """Refuse leverage outside the caps."""
     if case.proposal is None or case.asset is None:
         return PASS
-    asked = ONE if case.proposal.leverage is None else case.proposal.leverage
-    top = min(case.caps.max_leverage, Decimal(case.asset.max_leverage))
-    margin = Margin(CODE, top, asked, top - asked, "x")
-    if asked != asked.to_integral_value():
-        return Finding(f"leverage {text(asked)} is not a whole number", margin)
-    if asked < 1:
-        return Finding(f"leverage {text(asked)} is below 1", margin)
-    if asked > top:
-        return Finding(f"leverage {text(asked)} is above the cap of {text(top)}", margin)
+    leverage = ONE if case.proposal.leverage is None else case.proposal.leverage
+    cap = min(case.caps.max_leverage, Decimal(case.asset.max_leverage))
+    margin = Margin(CODE, cap, leverage, cap - leverage, "x")
+    if leverage != leverage.to_integral_value():
+        return Finding(f"leverage {text(leverage)} is not a whole number", margin)
+    if leverage < 1:
+        return Finding(f"leverage {text(leverage)} is below 1", margin)
+    if leverage > cap:
+        return Finding(f"leverage {text(leverage)} is above the cap of {text(cap)}", margin)
     return margin

@@ -20,8 +20,8 @@ def check(case: PerpCase) -> Finding | Margin:
     if notional is None:
         return PASS
     least, most = min_order(case.caps), case.caps.max_order_usd
-    left = notional - least if most is None else min(notional - least, most - notional)
-    margin = Margin(CODE, least if most is None else f"{text(least)}..{text(most)}", notional, left, "usd")
+    remaining = notional - least if most is None else min(notional - least, most - notional)
+    margin = Margin(CODE, least if most is None else f"{text(least)}..{text(most)}", notional, remaining, "usd")
     if case.size is not None and case.size <= 0:
         return Finding("the size rounds down to zero lots", margin)
     if notional < least:

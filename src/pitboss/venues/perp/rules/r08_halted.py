@@ -22,13 +22,13 @@ def check(case: PerpCase) -> Finding | Margin:
     lost_today, lost_peak = day_start - case.equity, world.peak - case.equity
     day_limit = (caps.daily_loss_halt_pct * day_start).scaleb(-2)
     peak_limit = (caps.drawdown_halt_pct * world.peak).scaleb(-2)
-    left = min(day_limit - lost_today, peak_limit - lost_peak)
-    by_day = left == day_limit - lost_today
-    margin = Margin(CODE, day_limit if by_day else peak_limit, lost_today if by_day else lost_peak, left, "usd")
+    remaining = min(day_limit - lost_today, peak_limit - lost_peak)
+    by_day = remaining == day_limit - lost_today
+    margin = Margin(CODE, day_limit if by_day else peak_limit, lost_today if by_day else lost_peak, remaining, "usd")
     if halts:
         return Finding(f"halted: {', '.join(halts)}", margin)
     if case.equity <= 0:
         return Finding("equity is not positive", margin)
-    if left <= 0:
+    if remaining <= 0:
         return Finding("a loss threshold has been reached", margin)
     return margin

@@ -34,10 +34,10 @@ def check(case: PerpCase) -> Finding | Margin:
     for name, price, sign in (("stop_loss", case.stop, side), ("take_profit", case.take_profit, -side)):
         if price is None:
             continue
-        left: Decimal = sign * (anchor - price)
-        if margin is None or margin.left is None or left < margin.left:
-            margin = Margin(CODE, anchor, price, left, "price")
-        if left <= 0:
-            where = "losing" if name == "stop_loss" else "winning"
-            return Finding(f"{name} {text(price)} is not on the {where} side of {text(anchor)}", margin)
+        remaining: Decimal = sign * (anchor - price)
+        if margin is None or margin.left is None or remaining < margin.left:
+            margin = Margin(CODE, anchor, price, remaining, "price")
+        if remaining <= 0:
+            required_side = "losing" if name == "stop_loss" else "winning"
+            return Finding(f"{name} {text(price)} is not on the {required_side} side of {text(anchor)}", margin)
     return margin or PASS

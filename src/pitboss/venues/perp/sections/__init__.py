@@ -27,18 +27,18 @@ fenced = lru_cache(maxsize=512)(render.fence)
 class Memo:
     """State that sections keep between ticks: the skill's settings as plain values, and cached text.
 
-    A section caches under its own name in `kept` and must check an entry against the objects it was made from before
+    A section caches under its own name in `cache` and must check an entry against the objects it was made from before
     reusing it, so that one memo can serve several markets.
     """
 
     __slots__ = (
         "_account",
         "_observation",
+        "cache",
         "events_enabled",
         "events_hours",
         "higher",
         "interval",
-        "kept",
         "lookback",
         "memory_enabled",
         "memory_trades",
@@ -48,14 +48,14 @@ class Memo:
     )
 
     def __init__(self, skill: PerpSkill) -> None:
-        shown = skill.context
-        self.symbols = shown.sorted_symbols
-        self.interval, self.lookback = shown.bars_interval, shown.bars_lookback
-        self.higher = shown.timeframes()
-        self.news_hours, self.news_top_k = shown.news_lookback_hours, shown.news_top_k
-        self.events_enabled, self.events_hours = shown.events.enabled, shown.events.lookahead_hours
-        self.memory_enabled, self.memory_trades = shown.memory.enabled, shown.memory.trades
-        self.kept: dict[str, Any] = {}
+        context = skill.context
+        self.symbols = context.sorted_symbols
+        self.interval, self.lookback = context.bars_interval, context.bars_lookback
+        self.higher = context.timeframes()
+        self.news_hours, self.news_top_k = context.news_lookback_hours, context.news_top_k
+        self.events_enabled, self.events_hours = context.events.enabled, context.events.lookahead_hours
+        self.memory_enabled, self.memory_trades = context.memory.enabled, context.memory.trades
+        self.cache: dict[str, Any] = {}
         self._observation: Observation | None = None
         self._account: PerpPortfolio | None = None
 
@@ -82,6 +82,6 @@ def price_or(x: Decimal | None, absent: str) -> str:
 @lru_cache(maxsize=1)
 def sections() -> tuple[Section, ...]:
     """Return the `render` function of every section, in message order."""
-    names = sorted(found.name for found in pkgutil.iter_modules(__path__))
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
     modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
     return tuple(module.render for module in sorted(modules, key=lambda module: module.PLACE))

@@ -31,7 +31,7 @@ _EXITS = "close, reduce and cancel are never held back by caps or halts"
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _FixedTexts:
     """The parts of the text that change only with the caps or the terms."""
 
     limits: PerpCaps
@@ -53,13 +53,13 @@ class _Words:
 @exact
 def render(observation: Observation, memo: Memo) -> str:
     """Return the section; it is always present."""
-    words = _words(observation, memo)
+    texts = _fixed_texts(observation, memo)
     world, account, at = observation.world, memo.account(observation), observation.at
     room = {line.code: line for line in observation.room()}
     fits, positions, leverages, ages = [], [], [], []
     for symbol in memo.symbols:
         top = int(decimal(room[f"R5_LEVERAGE_CAP {symbol}"].limit))
-        fits.append(f"- {symbol}: {_fit(symbol, top, observation, account, room, words)}")
+        fits.append(f"- {symbol}: {_fit(symbol, top, observation, account, room, texts)}")
         positions.append(f"{symbol} {cents(_floor(_number(room[f'R3_POSITION_CAP {symbol}'])))}")
         leverages.append(f"{symbol} 1 to {top} (now {leverage_of(world, symbol)})")
         marked_at = world.marked_at.get(symbol)
@@ -71,30 +71,30 @@ def render(observation: Observation, memo: Memo) -> str:
             _INTRO,
             *fits,
             "Caps:",
-            f"{words.position}{cents(decimal(a_position.limit))}; left {', '.join(positions)}",
-            f"{words.exposure}{_limit_left(room['R4_EXPOSURE_CAP'])}",
+            f"{texts.position}{cents(decimal(a_position.limit))}; left {', '.join(positions)}",
+            f"{texts.exposure}{_limit_left(room['R4_EXPOSURE_CAP'])}",
             f"- R5_LEVERAGE_CAP: whole numbers, {'; '.join(leverages)}",
-            words.order_size,
+            texts.order_size,
             f"- R7_ORDER_RATE: {size(max(ZERO, _number(rate)))} accepted opens left of {rate.limit} in any hour",
-            f"{words.daily_loss}{_limit_left(room['R8_HALTED daily_loss'])}",
-            f"{words.drawdown}{_limit_left(room['R8_HALTED drawdown'])}",
-            f"- R9_MARGIN: free margin {cents(_floor(account.free_margin_usd))}{words.margin}",
-            f"{words.data_age}{', '.join(ages)}",
-            words.tail,
+            f"{texts.daily_loss}{_limit_left(room['R8_HALTED daily_loss'])}",
+            f"{texts.drawdown}{_limit_left(room['R8_HALTED drawdown'])}",
+            f"- R9_MARGIN: free margin {cents(_floor(account.free_margin_usd))}{texts.margin}",
+            f"{texts.data_age}{', '.join(ages)}",
+            texts.tail,
             f"Halts on: {halts or 'none'}; {_EXITS}.",
         )
     )
 
 
-def _words(observation: Observation, memo: Memo) -> _Words:
+def _fixed_texts(observation: Observation, memo: Memo) -> _FixedTexts:
     limits, terms = observation.limits, observation.terms
-    kept: _Words | None = memo.kept.get("caps")
-    if kept is not None and kept.limits is limits and kept.terms is terms:
-        return kept
+    cached: _FixedTexts | None = memo.cache.get("caps")
+    if cached is not None and cached.limits is limits and cached.terms is terms:
+        return cached
     least, most = min_order(limits), limits.max_order_usd
     upper = "no upper bound" if most is None else f"at most {cents(most)}"
     opens = [symbol for symbol in memo.symbols if limits.opens_allowed(symbol) and symbol in terms.assets]
-    kept = memo.kept["caps"] = _Words(
+    cached = memo.cache["caps"] = _FixedTexts(
         limits=limits,
         terms=terms,
         opens=frozenset(opens),
@@ -118,20 +118,25 @@ def _words(observation: Observation, memo: Memo) -> _Words:
             "of the same symbol (close or cancel it first)"
         ),
     )
-    return kept
+    return cached
 
 
 # What fits ----------------------------------------------------------------------------------------------------------
 
 
 def _fit(
-    symbol: str, top: int, observation: Observation, account: PerpPortfolio, room: Mapping[str, Margin], words: _Words
+    symbol: str,
+    top: int,
+    observation: Observation,
+    account: PerpPortfolio,
+    room: Mapping[str, Margin],
+    texts: _FixedTexts,
 ) -> str:
     """Return the sizes of an open that every rule would accept now."""
     world, limits = observation.world, observation.limits
     if symbol in limits.unlisted:
         return "none (R2_SCOPE: not listed at this time)"
-    if symbol not in words.opens:
+    if symbol not in texts.opens:
         return "none (R2_SCOPE: not an allowed symbol)"
     if _number(room["R7_ORDER_RATE"]) < 1:
         return "none (R7_ORDER_RATE: wait)"
@@ -145,15 +150,15 @@ def _fit(
     if mark is None or mark <= 0 or marked_at is None or observation.at - marked_at > limits.max_data_age_ms:
         return "none (R10_STALE_DATA: no fresh bar)"
     lot = observation.terms.assets[symbol].lot
-    least = (round_up(words.least / mark, lot) * mark).quantize(_CENT, rounding=ROUND_CEILING)
+    least = (round_up(texts.least / mark, lot) * mark).quantize(_CENT, rounding=ROUND_CEILING)
     cap = min(
         (_number(room[f"R3_POSITION_CAP {symbol}"]), "R3_POSITION_CAP"),
         (_number(room["R4_EXPOSURE_CAP"]), "R4_EXPOSURE_CAP"),
-        words.most,
+        texts.most,
     )
-    at_one = min(cap, (_margin(symbol, 1, world, account, words), "R9_MARGIN"))
+    at_one = min(cap, (_margin(symbol, 1, world, account, texts), "R9_MARGIN"))
     # Higher leverage only frees margin, so it matters only where margin is the binding limit.
-    at_top = min(cap, (_margin(symbol, top, world, account, words), "R9_MARGIN")) if at_one is not cap else cap
+    at_top = min(cap, (_margin(symbol, top, world, account, texts), "R9_MARGIN")) if at_one is not cap else cap
     most, code = _floor(at_top[0]), at_top[1]
     if most < least:
         return f"none ({code} leaves {cents(max(most, ZERO))}, the smallest order is {cents(least)})"
@@ -168,21 +173,25 @@ def _fit(
     return f"{sides}, size_usd {first} to {cents(most)} at leverage {top} (bound by {code})"
 
 
-def _margin(symbol: str, leverage: int, world: PerpWorld, account: PerpPortfolio, words: _Words) -> Decimal:
+def _margin(symbol: str, leverage: int, world: PerpWorld, account: PerpPortfolio, texts: _FixedTexts) -> Decimal:
     """Return the notional that free margin can carry at a leverage, fee included."""
     free, present = account.free_margin_usd, leverage_of(world, symbol)
     if leverage < present:
         # The new leverage applies at once to the symbol's position and working opens, which then need more margin.
-        held = world.positions.get(symbol)
-        size_held = abs(held.size) if held else ZERO
-        size_held += sum((order.size for order in world.orders if order.opens and order.symbol == symbol), ZERO)
-        free -= size_held * world.marks[symbol] * (ONE / leverage - ONE / present)
-    return free / (ONE / leverage + words.taker)
+        position = world.positions.get(symbol)
+        exposed_size = abs(position.size) if position else ZERO
+        exposed_size += sum((order.size for order in world.orders if order.opens and order.symbol == symbol), ZERO)
+        free -= exposed_size * world.marks[symbol] * (ONE / leverage - ONE / present)
+    return free / (ONE / leverage + texts.taker)
 
 
 def _sides(world: PerpWorld, symbol: str) -> str:
-    held = world.positions.get(symbol)
-    sides = {held.side} if held else {order.side for order in world.orders if order.opens and order.symbol == symbol}
+    position = world.positions.get(symbol)
+    sides = (
+        {position.side}
+        if position
+        else {order.side for order in world.orders if order.opens and order.symbol == symbol}
+    )
     if len(sides) != 1:
         return "open_long or open_short"
     return "open_long only" if 1 in sides else "open_short only"

@@ -43,14 +43,14 @@ class FormattedRows:
             bars, new = self.bars, slice(stop, closed)
             columns = (bars.open_at, bars.open, bars.high, bars.low, bars.close, bars.volume)
             self.lines += bar_rows(*(column[new].tolist() for column in columns))
-            spent = first - self.start - _SLACK
-            if spent > _SLACK:
-                del self.lines[:spent]
-                self.start += spent
+            unused = first - self.start - _SLACK
+            if unused > _SLACK:
+                del self.lines[:unused]
+                self.start += unused
         return "\n".join(self.lines[first - self.start : closed - self.start])
 
 
-class _Symbol:
+class _SymbolCache:
     """The cached blocks of one symbol, by number of closed bars, and the columns they were made from."""
 
     __slots__ = ("columns", "rows", "texts")
@@ -64,7 +64,7 @@ class _Symbol:
 def render(observation: Observation, memo: Memo) -> str:
     """Return the section; it is always present."""
     view = observation.view
-    kept: dict[str, _Symbol] = memo.kept.setdefault("market", {})
+    caches: dict[str, _SymbolCache] = memo.cache.setdefault("market", {})
     blocks = [_TITLE]
     for symbol in memo.symbols:
         series = [
@@ -74,24 +74,24 @@ def render(observation: Observation, memo: Memo) -> str:
         if not view.listed(symbol):  # show no data, neither from before nor from after the listing
             blocks.append(f"### {symbol}\n{'no longer listed' if view.was_delisted(symbol) else 'not listed yet'}")
             continue
-        text = _known(symbol, series, memo, kept.get(symbol) or kept.setdefault(symbol, _Symbol()))
+        text = _cached_block(symbol, series, memo, caches.get(symbol) or caches.setdefault(symbol, _SymbolCache()))
         ends_at = view.ends_at(symbol)
         blocks.append(text if ends_at is None else f"{text}\nthe venue stops listing it at {iso(ends_at)}")
     return "\n".join(blocks)
 
 
-def _known(symbol: str, series: Sequence[tuple[Bars, int] | None], memo: Memo, known: _Symbol) -> str:
+def _cached_block(symbol: str, series: Sequence[tuple[Bars, int] | None], memo: Memo, cache: _SymbolCache) -> str:
     """Return a symbol's block, rendered once for each number of closed bars."""
-    columns = [one and one[0] for one in series]
-    if columns != known.columns:  # columns compare by identity, so another market never matches
-        known.columns, known.texts = columns, {}
-    closed = tuple([one[1] if one else -1 for one in series])
-    text = known.texts.get(closed)
+    columns = [column and column[0] for column in series]
+    if columns != cache.columns:  # columns compare by identity, so another market never matches
+        cache.columns, cache.texts = columns, {}
+    closed = tuple([column[1] if column else -1 for column in series])
+    text = cache.texts.get(closed)
     if text is None:
-        text = _block(symbol, series, memo, known.rows)
-        if len(known.texts) >= _BLOCKS:
-            del known.texts[next(iter(known.texts))]
-        known.texts[closed] = text
+        text = _block(symbol, series, memo, cache.rows)
+        if len(cache.texts) >= _BLOCKS:
+            del cache.texts[next(iter(cache.texts))]
+        cache.texts[closed] = text
     return text
 
 
@@ -107,9 +107,9 @@ def _block(symbol: str, series: Sequence[tuple[Bars, int] | None], memo: Memo, r
             lines.append(f"{interval} bars: none closed yet")
         else:
             bars, closed = column
-            known = rows.get(interval)
-            if known is None or known.bars is not bars:
-                known = rows[interval] = FormattedRows(bars)
-            lines += (f"{interval} bars, last {min(closed, most)}:", bar_header(), known.window(closed, most))
+            formatted = rows.get(interval)
+            if formatted is None or formatted.bars is not bars:
+                formatted = rows[interval] = FormattedRows(bars)
+            lines += (f"{interval} bars, last {min(closed, most)}:", bar_header(), formatted.window(closed, most))
         most = min(memo.lookback, HIGHER_BARS)
     return "\n".join(lines)

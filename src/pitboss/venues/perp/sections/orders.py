@@ -17,9 +17,9 @@ def render(observation: Observation, memo: Memo) -> str | None:
 
 
 def _line(order: OrderView, at: int) -> str:
-    what = f"- {order.id}: {order.kind} {order.side} {size(order.size)} {order.symbol}"
+    text = f"- {order.id}: {order.kind} {order.side} {size(order.size)} {order.symbol}"
     if order.kind == "limit":
-        what += f" at {price_or(order.limit, 'none')}"
+        text += f" at {price_or(order.limit, 'none')}"
     if order.kind in ("limit", "market"):
-        what += f", stop {price_or(order.stop, 'none')}, take-profit {price_or(order.take_profit, 'none')}"
-    return f"{what}, placed {age(at - order.submitted_at)} ago"
+        text += f", stop {price_or(order.stop, 'none')}, take-profit {price_or(order.take_profit, 'none')}"
+    return f"{text}, placed {age(at - order.submitted_at)} ago"

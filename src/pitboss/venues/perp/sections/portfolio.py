@@ -15,20 +15,20 @@ def render(observation: Observation, memo: Memo) -> str:
         "## Portfolio",
         f"equity {cents(account.equity_usd)} USD, free margin {cents(account.free_margin_usd)} USD",
     ]
-    for held in account.positions:
-        lines.append(_line(held, observation.at))
-        if held.thesis:
+    for position in account.positions:
+        lines.append(_line(position, observation.at))
+        if position.thesis:
             # A model that may have read hostile text wrote the thesis, so it is fenced as data.
-            lines.append(f"  thesis at entry: {fenced(held.thesis)}")
+            lines.append(f"  thesis at entry: {fenced(position.thesis)}")
     if not account.positions:
         lines.append("no open positions")
     return "\n".join(lines)
 
 
-def _line(held: PositionView, at: int) -> str:
+def _line(position: PositionView, at: int) -> str:
     return (
-        f"- {held.symbol} {held.side}: size {size(held.size)} ({cents(held.notional_usd)} USD at {held.leverage}x), "
-        f"entry {price(held.entry)}, mark {price(held.mark)}, unrealised {signed(held.unrealised_usd)} USD, "
-        f"liquidation {price_or(held.liquidation, 'unreachable')}, stop {price_or(held.stop, 'none')}, "
-        f"take-profit {price_or(held.take_profit, 'none')}, open for {age(at - held.opened_at)}"
+        f"- {position.symbol} {position.side}: size {size(position.size)} ({cents(position.notional_usd)} USD at {position.leverage}x), "
+        f"entry {price(position.entry)}, mark {price(position.mark)}, unrealised {signed(position.unrealised_usd)} USD, "
+        f"liquidation {price_or(position.liquidation, 'unreachable')}, stop {price_or(position.stop, 'none')}, "
+        f"take-profit {price_or(position.take_profit, 'none')}, open for {age(at - position.opened_at)}"
     )

@@ -15,21 +15,23 @@ def render(observation: Observation, memo: Memo) -> str | None:
     """Return the section if memory is enabled and there is anything to show."""
     if not memo.memory_enabled:
         return None
-    found = risk(observation.memory, observation.world, observation.at)
-    if found.silent:
+    recent = risk(observation.memory, observation.world, observation.at)
+    if recent.silent:
         return None
     lines = ["## Risk state"]
-    if found.refused:
-        named = [f"{code} {count}" for code, count in found.refused[:_MOST_RULES]]
-        rest = sum(count for _, count in found.refused[_MOST_RULES:])
-        named += [f"others {rest}"] if rest else []
-        lines.append(f"- refused in the last hour: {', '.join(named)}")
-    if found.latest:
-        lines.append(f"- latest refusals, newest first: {', '.join(found.latest)}")
-    if found.executed or found.realised_pct:
-        result = percent(found.realised_pct)
-        result = f"+{result}" if found.realised_pct > 0 and result != NOT_A_NUMBER else result
-        lines.append(f"- today (UTC): {found.executed} orders executed, realised {result} of the day's starting equity")
-    if found.losses:
-        lines.append(f"- losing trades in a row: {found.losses}")
+    if recent.refused:
+        refused = [f"{code} {count}" for code, count in recent.refused[:_MOST_RULES]]
+        others = sum(count for _, count in recent.refused[_MOST_RULES:])
+        refused += [f"others {others}"] if others else []
+        lines.append(f"- refused in the last hour: {', '.join(refused)}")
+    if recent.latest:
+        lines.append(f"- latest refusals, newest first: {', '.join(recent.latest)}")
+    if recent.executed or recent.realised_pct:
+        result = percent(recent.realised_pct)
+        result = f"+{result}" if recent.realised_pct > 0 and result != NOT_A_NUMBER else result
+        lines.append(
+            f"- today (UTC): {recent.executed} orders executed, realised {result} of the day's starting equity"
+        )
+    if recent.losses:
+        lines.append(f"- losing trades in a row: {recent.losses}")
     return "\n".join(lines)

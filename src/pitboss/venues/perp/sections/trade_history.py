@@ -24,12 +24,12 @@ def render(observation: Observation, memo: Memo) -> str | None:
     trades = observation.memory.trades
     if not trades or not memo.memory_enabled or not memo.memory_trades:
         return None
-    known = memo.kept.get("trade_history")
-    if known is not None and known[0] is trades:
-        return known[1]
-    shown = newest(trades)[: memo.memory_trades]
-    text = "\n".join([f"## Trade history\nlast {len(shown)}, newest first. {HEADING}", *lines(shown)])
-    memo.kept["trade_history"] = trades, text
+    cached = memo.cache.get("trade_history")
+    if cached is not None and cached[0] is trades:
+        return cached[1]
+    visible = newest(trades)[: memo.memory_trades]
+    text = "\n".join([f"## Trade history\nlast {len(visible)}, newest first. {HEADING}", *lines(visible)])
+    memo.cache["trade_history"] = trades, text
     return text
 
 
