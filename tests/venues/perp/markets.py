@@ -49,7 +49,7 @@ def random_rows(rng: Random, symbol: str, start: int, count: int, crooked: bool)
     sigma = rng.choice([0.001, 0.005, 0.02])
     rows: list[Row] = []
     away = 0
-    for place in range(count):
+    for number in range(count):
         jump = rng.choice([-0.1, 0.1]) if rng.random() < 0.03 else 0.0
         opens = price * (1 + rng.choice([0.0, 0.0, rng.gauss(0, sigma)]))
         close = opens * (1 + jump + rng.gauss(0, sigma))
@@ -61,7 +61,7 @@ def random_rows(rng: Random, symbol: str, start: int, count: int, crooked: bool)
         price = close
         away = max(0, away - 1) or (rng.randint(1, 4) if rng.random() < 0.03 else 0)
         if not away:
-            rows.append((start + place * BASE, opens, high, low, close))
+            rows.append((start + number * BASE, opens, high, low, close))
     return rows or [(start, price, price, price, price)]
 
 
@@ -101,15 +101,15 @@ def random_action(rng: Random, world: PerpWorld, terms: TradingTerms, at: int) -
     if world.orders and rng.random() < 0.1:
         return cancel(world, terms, rng.choice(world.orders).id, at)[0]
     symbol = rng.choice(sorted(world.marks))
-    held, mark, asset = world.positions.get(symbol), world.marks[symbol], terms.assets[symbol]
-    if held is not None and rng.random() < 0.4:
+    position, mark, asset = world.positions.get(symbol), world.marks[symbol], terms.assets[symbol]
+    if position is not None and rng.random() < 0.4:
         kind = rng.choice(["close", "reduce"])
-        part = abs(held.size) if kind == "close" else max(asset.lot, round_down(abs(held.size) / 3, asset.lot))
-        return submit(world, OrderRequest(kind, symbol, -held.side, min(part, abs(held.size))), at)[0]
+        part = abs(position.size) if kind == "close" else max(asset.lot, round_down(abs(position.size) / 3, asset.lot))
+        return submit(world, OrderRequest(kind, symbol, -position.side, min(part, abs(position.size))), at)[0]
     if "drawdown" in world.halts or "daily_loss" in world.halts:
         return world
     working = [order.side for order in world.orders if order.opens and order.symbol == symbol]
-    side = held.side if held else working[0] if working and rng.random() < 0.9 else rng.choice([1, -1])
+    side = position.side if position else working[0] if working and rng.random() < 0.9 else rng.choice([1, -1])
     leverage = rng.choice([1, 3, 5, asset.max_leverage])
     usd = Decimal(rng.choice([50, 1_000, 8_000, 9_000 * leverage]))
     size = round_down(usd / mark, asset.lot)

@@ -55,10 +55,10 @@ def market_of(
 ) -> Market:
     """Four days of 15m, 1h and 4h bars from START: past and future of NOW."""
     bars = {
-        (symbol, interval): bars_of(symbol, interval, wave(count, level, seed + place))
+        (symbol, interval): bars_of(symbol, interval, wave(count, level, seed + number))
         for symbol, level in (("BTC", 100_000.0), ("ETH", 3_000.0), ("SOL", 150.0))
         if symbol in symbols
-        for place, (interval, count) in enumerate((("15m", 384), ("1h", 96), ("4h", 24)))
+        for number, (interval, count) in enumerate((("15m", 384), ("1h", 96), ("4h", 24)))
     }
     return Market(
         bars,

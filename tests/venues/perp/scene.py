@@ -81,7 +81,7 @@ def make_world(
     mark: str = "100",
 ) -> PerpWorld:
     """An account with one-coin positions at mark (so equity is cash), and working orders by symbol and kind."""
-    held, price = sides or {}, Decimal(mark)
+    sizes, price = sides or {}, Decimal(mark)
     cash = Decimal(equity)
     orders = tuple(
         WorkingOrder(f"o{number}", cast("Any", kind), symbol, 1, Decimal(1), START, START)
@@ -95,7 +95,7 @@ def make_world(
         day_reference=cash,
         last_equity=cash,
         positions={
-            s: Position(s, Decimal(side), Decimal(side) * price, START) for s, side in sorted(held.items()) if side
+            s: Position(s, Decimal(side), Decimal(side) * price, START) for s, side in sorted(sizes.items()) if side
         },
         orders=orders,
         marks=dict.fromkeys(SHIPPED, price),

@@ -17,8 +17,8 @@ def test_the_shipped_rates_carry_sixty_digits(symbol: str) -> None:
 
 def test_an_asset_made_in_a_small_context_is_no_less_exact() -> None:
     with localcontext(Context(prec=6)):
-        made = make_asset("ETH", 4, [(Decimal(0), 25), (Decimal(100_000_000), 15)])
-    assert made == SHIPPED["ETH"]
+        asset = make_asset("ETH", 4, [(Decimal(0), 25), (Decimal(100_000_000), 15)])
+    assert asset == SHIPPED["ETH"]
 
 
 def test_maintenance_is_continuous_where_a_tier_begins() -> None:

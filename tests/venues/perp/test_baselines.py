@@ -51,12 +51,12 @@ def test_buy_and_hold_is_what_buying_by_hand_and_waiting_gives(seed: int) -> Non
     outcome = bought(tape)
     points, receipts = by_hand(tape, Decimal(10_000))
     assert len(outcome.equity_usd) == len(tape)
-    for got, want in zip(outcome.equity_usd, points, strict=True):
-        assert abs(float(got) - float(want)) < 1e-6
+    for actual, want in zip(outcome.equity_usd, points, strict=True):
+        assert abs(float(actual) - float(want)) < 1e-6
     for kind, fact in (("filled", "fee_usd"), ("funded", "amount_usd"), ("filled", "slippage_usd")):
-        got = sum(float(receipt.facts[fact]) for receipt in outcome.receipts if receipt.kind == kind)
+        actual = sum(float(receipt.facts[fact]) for receipt in outcome.receipts if receipt.kind == kind)
         want = sum(float(receipt.facts[fact]) for receipt in receipts if receipt.kind == kind)
-        assert got == pytest.approx(want, abs=1e-6)
+        assert actual == pytest.approx(want, abs=1e-6)
 
 
 def test_buy_and_hold_stakes_one_times_equity_split_equally_and_knows_no_halt() -> None:

@@ -37,7 +37,7 @@ def levels(*pairs: tuple[str, str]) -> list[Level]:
 
 def tape_with(rows: list[tuple[int, list[Level], list[Level]]], bars: int = 3) -> Tape:
     """Bars of AAA that stay at 10, and books."""
-    flat: list[Row] = [(AT + place * BASE, 10.0, 10.0, 10.0, 10.0) for place in range(bars)]
+    flat: list[Row] = [(AT + number * BASE, 10.0, 10.0, 10.0, 10.0) for number in range(bars)]
     return make_tape_of({"AAA": flat}, books={"AAA": make_books("AAA", rows)} if rows else {})
 
 

@@ -38,21 +38,21 @@ TITLES = [
 ALWAYS = [TITLES[0], TITLES[1], TITLES[4], TITLES[5], TITLES[11]]
 
 
-def full_scene(words: str = "calm words", **changes) -> Scene:
+def full_scene(text: str = "calm words", **changes) -> Scene:
     """Every section present, with the same words wherever strangers or models can put theirs."""
-    news = [headline(words, 20, source=words, sentiment=0.1), headline(f"{words} again", -20)]
-    events = [CalendarEvent(NOW + HOUR_MS, START, words, words), CalendarEvent(NOW + HOUR_MS, NOW + 1, "later", words)]
+    news = [headline(text, 20, source=text, sentiment=0.1), headline(f"{text} again", -20)]
+    events = [CalendarEvent(NOW + HOUR_MS, START, text, text), CalendarEvent(NOW + HOUR_MS, NOW + 1, "later", text)]
     defaults: dict = {
         "skill": skill_of(context={"symbols": ["BTC", "ETH"]}),
         "market": market_of(news=news, events=events),
-        "positions": [make_position("BTC", "0.01", "99000", thesis=words)],
-        "orders": [WorkingOrder("o3", "limit", "ETH", 1, Decimal(1), NOW - HOUR_MS, NOW, Decimal(2900), thesis=words)],
+        "positions": [make_position("BTC", "0.01", "99000", thesis=text)],
+        "orders": [WorkingOrder("o3", "limit", "ETH", 1, Decimal(1), NOW - HOUR_MS, NOW, Decimal(2900), thesis=text)],
         "memory": PerpMemory(
-            (ClosedTrade("BTC", "long", START, NOW, Decimal(1), words, thesis=words),),
-            LessonNotes(*[words] * 4, "Chop is hard."),
+            (ClosedTrade("BTC", "long", START, NOW, Decimal(1), text, thesis=text),),
+            LessonNotes(*[text] * 4, "Chop is hard."),
             losses=1,
         ),
-        "last": LastDecision(NOW - HOUR_MS, "refused", "", f'{{"reason":"{words}"}}', "R3_POSITION_CAP", words),
+        "last": LastDecision(NOW - HOUR_MS, "refused", "", f'{{"reason":"{text}"}}', "R3_POSITION_CAP", text),
     }
     return Scene(**defaults | changes)
 
@@ -79,8 +79,8 @@ def test_the_numbers_in_the_titles_are_the_skills():
             context={"news_lookback_hours": 12, "news_top_k": 3, "events": {"lookahead_hours": 24}},
         )
     )
-    found = titles(PerpPrompts(scene.skill).user(scene.observe()))
-    assert found[2:4] == ["## News (last 12h, top 3 by relevance)", "## Upcoming events (next 24h)"]
+    headings = titles(PerpPrompts(scene.skill).user(scene.observe()))
+    assert headings[2:4] == ["## News (last 12h, top 3 by relevance)", "## Upcoming events (next 24h)"]
 
 
 def test_the_system_prompt_is_the_composed_one_and_the_digest_covers_both_halves():

@@ -115,12 +115,12 @@ def test_a_closed_trade_is_kept_with_everything_that_is_known_about_it():
 def test_a_trade_that_opened_and_closed_between_two_ticks_has_its_thesis_too():
     order = WorkingOrder("o7", "limit", "BTC", -1, D(1), AT, AT, D(100), thesis="Fade it.")
     placed = remembered(NO_MEMORY, [Receipt("accepted", AT, "BTC", "o7")], world_of(orders=[order]))
-    done = remembered(
+    closed = remembered(
         placed,
         [fill(AT + M15, "sell", 1, 100, "o7"), fill(AT + M15, "buy", 1, 103, "", reason="stop")],
         at=AT + HOUR_MS,
     )
-    assert [(trade.side, trade.thesis, trade.reason) for trade in done.trades] == [("short", "Fade it.", "stop")]
+    assert [(trade.side, trade.thesis, trade.reason) for trade in closed.trades] == [("short", "Fade it.", "stop")]
 
 
 def test_the_newest_trades_are_kept_and_the_state_stays_small():
@@ -185,7 +185,7 @@ def test_folding_at_every_tick_gives_the_trades_of_the_whole_run(steps):
     """P: one definition of a trade, whether it is folded at once or tick by tick, through storage or not."""
     with localcontext(CONTEXT):
         ticks = stream(steps)
-        whole = book([receipt for chunk, _ in ticks for receipt in chunk])
+        trades = book([receipt for chunk, _ in ticks for receipt in chunk])
         memory, closed = NO_MEMORY, []
         for chunk, sizes in ticks:
             fold = Fold(memory.going)
@@ -196,11 +196,11 @@ def test_folding_at_every_tick_gives_the_trades_of_the_whole_run(steps):
             memory = remembered(memory, chunk, world_of(*positions), settings=replace(SETTINGS, max_trades=1_000))
             memory = codec.parse(PerpMemory, codec.plain(memory))
             assert [(trip.symbol, trip.left) for trip in memory.going] == [(s, abs(sizes[s])) for s in sorted(sizes)]
-        assert tuple(closed) == whole.closed
+        assert tuple(closed) == trades.closed
         assert [(t.symbol, t.side, t.opened_at, t.closed_at, t.reason) for t in memory.trades] == [
-            (t.symbol, t.side, t.opened_at, t.closed_at, t.exit_reason) for t in whole.closed
+            (t.symbol, t.side, t.opened_at, t.closed_at, t.exit_reason) for t in trades.closed
         ]
-        for mine, theirs in zip(memory.trades, whole.closed, strict=True):
+        for mine, theirs in zip(memory.trades, trades.closed, strict=True):
             assert mine.pnl_usd == pytest.approx(theirs.pnl_usd)
             assert mine.entry_price == pytest.approx(theirs.entry_price)
 
@@ -256,9 +256,9 @@ def test_refusals_slide_out_of_the_hour_and_are_named_for_a_day():
     memory = remembered(
         remembered(NO_MEMORY, verdicts=[REFUSED]), verdicts=[Verdict("allowed", "R3", duplicate=True)], at=AT + M15
     )
-    found = risk(memory, world_of(), AT + M15)
-    assert found.refused == (("R12_DUPLICATE", 1), ("R3_POSITION_CAP", 1))
-    assert found.latest == ("R12_DUPLICATE", "R3_POSITION_CAP")
+    recent = risk(memory, world_of(), AT + M15)
+    assert recent.refused == (("R12_DUPLICATE", 1), ("R3_POSITION_CAP", 1))
+    assert recent.latest == ("R12_DUPLICATE", "R3_POSITION_CAP")
     assert risk(memory, world_of(), AT + HOUR_MS).refused == (("R12_DUPLICATE", 1),)
     assert risk(memory, world_of(), AT + 2 * HOUR_MS).refused == ()
     assert risk(memory, world_of(), AT + 2 * HOUR_MS).latest == ("R12_DUPLICATE", "R3_POSITION_CAP")
@@ -269,24 +269,26 @@ def test_the_day_counts_orders_and_results_and_begins_anew_at_midnight():
     noon = AT // DAY_MS * DAY_MS + 12 * HOUR_MS
     receipts = [fill(noon, "buy", 1, 100), fill(noon + 1, "sell", 1, 90, "o2"), fill(noon + 2, "sell", 1, 90, "o3")]
     memory = remembered(NO_MEMORY, receipts, world_of(make_position(-1, noon + 2)), noon + M15)
-    found = risk(memory, world_of(day_start="500"), noon + M15)
-    assert (found.executed, found.realised_pct, found.losses) == (3, D(-2), 1)
+    recent = risk(memory, world_of(day_start="500"), noon + M15)
+    assert (recent.executed, recent.realised_pct, recent.losses) == (3, D(-2), 1)
     midnight = noon + 12 * HOUR_MS
-    found = risk(memory, world_of(), midnight)
-    assert (found.executed, found.realised_pct, found.losses) == (0, 0, 1)
+    recent = risk(memory, world_of(), midnight)
+    assert (recent.executed, recent.realised_pct, recent.losses) == (0, 0, 1)
     over = remembered(
         memory,
         [fill(midnight - 1, "buy", 1, 80, "o4"), fill(midnight, "buy", 2, 80, "o5")],
         world_of(make_position(2, midnight)),
         midnight + M15,
     )
-    found = risk(over, world_of(), midnight + M15)
-    assert (found.executed, found.realised_pct, found.losses) == (1, 0, 0), "yesterday's result is not today's"
+    recent = risk(over, world_of(), midnight + M15)
+    assert (recent.executed, recent.realised_pct, recent.losses) == (1, 0, 0), "yesterday's result is not today's"
 
 
 def test_an_order_that_fills_in_parts_is_one_executed_order():
-    rest = WorkingOrder("o1", "limit", "BTC", 1, D(1), AT, AT, D(100), rested=True)
-    first = remembered(NO_MEMORY, [fill(AT, "buy", 1, 100)], world_of(make_position(1, AT), orders=[rest]), AT + M15)
+    remaining = WorkingOrder("o1", "limit", "BTC", 1, D(1), AT, AT, D(100), rested=True)
+    first = remembered(
+        NO_MEMORY, [fill(AT, "buy", 1, 100)], world_of(make_position(1, AT), orders=[remaining]), AT + M15
+    )
     assert (first.executed, first.part_filled) == (1, ("o1",))
     second = remembered(first, [fill(AT + M15, "buy", 1, 100)], world_of(make_position(2, AT)), AT + 2 * M15)
     assert (second.executed, second.part_filled) == (1, ())

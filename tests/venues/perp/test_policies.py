@@ -61,9 +61,9 @@ def test_a_policy_is_found_by_name_and_bears_it(name: str) -> None:
 
 
 def test_the_seed_reaches_the_policy_that_uses_it() -> None:
-    found = policy("random", seed=4)
-    assert isinstance(found, RandomWalk)
-    assert found.seed == 4
+    seeded = policy("random", seed=4)
+    assert isinstance(seeded, RandomWalk)
+    assert seeded.seed == 4
 
 
 @pytest.mark.parametrize("name", heuristics())
@@ -372,4 +372,4 @@ def test_plans_of_a_long_run_move_forward_only() -> None:
     for world in (make_world(), make_world({"BTC": 1})):
         ahead = [plan.next_tick(index, world) for index in range(5_001)]
         assert all(first <= second for first, second in pairwise(ahead))
-        assert all(index <= found for index, found in enumerate(ahead))
+        assert all(index <= tick for index, tick in enumerate(ahead))

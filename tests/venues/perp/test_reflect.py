@@ -15,7 +15,7 @@ from pitboss.core.instant import HOUR_MS
 from pitboss.core.ports import Model, ModelReply
 from pitboss.models.scripted import ScriptedModel, calls, calls_text, says, together
 from pitboss.venues.perp.context import PerpPrompts
-from pitboss.venues.perp.reflection import NOTES_CHARS, SPEC, SYSTEM, TOOL, TradeReflector, read_notes
+from pitboss.venues.perp.reflection import SPEC, SYSTEM, TOOL, TradeReflector, read_notes
 from pitboss.venues.perp.sections.lessons import SLOT_CHARS, SLOTS
 from pitboss.venues.perp.standin.analyst import Analyst
 from pitboss.venues.perp.trade_memory import NO_MEMORY, ClosedTrade, LessonNotes, PerpMemory
@@ -104,7 +104,7 @@ BAD = {
     "a slot too many": calls(TOOL, **GOOD, orders="open_long BTC"),
     "numbers": calls(TOOL, **{**GOOD, "sizing": 5}),
     "a slot is too long": calls(TOOL, **{**GOOD, "sizing": "x" * (SLOT_CHARS + 1)}),
-    "all of it is too long": calls(TOOL, **dict.fromkeys(SLOTS, "x" * NOTES_CHARS)),
+    "all of it is too long": calls(TOOL, **dict.fromkeys(SLOTS, "x" * 2_000)),
     "endless arguments": calls_text(TOOL, "x" * 20_000),
     "deep": calls_text(TOOL, "[" * 15_000),
     "all empty": calls(TOOL, **dict.fromkeys(SLOTS, " \n ")),
@@ -153,7 +153,7 @@ def test_no_notes_are_ever_longer_than_their_bound(slots):
     notes, why = read_notes(calls(TOOL, **slots))
     assert (notes is None) == bool(why)
     if notes is not None:
-        assert sum(len(getattr(notes, slot)) for slot in SLOTS) <= NOTES_CHARS == 2_000
+        assert sum(len(getattr(notes, slot)) for slot in SLOTS) <= 2_000
         assert "\n" not in "".join(getattr(notes, slot) for slot in SLOTS)
 
 

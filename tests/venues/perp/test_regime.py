@@ -84,8 +84,8 @@ def slow_tag(bars: Bars, closed: int, lookback: int) -> str:
 @pytest.mark.parametrize("seed", range(4))
 def test_indicators_are_wilders(seed):
     bars = walk(seed, 300, drift=0.001 * seed)
-    found = regime.indicators(bars)
-    for fast, slow in ((found.atr, slow_atr(bars)), (found.adx, slow_adx(bars)), (found.ema, slow_ema(bars))):
+    columns = regime.indicators(bars)
+    for fast, slow in ((columns.atr, slow_atr(bars)), (columns.adx, slow_adx(bars)), (columns.ema, slow_ema(bars))):
         np.testing.assert_allclose(fast, slow, rtol=1e-9, atol=1e-9)
 
 

@@ -107,22 +107,22 @@ def test_everything_that_matters_is_read_back_from_the_real_prompt() -> None:
         world=make_world({"BTC": -2}, {"ETH": "limit"}, mark="125"),
         last=LastDecision(START + 99 * STEP, "refused", "", refused, "R3_POSITION_CAP", "too large"),
     )
-    found = page.read(PerpPrompts(SKILL).user(observation))
-    assert found.time == "2025-06-01 08:20 UTC"
-    assert list(found.charts) == ["BTC", "ETH"]
-    assert found.charts["BTC"].regime in ("trend_up", "high_vol")
-    assert len(found.charts["BTC"].rows) == 60
-    assert found.charts["BTC"].rows[-1] == page.PromptBar(124.5, 124.875, 124.376, 124.75, 12.5)
-    assert found.equity_usd == 10000.5
-    held = found.positions["BTC"]
-    assert (held.side, held.entry, held.mark, held.unrealised_usd) == (-1, 125.0, 124.75, 0.5)
-    assert list(found.positions) == ["BTC"]
-    assert found.working == {"ETH"}
-    assert found.room["ETH"].cap_usd == 2500.12
-    assert 2400 < found.room["ETH"].largest_usd < 2500
-    assert found.room["ETH"].top_leverage == 3
-    assert (found.refused, found.refused_symbol, found.halted) == ("R3_POSITION_CAP", "ETH", False)
-    assert found.mood == {"BTC": pytest.approx(0.3), "ETH": pytest.approx(0.1)}
+    page_facts = page.read(PerpPrompts(SKILL).user(observation))
+    assert page_facts.time == "2025-06-01 08:20 UTC"
+    assert list(page_facts.charts) == ["BTC", "ETH"]
+    assert page_facts.charts["BTC"].regime in ("trend_up", "high_vol")
+    assert len(page_facts.charts["BTC"].rows) == 60
+    assert page_facts.charts["BTC"].rows[-1] == page.PromptBar(124.5, 124.875, 124.376, 124.75, 12.5)
+    assert page_facts.equity_usd == 10000.5
+    position = page_facts.positions["BTC"]
+    assert (position.side, position.entry, position.mark, position.unrealised_usd) == (-1, 125.0, 124.75, 0.5)
+    assert list(page_facts.positions) == ["BTC"]
+    assert page_facts.working == {"ETH"}
+    assert page_facts.room["ETH"].cap_usd == 2500.12
+    assert 2400 < page_facts.room["ETH"].largest_usd < 2500
+    assert page_facts.room["ETH"].top_leverage == 3
+    assert (page_facts.refused, page_facts.refused_symbol, page_facts.halted) == ("R3_POSITION_CAP", "ETH", False)
+    assert page_facts.mood == {"BTC": pytest.approx(0.3), "ETH": pytest.approx(0.1)}
 
 
 def test_a_halt_is_noticed() -> None:
@@ -188,8 +188,10 @@ def test_after_a_refusal_it_comes_back_with_a_size_that_fits() -> None:
         intent = proposal(ask(observation))
         if "sized by conviction alone" not in intent.get("reason", ""):
             continue
-        told = LastDecision(observation.at, "refused", "", json.dumps(intent), "R3_POSITION_CAP", "the cap is 2500")
-        again = proposal(ask(replace(observation, last=told)))
+        last_decision = LastDecision(
+            observation.at, "refused", "", json.dumps(intent), "R3_POSITION_CAP", "the cap is 2500"
+        )
+        again = proposal(ask(replace(observation, last=last_decision)))
         assert (again["action"], again["symbol"]) == (intent["action"], intent["symbol"])
         assert again["size_usd"] < intent["size_usd"] / 2
         assert judge_of(observation)(again).outcome == "allowed"
@@ -298,8 +300,8 @@ def test_one_step_is_enough_for_it() -> None:
 
 
 def test_without_the_decision_on_offer_it_only_talks() -> None:
-    asked = request(observation_at(walk(5), 100))
-    reply = now(Analyst().complete(replace(asked, tools=())))
+    model_request = request(observation_at(walk(5), 100))
+    reply = now(Analyst().complete(replace(model_request, tools=())))
     assert reply.calls == ()
     assert "BTC" in reply.text
 
@@ -312,10 +314,10 @@ def test_it_says_in_every_reply_what_it_is_not() -> None:
 
 
 def test_it_costs_nothing_and_counts_its_tokens() -> None:
-    asked = request(observation_at(walk(5), 100), TERMINAL)
-    reply = now(Analyst().complete(asked))
+    model_request = request(observation_at(walk(5), 100), TERMINAL)
+    reply = now(Analyst().complete(model_request))
     assert reply.latency_ms == 0
-    assert reply.usage.input_tokens == (len(asked.system) + len(asked.messages[0].text)) // 4
+    assert reply.usage.input_tokens == (len(model_request.system) + len(model_request.messages[0].text)) // 4
     assert reply.usage.output_tokens > 0
 
 

@@ -26,7 +26,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 def tape_of(*bars: tuple[float, float, float, float, float]) -> Tape:
     """Bars of AAA: open, high, low, close, volume."""
-    return make_tape_of({"AAA": [(AT + place * BASE, *bar) for place, bar in enumerate(bars)]})
+    return make_tape_of({"AAA": [(AT + number * BASE, *bar) for number, bar in enumerate(bars)]})
 
 
 def flat(volume: float) -> tuple[float, float, float, float, float]:

@@ -99,16 +99,16 @@ def test_symbols_are_separate_and_trades_come_in_the_order_in_which_they_closed(
 
 
 def test_an_unfinished_position_is_no_trade_and_is_handed_back_as_open():
-    kept = book([fill(1, "buy", "3", "100", "0.5"), fill(2, "sell", "1", "120", "0.2"), funded(3, "0.1")])
-    assert kept.closed == ()
-    assert kept.open == (OpenTrade("BTC", "long", 1, D(2), D(100), D(3), D(-180), D("0.7"), D("0.1"), ZERO, 2),)
-    assert kept.open[0].pnl_usd(D(110)) == D("39.2")
+    trade_book = book([fill(1, "buy", "3", "100", "0.5"), fill(2, "sell", "1", "120", "0.2"), funded(3, "0.1")])
+    assert trade_book.closed == ()
+    assert trade_book.open == (OpenTrade("BTC", "long", 1, D(2), D(100), D(3), D(-180), D("0.7"), D("0.1"), ZERO, 2),)
+    assert trade_book.open[0].pnl_usd(D(110)) == D("39.2")
 
 
 def test_a_dust_position_of_one_lot_is_not_flat():
-    kept = book([fill(1, "buy", "0.00003", "100"), fill(2, "sell", "0.00002", "100")])
-    assert kept.closed == ()
-    assert kept.open[0].size == D("0.00001")
+    trade_book = book([fill(1, "buy", "0.00003", "100"), fill(2, "sell", "0.00002", "100")])
+    assert trade_book.closed == ()
+    assert trade_book.open[0].size == D("0.00001")
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_p20_trades_and_open_positions_together_are_the_whole_result(steps, btc,
             else:
                 account.fill(at, symbol, -size, price, usd, usd if short else ZERO)
         marks = {"BTC": btc, "ETH": eth}
-        kept = book(account.receipts)
+        trade_book = book(account.receipts)
         flows = D(10_000)
         for receipt in account.receipts:
             facts = receipt.facts
@@ -220,14 +220,14 @@ def test_p20_trades_and_open_positions_together_are_the_whole_result(steps, btc,
                 way = -1 if facts["side"] == "buy" else 1
                 flows += way * facts["size"] * facts["price"] - facts["fee_usd"] - facts["penalty_usd"]
         flows += sum(account.size[key] * marks[key] for key in account.size)
-        result = sum((trade.pnl_usd for trade in kept.closed), ZERO)
-        result += sum((trade.pnl_usd(marks[trade.symbol]) for trade in kept.open), ZERO)
+        result = sum((trade.pnl_usd for trade in trade_book.closed), ZERO)
+        result += sum((trade.pnl_usd(marks[trade.symbol]) for trade in trade_book.open), ZERO)
         assert result == flows - 10_000
         # The account splits cost in proportion, which may not divide; cash flows never have to be divided.
         assert abs(account.equity(marks) - 10_000 - result) < D("1e-45")
-    assert len(kept.closed) == account.flats
-    assert {trade.symbol: trade.size for trade in kept.open} == {k: v for k, v in account.size.items() if v}
-    for trade in kept.closed:
+    assert len(trade_book.closed) == account.flats
+    assert {trade.symbol: trade.size for trade in trade_book.open} == {k: v for k, v in account.size.items() if v}
+    for trade in trade_book.closed:
         assert trade.pnl_usd == trade.gross_usd - trade.fees_usd - trade.funding_usd - trade.penalties_usd
         assert trade.opened_at < trade.closed_at
 

@@ -6,7 +6,7 @@ from pitboss.core.asof import Market
 from pitboss.core.instant import MINUTE_MS
 from pitboss.venues.perp import regime
 from pitboss.venues.perp.wake import awake, closes
-from venues.perp.prompt_scene import NOW, START, Scene, bars_of, headline, held, market_of, skill_of
+from venues.perp.prompt_scene import NOW, START, Scene, bars_of, headline, make_position, market_of, skill_of
 
 FAR = {"BTC": 1.0}
 """A last asked close that the price is far away from."""
@@ -23,7 +23,7 @@ def test_without_conditions_the_model_is_always_asked():
 
 def test_a_position_wakes():
     assert not awake(scene_of(["position_open"]).observe(), FAR, 0)
-    assert awake(scene_of(["position_open"], positions=[held("BTC", "0.01", "100000")]).observe(), FAR, 0)
+    assert awake(scene_of(["position_open"], positions=[make_position("BTC", "0.01", "100000")]).observe(), FAR, 0)
 
 
 def test_news_that_arrived_since_the_last_question_wakes_and_later_news_does_not():

@@ -134,14 +134,14 @@ def take_profits(account: WorkingWorld, tape: Tape, index: int, at: Instant, ope
     """Close the positions whose take-profit lies inside the favourable extreme, at its price or at a better open."""
     for symbol in sorted(account.positions):
         position = account.positions[symbol]
-        goal = position.take_profit
-        if goal is None or symbol not in opens:
+        take_profit = position.take_profit
+        if take_profit is None or symbol not in opens:
             continue
         best = decimal(float((tape.high if position.side > 0 else tape.low)[symbol][index]))
-        if position.side * (opens[symbol] - goal) >= 0:
+        if position.side * (opens[symbol] - take_profit) >= 0:
             price = opens[symbol]
-        elif position.side * (best - goal) > 0:
-            price = goal
+        elif position.side * (best - take_profit) > 0:
+            price = take_profit
         else:
             continue
         size = account.fillable(symbol, abs(position.size))

@@ -135,13 +135,13 @@ class _Sums:
 def _trade_figures(closed: Sequence[Trade]) -> dict[str, Any]:
     wins = [trade.pnl_usd for trade in closed if trade.pnl_usd > 0]
     losses = [-trade.pnl_usd for trade in closed if trade.pnl_usd < 0]
-    won, lost = sum(wins, ZERO), sum(losses, ZERO)
+    gains, total_loss = sum(wins, ZERO), sum(losses, ZERO)
     return {
         "total_trades": len(closed),
         "win_rate": len(wins) / len(closed) if closed else None,
-        "profit_factor": finite(float(won / lost)) if losses else None,
-        "avg_win_usd": float(won / len(wins)) if wins else None,
-        "avg_loss_usd": float(lost / len(losses)) if losses else None,
+        "profit_factor": finite(float(gains / total_loss)) if losses else None,
+        "avg_win_usd": float(gains / len(wins)) if wins else None,
+        "avg_loss_usd": float(total_loss / len(losses)) if losses else None,
     }
 
 

@@ -8,6 +8,8 @@ from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
 from pitboss.sim.outcome import Ledger, read_into
 
+FILL_FACTS = ("side", "size", "price", "fee_usd", "slippage_usd", "penalty_usd", "liquidity", "reason")
+
 
 @dataclass(slots=True)
 class PerpLedger(Ledger):
@@ -25,21 +27,5 @@ def fills(receipts: Iterable[Receipt]) -> Iterator[dict[str, Any]]:
     """Yield the fills in the public export format."""
     for receipt in receipts:
         if receipt.kind == "filled":
-            facts = receipt.facts
-            yield {
-                "at": receipt.at,
-                "symbol": receipt.symbol,
-                **{
-                    key: facts[key]
-                    for key in (
-                        "side",
-                        "size",
-                        "price",
-                        "fee_usd",
-                        "slippage_usd",
-                        "penalty_usd",
-                        "liquidity",
-                        "reason",
-                    )
-                },
-            }
+            facts = {name: receipt.facts[name] for name in FILL_FACTS}
+            yield {"at": receipt.at, "symbol": receipt.symbol, **facts}

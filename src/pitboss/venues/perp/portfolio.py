@@ -114,8 +114,8 @@ def liquidation_price(world: PerpWorld, terms: TradingTerms, position: Position)
     available = equity(world) - maintenance(world, terms)
     for tier in terms.assets[position.symbol].tiers:
         # Solve with this tier's rate and deduction in place of the present ones; valid if the price falls in this tier.
-        present = terms.assets[position.symbol].maintenance(size * mark)
-        slack = available + present - (size * mark * tier.rate - tier.deduction)
+        current = terms.assets[position.symbol].maintenance(size * mark)
+        slack = available + current - (size * mark * tier.rate - tier.deduction)
         price = mark - position.side * slack / size / (ONE - tier.rate * position.side)
         if price > 0 and terms.assets[position.symbol].tier(size * price) == tier:
             return price

@@ -67,16 +67,19 @@ def _surely_quiet(world: PerpWorld, terms: TradingTerms, tape: Tape, start: int,
         low = float(np.minimum.reduce(tape.lowest[symbol][start:stop]))
         high = float(np.maximum.reduce(tape.highest[symbol][start:stop]))
         size, cost = float(position.size), float(position.cost)
-        adverse, kind = (low, high) if size > 0 else (high, low)
+        adverse, favourable = (low, high) if size > 0 else (high, low)
         side = 1 if size > 0 else -1
         if position.stop is not None and side * (adverse - float(position.stop)) <= SAFETY * adverse:
             return False
-        if position.take_profit is not None and side * (float(position.take_profit) - kind) <= SAFETY * kind:
+        if (
+            position.take_profit is not None
+            and side * (float(position.take_profit) - favourable) <= SAFETY * favourable
+        ):
             return False
         base -= cost
         scale += abs(cost)
         worst += size * adverse
-        best += size * kind
+        best += size * favourable
         needed += abs(size) * high * terms.assets[symbol].steepest_rate
         costs = tape.funded_bars(symbol, start, stop)[1] if tape.funding else ()
         if len(costs):
@@ -123,7 +126,7 @@ def positions_quiet_until(world: PerpWorld, terms: TradingTerms, tape: Tape, sta
         filled = tape.filled[symbol][start:stop]
         if filled[0] != filled[0]:  # a position without a bar on this tape yet: only the exact step knows the mark
             return start
-        adverse, best = (low, high) if position.side > 0 else (high, low)
+        adverse, favourable = (low, high) if position.side > 0 else (high, low)
         size = float(position.size)
         base -= float(position.cost)
         scale += abs(float(position.cost))
@@ -147,8 +150,8 @@ def positions_quiet_until(world: PerpWorld, terms: TradingTerms, tape: Tape, sta
             touched = adverse <= stop_price if position.side > 0 else adverse >= stop_price
             count = min(count, _first(touched & ~missing, count))
         if position.take_profit is not None:
-            goal = float(position.take_profit) * (1 - position.side * SAFETY)
-            touched = best >= goal if position.side > 0 else best <= goal
+            take_profit = float(position.take_profit) * (1 - position.side * SAFETY)
+            touched = favourable >= take_profit if position.side > 0 else favourable <= take_profit
             count = min(count, _first(touched & ~missing, count))
     slack = SAFETY * (scale + float(np.max(np.abs(closes))))
     count = min(count, _first(base + worst - needed <= slack, count))

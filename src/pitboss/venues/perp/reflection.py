@@ -27,8 +27,6 @@ from pitboss.venues.perp.sections.trade_history import lines as trade_lines
 from pitboss.venues.perp.trade_memory import LessonNotes, PerpMemory
 
 TOOL = "write_lessons"
-NOTES_CHARS = SLOT_CHARS * len(SLOTS)
-"""Maximum characters of all slots together."""
 RECORDED = "recorded"
 NO_NOTES = "the reply holds no notes"
 STATED_SLOT_CHARS = 300

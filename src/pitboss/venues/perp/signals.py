@@ -95,9 +95,9 @@ class SignalPolicy:
 def _next_act(targets: Signals, side: int) -> NDArray[np.int32]:
     """Return, for each tick, the first tick at or after it that acts on this side; the tick count if none."""
     count = len(targets)
-    moves = (targets != STAY) & (targets != side)
-    own = np.where(moves, np.arange(count, dtype=np.int32), np.int32(count))
-    return np.append(np.minimum.accumulate(own[::-1])[::-1], np.int32(count))
+    is_act = (targets != STAY) & (targets != side)
+    tick_or_end = np.where(is_act, np.arange(count, dtype=np.int32), np.int32(count))
+    return np.append(np.minimum.accumulate(tick_or_end[::-1])[::-1], np.int32(count))
 
 
 class SignalPlan:

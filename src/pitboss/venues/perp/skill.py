@@ -24,6 +24,7 @@ from pitboss.skill.schema import (
     once,
     servers_once,
 )
+from pitboss.venues.perp.caps import VENUE_MINIMUM_USD
 from pitboss.venues.perp.intents import TERMINAL
 from pitboss.venues.perp.system_prompt import REQUIRED
 
@@ -295,7 +296,7 @@ class PerpSkill(SkillDocument):
         risk = self.risk
         if risk.allowed_symbols and not set(risk.allowed_symbols) & set(self.context.symbols):
             remarks.append("risk.allowed_symbols has none of context.symbols: every opening order will be refused")
-        if risk.max_order_usd is not None and risk.max_order_usd < max(10, risk.min_order_usd):
+        if risk.max_order_usd is not None and risk.max_order_usd < max(VENUE_MINIMUM_USD, risk.min_order_usd):
             remarks.append("risk.max_order_usd is below the smallest order: every opening order will be refused")
         return remarks
 

@@ -166,23 +166,25 @@ def _fit(
     if at_one[0] == at_top[0]:
         leverages = f"leverage 1 to {top}" if top > 1 else "leverage 1"
         return f"{sides}, size_usd {cents(least)} to {cents(most)} at {leverages} (bound by {code})"
-    few = _floor(at_one[0])
+    most_at_one = _floor(at_one[0])
     first = (
-        f"{cents(least)} to {cents(few)} at leverage 1, up" if few >= least else f"none at leverage 1, {cents(least)}"
+        f"{cents(least)} to {cents(most_at_one)} at leverage 1, up"
+        if most_at_one >= least
+        else f"none at leverage 1, {cents(least)}"
     )
     return f"{sides}, size_usd {first} to {cents(most)} at leverage {top} (bound by {code})"
 
 
 def _margin(symbol: str, leverage: int, world: PerpWorld, account: PerpPortfolio, texts: _FixedTexts) -> Decimal:
     """Return the notional that free margin can carry at a leverage, fee included."""
-    free, present = account.free_margin_usd, leverage_of(world, symbol)
-    if leverage < present:
+    free_margin, current = account.free_margin_usd, leverage_of(world, symbol)
+    if leverage < current:
         # The new leverage applies at once to the symbol's position and working opens, which then need more margin.
         position = world.positions.get(symbol)
         exposed_size = abs(position.size) if position else ZERO
         exposed_size += sum((order.size for order in world.orders if order.opens and order.symbol == symbol), ZERO)
-        free -= exposed_size * world.marks[symbol] * (ONE / leverage - ONE / present)
-    return free / (ONE / leverage + texts.taker)
+        free_margin -= exposed_size * world.marks[symbol] * (ONE / leverage - ONE / current)
+    return free_margin / (ONE / leverage + texts.taker)
 
 
 def _sides(world: PerpWorld, symbol: str) -> str:
