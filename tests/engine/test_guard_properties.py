@@ -449,7 +449,7 @@ def test_e16_the_code_names_the_first_broken_rule_of_the_book(limits: PerpCaps, 
     """E16: asked one by one from the last to the first, the rules name the same refusal."""
     verdict = judge(limits, state, intent).verdict
     with localcontext(Context(prec=60)):
-        case = make_case(limits, TERMS, state.world, *read_proposal(intent), NOW, state.accepted_opens, None)
+        case = make_case(limits, TERMS, state.world, *read_proposal(intent), NOW, state.accepted_opens)
         first = None
         for rule in reversed(RULES):
             if rule.scope == "every" or case.proposal is None or case.proposal.opens:

@@ -11,7 +11,7 @@ from skill_documents import document
 
 from pitboss.skill.schema import Part
 from pitboss.skill.spelling import fields
-from pitboss.venues.perp.skill import BAR_INTERVALS, Leash, Mode, PerpSkill, Style
+from pitboss.venues.perp.skill import BAR_INTERVALS, Leash, PerpSkill, StrategyMode, Style
 from pitboss.venues.perp.system_prompt import LEASHES, REQUIRED, STYLE_LABELS, compose_system
 
 
@@ -170,7 +170,7 @@ def test_every_part_is_closed_and_frozen():
 
 def test_schema_and_prompt_know_the_same_words():
     assert set(get_args(Style)) == set(STYLE_LABELS)
-    assert set(get_args(Mode)) == set(REQUIRED)
+    assert set(get_args(StrategyMode)) == set(REQUIRED)
     assert set(get_args(Leash)) == set(LEASHES)
 
 

@@ -78,7 +78,7 @@ def _hold(
     receipts: list[Receipt] = []
     for symbol, position in sorted(world.positions.items()):
         size = float(position.size)
-        points += size * tape.filled[symbol][first:] - float(position.cost)
+        points += size * tape.filled_close[symbol][first:] - float(position.cost)
         bars, costs = tape.funded_bars(symbol, first, count)
         if len(bars):
             funding = np.zeros(count - first)

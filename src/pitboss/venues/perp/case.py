@@ -11,7 +11,6 @@ from pitboss.core.asset import Asset
 from pitboss.core.instant import Instant
 from pitboss.core.money import ZERO, round_down
 from pitboss.core.noun import noun
-from pitboss.core.verdict import Verdict
 from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.intents import Proposal
 from pitboss.venues.perp.state import PerpWorld, TradingTerms, equity
@@ -26,7 +25,6 @@ class PerpCase:
     world: PerpWorld
     now: Instant
     accepted_opens: Sequence[Instant]
-    stored: Verdict | None
     proposal: Proposal | None
     problems: Sequence[str]
     finite: bool
@@ -36,7 +34,7 @@ class PerpCase:
     size: Decimal | None
     notional: Decimal | None
     """The rounded size at mark."""
-    worth: Decimal | None
+    added_exposure: Decimal | None
     """The exposure it would add: the rounded size at the worse of mark and limit."""
     limit: Decimal | None
     stop: Decimal | None
@@ -51,12 +49,11 @@ def make_case(
     problems: Sequence[str],
     now: Instant,
     accepted_opens: Sequence[Instant],
-    stored: Verdict | None,
 ) -> PerpCase:
     """Compute what the rules need about an intent that has been parsed."""
     finite = all_finite(world)
     value = equity(world) if finite else ZERO
-    asset = mark = size = notional = worth = limit = stop = take_profit = None
+    asset = mark = size = notional = added_exposure = limit = stop = take_profit = None
     if proposal is not None:
         mark = world.marks.get(proposal.symbol)
         if mark is not None and not (mark.is_finite() and mark > 0):
@@ -67,16 +64,16 @@ def make_case(
             size = round_down(proposal.size_usd / mark, asset.lot)
             if proposal.order_type == "limit" and proposal.limit_price is not None:
                 limit = asset.round_price(proposal.limit_price, up=proposal.side < 0)
-            worth = notional = size * mark
+            added_exposure = notional = size * mark
             if limit is not None and limit > mark:
-                worth = size * limit
+                added_exposure = size * limit
             if proposal.stop_loss is not None:
                 stop = asset.round_price(proposal.stop_loss, up=proposal.stop_loss < mark)
             if proposal.take_profit is not None:
                 take_profit = asset.round_price(proposal.take_profit, up=proposal.take_profit < mark)
     return PerpCase(
-        caps, terms, world, now, accepted_opens, stored, proposal, problems,
-        finite, asset, mark, value, size, notional, worth, limit, stop, take_profit,
+        caps, terms, world, now, accepted_opens, proposal, problems,
+        finite, asset, mark, value, size, notional, added_exposure, limit, stop, take_profit,
     )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ RULES: dict[str, RuleMeaning] = {
     "R8_HALTED": RuleMeaning(
         "Halted", "A halt was on (daily loss, drawdown, operator or a broken invariant) or equity was gone."
     ),
-    "R9_MARGIN": RuleMeaning("Margin", "Free margin did not cover the order at the requested leverage, with its fee."),
+    "R9_MARGIN": RuleMeaning("Margin", "Free margin did not cover the order at the leverage asked, with its fee."),
     "R10_STALE_DATA": RuleMeaning(
         "Stale data", "The newest price of the symbol was missing, unusable or too old to act on."
     ),

@@ -42,7 +42,7 @@ def _order_quiet_until(order: WorkingOrder, tape: Tape, start: int, stop: int) -
         if start >= stop:
             return stop
     if order.limit is None:
-        if order.symbol in tape.tidy:
+        if order.symbol in tape.regular:
             return start
         touched = ~np.isnan(tape.open[order.symbol][start:stop])
     elif not order.rested:
@@ -62,7 +62,7 @@ def _surely_quiet(world: PerpWorld, terms: TradingTerms, tape: Tape, start: int,
     base = float(world.cash)
     worst = best = needed = scale = 0.0
     for symbol, position in world.positions.items():
-        if symbol not in tape.tidy:
+        if symbol not in tape.regular:
             return False
         low = float(np.minimum.reduce(tape.lowest[symbol][start:stop]))
         high = float(np.maximum.reduce(tape.highest[symbol][start:stop]))
@@ -123,8 +123,10 @@ def positions_quiet_until(world: PerpWorld, terms: TradingTerms, tape: Tape, sta
     needed = np.zeros(length)
     for symbol, position in world.positions.items():
         low, high = tape.lowest[symbol][start:stop], tape.highest[symbol][start:stop]
-        filled = tape.filled[symbol][start:stop]
-        if filled[0] != filled[0]:  # a position without a bar on this tape yet: only the exact step knows the mark
+        last_close = tape.filled_close[symbol][start:stop]
+        if (
+            last_close[0] != last_close[0]
+        ):  # a position without a bar on this tape yet: only the exact step knows the mark
             return start
         adverse, favourable = (low, high) if position.side > 0 else (high, low)
         size = float(position.size)
@@ -132,9 +134,9 @@ def positions_quiet_until(world: PerpWorld, terms: TradingTerms, tape: Tape, sta
         scale += abs(float(position.cost))
         missing = np.isnan(adverse)
         if missing.any():
-            adverse = np.where(missing, filled, adverse)
+            adverse = np.where(missing, last_close, adverse)
         worst += size * adverse
-        closes += size * filled
+        closes += size * last_close
         due, costs = tape.funded_bars(symbol, start, stop)
         if len(due):
             funding = np.zeros(length)
@@ -144,7 +146,7 @@ def positions_quiet_until(world: PerpWorld, terms: TradingTerms, tape: Tape, sta
             worst -= funding
             closes -= funding
         # The steepest tier without its deduction bounds maintenance from above on the whole path.
-        needed += abs(size) * np.fmax(high, filled) * terms.assets[symbol].steepest_rate
+        needed += abs(size) * np.fmax(high, last_close) * terms.assets[symbol].steepest_rate
         if position.stop is not None:
             stop_price = float(position.stop) * (1 + position.side * SAFETY)
             touched = adverse <= stop_price if position.side > 0 else adverse >= stop_price

@@ -36,7 +36,7 @@ from pitboss.venues.perp.trades import book
 MOST_BARS = 6_000
 """Maximum number of bars of a symbol in a report; longer ranges use a coarser interval."""
 
-Curve = list[tuple[Instant, float]]
+FloatCurve = list[tuple[Instant, float]]
 
 
 def build_report(workspace: Workspace, run: Run) -> RunReport:
@@ -76,7 +76,7 @@ class _LakeData:
 
     available: bool = False
     prices: dict[str, list[tuple[int, float, float, float, float]]] = field(default_factory=dict)
-    baselines: dict[str, Curve] = field(default_factory=dict)
+    baselines: dict[str, FloatCurve] = field(default_factory=dict)
     last_closes: dict[str, Decimal] = field(default_factory=dict)
 
 
@@ -95,7 +95,7 @@ def _lake_data(workspace: Workspace, run: Run, request: PerpRequest) -> _LakeDat
     )
 
 
-def _curve(outcome: Outcome) -> Curve:
+def _curve(outcome: Outcome) -> FloatCurve:
     curve = list(zip(outcome.equity_at, map(float, outcome.equity_usd), strict=True))
     flat = bool(curve) and all(usd == curve[0][1] for _, usd in curve)
     return [curve[0], curve[-1]] if flat else curve

@@ -50,7 +50,7 @@ class PerpRuleBook:
 
     def case(self, proposal: Proposal | None, problems: Sequence[str]) -> PerpCase:
         """Compute the numbers that the rules need."""
-        return make_case(self.caps, self.terms, self.world, proposal, problems, self.now, self.accepted_opens, None)
+        return make_case(self.caps, self.terms, self.world, proposal, problems, self.now, self.accepted_opens)
 
     def execution(self, case: PerpCase) -> Execution:
         """Return the order, or the id of the order to cancel."""

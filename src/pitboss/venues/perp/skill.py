@@ -31,8 +31,8 @@ from pitboss.venues.perp.system_prompt import REQUIRED
 BAR_INTERVALS = ("5m", "15m", "1h", "4h", "1d")
 """The bar intervals, finest first."""
 
-Interval = Literal["5m", "15m", "1h", "4h", "1d"]
-Mode = Literal["thesis", "rules", "hybrid"]
+BarInterval = Literal["5m", "15m", "1h", "4h", "1d"]
+StrategyMode = Literal["thesis", "rules", "hybrid"]
 Leash = Literal["strict", "balanced", "adaptive"]
 Style = Literal["momentum", "mean_reversion", "breakout", "carry", "event", "market_making", "discretionary"]
 
@@ -64,7 +64,7 @@ Wake = Annotated[
 class Schedule(Part):
     """When the agent is asked."""
 
-    every: Interval = Field(description="Time between ticks, aligned to the UTC day.")
+    every: BarInterval = Field(description="Time between ticks, aligned to the UTC day.")
     wake_when: Annotated[tuple[Wake, ...], AfterValidator(once)] = Field(
         default=(),
         description="Ask the model only at ticks where any of these holds: position_open, new_news, {move_atr: x}. "
@@ -75,7 +75,7 @@ class Schedule(Part):
 class Strategy(Part):
     """What the agent is to do, in the author's words."""
 
-    mode: Mode = Field(
+    mode: StrategyMode = Field(
         default="thesis",
         description="thesis: an edge to capture, judged freely. rules: entry and exit rules. hybrid: both.",
     )
@@ -159,11 +159,11 @@ class Context(Part):
     symbols: Annotated[tuple[Name, ...], Field(min_length=1, max_length=100), AfterValidator(once)] = Field(
         description="The symbols that the agent sees and may trade; at least one."
     )
-    bars_interval: Interval = Field(default="15m", description="Interval of the bars that the agent works on.")
+    bars_interval: BarInterval = Field(default="15m", description="Interval of the bars that the agent works on.")
     bars_lookback: Annotated[Whole, Field(ge=1, le=500)] = Field(
         default=100, description="How many closed bars of bars_interval are shown for each symbol."
     )
-    higher_timeframes: Annotated[tuple[Interval, ...], AfterValidator(once)] | None = Field(
+    higher_timeframes: Annotated[tuple[BarInterval, ...], AfterValidator(once)] | None = Field(
         default=None,
         description="Coarser intervals to show as well. Left out: the next two rungs above bars_interval on "
         "5m, 15m, 1h, 4h, 1d, as far as they exist. Empty: none.",

@@ -28,7 +28,7 @@ class FundingRow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tape:
-    """Columns over the union of the symbols' bar times; a missing bar is NaN, and `filled` repeats the last close.
+    """Columns over the union of the symbols' bar times; a missing bar is NaN, and `filled_close` repeats the last close.
 
     `funding` maps a bar index to the rows due in it. `funding_bars` and `funding_costs` (what one unit of size pays)
     hold the same per symbol as columns, for looking ahead with floats. `lowest` and `highest` serve the same purpose:
@@ -42,20 +42,20 @@ class Tape:
     high: Mapping[str, Floats]
     low: Mapping[str, Floats]
     close: Mapping[str, Floats]
-    filled: Mapping[str, Floats]
+    filled_close: Mapping[str, Floats]
     lowest: Mapping[str, Floats]
     highest: Mapping[str, Floats]
     funding: Mapping[int, tuple[FundingRow, ...]]
     funding_bars: Mapping[str, Ints]
     funding_costs: Mapping[str, Floats]
-    tidy: frozenset[str]
+    regular: frozenset[str]
     """Symbols with a bar at every instant and every close inside its bar, so that extremes bound the closes."""
     day_stop: Sequence[int]
     """For each bar, the first later bar that closes after the midnight at or after its own close."""
     breaks: Sequence[int]
     """Bars that are preceded by a gap in time."""
     scaled_close: Mapping[str, ScaledColumn]
-    """`filled` as integers, for symbols whose closes all fit."""
+    """`filled_close` as integers, for symbols whose closes all fit."""
     volume: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
     books: Mapping[str, Books] = field(default_factory=dict[str, Books])
     """Recorded order books, if the run uses them."""
@@ -104,7 +104,7 @@ def make_tape(
             open_at = np.union1d(open_at, run_bars[symbol].open_at)
 
     columns: dict[str, dict[str, Floats]] = {name: {} for name in ("open", "high", "low", "close", "volume")}
-    filled: dict[str, Floats] = {}
+    filled_close: dict[str, Floats] = {}
     lowest: dict[str, Floats] = {}
     highest: dict[str, Floats] = {}
     for symbol, symbol_bars in run_bars.items():
@@ -117,14 +117,14 @@ def make_tape(
                 spread[indexes] = values
                 values = spread
             column[symbol] = values
-        filled[symbol] = columns["close"][symbol] if complete else _forward(columns["close"][symbol])
+        filled_close[symbol] = columns["close"][symbol] if complete else _forward(columns["close"][symbol])
 
         opens, highs, lows = (columns[name][symbol] for name in ("open", "high", "low"))
         lowest[symbol] = np.fmin(opens, lows) if bool(np.any(opens < lows)) else lows
         highest[symbol] = np.fmax(opens, highs) if bool(np.any(opens > highs)) else highs
 
     rows = _funding_rows(symbols, open_at, interval_ms, funding, prices)
-    bars_due, costs_due = _funding_columns(rows, columns["open"], filled)
+    bars_due, costs_due = _funding_columns(rows, columns["open"], filled_close)
     return Tape(
         interval_ms,
         open_at,
@@ -133,22 +133,22 @@ def make_tape(
         columns["high"],
         columns["low"],
         columns["close"],
-        filled,
+        filled_close,
         lowest,
         highest,
         rows,
         bars_due,
         costs_due,
-        frozenset(symbol for symbol in symbols if _is_tidy(run_bars[symbol], len(open_at))),
+        frozenset(symbol for symbol in symbols if _is_regular(run_bars[symbol], len(open_at))),
         _day_stops(open_at, interval_ms),
         (np.flatnonzero(np.diff(open_at) != interval_ms) + 1).tolist(),
-        {symbol: column for symbol in symbols if (column := scale_column(filled[symbol])) is not None},
+        {symbol: column for symbol in symbols if (column := scale_column(filled_close[symbol])) is not None},
         columns["volume"],
         books or {},
     )
 
 
-def _is_tidy(bars: Bars, count: int) -> bool:
+def _is_regular(bars: Bars, count: int) -> bool:
     return len(bars) == count and bool(np.all((bars.low <= bars.close) & (bars.close <= bars.high)))
 
 
@@ -199,7 +199,7 @@ def _funding_rows(
 
 
 def _funding_columns(
-    funding: Mapping[int, Sequence[FundingRow]], opens: Mapping[str, Floats], filled: Mapping[str, Floats]
+    funding: Mapping[int, Sequence[FundingRow]], opens: Mapping[str, Floats], filled_close: Mapping[str, Floats]
 ) -> tuple[dict[str, Ints], dict[str, Floats]]:
     """Return, per symbol, the bars with funding rows, ascending, and the USD that one unit of size pays in each."""
     costs: dict[str, dict[int, float]] = {}
@@ -207,7 +207,7 @@ def _funding_columns(
         for row in funding[bar]:
             price = float(opens[row.symbol][bar]) if row.price is None else float(row.price)
             if price != price:  # no bar here: use the mark, which is the last close
-                price = float(filled[row.symbol][bar])
+                price = float(filled_close[row.symbol][bar])
             by_bar = costs.setdefault(row.symbol, {})
             by_bar[bar] = by_bar.get(bar, 0.0) + float(row.rate) * price
     bars = {symbol: np.fromiter(by_bar, np.int64, len(by_bar)) for symbol, by_bar in costs.items()}

@@ -32,9 +32,9 @@ from pitboss.venues.perp.tape import Tape, make_tape
 
 Row = tuple[int, float, float, float, float]
 """Open time, open, high, low, close."""
-Traded = tuple[int, float, float, float, float, float]
+RowWithVolume = tuple[int, float, float, float, float, float]
 """A row with a volume; rows without one get volume 1."""
-Rows = Sequence[Row] | Sequence[Traded]
+Rows = Sequence[Row] | Sequence[RowWithVolume]
 
 Series = Mapping[str, Sequence[tuple[int, float]]]
 

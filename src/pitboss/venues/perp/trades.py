@@ -20,7 +20,7 @@ from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.venues.perp.trade_memory import RoundTrip
 
-Side = Literal["long", "short"]
+TradeSide = Literal["long", "short"]
 
 
 @noun
@@ -31,7 +31,7 @@ class Trade:
     """
 
     symbol: str
-    side: Side
+    side: TradeSide
     opened_at: Instant
     closed_at: Instant
     entry_price: Decimal
@@ -54,7 +54,7 @@ class OpenTrade:
     """
 
     symbol: str
-    side: Side
+    side: TradeSide
     opened_at: Instant
     size: Decimal
     entry_price: Decimal

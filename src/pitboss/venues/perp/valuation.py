@@ -40,7 +40,7 @@ def scaled_position_values(
     for symbol, position in positions.items():
         column, lot_places = tape.scaled_close.get(symbol), terms.assets[symbol].size_decimals
         lots = position.size.scaleb(lot_places)
-        count, first_close = int(lots), tape.filled[symbol].item(start)
+        count, first_close = int(lots), tape.filled_close[symbol].item(start)
         if column is None or lots != count or first_close != first_close:  # NaN: its mark is older than this tape
             return None
         if abs(count) * column.largest >= _MAX_UNITS:
@@ -66,6 +66,6 @@ def position_values(positions: Mapping[str, Position], tape: Tape, start: int, s
     """Return the same values in decimals, for any number of digits."""
     values = [ZERO] * (stop - start)
     for position in in_order(positions):
-        closes = decimals(tape.filled[position.symbol][start:stop].tolist())
+        closes = decimals(tape.filled_close[position.symbol][start:stop].tolist())
         values = [value + position.size * close for value, close in zip(values, closes, strict=True)]
     return values

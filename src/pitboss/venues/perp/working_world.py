@@ -14,7 +14,7 @@ from pitboss.core.order_book import Books, Facts, walk
 from pitboss.core.receipt import Receipt, ReceiptKind
 from pitboss.venues.perp.state import Halt, PerpWorld, Position, TradingTerms, WorkingOrder, in_order
 
-Prices = Mapping[str, Decimal]
+SymbolPrices = Mapping[str, Decimal]
 NO_FACTS: Facts = {}
 NO_BOOKS: Mapping[str, Books] = {}
 
@@ -101,7 +101,7 @@ class WorkingWorld:
                 total -= position.cost
         return total
 
-    def equity(self, prices: Prices) -> Decimal:
+    def equity(self, prices: SymbolPrices) -> Decimal:
         """Return equity at the given prices, at the mark where one is missing."""
         if not self.positions:
             return self.cash
@@ -110,12 +110,12 @@ class WorkingWorld:
             value += position.size * self.price(position.symbol, prices)
         return self.base() + value
 
-    def price(self, symbol: str, prices: Prices) -> Decimal:
+    def price(self, symbol: str, prices: SymbolPrices) -> Decimal:
         """Return a symbol's price in this bar, or its mark if the bar is missing."""
         price = prices.get(symbol)
         return self.marks[symbol] if price is None else price
 
-    def free_margin(self, prices: Prices, without: WorkingOrder) -> Decimal:
+    def free_margin(self, prices: SymbolPrices, without: WorkingOrder) -> Decimal:
         """Return equity minus the margin of positions and of working opens other than `without`."""
         used = ZERO
         for position in in_order(self.positions):
@@ -141,7 +141,7 @@ class WorkingWorld:
         self.add_receipt("cancelled", at, order.symbol, order.id, reason=reason)
 
     def may_open(
-        self, order: WorkingOrder, at: Instant, price: Decimal, fill: Decimal, taker: bool, opens: Prices
+        self, order: WorkingOrder, at: Instant, price: Decimal, fill: Decimal, taker: bool, opens: SymbolPrices
     ) -> bool:
         """Check an open at the moment of its fill; if it fails it is removed from the book with a reason."""
         position = self.positions.get(order.symbol)

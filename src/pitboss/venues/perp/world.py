@@ -198,7 +198,7 @@ def _advance_quiet_bars(
             if row.symbol in account.positions:
                 price = float(tape.open[row.symbol][first])
                 if price != price:  # NaN: no bar here
-                    price = float(tape.filled[row.symbol][first])
+                    price = float(tape.filled_close[row.symbol][first])
                 pay_funding(account, row, decimal(price))
         base, closed_at = account.base(), tape.open_at.item(first) + step
         if not account.positions:

@@ -16,9 +16,9 @@ SCOPE: Scope = "opens"
 
 def check(case: PerpCase) -> Finding | Margin:
     """Refuse an open that would exceed the symbol's cap."""
-    if case.proposal is None or case.worth is None:
+    if case.proposal is None or case.added_exposure is None:
         return PASS
-    used = exposure(case.world, case.proposal.symbol) + case.worth
+    used = exposure(case.world, case.proposal.symbol) + case.added_exposure
     limit = (case.caps.max_position_pct * case.equity).scaleb(-2)
     margin = Margin(CODE, limit, used, limit - used, "usd")
     if used > limit:

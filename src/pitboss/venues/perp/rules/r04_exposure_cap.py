@@ -15,9 +15,9 @@ SCOPE: Scope = "opens"
 
 def check(case: PerpCase) -> Finding | Margin:
     """Refuse an open that would exceed the account's cap."""
-    if case.worth is None:
+    if case.added_exposure is None:
         return PASS
-    used = total_exposure(case.world) + case.worth
+    used = total_exposure(case.world) + case.added_exposure
     limit = (case.caps.max_total_exposure_pct * case.equity).scaleb(-2)
     margin = Margin(CODE, limit, used, limit - used, "usd")
     if used > limit:
