@@ -42,9 +42,9 @@ def test_a_changed_bundle_is_exit_1_and_no_bundle_is_exit_2(home: Path, run: str
     changed = pitboss("runs", "verify", "changed.zip")
     assert changed.code == 1
     assert changed.out.startswith("DIFFERENT: ")
-    assert "not what it says" in refused("runs", "import", "changed.zip", "--home", tmp_path / "other")
-    assert "no bundle" in refused("runs", "verify", "cut.zip")
-    assert "no bundle" in refused("runs", "import", "cut.zip", "--home", tmp_path / "other")
+    assert "fails its checks" in refused("runs", "import", "changed.zip", "--home", tmp_path / "other")
+    assert "not a readable bundle" in refused("runs", "verify", "cut.zip")
+    assert "not a readable bundle" in refused("runs", "import", "cut.zip", "--home", tmp_path / "other")
     assert "there is no file" in refused("runs", "verify", "none.zip")
     assert not (tmp_path / "other").exists()
 

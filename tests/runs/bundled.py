@@ -11,8 +11,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.instant import parse_instant
 from pitboss.runs.bundle import MANIFEST, MEMBERS, seal_of
-from pitboss.runs.unpack import ImportedBundle, sound
-from pitboss.runs.unpack import take_in as take_in_sound
+from pitboss.runs.unpack import ImportedBundle, import_bundle, open_checked
 
 FROM, TO, END = (parse_instant(f"2025-03-{day}") for day in ("27", "28", "31"))
 KEY = "a" * 64
@@ -20,8 +19,8 @@ Contents = dict[str, bytes]
 
 
 def take_in(workspace: Workspace, path: Path, with_answers: bool = True) -> ImportedBundle:
-    with sound(path) as bundle:
-        return take_in_sound(workspace, bundle, with_answers)
+    with open_checked(path) as bundle:
+        return import_bundle(workspace, bundle, with_answers)
 
 
 def contents(path: Path) -> Contents:

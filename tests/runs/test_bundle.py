@@ -14,9 +14,9 @@ from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.errors import UserError
 from pitboss.runs.bundle import ANSWERS, MANIFEST, MEMBERS
+from pitboss.runs.check_bundle import check_bundle
 from pitboss.runs.pack import write_bundle
 from pitboss.runs.run import start, verify
-from pitboss.runs.unpack import check_bundle
 from pitboss.store.answers import Answers
 from pitboss.store.runs import Run
 from pitboss.testing.provider import FakeProvider
@@ -106,7 +106,7 @@ def test_a_file_that_was_cut_is_refused(whole: Path, tmp_path: Path, part: float
     cut = tmp_path / "cut.zip"
     cut.write_bytes(data[: int(part) if part >= 1 or not part else int(len(data) * part)])
 
-    with pytest.raises(UserError, match="no bundle"):
+    with pytest.raises(UserError, match="not a readable bundle"):
         check_bundle(cut)
 
 

@@ -17,7 +17,7 @@ from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.runs import bundle
 from pitboss.runs.bundle import ANSWERS, MANIFEST, RECORDS, SKILL, STATE, seal_of
-from pitboss.runs.unpack import check_bundle
+from pitboss.runs.check_bundle import check_bundle
 
 
 def _other_metric(_: Contents, manifest: dict[str, Any]) -> None:
@@ -169,7 +169,7 @@ def _money_of_many_digits(_: Contents, manifest: dict[str, Any]) -> None:
         (_other_record, "does not hash"),
         (_other_skill, "skill does not hash"),
         (_other_state, "state does not belong"),
-        (_answer_in_a_wrong_place, "is not what record 0 says"),
+        (_answer_in_a_wrong_place, "is not the reply in record 0"),
         (_half_a_reflection, "record 0 cannot be read"),
         (_long_curve, "record 0 cannot be read"),
         (_endless_range, "cannot be recomputed"),
@@ -183,7 +183,7 @@ def _money_of_many_digits(_: Contents, manifest: dict[str, Any]) -> None:
         (_result_without_an_end, "yet has a result"),
         (_unusable_parameters, "parameters cannot be read"),
         (_missing_parameters, "parameters cannot be read"),
-        (_skill_under_another_name, "is not the one inside"),
+        (_skill_under_another_name, "is not the one in the bundle"),
         (_less_than_no_money, "no amount"),
         (_metric_that_a_terminal_would_obey, "metric"),
     ],
@@ -196,7 +196,7 @@ def test_a_forgery_with_fitting_digests_is_found(
     problems = check_bundle(path).problems
     assert any(said in problem for problem in problems)
     assert all(problem.isprintable() for problem in problems)
-    with pytest.raises(UserError, match="not what it says") as refused:
+    with pytest.raises(UserError, match="fails its checks") as refused:
         take_in(elsewhere, path)
     assert "\n" not in refused.value.message
     assert elsewhere.runs.listing().runs == []
@@ -266,7 +266,7 @@ def test_a_row_that_cannot_be_is_refused_in_one_line(whole: Path, tmp_path: Path
     def change(_: Contents, manifest: dict[str, Any]) -> None:
         manifest["run"][place] = value
 
-    with pytest.raises(UserError, match="no bundle that can be read") as refused:
+    with pytest.raises(UserError, match="not a readable bundle") as refused:
         check_bundle(forged(whole, tmp_path / "bad.zip", change))
     assert refused.value.message.isprintable()
     assert len(refused.value.message) < 600
@@ -286,7 +286,7 @@ def test_a_later_format_is_named_before_its_fields_are_looked_at(whole: Path, tm
     def change(_: Contents, manifest: dict[str, Any]) -> None:
         manifest.update(bundle=2, news="something")
 
-    with pytest.raises(UserError, match="format 2 of bundles is not known"):
+    with pytest.raises(UserError, match="not of format 2"):
         check_bundle(forged(whole, tmp_path / "later.zip", change))
 
 
@@ -371,7 +371,7 @@ def test_a_member_that_is_a_link_is_refused(whole: Path, tmp_path: Path) -> None
             info.external_attr = (0o120777 if name == STATE else 0o100644) << 16
             made.writestr(info, data)
 
-    with pytest.raises(UserError, match="links"):
+    with pytest.raises(UserError, match="a link"):
         check_bundle(tmp_path / "link.zip")
 
 

@@ -123,7 +123,7 @@ def test_a_run_that_ended_between_its_last_record_and_its_metrics_is_completed(
     with monkeypatch.context() as patch:
         patch.setattr(PerpVenue, "measure", die)
         with pytest.raises(end):
-            asyncio.run(start(workspace, policy(), began=ids.append))
+            asyncio.run(start(workspace, policy(), on_start=ids.append))
     assert workspace.runs.get(ids[0]).status == status
 
     again = asyncio.run(resume(workspace, ids[0]))
@@ -175,7 +175,7 @@ def test_a_run_that_the_full_disk_stopped_says_so_and_goes_on_when_there_is_room
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
     limit(pages + pages // 2)
     with pytest.raises(UserError, match="the disk is full"):
-        asyncio.run(start(workspace, standin(), began=ids.append))
+        asyncio.run(start(workspace, standin(), on_start=ids.append))
 
     stopped = workspace.runs.get(ids[0])
     assert (stopped.status, "the disk is full" in str(stopped.error_text)) == ("error", True)

@@ -4,8 +4,9 @@ import asyncio
 from pathlib import Path
 
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.runs.check_bundle import check_bundle
 from pitboss.runs.pack import write_bundle
-from pitboss.runs.unpack import check_bundle, sound, take_in
+from pitboss.runs.unpack import import_bundle, open_checked
 from pitboss.terminal import screen
 from pitboss.terminal.workspace_options import WorkspaceOptions
 
@@ -46,8 +47,8 @@ def verify_file(file: Path, json: bool) -> int:
 
 def import_file(place: WorkspaceOptions, file: Path, answers: bool, json: bool) -> int:
     """Implements `runs import FILE`. A workspace is opened or created only for a valid bundle."""
-    with sound(file) as bundle, place.workspace() as workspace:
-        taken = take_in(workspace, bundle, answers)
+    with open_checked(file) as bundle, place.workspace() as workspace:
+        taken = import_bundle(workspace, bundle, answers)
     if json:
         screen.put_json({"run_id": taken.run_id, "new": taken.new, "answers": taken.answers})
         return 0

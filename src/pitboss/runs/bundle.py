@@ -2,12 +2,12 @@
 
 A bundle is a zip with five members. `records.jsonl` holds every record with the exact bytes that its digest covers,
 `state.json` the state after the last record, `skill.json` the skill as it ran, `answers.jsonl` the model replies with
-the places where they were used, `manifest.json` the run's row and the SHA-256 of the other members. The same run
+the records and steps that used them, `manifest.json` the run's row and the SHA-256 of the other members. The same run
 always gives the same bytes. Market data is not included (the run records its digest), nor anything about this
 machine: no keys, no paths.
 
-This module defines the format and reads it as untrusted input. `pack.py` writes a bundle, `unpack.py` checks and
-imports one.
+This module defines the format and reads it as untrusted input. `pack.py` writes a bundle, `check_bundle.py` checks its
+contents, `unpack.py` imports it.
 """
 
 import hashlib
@@ -36,10 +36,12 @@ RECORDS, STATE, SKILL, ANSWERS, MANIFEST = (
     "manifest.json",
 )
 MEMBERS = (RECORDS, STATE, SKILL, ANSWERS)
+MONEY = ("cost_usd", "saved_usd", "wasted_usd")
+"""Fields of the run's row that are exact decimal texts."""
 
 MOST_BYTES = 8 << 30
 MOST_DOCUMENT = 64 << 20
-"""Largest size in bytes of one line, and of each member that is read whole."""
+"""Largest size in bytes of one line, and of each member that is read at once."""
 MOST_RATIO = 200
 """Largest compression ratio. A real bundle shrinks 20 to 40 times, because half of it is digests."""
 FREE_BYTES = 1 << 20
@@ -51,7 +53,7 @@ MOST_FIELDS = 100
 
 _ENDS = 22 + 20 + 56
 """Total size of the three records that can end a zip: the plain one and the two that precede it in files over 4 GB."""
-_OTHERS = f"its members are not {', '.join((*MEMBERS, MANIFEST))}"
+_WRONG_MEMBERS = f"its members are not {', '.join((*MEMBERS, MANIFEST))}"
 _BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
@@ -70,7 +72,7 @@ At = Annotated[int, Field(ge=0, le=253_402_300_799_999)]
 """An instant between 1970 and the end of the year 9999."""
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Id = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{4,64}$")]
-Words = Annotated[str, Field(max_length=300, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+ShortText = Annotated[str, Field(max_length=300, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 """A short text without control characters, so that it is safe to print on a terminal."""
 
 
@@ -90,7 +92,7 @@ class BundleRun(_StrictPart):
 
     id: Id
     status: Status
-    model: Words
+    model: ShortText
     params: dict[str, Any]
     data_digest: Hash | None
     progress: Annotated[float, Field(ge=0, le=1)]
@@ -98,9 +100,9 @@ class BundleRun(_StrictPart):
     metrics: dict[str, Any] | None
     baselines: dict[str, Any] | None
     digest: Hash | None
-    cost_usd: Words
-    saved_usd: Words
-    wasted_usd: Words
+    cost_usd: ShortText
+    saved_usd: ShortText
+    wasted_usd: ShortText
     wall_s: Annotated[float, Field(ge=0, le=1e12)]
     ticks: Count
     created_at: At
@@ -111,7 +113,7 @@ class BundleRun(_StrictPart):
 class BundleSkill(_StrictPart):
     """The skill's name and digest."""
 
-    name: Words
+    name: ShortText
     digest: Hash
 
 
@@ -122,7 +124,7 @@ class BundleManifest(_StrictPart):
     """
 
     bundle: Count
-    version: Words
+    version: ShortText
     run: BundleRun
     skill: BundleSkill
     answers: Literal["used", "paid", "none"]
@@ -148,31 +150,31 @@ class RecordLine(_StrictPart):
 
 
 class AnswerLine(_StrictPart):
-    """One model reply, with the record and step of every place where it was used."""
+    """One model reply, with the record and step of every use."""
 
     key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}(:[0-9A-Za-z_-]{1,64})?$")]
-    model: Words
+    model: ShortText
     run_id: Id
-    cost_usd: Words | None
+    cost_usd: ShortText | None
     created_at: At
     reply: str
     used: Annotated[list[Annotated[list[Count], Field(min_length=2, max_length=2)]], FailFast()]
 
 
-def light(data: bytes) -> bool:
+def is_parsable(data: bytes) -> bool:
     """Whether a document can be parsed within the memory limit. Braces and commas inside strings are counted too."""
     return 250 * data.count(b"{") + 64 * (data.count(b"[") + data.count(b",")) <= MOST_WEIGHT
 
 
-def _crowded(plain: Any) -> bool:
+def _has_too_many_fields(plain: Any) -> bool:
     """Whether any object has more fields than the format allows. Free-form parts are skipped and measured later."""
-    waiting = [plain]
-    while waiting:
-        value = waiting.pop()
+    pending = [plain]
+    while pending:
+        value = pending.pop()
         if isinstance(value, dict):
             if len(value) > MOST_FIELDS:
                 return True
-            waiting += [item for name, item in value.items() if name not in ("params", "metrics", "baselines", "used")]
+            pending += [item for name, item in value.items() if name not in ("params", "metrics", "baselines", "used")]
     return False
 
 
@@ -223,16 +225,16 @@ class Bundle:
     def records(self) -> Iterator[Record]:
         """Every record, in the order of the file."""
         for number, line in self._lines(RECORDS):
-            where = f"{RECORDS} line {number}"
-            yield self._read(RecordLine, self._plain(line, where), where).record()
+            label = f"{RECORDS} line {number}"
+            yield self._validate(RecordLine, self._parse(line, label), label).record()
 
     def answers(self) -> Iterator[AnswerLine]:
         """Every answer, in the order of the file."""
         for number, line in self._lines(ANSWERS):
-            where = f"{ANSWERS} line {number}"
-            yield self._read(AnswerLine, self._plain(line, where), where)
+            label = f"{ANSWERS} line {number}"
+            yield self._validate(AnswerLine, self._parse(line, label), label)
 
-    def whole(self, name: str) -> bytes:
+    def read(self, name: str) -> bytes:
         """Read a small member completely."""
         try:
             with self._zip.open(name) as member:
@@ -245,10 +247,10 @@ class Bundle:
 
     def _open(self) -> IO[bytes]:
         try:
-            found = self.path.stat()
-            if not stat.S_ISREG(found.st_mode):  # reading a pipe would block, and a device may have no end
+            status = self.path.stat()
+            if not stat.S_ISREG(status.st_mode):  # reading a pipe would block, and a device may have no end
                 raise self._refusal("it is not a file")
-            self._size = found.st_size
+            self._size = status.st_size
             return self.path.open("rb")
         except FileNotFoundError:
             raise UserError(f"there is no file {self.path}", "name a file that `runs export --bundle` wrote") from None
@@ -264,20 +266,20 @@ class Bundle:
             self._check_index()
             opened = zipfile.ZipFile(self._file)
         except _BROKEN:
-            raise self._refusal("it is not a whole zip file") from None
+            raise self._refusal("it is not a complete zip file") from None
         infos = opened.infolist()
         if sorted(info.filename for info in infos) != sorted((*MEMBERS, MANIFEST)):
-            raise self._refusal(_OTHERS)
+            raise self._refusal(_WRONG_MEMBERS)
         if any(
             info.flag_bits & 1
             or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
             or stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG)
             for info in infos
         ):
-            raise self._refusal("its members are encrypted, links, or packed in a way that bundles are not")
-        held = sum(info.file_size for info in infos)
-        if held > MOST_BYTES or held > self._size * MOST_RATIO + FREE_BYTES:
-            raise self._refusal(f"{self._size} bytes claim to hold {held}")
+            raise self._refusal("a member is encrypted, a link, or compressed with an unsupported method")
+        total = sum(info.file_size for info in infos)
+        if total > MOST_BYTES or total > self._size * MOST_RATIO + FREE_BYTES:
+            raise self._refusal(f"{self._size} bytes claim to contain {total}")
         return opened
 
     def _check_index(self) -> None:
@@ -296,17 +298,17 @@ class Bundle:
         if not lists:
             raise ValueError("no list")
         if any(count != len(MEMBERS) + 1 or size > MOST_INDEX for count, size in lists):
-            raise self._refusal(_OTHERS)
+            raise self._refusal(_WRONG_MEMBERS)
 
     def _manifest(self) -> BundleManifest:
-        plain = self._plain(self.whole(MANIFEST), MANIFEST)
+        plain = self._parse(self.read(MANIFEST), MANIFEST)
         format_ = plain.get("bundle") if isinstance(plain, dict) else None
         if type(format_) is int and format_ > FORMAT:  # checked first, because a later format may have other fields
             raise UserError(
-                f"{self.path}: format {format_} of bundles is not known here; this pitboss knows {FORMAT}",
+                f"{self.path}: this pitboss reads bundles of format {FORMAT}, not of format {format_}",
                 "upgrade pitboss",
             )
-        manifest = self._read(BundleManifest, plain, MANIFEST)
+        manifest = self._validate(BundleManifest, plain, MANIFEST)
         if manifest.bundle != FORMAT:
             raise self._refusal(f"there is no format {manifest.bundle}")
         self._seal = seal_of(plain)
@@ -324,24 +326,24 @@ class Bundle:
         except _BROKEN as error:
             raise self._refusal(f"{name} is damaged") from error
 
-    def _plain(self, data: bytes, where: str) -> Any:
-        if not light(data):
-            raise self._refusal(f"{where} holds too many values")
+    def _parse(self, data: bytes, label: str) -> Any:
+        if not is_parsable(data):
+            raise self._refusal(f"{label} holds too many values")
         try:
             return codec.loads(data)
         except ValueError:
-            raise self._refusal(f"{where} is not JSON") from None
+            raise self._refusal(f"{label} is not JSON") from None
 
-    def _read(self, kind: type[Any], plain: Any, where: str) -> Any:
-        if _crowded(plain):  # otherwise every extra field would become a separate validation error
-            raise self._refusal(f"{where} has too many fields")
+    def _validate(self, kind: type[Any], plain: Any, label: str) -> Any:
+        if _has_too_many_fields(plain):  # otherwise every extra field would become a separate validation error
+            raise self._refusal(f"{label} has too many fields")
         try:
             return kind.model_validate(plain)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-            place = ".".join(str(part)[:40] for part in first["loc"][:6])
-            raise self._refusal(f"{where}: {place + ': ' if place else ''}{first['msg'][:200]}") from None
+            location = ".".join(str(part)[:40] for part in first["loc"][:6])
+            raise self._refusal(f"{label}: {location + ': ' if location else ''}{first['msg'][:200]}") from None
 
-    def _refusal(self, why: str) -> UserError:
-        clean = "".join(sign if sign.isprintable() else "?" for sign in why)
-        return UserError(f"{self.path} is no bundle that can be read: {clean}", "ask for it again, or export it again")
+    def _refusal(self, reason: str) -> UserError:
+        clean = "".join(char if char.isprintable() else "?" for char in reason)
+        return UserError(f"{self.path} is not a readable bundle: {clean}", "ask for it again, or export it again")

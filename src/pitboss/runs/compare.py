@@ -16,28 +16,28 @@ from pitboss.store.runs import Run
 
 def compare(workspace: Workspace, first: Run, second: Run) -> dict[str, Any]:
     """Return the first differing record and every differing metric."""
-    parted = _part(workspace, first, second)
+    difference = _first_difference(workspace, first, second)
     left, right = first.metrics or {}, second.metrics or {}
     metrics = {
         name: {"first": left.get(name), "second": right.get(name)}
         for name in sorted({*left, *right})
         if left.get(name) != right.get(name)
     }
-    same = parted is None and not metrics and first.digest == second.digest
-    return {"first": first.id, "second": second.id, "same": same, "first_difference": parted, "metrics": metrics}
+    same = difference is None and not metrics and first.digest == second.digest
+    return {"first": first.id, "second": second.id, "same": same, "first_difference": difference, "metrics": metrics}
 
 
-def _part(workspace: Workspace, first: Run, second: Run) -> dict[str, Any] | None:
+def _first_difference(workspace: Workspace, first: Run, second: Run) -> dict[str, Any] | None:
     pairs = zip_longest(journal_of(workspace, first).records(), journal_of(workspace, second).records())
-    for one, other in pairs:
-        known = one or other
-        if known is not None and (one is None or other is None or one.digest != other.digest):
-            return {"seq": known.seq, "tick_at": iso(known.tick_at), "fields": _fields(one, other)}
+    for left, right in pairs:
+        record = left or right
+        if record is not None and (left is None or right is None or left.digest != right.digest):
+            return {"seq": record.seq, "tick_at": iso(record.tick_at), "fields": _fields(left, right)}
     return None
 
 
-def _fields(one: Record | None, other: Record | None) -> list[str]:
-    if one is None or other is None:
+def _fields(left: Record | None, right: Record | None) -> list[str]:
+    if left is None or right is None:
         return ["one run has no such record"]
-    left, right = codec.loads_exact(one.covered), codec.loads_exact(other.covered)
-    return [name for name in sorted({*left, *right}) if left.get(name) != right.get(name)]
+    first, second = codec.loads_exact(left.covered), codec.loads_exact(right.covered)
+    return [name for name in sorted({*first, *second}) if first.get(name) != second.get(name)]

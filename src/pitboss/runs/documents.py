@@ -32,9 +32,9 @@ def venue_of_text(text: str, suffix: str) -> Venue:
         return default_venue()
     if name in installed():
         return venue_named(name)
-    known = ", ".join(installed())
-    hint = did_you_mean(nearest(name, list(installed())), f"installed: {known}")
-    raise UserError(f"there is no venue {name[:60]!r}; installed: {known}", hint)
+    names = ", ".join(installed())
+    hint = did_you_mean(nearest(name, list(installed())), f"installed: {names}")
+    raise UserError(f"there is no venue {name[:60]!r}; installed: {names}", hint)
 
 
 def check(

@@ -18,11 +18,11 @@ from pitboss.report.source import number
 from pitboss.runs.stored import decision_rows, journal_of, one_line
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
-from pitboss.store import recent_records as lookback
+from pitboss.store import recent_records
 from pitboss.store.runs import Run
 from pitboss.tools.decision_text import decision_text
 
-MOST_DIGITS, MOST_ASKED = 12, 4_000
+MOST_DIGITS, MOST_PROMPT_CHARS = 12, 4_000
 FIRST_REFUSED = "refused"
 
 Plain = Mapping[str, Any]
@@ -38,24 +38,24 @@ def explain(workspace: Workspace, run: Run, tick: str) -> tuple[str, dict[str, A
     """
     record = _find(workspace, run, tick.strip())
     body = record.body()
-    known = {"run_id": run.id, "tick_at": iso(record.tick_at), "seq": record.seq, "digest": record.digest}
+    identity = {"run_id": run.id, "tick_at": iso(record.tick_at), "seq": record.seq, "digest": record.digest}
     if record.kind == "span":
         until = iso(body["until_at"])
-        words = f"nothing was proposed from {known['tick_at']} to {until}: {body['ticks']} ticks" + _flags(
+        text = f"nothing was proposed from {identity['tick_at']} to {until}: {body['ticks']} ticks" + _flags(
             body["flags"]
         )
-        return words, {**known, "outcome": "noop", "until": until, "ticks": body["ticks"], "flags": body["flags"]}
+        return text, {**identity, "outcome": "noop", "until": until, "ticks": body["ticks"], "flags": body["flags"]}
     if record.kind == "close":
-        return f"the run ends at {known['tick_at']}", {**known, "outcome": "end"}
+        return f"the run ends at {identity['tick_at']}", {**identity, "outcome": "end"}
     venue = venue_of(run.params["skill"])
     rows = venue.reveal(list(decision_rows(record)), run.params)
-    refused = [refusal(row, venue) for row in rows if row["outcome"] == "refused"]
-    lines = [f"{name}: {words}" for one in refused for name, words in one.items()]
+    refusals = [refusal(row, venue) for row in rows if row["outcome"] == "refused"]
+    lines = [f"{name}: {text}" for refusal_parts in refusals for name, text in refusal_parts.items()]
     lines += venue.blind_notes(run.params)
-    told = decision_text(record.tick_at, {**body, "tick_at": record.tick_at})
+    decision = decision_text(record.tick_at, {**body, "tick_at": record.tick_at})
     prompt = body["extra"].get("prompt")
-    asked = [f"it was asked {render.fence(prompt[1], MOST_ASKED)}"] if prompt else []
-    return "\n".join([*lines, told, *asked]), {**known, **_values(body, rows, venue)}
+    prompt_lines = [f"it was asked {render.fence(prompt[1], MOST_PROMPT_CHARS)}"] if prompt else []
+    return "\n".join([*lines, decision, *prompt_lines]), {**identity, **_values(body, rows, venue)}
 
 
 def _values(body: Plain, rows: list[dict[str, Any]], venue: Venue) -> dict[str, Any]:
@@ -88,29 +88,29 @@ def _values(body: Plain, rows: list[dict[str, Any]], venue: Venue) -> dict[str, 
 
 def _find(workspace: Workspace, run: Run, tick: str) -> Record:
     if tick == FIRST_REFUSED:
-        found = next(_refused(workspace, run), None)
-        if found is None:
+        record = next(_refused(workspace, run), None)
+        if record is None:
             raise UserError(f"run {run.id} has no refused decision", "name a tick by its time")
-        return found
+        return record
     # exactly four digits are a year, not a record number
     if tick.isdecimal() and len(tick) <= MOST_DIGITS and len(tick) != 4:
-        found = next(iter(journal_of(workspace, run).records(int(tick))), None)
-        if found is None:
+        record = next(iter(journal_of(workspace, run).records(int(tick))), None)
+        if record is None:
             raise UserError(f"run {run.id} has no record {tick}", "records count from 0")
-        return found
+        return record
     try:
         at = parse_instant(tick)
-        asked = iso(at)
+        time = iso(at)
     except (OverflowError, OSError, ValueError):
         raise UserError(
             f"{tick!r} is outside of the calendar", "a time within the run, such as 2025-03-01T12:00"
         ) from None
-    found = next(lookback.newest(workspace.database, run.id, at), None)
-    if found is None:
-        raise UserError(f"run {run.id} has no tick at {asked} or before", f"it begins at {iso(run.params['from_at'])}")
-    if found.tick_at == at or (found.kind == "span" and found.body()["until_at"] >= at):
-        return found
-    raise UserError(f"run {run.id} has no tick at {asked}", f"the one before is at {iso(found.tick_at)}")
+    record = next(recent_records.newest(workspace.database, run.id, at), None)
+    if record is None:
+        raise UserError(f"run {run.id} has no tick at {time} or before", f"it begins at {iso(run.params['from_at'])}")
+    if record.tick_at == at or (record.kind == "span" and record.body()["until_at"] >= at):
+        return record
+    raise UserError(f"run {run.id} has no tick at {time}", f"the one before is at {iso(record.tick_at)}")
 
 
 def _refused(workspace: Workspace, run: Run) -> Iterator[Record]:
@@ -128,20 +128,20 @@ def _flags(flags: list[str]) -> str:
 
 def refusal(row: Plain, venue: Venue) -> dict[str, str]:
     """Describe a refused order: the proposal and its reason, the rule that refused it, its limit, and the excess."""
-    words = {"it asked": venue.describe_intent(row)}
-    if why := row.get("reason") or row.get("reasoning"):
-        words["because"] = one_line(why)
+    parts = {"it asked": venue.describe_intent(row)}
+    if reason := row.get("reason") or row.get("reasoning"):
+        parts["because"] = one_line(reason)
     meaning = venue.rule_meanings().get(row["code"]) or unknown_rule(row["code"])
-    words["refused by"] = f"{row['code']}: {meaning.meaning}"
-    words["in numbers"] = _beyond(row) or row["detail"]
-    return words
+    parts["refused by"] = f"{row['code']}: {meaning.meaning}"
+    parts["in numbers"] = _excess(row) or row["detail"]
+    return parts
 
 
-def _beyond(row: Plain) -> str:
+def _excess(row: Plain) -> str:
     for margin in row.get("margins") or ():
-        left = number(margin.get("left"))
-        if margin.get("code") == row.get("code") and left is not None and left < 0:
+        remaining = number(margin.get("left"))
+        if margin.get("code") == row.get("code") and remaining is not None and remaining < 0:
             unit = str(margin.get("unit") or "")
             limit, used = figures.with_unit(margin.get("limit"), unit), figures.with_unit(margin.get("used"), unit)
-            return f"limit {limit}, with this order {used}: {figures.with_unit(-left, unit)} beyond"
+            return f"limit {limit}, with this order {used}: {figures.with_unit(-remaining, unit)} beyond"
     return ""

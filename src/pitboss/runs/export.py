@@ -21,9 +21,9 @@ from pitboss.store.runs import Run
 Row = dict[str, Any]
 
 
-def lines(what: str, run: Run, records: Iterable[Record]) -> Iterator[bytes]:
-    """Yield the lines of one export, without line ends. `what` is one of `KINDS`."""
-    for row in KINDS[what](run, records):
+def lines(kind: str, run: Run, records: Iterable[Record]) -> Iterator[bytes]:
+    """Yield the lines of one export, without line ends. `kind` is one of `KINDS`."""
+    for row in KINDS[kind](run, records):
         yield codec.dumps(row)
 
 
@@ -64,7 +64,7 @@ def _snapshots(run: Run, records: Iterable[Record]) -> Iterator[Row]:
         body = codec.loads_exact(record.covered)
         proposals = body.get("proposals") or [None]
         verdicts = [{**verdict, "margins": unfold(verdict["margins"])} for verdict in body.get("verdicts", ())]
-        shown: Row = {
+        row: Row = {
             **body,
             "run_id": run.id,
             "tick_at": iso(record.tick_at),
@@ -78,8 +78,8 @@ def _snapshots(run: Run, records: Iterable[Record]) -> Iterator[Row]:
             "covered": record.covered.decode(),
         }
         if "until_at" in body:
-            shown["until_at"] = iso(body["until_at"])
-        yield {key: codec.number_fragments(value) for key, value in shown.items()}
+            row["until_at"] = iso(body["until_at"])
+        yield {key: codec.number_fragments(value) for key, value in row.items()}
 
 
 KINDS: dict[str, Callable[[Run, Iterable[Record]], Iterator[Row]]] = {

@@ -53,12 +53,12 @@ class ForkChange:
 
     def apply(self, request: R) -> R:
         """Return the request of the branch."""
-        named = any(setting.partition("=")[0].strip() == "model" for setting in self.settings)
+        sets_model = any(setting.partition("=")[0].strip() == "model" for setting in self.settings)
         return replace(
             request,
             skill=override(request.skill, self.settings, venue_of(request.skill).skill_type()),
-            model=self.model or ("" if named else request.model),
-            decisions=None if self.model or named else request.decisions,
+            model=self.model or ("" if sets_model else request.model),
+            decisions=None if self.model or sets_model else request.decisions,
             **dict(self.also),
         )
 
@@ -75,14 +75,14 @@ async def fork(workspace: Workspace, run_id: str, at: str, change: ForkChange) -
     _check_same_course(before, prepared)
     journal = journal_of(workspace, source)
     tick_at = _tick(at, source, before, journal)
-    kept, state = await past(before, journal.records(), tick_at)
-    known = {"run_id": source.id, "at": iso(tick_at), "seq": len(kept), "digest": source.digest}
-    branch = _queued(workspace, source, prepared, {"forked_from": known}, _progress(before, tick_at))
-    insert_run(workspace.database, branch, map(_as_saved, kept), state if kept else None)
+    records, state = await replay_until(before, journal.records(), tick_at)
+    origin = {"run_id": source.id, "at": iso(tick_at), "seq": len(records), "digest": source.digest}
+    branch = _queued(workspace, source, prepared, {"forked_from": origin}, _progress(before, tick_at))
+    insert_run(workspace.database, branch, map(_as_saved, records), state if records else None)
     return branch.id
 
 
-async def past(
+async def replay_until(
     prepared: PreparedRun, records: Iterable[Record], tick_at: Instant, connections: Connections | None = None
 ) -> tuple[list[Record], State]:
     """Return the records before a tick and the state after them; every digest is compared on the way.
@@ -91,25 +91,25 @@ async def past(
     the recorded decisions are replayed.
     """
     before = [record for record in records if record.tick_at < tick_at and record.kind != "close"]
-    course = prepared.course(connections or Connections(model=Replayed(before), decider=_Recorded(before)))
+    course = prepared.course(connections or Connections(model=Replayed(before), decider=_RecordedDecider(before)))
     state = venue_of(prepared.request.skill).first_state(course)
     course = course.until(tick_at)
     if not len(course.tick_at):
         return [], state
-    tape = _Tape(before, tick_at)
-    await replay(course, tape, state, Watch())
-    if tape.state is None or len(tape.kept) != len(before):
-        raise ReplayMismatch(f"record {len(tape.kept)} did not come again when the past was replayed")
-    return tape.kept, tape.state
+    journal = _ComparingJournal(before, tick_at)
+    await replay(course, journal, state, Watch())
+    if journal.state is None or len(journal.matched) != len(before):
+        raise ReplayMismatch(f"the replay of the past did not reproduce record {len(journal.matched)}")
+    return journal.matched, journal.state
 
 
-class _Tape:
+class _ComparingJournal:
     """A journal that compares each new record with the recorded one and keeps the recorded one."""
 
-    def __init__(self, known: Sequence[Record], tick_at: Instant) -> None:
-        self._known = known
+    def __init__(self, recorded: Sequence[Record], tick_at: Instant) -> None:
+        self._recorded = recorded
         self._tick_at = tick_at
-        self.kept: list[Record] = []
+        self.matched: list[Record] = []
         self.state: State | None = None
 
     async def commit(self, batch: Sequence[Record], state: State, progress: float) -> None:
@@ -117,38 +117,38 @@ class _Tape:
         if batch[-1].kind == "close":  # the replay ends at the fork tick and closes there; the source run did not
             return
         for record in batch:
-            self.kept.append(self._same(record))
+            self.matched.append(self._match(record))
         self.state = state
 
     def records(self) -> Iterable[Record]:
-        return self.kept
+        return self.matched
 
-    def _same(self, record: Record) -> Record:
-        known = self._known[record.seq] if record.seq < len(self._known) else None
-        if known is not None and known.digest == record.digest:
-            return known
-        if known is not None and known.kind == record.kind == "span" and self._cuts(known):
+    def _match(self, record: Record) -> Record:
+        expected = self._recorded[record.seq] if record.seq < len(self._recorded) else None
+        if expected is not None and expected.digest == record.digest:
+            return expected
+        if expected is not None and expected.kind == record.kind == "span" and self._ends_after_tick(expected):
             return record
         raise ReplayMismatch(f"record {record.seq} at {iso(record.tick_at)} came out differently when it was replayed")
 
-    def _cuts(self, span: Record) -> bool:
+    def _ends_after_tick(self, span: Record) -> bool:
         return codec.loads(span.covered)["until_at"] >= self._tick_at
 
 
-class _Recorded:
+class _RecordedDecider:
     """A decider that repeats the recorded decisions."""
 
     name = "recorded"
 
     def __init__(self, records: Iterable[Record]) -> None:
-        self._covered = {record.tick_at: record for record in records if record.kind == "tick"}
+        self._records = {record.tick_at: record for record in records if record.kind == "tick"}
 
     async def decide(self, observation: Any, judge: Judge) -> Decision:
         """Return the recorded decision of this tick."""
         del judge
-        record = self._covered.get(observation.at)
+        record = self._records.get(observation.at)
         if record is None:
-            raise ReplayMismatch(f"nothing was recorded of tick {iso(observation.at)}")
+            raise ReplayMismatch(f"no decision is recorded for tick {iso(observation.at)}")
         body = codec.loads_exact(record.covered)
         return Decision(
             intents=tuple(body["proposals"]),
@@ -156,36 +156,36 @@ class _Recorded:
             steps=tuple(map(_step, body["steps"])),
             flags=tuple(body["flags"]),
             finish_reason=body["finish_reason"],
-            prompt=_noted(record),
+            prompt=_stored_prompt(record),
         )
 
     def plan(self, market: Market, tick_at: Ints, symbols: tuple[str, ...], interval: str) -> Plan:
         """Plan to act at every tick that has a record of its own."""
         del market, symbols, interval
-        return _Acts([place for place, at in enumerate(tick_at.tolist()) if at in self._covered], len(tick_at))
+        return _RecordedPlan([index for index, at in enumerate(tick_at.tolist()) if at in self._records], len(tick_at))
 
 
-def _noted(record: Record) -> tuple[str, str] | None:
+def _stored_prompt(record: Record) -> tuple[str, str] | None:
     """The stored prompt of a tick at which a server did not answer, which cannot be rebuilt.
 
     Its digest is compared too.
     """
     if b"## Notes" not in record.extra:
         return None
-    kept = codec.loads(record.extra).get("prompt")
-    return None if kept is None else (kept[0], kept[1])
+    prompt = codec.loads(record.extra).get("prompt")
+    return None if prompt is None else (prompt[0], prompt[1])
 
 
 @dataclass(frozen=True, slots=True)
-class _Acts:
-    places: Sequence[int]
+class _RecordedPlan:
+    ticks: Sequence[int]
     count: int
 
     def next_tick(self, index: int, world: Any) -> int:
         """The next tick with a record of its own."""
         del world
-        found = bisect_left(self.places, index)
-        return self.places[found] if found < len(self.places) else self.count
+        position = bisect_left(self.ticks, index)
+        return self.ticks[position] if position < len(self.ticks) else self.count
 
 
 def _step(plain: dict[str, Any]) -> Step:
@@ -198,17 +198,17 @@ def _step(plain: dict[str, Any]) -> Step:
 
 def _prepared(workspace: Workspace, source: Run) -> PreparedRun:
     """Prepare the source run for a replay without a model."""
-    request = unasked(request_of(source))
+    request = without_model(request_of(source))
     prepared = venue_of(request.skill).prepare(request, workspace.lake_of(source.params), workspace.settings)
     if source.data_digest and source.data_digest != prepared.data_digest:
         raise UserError(
-            "the data under this run has changed since it began; its past cannot be taken over",
-            "start a new backtest, or bring back the data as it was",
+            "the data of this run has changed since it began; its past cannot be replayed",
+            "start a new backtest, or restore the data",
         )
     return prepared
 
 
-def unasked(request: R) -> R:
+def without_model(request: R) -> R:
     """The request with the stand-in in place of a model: same ticks, data and prompts."""
     return request if request.is_program else replace(request, model=STAND_IN)
 
@@ -218,10 +218,10 @@ def _check_same_course(before: PreparedRun, after: PreparedRun) -> None:
     changed = "the venue" if type(before) is not type(after) else ""
     if not changed and before.tick_at.tolist() != after.tick_at.tolist():
         changed = "schedule.every"
-    changed = changed or venue_of(before.request.skill).same_course(before, after)
+    changed = changed or venue_of(before.request.skill).course_difference(before, after)
     if changed:
         raise UserError(
-            f"a fork cannot change {changed}: its past was lived with another",
+            f"a fork cannot change {changed}: the shared past depends on it",
             "change the model, the strategy, the caps, the tools or the rest of the context",
         )
 
@@ -236,14 +236,14 @@ def _tick(at: str, source: Run, prepared: PreparedRun, journal: StoredJournal) -
             raise UserError(f"--at {at}: run {source.id} has no tick with this number", "a number from 0, or a time")
         return record.tick_at
     try:
-        wanted = parse_instant(at)
+        requested = parse_instant(at)
     except (OverflowError, OSError):
         raise UserError(f"--at: {at!r} is outside of the calendar", f"from {iso(first)} to {iso(last)}") from None
     reached = _reached(journal)
-    if not first <= wanted <= last or (reached is not None and wanted > reached + 1):
+    if not first <= requested <= last or (reached is not None and requested > reached + 1):
         end = last if reached is None else min(last, reached)
         raise UserError(f"--at {at}: run {source.id} has no tick there", f"from {iso(first)} to {iso(end)}")
-    return int(ticks[ticks >= wanted][0])
+    return int(ticks[ticks >= requested][0])
 
 
 def _reached(journal: StoredJournal) -> Instant | None:

@@ -28,7 +28,7 @@ def short(run: Run, now: Instant) -> dict[str, Any]:
 
 def holdings(lake: "Lake") -> list[dict[str, Any]]:
     """Every series in the lake with its extent and its gaps."""
-    return [{**times(asdict(one)), "synthetic": lake.is_synthetic(one.venue)} for one in lake.list()]
+    return [{**times(asdict(extent)), "synthetic": lake.is_synthetic(extent.venue)} for extent in lake.list()]
 
 
 def times(row: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import os
 import zipfile
 from collections.abc import Iterable
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ from pitboss.runs.bundle import (
     ANSWERS,
     FORMAT,
     MANIFEST,
+    MONEY,
     RECORDS,
     SKILL,
     STATE,
@@ -32,7 +33,7 @@ from pitboss.runs.bundle import (
     RecordLine,
     seal_of,
 )
-from pitboss.runs.fork import past, unasked
+from pitboss.runs.fork import replay_until, without_model
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.runs.venues import venue_of
 from pitboss.sim.connections import NO_SERVER_TOOLS, Connections
@@ -44,6 +45,9 @@ from pitboss.store.runs import Run
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _FORMS: tuple[tuple[Literal["call", "schema"], bool], ...] = (("call", True), ("schema", True), ("call", False))
 """The request forms in which a model may have been called; its name alone does not determine the form."""
+
+Uses = dict[str, list[tuple[int, int]]]
+"""The record and step of every use of a reply, by cache key."""
 
 
 async def write_bundle(workspace: Workspace, run_id: str, path: Path) -> Path:
@@ -72,15 +76,15 @@ def _write(workspace: Workspace, run: Run, kind: str, answers: Iterable[AnswerLi
     skill = workspace.skills.get_by_id(run.skill_id, run.skill_version)
     journal = journal_of(workspace, run)
     state = journal.latest_state()
-    lines = (_line(_record_line(record).model_dump()) for record in journal.records())
+    records = (_line(_record_line(record).model_dump()) for record in journal.records())
     contents = {
-        RECORDS: _member(bundle, RECORDS, lines),
+        RECORDS: _member(bundle, RECORDS, records),
         STATE: _member(bundle, STATE, [codec.dumps(None if state is None else state[1])]),
         SKILL: _member(bundle, SKILL, [skill.body]),
         ANSWERS: _member(bundle, ANSWERS, (_line(answer.model_dump()) for answer in answers)),
     }
     values = {name: getattr(run, name) for name in BundleRun.model_fields}
-    money = {name: text(values[name]) for name in ("cost_usd", "saved_usd", "wasted_usd")}
+    money = {name: text(values[name]) for name in MONEY}
     manifest: dict[str, Any] = {
         "bundle": FORMAT,
         "version": __version__,
@@ -121,18 +125,18 @@ def _record_line(record: Record) -> RecordLine:
 
 
 @dataclass(slots=True)
-class _Noting:
-    """A model that replies from the records and notes the cache key of every request with the place of its reply."""
+class _KeyCollector:
+    """A model that replies from the records and collects which records and steps used each cache key."""
 
     inner: Replayed
     name: str
     repeat: int
-    places: dict[str, list[tuple[int, int]]]
+    uses: Uses = field(default_factory=dict[str, list[tuple[int, int]]])
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         reply = await self.inner.complete(request)
-        place = self.inner.place(request)
-        self.places.setdefault(request_key(self.name, request, self.repeat), []).append((place.seq, place.step))
+        source = self.inner.place(request)
+        self.uses.setdefault(request_key(self.name, request, self.repeat), []).append((source.seq, source.step))
         return reply
 
 
@@ -143,29 +147,35 @@ async def _answers(workspace: Workspace, run: Run) -> tuple[str, list[AnswerLine
     for.
     """
     answers = Answers(workspace.database, workspace.now)
-    paid = list(answers.of_run(run.id))
-    for model in dict.fromkeys([run.model, *(answer.model for answer in paid)]):
-        for places in await _questions(workspace, run, model):
-            found = [(kept, place) for key, place in sorted(places.items()) if (kept := answers.get(key)) is not None]
-            if found:
-                return "used", [_answer_line(kept, place) for kept, place in found]
-    return ("paid" if paid else "none"), [_answer_line(kept, []) for kept in paid if DUPLICATE_MARK not in kept.key]
+    paid_replies = list(answers.of_run(run.id))
+    for model in dict.fromkeys([run.model, *(reply.model for reply in paid_replies)]):
+        for uses in await _rebuilt_uses(workspace, run, model):
+            lines = [
+                _answer_line(reply, used)
+                for key, used in sorted(uses.items())
+                if (reply := answers.get(key)) is not None
+            ]
+            if lines:
+                return "used", lines
+    lines = [_answer_line(reply, []) for reply in paid_replies if DUPLICATE_MARK not in reply.key]
+    return ("paid" if paid_replies else "none"), lines
 
 
-async def _questions(workspace: Workspace, run: Run, model: str) -> list[dict[str, list[tuple[int, int]]]]:
+async def _rebuilt_uses(workspace: Workspace, run: Run, model: str) -> list[Uses]:
+    """The uses of replies in each request form that replays without a difference; none if the run cannot be replayed."""
     request = request_of(run)
     if request.is_program or request.source.startswith("standin/"):
         return []
     venue = venue_of(request.skill)
     try:
         lake = workspace.lake_of(run.params)
-        prepared = venue.prepare(unasked(request), lake, workspace.settings)
+        prepared = venue.prepare(without_model(request), lake, workspace.settings)
     except UserError:
         return []
     if prepared.data_digest != run.data_digest:
         return []
     records = list(journal_of(workspace, run).records())
-    found: list[dict[str, list[tuple[int, int]]]] = []
+    rebuilt: list[Uses] = []
     with suppress(UserError):  # a server may no longer be in the catalogue
         async with AsyncExitStack() as stack:
             server_tools, recordings = NO_SERVER_TOOLS, NO_RECORDINGS
@@ -174,21 +184,21 @@ async def _questions(workspace: Workspace, run: Run, model: str) -> list[dict[st
                 server_tools = await stack.enter_async_context(offered)
                 recordings = StoredRecordings(workspace.database)
             for forcing, rescue in _FORMS:
-                noting = _Noting(Replayed(records), model, request.repeat, {})
-                connections = Connections(noting, forcing, rescue, server_tools=server_tools, recordings=recordings)
+                collector = _KeyCollector(Replayed(records), model, request.repeat)
+                connections = Connections(collector, forcing, rescue, server_tools=server_tools, recordings=recordings)
                 with suppress(ReplayMismatch):
-                    await past(prepared, records, request.to_at, connections)
-                    found.append(noting.places)
-    return found
+                    await replay_until(prepared, records, request.to_at, connections)
+                    rebuilt.append(collector.uses)
+    return rebuilt
 
 
-def _answer_line(answer: StoredReply, used: list[tuple[int, int]]) -> AnswerLine:
+def _answer_line(reply: StoredReply, used: list[tuple[int, int]]) -> AnswerLine:
     return AnswerLine(
-        key=answer.key,
-        model=answer.model,
-        run_id=answer.run_id,
-        cost_usd=None if answer.cost_usd is None else text(answer.cost_usd),
-        created_at=answer.created_at,
-        reply=write_reply(answer.reply).decode(),
-        used=[list(place) for place in used],
+        key=reply.key,
+        model=reply.model,
+        run_id=reply.run_id,
+        cost_usd=None if reply.cost_usd is None else text(reply.cost_usd),
+        created_at=reply.created_at,
+        reply=write_reply(reply.reply).decode(),
+        used=[list(use) for use in used],
     )

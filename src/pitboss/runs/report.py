@@ -33,13 +33,13 @@ from pitboss.store.runs import Run
 def write_report(workspace: Workspace, run_id: str, out: Path | None = None) -> Path:
     """Write the report of a run and store its path with the run.
 
-    The default path is the run's place in the workspace.
+    The default path is in the reports folder of the workspace.
     """
     run = workspace.runs.get(run_id)
     path = (out or workspace.report_path(run.id)).absolute()
     venue = venue_of(run.params["skill"])
     page = venue.page(workspace, run) or plain_page(workspace, run, venue)
-    # a name of its own, because another process may write the same report
+    # a unique name, because another process may write the same report
     part = path.with_name(f".{path.name}.{new_id()[:8]}.part")
     try:
         if out is None:
@@ -85,17 +85,17 @@ def with_rows(records: Iterable[Record], rows: list[dict[str, Any]]) -> Iterator
             if row["outcome"] == "noop":
                 quiet += 1
                 if quiet > MOST_ROWS:
-                    _bare(row)
+                    _drop_details(row)
                 continue
             acting += 1
             if acting > MOST_ROWS:
                 recent.append(row)
             if len(recent) > MOST_ROWS:
-                _bare(recent.popleft())
+                _drop_details(recent.popleft())
         yield record
 
 
-def _bare(row: dict[str, Any]) -> None:
+def _drop_details(row: dict[str, Any]) -> None:
     for name in ("margins", "steps", "text", "detail"):
         row.pop(name, None)
 
@@ -118,7 +118,9 @@ def plain_page(workspace: Workspace, run: Run, venue: Venue) -> str:
         realism=list(venue.realism(request).values()),
         synthetic=is_synthetic(workspace, run),
         standin=run.model.startswith(PROGRAMS),
-        halts=[{"at": one.at, "kind": one.facts["halt"]} for one in ledger.receipts if one.kind == "halted"],
+        halts=[
+            {"at": receipt.at, "kind": receipt.facts["halt"]} for receipt in ledger.receipts if receipt.kind == "halted"
+        ],
         version=str(run.params.get("version", __version__)),
     )
     return render(report, venue.money)

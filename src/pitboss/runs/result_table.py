@@ -54,11 +54,11 @@ def percent(value: object) -> str:
     return figures.percent(value, signed=True)
 
 
-def with_interval(metrics: Plain, name: str, shown: Callable[[object], str]) -> str:
+def with_interval(metrics: Plain, name: str, form: Callable[[object], str]) -> str:
     """Format a figure with its 95 % interval in brackets."""
     bounds = pair(metrics.get(INTERVALS[name]))
-    value = shown(metrics.get(name))
-    return f"{value} ({shown(bounds[0])} to {shown(bounds[1])})" if bounds else value
+    value = form(metrics.get(name))
+    return f"{value} ({form(bounds[0])} to {form(bounds[1])})" if bounds else value
 
 
 def proposals(metrics: Plain) -> str:

@@ -44,26 +44,26 @@ from pitboss.store.verify import verify_run
 if TYPE_CHECKING:
     from pitboss.bootstrap.model_stack import ModelConnection
 
-NOTHING = Watch()
+NO_WATCH = Watch()
 LOG = logging.getLogger("pitboss.runs")
 
 
 async def start(
     workspace: Workspace,
     request: BacktestRequest,
-    watch: Watch = NOTHING,
-    began: Callable[[str], None] = lambda run_id: None,
+    watch: Watch = NO_WATCH,
+    on_start: Callable[[str], None] = lambda run_id: None,
 ) -> Run:
     """Run a backtest from the beginning. Nothing is stored unless the request and its data are valid.
 
-    `began` is called with the run's id before the first tick, so that the caller can name the run even if it does not
+    `on_start` is called with the run's id before the first tick, so that the caller can name the run even if it does not
     finish.
     """
     prepared = prepare(workspace, request)
     with telemetry(workspace.settings.telemetry) as tracer:  # a wrong setting must fail before anything is stored
         run_id = _create(workspace, prepared)
-        began(run_id)
-        return await _watched(workspace, run_id, prepared, watch, tracer)
+        on_start(run_id)
+        return await _observed(workspace, run_id, prepared, watch, tracer)
 
 
 def prepare(workspace: Workspace, request: BacktestRequest) -> PreparedRun:
@@ -108,7 +108,9 @@ def params_of(prepared: PreparedRun) -> dict[str, Any]:
     }
 
 
-async def resume(workspace: Workspace, run_id: str, watch: Watch = NOTHING, max_cost_usd: Decimal | None = None) -> Run:
+async def resume(
+    workspace: Workspace, run_id: str, watch: Watch = NO_WATCH, max_cost_usd: Decimal | None = None
+) -> Run:
     """Continue a stopped run from its last committed record.
 
     `max_cost_usd` replaces the run's limit for this execution.
@@ -122,7 +124,7 @@ async def resume(workspace: Workspace, run_id: str, watch: Watch = NOTHING, max_
         request = dataclasses.replace(request, max_cost_usd=max_cost_usd)
     prepared = _prepared(workspace, run, request)
     with telemetry(workspace.settings.telemetry) as tracer:
-        return await _watched(workspace, run.id, prepared, watch, tracer)
+        return await _observed(workspace, run.id, prepared, watch, tracer)
 
 
 def _prepared(workspace: Workspace, run: Run, request: Any) -> PreparedRun:
@@ -131,8 +133,8 @@ def _prepared(workspace: Workspace, run: Run, request: Any) -> PreparedRun:
     prepared = venue.prepare(request, workspace.lake_of(run.params), workspace.settings)
     if run.data_digest and run.data_digest != prepared.data_digest:
         raise UserError(
-            "the data under this run has changed since it began; going on would mix two pasts",
-            "start a new backtest, or bring back the data as it was",
+            "the data of this run has changed since it began; resuming it would mix two pasts",
+            "start a new backtest, or restore the data",
         )
     mcp_tools.check_pin(workspace, prepared, venue.tools(), run.params)
     decider_source.check(workspace, prepared.request)
@@ -140,7 +142,7 @@ def _prepared(workspace: Workspace, run: Run, request: Any) -> PreparedRun:
 
 
 async def work(
-    workspace: Workspace, lease: Lease, watch: Watch = NOTHING, tracer: Tracer = SILENT, logged: bool = False
+    workspace: Workspace, lease: Lease, watch: Watch = NO_WATCH, tracer: Tracer = SILENT, logged: bool = False
 ) -> Run:
     """Execute a claimed run from its last committed record and store its outcome under the lease.
 
@@ -149,19 +151,19 @@ async def work(
     `Unreachable` are raised too; after `Unreachable` the same lease can be worked on again.
     """
     run, runs = lease.run, workspace.runs
-    go = _Go(workspace, StoredJournal(workspace.database, run.id, lease.epoch, logged=logged), run.wall_s)
+    execution = _Execution(workspace, StoredJournal(workspace.database, run.id, lease.epoch, logged=logged), run.wall_s)
     LOG.info("run begins", extra={"fields": {"run_id": run.id, "model": run.model, "worker": lease.worker}})
     with tracer.span("pitboss.run", {"pitboss.run_id": run.id, "gen_ai.request.model": run.model}) as span:
         try:
             prepared = _prepared(workspace, run, request_of(run))
             if run.status == "loading":
                 runs.set_status(run.id, "running", lease.epoch)
-            await go.through(prepared, watch, tracer)
+            await execution.run(prepared, watch, tracer)
         except (LeaseLost, Unreachable):
             raise
-        except Exception as error:  # noqa: BLE001 - whatever a run does, its worker goes on; the cause is kept with it
+        except Exception as error:  # noqa: BLE001 - a failed run must not end its worker; the cause is stored with the run
             cause = REDACTOR.redact(_cause(error))
-            runs.fail(run.id, lease.epoch, cause, **go.figures(venue_or_none(run)))
+            runs.fail(run.id, lease.epoch, cause, **execution.figures(venue_or_none(run)))
         ended = runs.get(run.id)
         span.set({"pitboss.status": ended.status, "pitboss.ticks": ended.ticks})
     LOG.info("run ended", extra={"fields": {"run_id": run.id, "status": ended.status, "ticks": ended.ticks}})
@@ -171,8 +173,8 @@ async def work(
 def give_up(workspace: Workspace, lease: Lease, worked_s: float) -> None:
     """Store that a run was cancelled after `worked_s` seconds under this lease, with its figures so far."""
     run = lease.run
-    go = _Go(workspace, StoredJournal(workspace.database, run.id, lease.epoch), run.wall_s + worked_s)
-    workspace.runs.set_status(run.id, "cancelled", lease.epoch, **go.figures(venue_or_none(run)))
+    execution = _Execution(workspace, StoredJournal(workspace.database, run.id, lease.epoch), run.wall_s + worked_s)
+    workspace.runs.set_status(run.id, "cancelled", lease.epoch, **execution.figures(venue_or_none(run)))
 
 
 def venue_or_none(run: Run) -> Venue | None:
@@ -190,18 +192,18 @@ def refuse_live(run: Run) -> None:
     """Raise `UserError` for a run on live prices, which cannot be replayed."""
     if run.params.get("mode"):
         raise UserError(
-            f"run {run.id} is a live one: only its own command goes on with it",
+            f"run {run.id} is a live run: only its own command can resume it",
             f"`pitboss {run.params.get('venue', '')} run SKILL.yaml --resume`",
         )
 
 
-async def _watched(workspace: Workspace, run_id: str, prepared: PreparedRun, watch: Watch, tracer: Tracer) -> Run:
+async def _observed(workspace: Workspace, run_id: str, prepared: PreparedRun, watch: Watch, tracer: Tracer) -> Run:
     """Execute a run and report its progress to the watch and to the log."""
     model = prepared.request.source
     LOG.info("run begins", extra={"fields": {"run_id": run_id, "model": model}})
     with tracer.span("pitboss.run", {"pitboss.run_id": run_id, "gen_ai.request.model": model}) as span:
         try:
-            run = await _work(workspace, run_id, prepared, watch, tracer)
+            run = await _execute(workspace, run_id, prepared, watch, tracer)
         except Exception as error:
             LOG.error("run failed", extra={"fields": {"run_id": run_id, "error": type(error).__name__}})
             raise
@@ -211,23 +213,23 @@ async def _watched(workspace: Workspace, run_id: str, prepared: PreparedRun, wat
     return run
 
 
-async def _work(workspace: Workspace, run_id: str, prepared: PreparedRun, watch: Watch, tracer: Tracer) -> Run:
+async def _execute(workspace: Workspace, run_id: str, prepared: PreparedRun, watch: Watch, tracer: Tracer) -> Run:
     runs, venue = workspace.runs, venue_of(prepared.request.skill)
     epoch = runs.claim(run_id, into="running")  # the data is loaded already
     journal = StoredJournal(workspace.database, run_id, epoch)
-    go = _Go(workspace, journal, 0.0 if epoch == 1 else runs.get(run_id).wall_s)
+    execution = _Execution(workspace, journal, 0.0 if epoch == 1 else runs.get(run_id).wall_s)
     try:
-        await go.through(prepared, watch, tracer)
+        await execution.run(prepared, watch, tracer)
     except RunCancelled:
-        runs.set_status(run_id, "cancelled", epoch, **go.figures(venue))
+        runs.set_status(run_id, "cancelled", epoch, **execution.figures(venue))
         raise
     except (KeyboardInterrupt, asyncio.CancelledError):  # a second Ctrl-C: skip the figures, but release the run
-        runs.set_status(run_id, "cancelled", epoch, wall_s=go.wall_s())
+        runs.set_status(run_id, "cancelled", epoch, wall_s=execution.wall_s())
         raise
     except LeaseLost:
         raise  # the run belongs to another worker now, so nothing is written here
     except Exception as error:
-        runs.fail(run_id, epoch, REDACTOR.redact(_cause(error)), **go.figures(venue))
+        runs.fail(run_id, epoch, REDACTOR.redact(_cause(error)), **execution.figures(venue))
         raise
     return runs.get(run_id)
 
@@ -241,7 +243,7 @@ def _cause(error: Exception) -> str:
     return f"unexpected fault: {error!r}"
 
 
-class _Go:
+class _Execution:
     """Execute a run while holding its lease, from its last committed record.
 
     Stores the result, or partial figures if the run does not finish.
@@ -251,41 +253,41 @@ class _Go:
         self._workspace = workspace
         self._journal = journal
         self._spent_s = spent_s
-        self._began = stopwatch()
-        self._line: ModelConnection | None = None
+        self._started = stopwatch()
+        self._connection: ModelConnection | None = None
 
     def wall_s(self) -> float:
         """Wall-clock seconds spent on the run, over all executions."""
-        return self._spent_s + stopwatch() - self._began
+        return self._spent_s + stopwatch() - self._started
 
     def figures(self, venue: Venue | None) -> dict[str, Any]:
         """Figures of a run that did not finish. Only stored records count, because the commit may be what failed."""
         try:
-            kept = None if venue is None else venue.read_ledger(self._journal.records())
+            ledger = None if venue is None else venue.read_ledger(self._journal.records())
         except Unreachable:
             raise
         except (ReplayMismatch, UserError):
-            kept = None
-        if kept is None:
+            ledger = None
+        if ledger is None:
             return {"wall_s": self.wall_s()}  # all other figures stay as they are
-        return {"wall_s": self.wall_s(), "ticks": kept.ticks, **_money(kept, self._line)}
+        return {"wall_s": self.wall_s(), "ticks": ledger.ticks, **_money(ledger, self._connection)}
 
-    async def through(self, prepared: PreparedRun, watch: Watch, tracer: Tracer) -> None:
+    async def run(self, prepared: PreparedRun, watch: Watch, tracer: Tracer) -> None:
         """Run to the end and store the result."""
         workspace, journal, venue = self._workspace, self._journal, venue_of(prepared.request.skill)
         run_id, epoch = journal.run_id, journal.epoch
         stored = None if epoch == 1 else journal.latest_state()  # on the first claim nothing is stored yet
         ledger = venue.read_ledger(() if stored is None else journal.records())
-        async with connected(workspace, prepared, venue.tools(), run_id, tracer) as (connections, line):
-            self._line = line
+        async with connected(workspace, prepared, venue.tools(), run_id, tracer) as (connections, model):
+            self._connection = model
             course = prepared.course(connections)
             state = venue.first_state(course) if stored is None else venue.read_state(stored[1])
             for note in (*venue.notes(prepared), *connections.server_tools.notes()):
-                watch.told(f"note: {note}")
-            _remember_waste(connections.speculation, ledger, line)
+                watch.message(f"note: {note}")
+            _restore_waste(connections.speculation, ledger, model)
             state = await replay(course, journal, state, watch, ledger)
-        if line is not None and line.news():
-            watch.told(line.news())
+        if model is not None and model.news():
+            watch.message(model.news())
         if journal.status != "computing_metrics":  # all records existed already, so no commit has set the status
             workspace.runs.set_status(run_id, "computing_metrics", epoch)
         metrics, baselines = venue.measure(prepared, course, ledger)
@@ -299,7 +301,7 @@ class _Go:
                 baselines=baselines,
                 wall_s=self.wall_s(),
                 ticks=ledger.ticks,
-                **_money(ledger, line),
+                **_money(ledger, model),
             )
 
         # retried with the same result: the first attempt may have succeeded and only its reply been lost
@@ -310,22 +312,22 @@ UNKNOWN = Decimal("NaN")
 """The cost of a run that called a model without a known price."""
 
 
-def _remember_waste(plan: Speculation | None, ledger: Ledger, line: "ModelConnection | None") -> None:
+def _restore_waste(plan: Speculation | None, ledger: Ledger, model: "ModelConnection | None") -> None:
     """Restore the wasted cost of a resumed run, so that stopping and resuming does not raise the cap on waste."""
     used = ledger.cost_usd
-    if plan is None or line is None or not used:
+    if plan is None or model is None or not used:
         return
-    wasted = max(ZERO, line.paid_usd - used)
+    wasted = max(ZERO, model.paid_usd - used)
     plan.tally.useful, plan.tally.useful_usd = ledger.asked, used
     plan.tally.wasted, plan.tally.wasted_usd = ceil(wasted / used * ledger.asked), wasted
 
 
-def _money(ledger: Ledger, line: "ModelConnection | None") -> dict[str, Any]:
+def _money(ledger: Ledger, model: "ModelConnection | None") -> dict[str, Any]:
     """The cost of a run: paid, saved by the cache, and wasted on unused speculation."""
-    used, paid = ledger.cost_usd, ZERO if line is None else line.paid_usd
+    used, total = ledger.cost_usd, ZERO if model is None else model.paid_usd
     if used is None:
         return {"cost_usd": UNKNOWN, "saved_usd": ledger.saved_usd}
-    total = max(used, paid)
+    total = max(used, total)
     return {"cost_usd": total, "saved_usd": ledger.saved_usd, "wasted_usd": total - used}
 
 
@@ -350,9 +352,9 @@ def verify(workspace: Workspace, run_id: str) -> list[str]:
     return _differences(run.metrics, codec.plain(venue_of(run.params["skill"]).measure_again(run.params, ledger)))
 
 
-def _differences(stored: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+def _differences(stored: Mapping[str, Any], recomputed: Mapping[str, Any]) -> list[str]:
     return [
-        f"metric {name}: stored {stored.get(name)!r}, recomputed {found.get(name)!r}"
-        for name in sorted({*stored, *found})
-        if stored.get(name) != found.get(name)
+        f"metric {name}: stored {stored.get(name)!r}, recomputed {recomputed.get(name)!r}"
+        for name in sorted({*stored, *recomputed})
+        if stored.get(name) != recomputed.get(name)
     ]

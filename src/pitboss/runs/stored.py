@@ -120,9 +120,11 @@ def decision_rows(record: Record) -> Iterator[dict[str, Any]]:
     if not body["proposals"]:
         yield {**about, "outcome": "noop"}
     for proposal, verdict in zip(body["proposals"], body["verdicts"], strict=True):
-        told = {key: verdict[key] for key in ("outcome", "code", "detail")} | {"margins": unfold(verdict["margins"])}
-        yield {**(proposal if isinstance(proposal, dict) else {}), **about, **told}
-        # a tick has one place on the page, so its text and steps are shown only once
+        judgement = {key: verdict[key] for key in ("outcome", "code", "detail")} | {
+            "margins": unfold(verdict["margins"])
+        }
+        yield {**(proposal if isinstance(proposal, dict) else {}), **about, **judgement}
+        # the page shows a tick once, so only its first row has the text and steps
         about = {**about, "seq": None, "text": "", "steps": [], "cost_usd": None}
 
 

@@ -12,11 +12,11 @@ from pitboss.core.instant import Instant
 from pitboss.core.past import PastDecision
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
-from pitboss.sim.past import body_of, decided_of, receipts_of, was_asked
-from pitboss.store import recent_records as lookback
+from pitboss.sim.past import body_of, past_decision, receipts_of, was_asked
+from pitboss.store import recent_records
 from pitboss.store.database import Database
 
-FURTHEST = 20_000
+MAX_RECORDS = 20_000
 """Most records that one query may read: a run that sleeps for months has few decisions and many records."""
 
 
@@ -31,8 +31,8 @@ class StoredPast:
 
     def decisions(self, before: Instant, count: int) -> Sequence[PastDecision]:
         """The newest decisions made before `before`, newest first."""
-        asked = (record for record in self._back(before - 1) if was_asked(record))
-        return [decided_of(record, self._decision_tool) for record in islice(asked, max(0, count))]
+        ticks = (record for record in self._newest(before - 1) if was_asked(record))
+        return [past_decision(record, self._decision_tool) for record in islice(ticks, max(0, count))]
 
     def receipts(self, before: Instant, count: int) -> Sequence[Receipt]:
         """The newest receipts before `before`, newest first.
@@ -42,13 +42,16 @@ class StoredPast:
         """
         until = before - before % self._base_ms
         early = (
-            receipt for record in self._back(before) for receipt in reversed(receipts_of(record)) if receipt.at < until
+            receipt
+            for record in self._newest(before)
+            for receipt in reversed(receipts_of(record))
+            if receipt.at < until
         )
         return list(islice(early, max(0, count)))
 
     def snapshot(self, at: Instant, before: Instant) -> dict[str, Any] | None:
         """Everything recorded about the decision at `at`, or None if there is none before `before`."""
-        record = lookback.at(self._database, self._run_id, at) if at < before else None
+        record = recent_records.at(self._database, self._run_id, at) if at < before else None
         return body_of(record) if record is not None and was_asked(record) else None
 
     def commands(self, before: Instant, count: int) -> Sequence[str]:
@@ -56,5 +59,5 @@ class StoredPast:
         del before, count
         return ()
 
-    def _back(self, until: Instant) -> Iterator[Record]:
-        return islice(lookback.newest(self._database, self._run_id, until), FURTHEST)
+    def _newest(self, until: Instant) -> Iterator[Record]:
+        return islice(recent_records.newest(self._database, self._run_id, until), MAX_RECORDS)

@@ -5,6 +5,7 @@ implements the required methods; optional ones have a default here. Methods impo
 called, so that listing runs loads no engine and no market.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from pitboss.tools.registry import Registry
 
 
-class Venue:
-    """One venue, as the platform uses it."""
+class Venue(ABC):
+    """One venue, as the platform uses it. A venue that lacks an abstract method cannot be instantiated."""
 
     name: ClassVar[str]
     """The name by which skills refer to it."""
@@ -51,13 +52,13 @@ class Venue:
 
     # Documents ------------------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def skill_type(self) -> "type[SkillDocument]":
         """The class of its skill documents."""
-        raise NotImplementedError
 
+    @abstractmethod
     def decision(self) -> "DecisionFormat":
         """The format of a decision."""
-        raise NotImplementedError
 
     def examples(self) -> dict[str, str]:
         """The shipped example skills: file name → text."""
@@ -66,7 +67,9 @@ class Venue:
         folder = resources.files(self.package) / "examples"
         if not folder.is_dir():
             return {}
-        texts = {one.name: one.read_text(encoding="utf-8") for one in folder.iterdir() if one.name.endswith(".yaml")}
+        texts = {
+            file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.name.endswith(".yaml")
+        }
         return dict(sorted(texts.items()))
 
     def first_steps(self, skill_file: str) -> list[str]:
@@ -83,9 +86,9 @@ class Venue:
 
     # Agents ---------------------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def tools(self) -> "Registry":
         """Its built-in tools, the decision among them."""
-        raise NotImplementedError
 
     def policies(self) -> Mapping[str, str]:
         """Its policies: bare name → summary."""
@@ -130,10 +133,11 @@ class Venue:
         del request
         return {}
 
+    @abstractmethod
     def prepare(self, request: Any, lake: "Lake", settings: "Settings") -> "PreparedRun":
         """Check a request against the data and load it. Raises `UserError` before any work."""
-        raise NotImplementedError
 
+    @abstractmethod
     def preview(
         self,
         request: Any,
@@ -143,7 +147,6 @@ class Venue:
         server_tools: "ServerTools | None" = None,
     ) -> "Preview":
         """The request a model would receive at the first tick of a run at `at`, or at the newest tick with data."""
-        raise NotImplementedError
 
     def params(self, prepared: Any) -> dict[str, Any]:
         """What is stored with a run besides its skill."""
@@ -158,17 +161,17 @@ class Venue:
         del prepared
         return []
 
+    @abstractmethod
     def first_state(self, course: Any) -> "State":
         """The state before the first tick."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read_state(self, plain: object) -> "State":
         """Read a stored state."""
-        raise NotImplementedError
 
-    def same_course(self, one: Any, other: Any) -> str:
+    def course_difference(self, before: Any, after: Any) -> str:
         """The field that makes a fork between two prepared runs over the same ticks impossible; empty if none."""
-        del one, other
+        del before, after
         return ""
 
     # Results --------------------------------------------------------------------------------------------------------
@@ -185,17 +188,17 @@ class Venue:
 
         return read_into(self.ledger(), records)
 
+    @abstractmethod
     def measure(self, prepared: Any, course: Any, ledger: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Compute the metrics of a run and of its baselines."""
-        raise NotImplementedError
 
+    @abstractmethod
     def measure_again(self, params: Mapping[str, Any], ledger: Any) -> dict[str, Any]:
         """Compute the metrics again from the stored records alone, without the data."""
-        raise NotImplementedError
 
+    @abstractmethod
     def span(self, params: Mapping[str, Any]) -> "tuple[Instant, Instant, int]":
         """The first tick, the end, and the time between two equity points."""
-        raise NotImplementedError
 
     def fills(self, receipts: "Iterable[Receipt]") -> Iterator[dict[str, Any]]:
         """Fills in the public export form."""

@@ -1,5 +1,6 @@
 """The installed venues, found by the entry point `pitboss.venues`; the bundled venues are found in the same way."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -25,12 +26,12 @@ class InstalledVenue:
 @cache
 def installed() -> Mapping[str, InstalledVenue]:
     """Every installed venue by name, sorted. No venue is imported."""
-    found: dict[str, InstalledVenue] = {}
+    venues: dict[str, InstalledVenue] = {}
     for entry in entry_points(group=GROUP):
         distribution = entry.dist
         name, version = (distribution.name, distribution.version) if distribution else ("", "")
-        found[entry.name] = InstalledVenue(entry.name, name, version, entry)
-    return dict(sorted(found.items()))
+        venues[entry.name] = InstalledVenue(entry.name, name, version, entry)
+    return dict(sorted(venues.items()))
 
 
 @cache
@@ -43,9 +44,23 @@ def venue_named(name: str) -> Venue:
         venue = venues[name].entry.load()
     except ImportError as error:
         raise UserError(f"the venue {name} cannot be loaded: {error}", "reinstall its package") from None
+    except TypeError as error:
+        missing = _abstract_methods_in(str(error))
+        if not missing:
+            raise
+        raise UserError(
+            f"the venue {name} lacks methods that every venue must have: {', '.join(missing)}",
+            "update its package, or see CONTRIBUTING, Add a venue",
+        ) from None
     if not isinstance(venue, Venue) or venue.name != name:
         raise UserError(f"the entry point {GROUP}:{name} is not a venue of that name", "see CONTRIBUTING, Add a venue")
     return venue
+
+
+def _abstract_methods_in(message: str) -> list[str]:
+    """The abstract methods of `Venue` that Python's error about an incomplete class names."""
+    words = set(re.findall(r"\w+", message)) if "abstract class" in message else set[str]()
+    return sorted(Venue.__abstractmethods__ & words)
 
 
 def venues() -> list[Venue]:

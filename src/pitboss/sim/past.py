@@ -31,7 +31,7 @@ class _Kept:
 
     def decided(self, decision_tool: str) -> PastDecision:
         if self.read is None:
-            self.read = decided_of(self.record, decision_tool)
+            self.read = past_decision(self.record, decision_tool)
         return self.read
 
 
@@ -129,7 +129,7 @@ def body_of(record: Record) -> dict[str, Any]:
     return {**record.body(), "tick_at": record.tick_at}
 
 
-def decided_of(record: Record, decision_tool: str) -> PastDecision:
+def past_decision(record: Record, decision_tool: str) -> PastDecision:
     """A tick's record as one decision."""
     body, extra = codec.loads_exact(record.covered), codec.loads(record.extra)
     proposals, verdicts, before = body["proposals"], body["verdicts"], body["before"]

@@ -1,5 +1,6 @@
 """`PreparedRun`: a checked request with its data loaded, from which a course is built once its connections are open."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from pitboss.core.market import Ints
@@ -10,11 +11,8 @@ from pitboss.skill.schema import SkillDocument
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PreparedRun:
-    """A checked request with its data loaded: everything a run needs but its connections.
-
-    Each venue derives its own, with its data beside these fields.
-    """
+class PreparedRun(ABC):
+    """Everything a run needs except its connections. Each venue derives its own class and adds its data."""
 
     request: BacktestRequest
     skill: SkillDocument
@@ -24,6 +22,6 @@ class PreparedRun:
     synthetic: bool
     tick_at: Ints
 
+    @abstractmethod
     def course(self, connections: Connections = UNCONNECTED) -> Course:
         """The run with its ports built, ready for `sim.replay`."""
-        raise NotImplementedError

@@ -4,19 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 
-def nothing_asked() -> bool:
+def never_stop() -> bool:
     """Never request a stop."""
     return False
 
 
-def no_progress(done: float) -> None:
+def no_progress(share: float) -> None:
     """Ignore progress."""
-    del done
+    del share
 
 
-def no_news(words: str) -> None:
+def no_message(text: str) -> None:
     """Ignore messages."""
-    del words
+    del text
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,5 +24,5 @@ class Watch:
     """Callbacks for progress and messages, and a check whether to stop."""
 
     progress: Callable[[float], None] = no_progress
-    stop: Callable[[], bool] = nothing_asked
-    told: Callable[[str], None] = no_news
+    stop: Callable[[], bool] = never_stop
+    message: Callable[[str], None] = no_message

@@ -17,7 +17,7 @@ from pitboss.core.instant import Instant, iso
 from pitboss.core.past import NO_PAST, Past
 from pitboss.core.state import State
 from pitboss.data.lake import Lake
-from pitboss.runs.fork import past, unasked
+from pitboss.runs.fork import replay_until, without_model
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.runs.stored_past import StoredPast
 from pitboss.store.journal import StoredJournal
@@ -37,7 +37,7 @@ from pitboss.venues.perp.world import advance
 async def of_run(workspace: Workspace, run_id: str, at: Instant | None = None, mode: Mode = "read") -> ToolContext:
     """Return the context at a tick of a stored run, before its decision; `at` defaults to the latest tick reached."""
     run = workspace.runs.get(run_id)
-    prepared = prepare(unasked(request_of(run)), workspace.lake_of(run.params), workspace.settings)
+    prepared = prepare(without_model(request_of(run)), workspace.lake_of(run.params), workspace.settings)
     if run.data_digest and run.data_digest != prepared.data_digest:
         raise UserError(
             "the data of this run has changed since it began, so what it saw cannot be rebuilt",
@@ -75,7 +75,7 @@ async def _account(
     if tick_at not in ticks:
         before = int(ticks[ticks < tick_at][-1])
         raise UserError(f"--at {iso(tick_at)} is not a tick of run {run.id}", f"the previous tick is {iso(before)}")
-    _, state = await past(prepared, journal.records(), tick_at)
+    _, state = await replay_until(prepared, journal.records(), tick_at)
     tape, open_at = course.tape, course.tape.open_at
     start = 0 if state.tick_at is None else int(np.searchsorted(open_at, state.tick_at, side="left"))
     advanced = advance(

@@ -140,10 +140,10 @@ class PerpVenue(Venue):
 
         return read_state(plain)
 
-    def same_course(self, one: "PerpRun", other: "PerpRun") -> str:
-        if one.skill.context.sorted_symbols != other.skill.context.sorted_symbols:
+    def course_difference(self, before: "PerpRun", after: "PerpRun") -> str:
+        if before.skill.context.sorted_symbols != after.skill.context.sorted_symbols:
             return "context.symbols"
-        return "" if one.base_interval == other.base_interval else "the base interval"
+        return "" if before.base_interval == after.base_interval else "the base interval"
 
     def ledger(self) -> "PerpLedger":
         from pitboss.venues.perp.outcome import PerpLedger

@@ -133,10 +133,10 @@ class PredictVenue(Venue):
 
         return read_state(plain)
 
-    def same_course(self, one: "PredictRun", other: "PredictRun") -> str:
-        if one.skill.context.underlying != other.skill.context.underlying:
+    def course_difference(self, before: "PredictRun", after: "PredictRun") -> str:
+        if before.skill.context.underlying != after.skill.context.underlying:
             return "context.underlying"
-        return "" if one.skill.context.sorted_tiers() == other.skill.context.sorted_tiers() else "context.tiers"
+        return "" if before.skill.context.sorted_tiers() == after.skill.context.sorted_tiers() else "context.tiers"
 
     def ledger(self) -> "PredictLedger":
         from pitboss.venues.predict.outcome import PredictLedger

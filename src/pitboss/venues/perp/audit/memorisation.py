@@ -160,7 +160,7 @@ def _steps(work: Sequence[int], watch: Watch) -> Iterator[Watch]:
         def progress(share: float, before: int = done, part: int = part) -> None:
             watch.progress((before + share * part) / total)
 
-        yield Watch(progress, watch.stop, watch.told)
+        yield Watch(progress, watch.stop, watch.message)
         done += part
 
 

@@ -16,7 +16,7 @@ from pitboss.core.instant import DAY_MS, INTERVALS, Instant, interval_ms
 from pitboss.core.past import Recording
 from pitboss.data.feed import choose_venue
 from pitboss.data.lake import Lake
-from pitboss.runs.fork import unasked
+from pitboss.runs.fork import without_model
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.store.recordings import StoredRecordings
 from pitboss.tools.define import ToolDefinition
@@ -82,7 +82,7 @@ def _course_of_run(workspace: Workspace, options: AuditRequest) -> PerpCourse:
     if options.skill is not None or options.symbols:
         raise UserError("a run has its own skill and symbols", "give either --run, or a skill and --symbols")
     run = workspace.runs.get(options.run)
-    request = replace(unasked(request_of(run)), prompts=True)
+    request = replace(without_model(request_of(run)), prompts=True)
     from_at, to_at = options.from_at or request.from_at, options.to_at or request.to_at
     if not request.from_at <= from_at < to_at <= request.to_at:
         raise UserError("--from and --to are not within the run", "leave them out, or choose a part of its range")
