@@ -161,8 +161,8 @@ def funded(at: int) -> Receipt:
 def test_the_newest_two_hundred_decisions_and_four_hundred_receipts_are_at_hand() -> None:
     past = RunPast(TERMINAL)
     for seq in range(DECISIONS + 50):
-        past.happened([funded(seq * BASE - 1), funded(seq * BASE - 1)])
-        past.take(record(seq, []), [], ())
+        past.add_receipts([funded(seq * BASE - 1), funded(seq * BASE - 1)])
+        past.add_tick(record(seq, []), [], ())
     end = (DECISIONS + 50) * BASE
     assert [one.at // BASE for one in past.decisions(end, 10_000)] == list(range(DECISIONS + 49, 49, -1))
     assert len(past.receipts(end, 10_000)) == RECEIPTS
@@ -191,8 +191,8 @@ def test_a_past_read_back_from_records_is_the_past_that_was_lived(
         if seq == cut:
             resumed.begin(lambda: iter(records), cut)
         for past in (lived, resumed) if seq >= cut else (lived,):
-            past.happened(before)
-            past.take(records[-1], after, flags)
+            past.add_receipts(before)
+            past.add_tick(records[-1], after, flags)
     if len(told) <= cut:
         resumed.begin(lambda: iter(records), len(records))
     before = ask * BASE

@@ -25,7 +25,7 @@ from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.scripted import calls, says
 from pitboss.sim.replay import replay
-from pitboss.sim.speculation_budget import Purse
+from pitboss.sim.speculation_budget import SpeculationBudget
 from pitboss.sim.speculator import Speculation, Tally
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
@@ -371,8 +371,8 @@ def test_the_cap_is_kept_in_money_where_no_call_costs_more_than_twice_another(
 
     calm = dataclasses.replace(habits, fails=0)
     mind = Mind(calm.answer, turns, cents)
-    purse = Purse(lambda request: Decimal(100), mind)  # a price list that allows far more
-    plan = Speculation(window, cap, purse=purse)
+    budget = SpeculationBudget(lambda request: Decimal(100), mind)  # a price list that allows far more
+    plan = Speculation(window, cap, budget=budget)
     run(script_of(Shared(mind), plan, count))
     assert (mind.spent - plan.tally.useful_usd) * 100 <= Decimal(cap) * plan.tally.useful_usd
 
@@ -395,9 +395,9 @@ def test_once_calls_are_seen_to_differ_the_cap_is_kept_whatever_they_cost(
 
     calm = dataclasses.replace(habits, fails=0)
     mind = Mind(calm.answer, turns, cents)
-    plan = Speculation(window, cap, purse=Purse(lambda request: Decimal("0.01") * most, mind))
+    plan = Speculation(window, cap, budget=SpeculationBudget(lambda request: Decimal("0.01") * most, mind))
     for seen in (1, most):
-        plan.purse.called(Decimal("0.01") * seen)
+        plan.budget.add_call(Decimal("0.01") * seen)
     run(script_of(Shared(mind), plan, count))
     assert (mind.spent - plan.tally.useful_usd) * 100 <= Decimal(cap) * plan.tally.useful_usd
 

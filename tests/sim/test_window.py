@@ -51,7 +51,7 @@ def test_windows_kept_up_to_the_end_stay_within_the_room(orders: list[bool], cap
         asked = orders[here : here + window + 1]
         used = asked.index(True) + 1 if True in asked else len(asked)
         for ordered in asked[:used]:
-            holds.see(not ordered)
+            holds.add(not ordered)
         here, wasted = here + used, wasted + len(asked) - used
     assert wasted * 100 <= cap * len(orders)
 
@@ -64,20 +64,20 @@ def test_belief_follows_what_is_seen() -> None:
     holds = Holds()
     assert 0.9 < first_rate(holds) < 0.97
     for _ in range(40):
-        holds.see(False)
+        holds.add(False)
     assert first_rate(holds) < 0.3
     for _ in range(600):
-        holds.see(True)
+        holds.add(True)
     assert first_rate(holds) > 0.95
 
 
 def test_orders_at_a_fixed_distance_are_learnt() -> None:
     holds = Holds()
     for tick in range(200):
-        holds.see(tick % 10 != 9)
+        holds.add(tick % 10 != 9)
     assert best_window(holds.rates(), 50, 100) == 9
     for _ in range(4):
-        holds.see(True)
+        holds.add(True)
     assert best_window(holds.rates(), 50, 100) == 5
 
 
@@ -88,10 +88,10 @@ def test_orders_at_a_fixed_distance_are_learnt() -> None:
 def test_holds_that_are_known_and_not_walked_yet_count_as_seen(seen: list[bool], held: int) -> None:
     behind, ahead = Holds(), Holds()
     for kept in seen:
-        behind.see(kept)
-        ahead.see(kept)
+        behind.add(kept)
+        ahead.add(kept)
     before = list(islice(behind.rates(), 40))
     for _ in range(held):
-        ahead.see(True)
+        ahead.add(True)
     assert list(islice(behind.after(held).rates(), 40)) == list(islice(ahead.rates(), 40))
     assert list(islice(behind.rates(), 40)) == before

@@ -128,7 +128,7 @@ class CoinCourse:
     asks_always: bool = True
     past: None = None
 
-    def places(self) -> list[int]:
+    def tick_offsets(self) -> list[int]:
         return np.searchsorted(self.closed_at, self.tick_at, side="right").tolist()
 
     def advance(self, world: CoinWorld, start: int, stop: int, pause_before_change: bool = False) -> CoinLeg:

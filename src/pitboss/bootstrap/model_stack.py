@@ -45,7 +45,7 @@ from pitboss.models.routes import Route, route
 from pitboss.models.shared_calls import SharedCalls
 from pitboss.models.traced import Traced
 from pitboss.sim.request import BacktestRequest
-from pitboss.sim.speculation_budget import Purse
+from pitboss.sim.speculation_budget import SpeculationBudget
 from pitboss.sim.speculator import Speculation
 from pitboss.skill.schema import SkillDocument
 from pitboss.store.answers import Answers
@@ -169,15 +169,15 @@ def _stacked(
     stack.push_async_callback(cached.close)
     model = Traced(cached, tracer)
     # A local model handles one request at a time.
-    ahead = None if lane is None else _speculation(request, Purse(budgeted.worst, budget))
+    ahead = None if lane is None else _speculation(request, SpeculationBudget(budgeted.worst, budget))
     return ModelConnection(model, forcing, True, cached, budget, ahead)
 
 
-def _speculation(request: BacktestRequest, purse: Purse) -> Speculation | None:
+def _speculation(request: BacktestRequest, budget: SpeculationBudget) -> Speculation | None:
     if request.speculate == "0":
         return None
     window = None if request.speculate == "auto" else int(request.speculate)
-    return Speculation(window, float(request.max_waste_pct), purse=purse)
+    return Speculation(window, float(request.max_waste_pct), budget=budget)
 
 
 def _retried(client: ModelClient, settings: Settings) -> Retried:

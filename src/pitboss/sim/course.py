@@ -1,4 +1,4 @@
-"""`Course`: the interface between a replay and a venue: where the ticks are, and how the world advances between them.
+"""`Course`: the interface between a replay and a venue: its ticks, and how the world advances between them.
 
 A `Course` is a range of recorded time with an account in it; each venue has its own. The replay, its spans and its
 speculation are the same for all of them.
@@ -29,7 +29,7 @@ MAX_MODEL_ERRORS = 5
 
 
 class Leg(Protocol):
-    """The result of advancing along a part of the course: world, receipts, equity points, and the place reached."""
+    """The result of advancing along a part of the course: world, receipts, equity points, and the offset reached."""
 
     @property
     def world(self) -> Any: ...
@@ -42,7 +42,9 @@ class Leg(Protocol):
 
 
 class Course(Protocol):
-    """A range to replay, with the ports for its ticks. The venue numbers places; every tick stands at one of them."""
+    """A range to replay, with the ports for its ticks. The venue numbers the steps of its world as
+    offsets; every tick is at one of them.
+    """
 
     @property
     def ports(self) -> Ports: ...
@@ -68,12 +70,12 @@ class Course(Protocol):
         """Whether the model is called at every tick, so that the cost of the remaining ticks can be relied on."""
         ...
 
-    def places(self) -> list[int]:
-        """The place of each tick: everything before that place has happened when the tick begins."""
+    def tick_offsets(self) -> list[int]:
+        """The offset of each tick: everything before that offset has happened when the tick begins."""
         ...
 
     def advance(self, world: Any, start: int, stop: int, pause_before_change: bool = False) -> Leg:
-        """Advance the world from one place to another; with a pause, only as long as the account does not change."""
+        """Advance the world from one offset to another; with a pause, only as long as the account does not change."""
         ...
 
     def finish(self, world: Any, start: int) -> Leg:

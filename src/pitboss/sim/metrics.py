@@ -115,22 +115,22 @@ def intervals(histories: Sequence[list[float]], seed: int) -> list[Intervals]:
 
     None where a history is too short.
     """
-    found: list[Intervals] = []
-    moving: dict[int, list[int]] = {}
-    for place, returns in enumerate(histories):
+    result: list[Intervals] = []
+    indices_by_length: dict[int, list[int]] = {}
+    for index, returns in enumerate(histories):
         if len(returns) < MIN_BOOTSTRAP_RETURNS:
-            found.append((None, None))
+            result.append((None, None))
         else:
-            found.append(([0.0, 0.0], None))  # resampling a constant series gives the same series
+            result.append(([0.0, 0.0], None))  # resampling a constant series gives the same series
             if any(returns):
-                moving.setdefault(len(returns), []).append(place)
-    for places in moving.values():
-        samples = bootstrap_together([histories[place] for place in places], seed=seed)
-        for place, (totals, sharpes) in zip(places, samples, strict=True):
+                indices_by_length.setdefault(len(returns), []).append(index)
+    for indices in indices_by_length.values():
+        samples = bootstrap_together([histories[index] for index in indices], seed=seed)
+        for index, (totals, sharpes) in zip(indices, samples, strict=True):
             # A run without a Sharpe ratio has no interval for it either.
-            around = interval(sharpes) if sharpe(histories[place]) is not None else None
-            found[place] = interval(totals * 100), around
-    return found
+            sharpe_interval = interval(sharpes) if sharpe(histories[index]) is not None else None
+            result[index] = interval(totals * 100), sharpe_interval
+    return result
 
 
 def finite(value: float) -> float | None:
@@ -161,10 +161,10 @@ def equity_course(outcome: Outcome) -> EquityCourse:
     return EquityCourse(initial, at, equity, daily_returns(initial, at, equity))
 
 
-def equity_figures(outcome: Outcome, course: EquityCourse, around: Intervals) -> dict[str, Any]:
-    """The equity figures that every venue reports. `around` are the intervals from `intervals`."""
+def equity_figures(outcome: Outcome, course: EquityCourse, bounds: Intervals) -> dict[str, Any]:
+    """The equity figures that every venue reports. `bounds` are the intervals from `intervals`."""
     depth, duration_ms = drawdown(outcome.from_at, course.initial, course.at, course.equity)
-    return_ci, sharpe_ci = around
+    return_ci, sharpe_ci = bounds
     return {
         "total_return_pct": finite((course.final - course.initial) / course.initial * 100),
         "total_return_ci": return_ci,

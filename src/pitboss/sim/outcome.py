@@ -60,12 +60,12 @@ class Ledger:
         flags = body["flags"]
         self.ticks += 1
         self.asked += not ("asleep" in flags or "ruined" in flags)
-        held = True
+        is_hold = True
         for verdict in body["verdicts"]:
             outcome = verdict["outcome"]
             if outcome == "noop":
                 continue
-            held = False
+            is_hold = False
             self.proposed += 1
             if verdict["duplicate"]:
                 self.rejections[self.duplicate_code] += 1
@@ -73,7 +73,7 @@ class Ledger:
                 self.rejections[verdict["code"]] += 1
             else:
                 self.accepted += 1
-        if held:
+        if is_hold:
             self.noops[flags[0] if flags else UNFLAGGED] += 1
 
     def outcome(self, from_at: Instant, to_at: Instant, interval_ms: int, initial_usd: Decimal) -> Outcome:

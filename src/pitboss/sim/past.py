@@ -23,16 +23,16 @@ UNASKED = frozenset({"asleep", "ruined"})
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Entry:
     """A record, and its decoded form once it was needed."""
 
     record: Record
-    read: PastDecision | None = None
+    decoded: PastDecision | None = None
 
-    def decided(self, decision_tool: str) -> PastDecision:
-        if self.read is None:
-            self.read = past_decision(self.record, decision_tool)
-        return self.read
+    def decision(self, decision_tool: str) -> PastDecision:
+        if self.decoded is None:
+            self.decoded = past_decision(self.record, decision_tool)
+        return self.decoded
 
 
 class RunPast:
@@ -41,7 +41,7 @@ class RunPast:
     def __init__(self, decision_tool: str) -> None:
         """`decision_tool` is the tool by which the model decides: its calls are not listed among the tool calls."""
         self._decision_tool = decision_tool
-        self._decisions: deque[_Kept] = deque(maxlen=DECISIONS)
+        self._decisions: deque[_Entry] = deque(maxlen=DECISIONS)
         self._receipts: deque[Receipt] = deque(maxlen=RECEIPTS)
         self._earlier: tuple[Callable[[], Iterable[Record]], int] | None = None
 
@@ -53,15 +53,15 @@ class RunPast:
         self._receipts.clear()
         self._earlier = (records, count) if count else None
 
-    def happened(self, receipts: Iterable[Receipt]) -> None:
+    def add_receipts(self, receipts: Iterable[Receipt]) -> None:
         """Add what the world did up to a tick that is about to begin."""
         self._receipts.extend(receipts)
 
-    def take(self, record: Record, receipts: Iterable[Receipt], flags: Collection[str]) -> None:
+    def add_tick(self, record: Record, receipts: Iterable[Receipt], flags: Collection[str]) -> None:
         """Add a finished tick: its record, and the receipts of its decision."""
         self._receipts.extend(receipts)
         if UNASKED.isdisjoint(flags):
-            self._decisions.append(_Kept(record))
+            self._decisions.append(_Entry(record))
 
     def _load(self) -> None:
         """Read the records from before this process and put them before the newer ones."""
@@ -69,23 +69,23 @@ class RunPast:
             return
         records, count = self._earlier
         self._earlier = None
-        seen, answers = list(self._decisions), list(self._receipts)
+        newer_decisions, newer_receipts = list(self._decisions), list(self._receipts)
         self._decisions.clear()
         self._receipts.clear()
         for record in islice(records(), count):
             self._receipts.extend(receipts_of(record))
             if was_asked(record):
-                self._decisions.append(_Kept(record))
-        self._decisions.extend(seen)
-        self._receipts.extend(answers)
+                self._decisions.append(_Entry(record))
+        self._decisions.extend(newer_decisions)
+        self._receipts.extend(newer_receipts)
 
     # Called by tools --------------------------------------------------------------------------------------------------
 
     def decisions(self, before: Instant, count: int) -> Sequence[PastDecision]:
         """The newest decisions made before `before`, newest first."""
         self._load()
-        early = (kept for kept in reversed(self._decisions) if kept.record.tick_at < before)
-        return [kept.decided(self._decision_tool) for kept in islice(early, max(0, count))]
+        early = (entry for entry in reversed(self._decisions) if entry.record.tick_at < before)
+        return [entry.decision(self._decision_tool) for entry in islice(early, max(0, count))]
 
     def receipts(self, before: Instant, count: int) -> Sequence[Receipt]:
         """The newest receipts before `before`, newest first. Amounts are texts, as they are recorded."""
@@ -98,7 +98,7 @@ class RunPast:
         self._load()
         if at >= before:
             return None
-        return next((body_of(kept.record) for kept in self._decisions if kept.record.tick_at == at), None)
+        return next((body_of(entry.record) for entry in self._decisions if entry.record.tick_at == at), None)
 
     def commands(self, before: Instant, count: int) -> Sequence[str]:
         """Always empty: a simulation receives no operator commands."""
@@ -133,12 +133,12 @@ def past_decision(record: Record, decision_tool: str) -> PastDecision:
     """A tick's record as one decision."""
     body, extra = codec.loads_exact(record.covered), codec.loads(record.extra)
     proposals, verdicts, before = body["proposals"], body["verdicts"], body["before"]
-    held = not verdicts or verdicts[0]["outcome"] == "noop"
+    is_hold = not verdicts or verdicts[0]["outcome"] == "noop"
     cost = extra["cost_usd"]
-    said: dict[str, Any] = {}
-    if not held:
+    result: dict[str, Any] = {"outcome": "noop"}
+    if not is_hold:
         verdict = verdicts[0]
-        said = {
+        result = {
             "outcome": "accepted" if verdict["outcome"] in ("allowed", "reduced") else "refused",
             "code": verdict["code"] or "",
             "detail": verdict["detail"],
@@ -146,12 +146,12 @@ def past_decision(record: Record, decision_tool: str) -> PastDecision:
         }
     return PastDecision(
         at=record.tick_at,
-        text=(_reason(proposals) if held else "") or body["text"],
+        text=(_reason(proposals) if is_hold else "") or body["text"],
         flags=tuple(body["flags"]),
         calls=tuple(call["name"] for step in body["steps"] for call in step["calls"] if call["name"] != decision_tool),
         equity_usd=Decimal(before["equity_usd"] if "equity_usd" in before else before["equity"]),
         cost_usd=None if cost is None else Decimal(cost),
-        **{"outcome": "noop", **said},
+        **result,
     )
 
 

@@ -33,47 +33,47 @@ PROGRESS_RECORDS = 10
 """Number of records between two progress reports."""
 
 
-async def replay(script: Course, journal: Journal, state: State, watch: Watch, ledger: Ledger | None = None) -> State:
+async def replay(course: Course, journal: Journal, state: State, watch: Watch, ledger: Ledger | None = None) -> State:
     """Run a range to its end, from its beginning or from a stored state.
 
     Raises `RunCancelled` when a stop is requested, with all finished records committed. `ledger` holds the earlier
     records and receives the new ones, so that they need not be read back for the metrics.
     """
-    _spare_what_is_loaded()
+    _freeze_loaded_modules()
     with localcontext(CONTEXT):
-        return await _replay(script, _Pen(script, journal, state, watch, ledger or Ledger()))
+        return await _replay(course, _Cursor(course, journal, state, watch, ledger or Ledger()))
 
 
 @cache
-def _spare_what_is_loaded() -> None:
+def _freeze_loaded_modules() -> None:
     """Exempt loaded modules from garbage collection, once per process; each collection of them took 50 to 90 ms."""
     gc.freeze()
 
 
-async def _replay(script: Course, pen: "_Pen") -> State:
-    if script.past is not None:
-        script.past.begin(pen.journal.records, pen.state.seq)
+async def _replay(course: Course, cursor: "_Cursor") -> State:
+    if course.past is not None:
+        course.past.begin(cursor.journal.records, cursor.state.seq)
     try:
-        if script.planned:
-            await _leap_through(script, pen)
+        if course.planned:
+            await _leap_through(course, cursor)
         else:
-            await _ask_at_every_tick(script, pen)
-        await pen.close()
+            await _ask_at_every_tick(course, cursor)
+        await cursor.close()
     except BaseException:
-        await pen.commit()  # commit finished records whatever ended the replay
+        await cursor.commit()  # commit finished records whatever ended the replay
         raise
-    await pen.commit()
-    return pen.state
+    await cursor.commit()
+    return cursor.state
 
 
-class _Pen:
-    """The position of the replay: records not committed yet, the state after the last record, and the next place.
+class _Cursor:
+    """The position of the replay: records not committed yet, the state after the last record, and the next offset.
 
-    Between two records only `world` and `place` run ahead; `state` is what a commit stores.
+    Between two records only `world` and `offset` run ahead; `state` is what a commit stores.
     """
 
-    def __init__(self, script: Course, journal: Journal, state: State, watch: Watch, ledger: Ledger) -> None:
-        self.script = script
+    def __init__(self, course: Course, journal: Journal, state: State, watch: Watch, ledger: Ledger) -> None:
+        self.course = course
         self.journal = journal
         self.watch = watch
         self.ledger = ledger
@@ -82,18 +82,18 @@ class _Pen:
         self.records: list[Record] = []
         self.stable = (0, state)
         self.due = False
-        self.tick_at: list[Instant] = script.tick_at.tolist()
-        self.places = script.places()
+        self.tick_at: list[Instant] = course.tick_at.tolist()
+        self.offsets = course.tick_offsets()
         self.index = 0 if state.tick_at is None else bisect_right(self.tick_at, state.tick_at)
-        self.place = 0 if state.tick_at is None else self.places[self.index - 1]
+        self.offset = 0 if state.tick_at is None else self.offsets[self.index - 1]
 
     def advance(self, stop: int, pause_before_change: bool = False) -> Leg:
-        """Compute what the world does until place `stop`; nothing is kept until `keep`."""
-        return self.script.advance(self.world, self.place, stop, pause_before_change)
+        """Compute what the world does until the offset `stop`; nothing changes until `keep`."""
+        return self.course.advance(self.world, self.offset, stop, pause_before_change)
 
     def keep(self, leg: Leg) -> Leg:
         """Accept a leg: the world moves to its end."""
-        self.place, self.world = leg.index, leg.world
+        self.offset, self.world = leg.index, leg.world
         return leg
 
     def check(self) -> None:
@@ -107,8 +107,8 @@ class _Pen:
         self.state, self.world = state, state.world
         self.stable = len(self.records), state
         if not len(self.records) % PROGRESS_RECORDS:
-            self.watch.progress(self.done())
-        if at_once or len(self.records) >= self.script.commit_records:
+            self.watch.progress(self.progress())
+        if at_once or len(self.records) >= self.course.commit_records:
             self.due = True
             if not later:
                 await self.commit()
@@ -125,8 +125,8 @@ class _Pen:
         if count:
             records, self.records = self.records[:count], self.records[count:]
             self.stable = 0, state
-            await self.journal.commit(records, state, self.done())
-            self.watch.progress(self.done())
+            await self.journal.commit(records, state, self.progress())
+            self.watch.progress(self.progress())
 
     async def commit_meanwhile(self) -> None:
         """Commit once the requests of the next tick are on their way."""
@@ -134,96 +134,96 @@ class _Pen:
             await asyncio.sleep(0)
         await self.commit()
 
-    def done(self) -> float:
-        """Share of the ticks that are done."""
-        return self.index / max(1, len(self.script.tick_at))
+    def progress(self) -> float:
+        """The share of the ticks that are finished."""
+        return self.index / max(1, len(self.course.tick_at))
 
     async def close(self) -> None:
         """Write the closing record: what happens after the last tick, up to the end."""
-        if self.state.tick_at is not None and self.state.tick_at >= self.script.to_at:
+        if self.state.tick_at is not None and self.state.tick_at >= self.course.to_at:
             return  # a finished run that was resumed
-        script = self.script
-        rest = self.keep(script.finish(self.world, self.place))
+        course = self.course
+        leg = self.keep(course.finish(self.world, self.offset))
         covered = {
-            "receipts": rest.receipts,
-            "equity": rest.equity,
-            "after": script.ports.summary(self.world),
+            "receipts": leg.receipts,
+            "equity": leg.equity,
+            "after": course.ports.summary(self.world),
             "flags": [],
         }
-        record = seal(self.state.seq, "close", script.to_at, self.state.prev_digest, covered, ZERO_COST_EXTRA)
-        self.ledger.take("close", covered, rest.receipts, ZERO)
+        record = seal(self.state.seq, "close", course.to_at, self.state.prev_digest, covered, ZERO_COST_EXTRA)
+        self.ledger.take("close", covered, leg.receipts, ZERO)
         await self.add(
             record,
             self.state.after(
                 world=self.world,
                 seq=self.state.seq + 1,
                 prev_digest=record.digest,
-                tick_at=script.to_at,
+                tick_at=course.to_at,
                 seen={},
             ),
         )
 
 
-async def _ask_at_every_tick(script: Course, pen: _Pen) -> None:
+async def _ask_at_every_tick(course: Course, cursor: _Cursor) -> None:
     """Call the decider and write a record at every tick. A speculator may run ahead; it only affects speed."""
-    plan, ahead = script.speculation, None
+    plan, speculator = course.speculation, None
     if plan is not None and plan.window != 0:
-        ahead = Speculator(plan, script)
+        speculator = Speculator(plan, course)
     try:
-        while pen.index < len(script.tick_at):
-            pen.check()
-            leg = pen.keep(pen.advance(pen.places[pen.index]))
-            await _one_tick(script, pen, leg.receipts, leg.equity, ahead)
+        while cursor.index < len(course.tick_at):
+            cursor.check()
+            leg = cursor.keep(cursor.advance(cursor.offsets[cursor.index]))
+            await _run_tick(course, cursor, leg.receipts, leg.equity, speculator)
     finally:
-        if ahead is not None:
-            await ahead.close()
+        if speculator is not None:
+            await speculator.close()
 
 
-async def _one_tick(
-    script: Course, pen: _Pen, receipts: Sequence[Receipt], equity: Curve, ahead: Speculator | None = None
+async def _run_tick(
+    course: Course, cursor: _Cursor, receipts: Sequence[Receipt], equity: Curve, speculator: Speculator | None = None
 ) -> None:
-    at = pen.tick_at[pen.index]
-    before = pen.state if pen.state.world is pen.world else pen.state.after(world=pen.world)
-    if ahead is not None:
-        await ahead.before(pen.index, before, receipts)
-    past = script.past
+    at = cursor.tick_at[cursor.index]
+    before = cursor.state if cursor.state.world is cursor.world else cursor.state.after(world=cursor.world)
+    if speculator is not None:
+        await speculator.before(cursor.index, before, receipts)
+    past = course.past
     if past is not None:
-        past.happened(receipts)
-    tracer = script.ports.tracer
-    saving = asyncio.create_task(pen.commit_meanwhile()) if pen.due else None
+        past.add_receipts(receipts)
+    tracer = course.ports.tracer
+    saving = asyncio.create_task(cursor.commit_meanwhile()) if cursor.due else None
     try:
         with tracer.span("pitboss.tick") as span:
-            done = await tick(before, at, Happened(receipts, equity), script.ports)
+            result = await tick(before, at, Happened(receipts, equity), course.ports)
             if tracer.on:
                 tracer.count("pitboss.ticks")
-                span.set(_told(at, done))
-        if ahead is not None:
-            ahead.after(pen.index, before, done)
+                span.set(_span_values(at, result))
+        if speculator is not None:
+            speculator.after(cursor.index, before, result)
     finally:
         if saving is not None:
             await saving
     if past is not None:
-        past.take(done.record, done.receipts[len(receipts) :], done.decision.flags)
-    cost_usd, errors = done.decision.cost_usd, done.state.model_errors
-    pen.index += 1
-    pen.ledger.take("tick", done.covered, done.receipts, cost_usd, done.decision.saved_usd)
+        past.add_tick(result.record, result.receipts[len(receipts) :], result.decision.flags)
+    cost_usd, errors = result.decision.cost_usd, result.state.model_errors
+    cursor.index += 1
+    cursor.ledger.take("tick", result.covered, result.receipts, cost_usd, result.decision.saved_usd)
     # With speculation the cache stores every reply before it is used, so the ticks of a window share a transaction,
     # which is committed while the next window is awaited.
-    at_once = cost_usd != ZERO and (ahead is None or ahead.begins(pen.index))
-    await pen.add(done.record, done.state, at_once, later=ahead is not None)
-    if errors >= script.most_errors:
-        raise TransientError(f"the model failed {errors} times in a row; last: {done.decision.text}")
+    at_once = cost_usd != ZERO and (speculator is None or speculator.begins(cursor.index))
+    await cursor.add(result.record, result.state, at_once, later=speculator is not None)
+    if errors >= course.most_errors:
+        raise TransientError(f"the model failed {errors} times in a row; last: {result.decision.text}")
 
 
-def _told(at: Instant, done: Ticked) -> dict[str, Value]:
+def _span_values(at: Instant, result: Ticked) -> dict[str, Value]:
     """The figures of a tick for observers, without its texts."""
-    decision = done.decision
+    decision = result.decision
     cost: dict[str, Value] = {} if decision.cost_usd is None else {"pitboss.cost_usd": float(decision.cost_usd)}
     return {
         "pitboss.tick_at": iso(at),
         "pitboss.steps": len(decision.steps),
         "pitboss.flags": decision.flags,
-        "pitboss.outcomes": tuple(str(one["outcome"]) for one in done.covered["verdicts"]),
+        "pitboss.outcomes": tuple(str(verdict["outcome"]) for verdict in result.covered["verdicts"]),
         "gen_ai.usage.input_tokens": decision.usage.input_tokens,
         "gen_ai.usage.output_tokens": decision.usage.output_tokens,
         "pitboss.saved_usd": float(decision.saved_usd),
@@ -231,61 +231,61 @@ def _told(at: Instant, done: Ticked) -> dict[str, Value]:
     }
 
 
-async def _leap_through(script: Course, pen: _Pen) -> None:
+async def _leap_through(course: Course, cursor: _Cursor) -> None:
     """Jump from one acting tick to the next, for deciders that can plan their holds."""
-    plan, count, span = script.plan(), len(script.tick_at), _Span()
-    while pen.index < count:
-        pen.check()
-        here = pen.index
-        leg = pen.advance(pen.places[here])
-        over = script.over(leg.world)
+    plan, count, span = course.plan(), len(course.tick_at), _HoldSpan()
+    while cursor.index < count:
+        cursor.check()
+        here = cursor.index
+        leg = cursor.advance(cursor.offsets[here])
+        over = course.over(leg.world)
         acts = count if over else plan.next_tick(here, leg.world)
-        if span.ticks and (acts <= here or pen.tick_at[here] // DAY_MS != span.day):
-            await span.flush(pen)
-        pen.keep(leg)
+        if span.ticks and (acts <= here or cursor.tick_at[here] // DAY_MS != span.day):
+            await span.flush(cursor)
+        cursor.keep(leg)
         if acts <= here:
-            await _one_tick(script, pen, leg.receipts, leg.equity)
+            await _run_tick(course, cursor, leg.receipts, leg.equity)
             continue
-        span.add(pen, here, here, leg.receipts, leg.equity, over)
-        pen.index = here + 1
-        await _leap(script, pen, span, here, acts, over)
-    await span.flush(pen)
+        span.add(cursor, here, here, leg.receipts, leg.equity, over)
+        cursor.index = here + 1
+        await _leap(course, cursor, span, here, acts, over)
+    await span.flush(cursor)
 
 
-async def _leap(script: Course, pen: _Pen, span: "_Span", here: int, acts: int, over: bool) -> None:
+async def _leap(course: Course, cursor: _Cursor, span: "_HoldSpan", here: int, acts: int, over: bool) -> None:
     """Jump from the hold at `here` over the following holds, up to the acting tick itself if it is on the same day."""
-    tomorrow = bisect_left(pen.tick_at, (span.day + 1) * DAY_MS)
+    tomorrow = bisect_left(cursor.tick_at, (span.day + 1) * DAY_MS)
     reaches = acts < tomorrow
     last = min(acts, tomorrow) - 1
     goal = acts if reaches else last
     if goal == here:
         return
-    leap = pen.advance(pen.places[goal], pause_before_change=True)
-    if leap.index < pen.places[goal]:  # the account changes there: stop at the tick before that place
-        last = bisect_right(pen.places, leap.index) - 1
-        if leap.index > pen.places[last]:
-            leap = pen.advance(pen.places[last])
+    leap = cursor.advance(cursor.offsets[goal], pause_before_change=True)
+    if leap.index < cursor.offsets[goal]:  # the account changes there: stop at the tick before that offset
+        last = bisect_right(cursor.offsets, leap.index) - 1
+        if leap.index > cursor.offsets[last]:
+            leap = cursor.advance(cursor.offsets[last])
         reaches = False
     if not reaches:
         if last > here:
-            pen.keep(leap)
-            span.add(pen, here + 1, last, leap.receipts, leap.equity, over)
-            pen.index = last + 1
+            cursor.keep(leap)
+            span.add(cursor, here + 1, last, leap.receipts, leap.equity, over)
+            cursor.index = last + 1
         return
     receipts, equity = leap.receipts, leap.equity
     if last > here:
-        until = pen.tick_at[last]
-        early = receipts and script.early(receipts, until)
-        before, equity = split(equity, pen.places[last] - pen.place)
-        span.add(pen, here + 1, last, early, before, over)
+        until = cursor.tick_at[last]
+        early = receipts and course.early(receipts, until)
+        before, equity = split(equity, cursor.offsets[last] - cursor.offset)
+        span.add(cursor, here + 1, last, early, before, over)
         receipts = receipts[len(early) :]
-    pen.keep(leap)
-    pen.index = acts
-    span.seal(pen)
-    await _one_tick(script, pen, receipts, equity)
+    cursor.keep(leap)
+    cursor.index = acts
+    span.seal(cursor)
+    await _run_tick(course, cursor, receipts, equity)
 
 
-class _Span:
+class _HoldSpan:
     """Consecutive no-op ticks of one UTC day, collected into one record."""
 
     def __init__(self) -> None:
@@ -296,28 +296,30 @@ class _Span:
         self.receipts: list[Receipt] = []
         self.equity: list[Piece] = []
 
-    def add(self, pen: _Pen, first: int, last: int, receipts: Sequence[Receipt], equity: Curve, over: bool) -> None:
+    def add(
+        self, cursor: _Cursor, first: int, last: int, receipts: Sequence[Receipt], equity: Curve, over: bool
+    ) -> None:
         """Add the ticks `first` to `last`, and what happened up to them, to the span."""
         if not self.ticks:
-            self.first_at = pen.tick_at[first]
+            self.first_at = cursor.tick_at[first]
             self.day = self.first_at // DAY_MS
-        self.last_at = pen.tick_at[last]
+        self.last_at = cursor.tick_at[last]
         self.ticks += last - first + 1
         self.ruined += (last - first + 1) if over else 0
         self.receipts.extend(receipts)
         join(self.equity, equity)
 
-    async def flush(self, pen: _Pen) -> None:
+    async def flush(self, cursor: _Cursor) -> None:
         """Store the span, if there is one, while the world stands at its last tick."""
         if self.ticks:
-            record, state = self._close(pen)
-            await pen.add(record, state)
+            record, state = self._close(cursor)
+            await cursor.add(record, state)
 
-    def seal(self, pen: _Pen) -> None:
+    def seal(self, cursor: _Cursor) -> None:
         """Store the span although the world has advanced to the acting tick after it."""
-        pen.prepare(*self._close(pen))
+        cursor.prepare(*self._close(cursor))
 
-    def _close(self, pen: _Pen) -> tuple[Record, State]:
+    def _close(self, cursor: _Cursor) -> tuple[Record, State]:
         covered = {
             "until_at": self.last_at,
             "ticks": self.ticks,
@@ -325,11 +327,11 @@ class _Span:
             "equity": self.equity,
             "flags": {"ruined": self.ruined} if self.ruined else {},
         }
-        before = pen.state
+        before = cursor.state
         record = seal(before.seq, "span", self.first_at, before.prev_digest, covered, ZERO_COST_EXTRA)
-        pen.ledger.take("span", covered, self.receipts, ZERO)
+        cursor.ledger.take("span", covered, self.receipts, ZERO)
         state = before.after(
-            world=pen.world,
+            world=cursor.world,
             seq=before.seq + 1,
             prev_digest=record.digest,
             tick_at=self.last_at,

@@ -21,7 +21,7 @@ SCAN = 256
 class SpeculativeTick:
     """A tick at which the model will be called if only holds come before it."""
 
-    place: int
+    index: int
     state: State
     observation: Any
 
@@ -32,8 +32,8 @@ class Scout:
     def __init__(self, course: Course) -> None:
         self._course, self._ports = course, course.ports
         self._tick_at: list[int] = course.tick_at.tolist()
-        self._places = course.places()
-        self._place, self._end = 0, 0
+        self._offsets = course.tick_offsets()
+        self._index, self._end = 0, 0
         self._state: State | None = None
         self.ready: deque[SpeculativeTick] = deque()
         """Ticks that were found and whose requests were not sent yet."""
@@ -41,7 +41,7 @@ class Scout:
     def begin(self, index: int, state: State, receipts: Sequence[Receipt]) -> None:
         """Start behind this tick."""
         after, _ = foresee(state, self._tick_at[index], receipts, self._ports)
-        self._place, self._end = index, min(index + SCAN, len(self._tick_at))
+        self._index, self._end = index, min(index + SCAN, len(self._tick_at))
         self._state = None if self._reflects(after) else after
         self.ready.clear()
 
@@ -52,19 +52,19 @@ class Scout:
 
     def step(self) -> bool:
         """Advance one tick; False if there is none, or none within reach at which the model would be called."""
-        place = self._place + 1
-        if self._state is None or place >= self._end:
+        index = self._index + 1
+        if self._state is None or index >= self._end:
             return False
-        leg = self._course.advance(self._state.world, self._places[place - 1], self._places[place])
+        leg = self._course.advance(self._state.world, self._offsets[index - 1], self._offsets[index])
         before = replace(self._state, world=leg.world)
-        after, observation = foresee(before, self._tick_at[place], leg.receipts, self._ports)
+        after, observation = foresee(before, self._tick_at[index], leg.receipts, self._ports)
         if self._reflects(after):
             self._state = None
             return False
         if observation is not None:
-            self.ready.append(SpeculativeTick(place, before, observation))
-            self._end = min(place + SCAN, len(self._tick_at))
-        self._place, self._state = place, after
+            self.ready.append(SpeculativeTick(index, before, observation))
+            self._end = min(index + SCAN, len(self._tick_at))
+        self._index, self._state = index, after
         return True
 
     def _reflects(self, state: State) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from pitboss.core.money import ZERO
-from pitboss.sim.speculation_budget import Purse
+from pitboss.sim.speculation_budget import SpeculationBudget
 
 
 @dataclass(slots=True)
@@ -28,10 +28,10 @@ class Tally:
     @property
     def waste_pct(self) -> float:
         """Waste in percent of the useful cost: in money, or in decisions if that is higher or nothing was paid."""
-        paid = float(self.wasted_usd / self.useful_usd) if self.useful_usd else 0.0
-        return 100 * max(paid, self.wasted / self.useful if self.useful else 0.0)
+        share_of_cost = float(self.wasted_usd / self.useful_usd) if self.useful_usd else 0.0
+        return 100 * max(share_of_cost, self.wasted / self.useful if self.useful else 0.0)
 
-    def paid(self, usd: Decimal | None) -> None:
+    def add_cost(self, usd: Decimal | None) -> None:
         """Add the cost of a decision."""
         if usd:
             self.least_usd = min(self.least_usd or usd, usd)
@@ -48,4 +48,4 @@ class Speculation:
     window: int | None = None
     max_waste_pct: float = 35.0
     tally: Tally = field(default_factory=Tally)
-    purse: Purse = field(default_factory=Purse)
+    budget: SpeculationBudget = field(default_factory=SpeculationBudget)

@@ -17,17 +17,17 @@ from typing import Protocol
 from pitboss.core.money import ZERO
 from pitboss.core.ports import ModelRequest
 
-ALIKE = 2
+UNIFORM_RATIO = 2
 """Calls cost about the same if the most expensive costs at most this many times the cheapest."""
 
-UNSEEN = 4
+UNKNOWN_PRICE_RATIO = 4
 """Multiple of the most expensive call assumed where costs vary and the price is unknown."""
 
-Worst = Callable[[ModelRequest], Decimal | None]
+WorstCost = Callable[[ModelRequest], Decimal | None]
 """The most that one attempt at a request can cost; None if unknown."""
 
 
-class Till(Protocol):
+class RunSpending(Protocol):
     """The run's spending. Without it, an abandoned call is assumed to have cost as much as the most expensive one."""
 
     @property
@@ -42,58 +42,60 @@ class Till(Protocol):
 
 
 @dataclass(slots=True)
-class Purse:
+class SpeculationBudget:
     """The costs seen so far. `least_usd` is for a tick, `least_call_usd` and `most_call_usd` are for one call."""
 
-    worst: Worst | None = None
-    till: Till | None = None
+    worst_cost: WorstCost | None = None
+    spending: RunSpending | None = None
     least_usd: Decimal = ZERO
     least_call_usd: Decimal = ZERO
     most_call_usd: Decimal = ZERO
     worst_usd: Decimal = ZERO
-    doubt_usd: Decimal = ZERO
+    uncertain_usd: Decimal = ZERO
     """The most that abandoned calls may still cost."""
-    free: bool = False
+    has_free_ticks: bool = False
     """Whether a tick was free because another run had paid for it: later ticks may be free, too."""
 
-    def called(self, usd: Decimal | None) -> None:
+    def add_call(self, usd: Decimal | None) -> None:
         """Update the bounds with the cost of a call."""
         if usd:
             self.least_call_usd = min(self.least_call_usd or usd, usd)
             self.most_call_usd = max(self.most_call_usd, usd)
 
-    def ticked(self, usd: Decimal | None, saved_usd: Decimal) -> None:
+    def add_tick(self, usd: Decimal | None, saved_usd: Decimal) -> None:
         """Update the bounds with the cost of a tick."""
         if usd:
             self.least_usd = min(self.least_usd or usd, usd)
         elif saved_usd:
-            self.free = True
+            self.has_free_ticks = True
 
     @property
-    def alike(self) -> bool:
+    def is_uniform(self) -> bool:
         """Whether all calls so far have cost about the same."""
-        return self.most_call_usd <= ALIKE * self.least_call_usd
+        return self.most_call_usd <= UNIFORM_RATIO * self.least_call_usd
 
-    def bound(self, request: ModelRequest | None = None) -> Decimal:
+    def max_call_usd(self, request: ModelRequest | None = None) -> Decimal:
         """The most that this speculative call, or the next one, may cost; 0 where calls are free."""
-        known = None if self.worst is None or request is None else self.worst(request)
-        if known is not None:
-            self.worst_usd = max(self.worst_usd, known)
-        worst = self.worst_usd or UNSEEN * self.most_call_usd
-        return min(worst, ALIKE * self.most_call_usd) if self.alike and self.most_call_usd else worst
+        worst_usd = None if self.worst_cost is None or request is None else self.worst_cost(request)
+        if worst_usd is not None:
+            self.worst_usd = max(self.worst_usd, worst_usd)
+        worst = self.worst_usd or UNKNOWN_PRICE_RATIO * self.most_call_usd
+        return min(worst, UNIFORM_RATIO * self.most_call_usd) if self.is_uniform and self.most_call_usd else worst
 
-    def lost(self, wasted_usd: Decimal, useful_usd: Decimal, paid_usd: Decimal, flying: int) -> Decimal:
+    def max_wasted_usd(self, wasted_usd: Decimal, useful_usd: Decimal, guesses_usd: Decimal, in_flight: int) -> Decimal:
         """Cost that is or may be wasted.
 
-        `paid_usd` was paid for guesses that may still be used; `flying` guesses are under way.
+        `guesses_usd` was paid for guesses that may still be used; `in_flight` guesses are under way.
         """
-        if self.till is None:
+        if self.spending is None:
             return wasted_usd
         # only those guesses and the tick itself are under way: all dropped calls have been paid for
-        if self.till.under_way <= flying + 1:
-            self.doubt_usd = ZERO
-        return max(wasted_usd, self.till.spent - useful_usd - paid_usd) + self.doubt_usd
+        if self.spending.under_way <= in_flight + 1:
+            self.uncertain_usd = ZERO
+        return max(wasted_usd, self.spending.spent - useful_usd - guesses_usd) + self.uncertain_usd
 
-    def sure(self, useful_usd: Decimal, ahead: int) -> Decimal:
+    def min_useful_usd(self, useful_usd: Decimal, ahead: int) -> Decimal:
         """A lower bound of the useful cost at the end: the cost so far plus that of `ahead` further ticks."""
-        return useful_usd + (ahead * self.least_usd / ALIKE if self.alike and not self.free else ZERO)
+        return useful_usd + (
+            ahead * self.least_usd / UNIFORM_RATIO if self.is_uniform and not self.has_free_ticks else ZERO
+        )

@@ -21,7 +21,7 @@ PRIOR_HOLDS, PRIOR_ORDERS, PRIOR_FADES = 120.0, 6.8, 0.95
 MEMORY = 0.998
 """Decay of a tick's weight per later tick: a change in behaviour is recognised within a few hundred ticks."""
 
-KNOWN_ORDERS, KNOWN_SHARE = 2.5, 0.5
+PATTERN_ORDERS, PATTERN_SHARE = 2.5, 0.5
 """The count and share of orders at one distance from the previous order from which they are treated as a pattern."""
 
 AT_ONCE = 0.7
@@ -42,17 +42,17 @@ class Holds:
     def __init__(self) -> None:
         self._now, self._prior, self._age = 1.0, 1.0, 0
         self._ticks = self._ordered = 0.0
-        self._seen: dict[int, float] = defaultdict(float)
+        self._ticks_at: dict[int, float] = defaultdict(float)
         self._orders: dict[int, float] = defaultdict(float)
 
-    def see(self, held: bool) -> None:
+    def add(self, is_hold: bool) -> None:
         """Add one more tick at which the model was called."""
         self._now /= MEMORY  # raising the weight of new ticks is equivalent to lowering that of all earlier ones
         if self._now > 1e9:
             self._fold()
-        self._seen[self._age] += self._now
+        self._ticks_at[self._age] += self._now
         self._ticks += self._now
-        if held:
+        if is_hold:
             self._age = min(self._age + 1, FARTHEST)
         else:
             self._orders[self._age] += self._now
@@ -61,31 +61,35 @@ class Holds:
             self._age = 0
 
     def _fold(self) -> None:
-        for weights in (self._seen, self._orders):
+        for weights in (self._ticks_at, self._orders):
             for age in weights:
                 weights[age] /= self._now
         self._ticks, self._ordered, self._now = self._ticks / self._now, self._ordered / self._now, 1.0
 
-    def after(self, held: int) -> "Holds":
-        """The estimate after `held` further holds, which are known but not replayed yet.
+    def after(self, holds: int) -> "Holds":
+        """The estimate after `holds` further holds, which are known but not replayed yet.
 
         So the window does not depend on how far the replay happens to have come.
         """
         later = copy(self)
-        later._seen, later._orders = self._seen.copy(), self._orders.copy()
-        for _ in range(held):
-            later.see(True)
+        later._ticks_at, later._orders = self._ticks_at.copy(), self._orders.copy()
+        for _ in range(holds):
+            later.add(True)
         return later
 
     def rates(self) -> Iterator[float]:
         """The probability of a hold at the next tick, at the one after it if that held, and so on."""
-        seen, least = self._seen, KNOWN_ORDERS * self._now
-        known = {age: n / seen[age] for age, n in self._orders.items() if n >= least and n >= KNOWN_SHARE * seen[age]}
-        orders = self._prior * PRIOR_ORDERS + (self._ordered - sum(self._orders[age] for age in known)) / self._now
-        ticks = (self._ticks - sum(seen[age] for age in known)) / self._now
+        ticks_at, least = self._ticks_at, PATTERN_ORDERS * self._now
+        patterns = {
+            age: orders / ticks_at[age]
+            for age, orders in self._orders.items()
+            if orders >= least and orders >= PATTERN_SHARE * ticks_at[age]
+        }
+        orders = self._prior * PRIOR_ORDERS + (self._ordered - sum(self._orders[age] for age in patterns)) / self._now
+        ticks = (self._ticks - sum(ticks_at[age] for age in patterns)) / self._now
         share = orders / (self._prior * (PRIOR_HOLDS + PRIOR_ORDERS) + ticks)
         for age in count(self._age):
-            yield 1 - known.get(min(age, FARTHEST), share)
+            yield 1 - patterns.get(min(age, FARTHEST), share)
 
 
 def best_window(hold_rates: Iterable[float], room: float, ahead: int) -> int:

@@ -92,7 +92,7 @@ def test_the_tools_are_those_that_the_first_question_offers(workspace: Workspace
     model = ScriptedModel([calls("submit_decision", action="hold", reasoning="Nothing.")])
     script = prepare(request, workspace.lake, workspace.settings).course(Connections(model=model))
     fresh = first_state(script)
-    world = script.advance(fresh.world, 0, script.places()[0]).world
+    world = script.advance(fresh.world, 0, script.tick_offsets()[0]).world
     observation = script.ports.observe(fresh.after(world=world), FROM)
     asyncio.run(script.ports.decider.decide(observation, lambda intent: pytest.fail("nobody judges")))
     offered = [

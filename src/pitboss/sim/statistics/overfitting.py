@@ -80,15 +80,15 @@ def overfitting(returns: Sequence[Sequence[float]], blocks: int | None = None) -
         rows = np.arange(len(halves[first : first + batch]))
         in_sample, _ = _sharpe(sums, squares, mean, halves[first : first + batch], length)
         out_of_sample, drift = _sharpe(sums, squares, mean, complements[first : first + batch], length)
-        chosen = in_sample.argmax(axis=1)
-        own = out_of_sample[rows, chosen][:, None]
+        best = in_sample.argmax(axis=1)
+        own = out_of_sample[rows, best][:, None]
         # From 1, the worst, to the number of trials; equal trials share the mean of their ranks.
         rank = (out_of_sample < own).sum(axis=1) + ((out_of_sample == own).sum(axis=1) + 1) / 2
         share = rank / (values.shape[1] + 1)
         logits += [math.log(value / (1 - value)) for value in share.tolist()]
-        inside += in_sample[rows, chosen].tolist()
-        outside += out_of_sample[rows, chosen].tolist()
-        losses += int((drift[rows, chosen] < 0).sum())
+        inside += in_sample[rows, best].tolist()
+        outside += out_of_sample[rows, best].tolist()
+        losses += int((drift[rows, best] < 0).sum())
     count = len(logits)
     year = math.sqrt(DAYS_A_YEAR)
     return Overfit(
@@ -103,13 +103,13 @@ def overfitting(returns: Sequence[Sequence[float]], blocks: int | None = None) -
     )
 
 
-def _sharpe(sums: Floats, squares: Floats, mean: Floats, chosen: Ints, length: int) -> tuple[Floats, Floats]:
+def _sharpe(sums: Floats, squares: Floats, mean: Floats, halves: Ints, length: int) -> tuple[Floats, Floats]:
     """The daily Sharpe and mean return of every trial over each set of blocks."""
-    total, square = np.zeros((len(chosen), sums.shape[1])), np.zeros((len(chosen), sums.shape[1]))
-    for column in range(chosen.shape[1]):
-        total += sums[chosen[:, column]]
-        square += squares[chosen[:, column]]
-    count = length * chosen.shape[1]
+    total, square = np.zeros((len(halves), sums.shape[1])), np.zeros((len(halves), sums.shape[1]))
+    for column in range(halves.shape[1]):
+        total += sums[halves[:, column]]
+        square += squares[halves[:, column]]
+    count = length * halves.shape[1]
     drift = mean + total / count
     deviation = np.sqrt(np.maximum(square - total * total / count, 0) / (count - 1))
     moved = deviation > NO_DEVIATION

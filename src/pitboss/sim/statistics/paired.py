@@ -100,7 +100,7 @@ def resampled_log_growth(entries: Sequence[Entry], draws: int = DRAWS, seed: int
     most = max(len(entry) for entry in entries)
     # A separate random stream: the drawn repeats must not depend on the number of days.
     random = Generator(PCG64([seed, 1]))
-    chosen = np.minimum((random.random((most, draws)) * most).astype(np.int64), most - 1)
+    drawn = np.minimum((random.random((most, draws)) * most).astype(np.int64), most - 1)
     rows, means, start = np.arange(draws), list[Floats](), 0
     for entry in entries:
         repeats = np.stack(growth[start : start + len(entry)])
@@ -108,7 +108,7 @@ def resampled_log_growth(entries: Sequence[Entry], draws: int = DRAWS, seed: int
         total, drawn_total = np.zeros(draws), np.zeros(draws)
         for turn in range(most):
             total += repeats[turn % len(entry)]
-            drawn_total += repeats[chosen[turn] % len(entry), rows]
+            drawn_total += repeats[drawn[turn] % len(entry), rows]
         # The mean of few resampled repeats varies too little, by exactly this factor.
         factor = math.sqrt(most / (most - 1)) if most > 1 else 1.0
         means.append((total + factor * (drawn_total - total)) / most)

@@ -66,9 +66,9 @@ def skill_interval(
     random = np.random.Generator(np.random.PCG64(seed))  # noqa: TID251 (seeded: same seed, same bytes)
     sums = np.zeros((2, draws))
     for _ in range(count):
-        chosen = np.minimum((random.random(draws) * count).astype(np.int64), count - 1)
-        sums[0] += ours[chosen]
-        sums[1] += theirs[chosen]
+        sample = np.minimum((random.random(draws) * count).astype(np.int64), count - 1)
+        sums[0] += ours[sample]
+        sums[1] += theirs[sample]
     usable = sums[1] > 0  # against a perfect reference the skill is undefined
     return interval(1.0 - sums[0][usable] / sums[1][usable])
 

@@ -1,4 +1,4 @@
-"""The choice among trials by a metric: its direction, its place in the metrics of a run, and the handling of ties."""
+"""The choice among trials by a metric: its direction, its path in the metrics of a run, and the handling of ties."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -44,11 +44,11 @@ def score(repeats: Sequence[Metrics], metric: str) -> float | None:
 def best(trials: Sequence[Sequence[Metrics]], metric: str) -> int | None:
     """The index of the best trial, the first of equal ones; None if no trial has the metric."""
     scores = [score(repeats, metric) for repeats in trials]
-    chosen: int | None = None
+    best_index: int | None = None
     for index, value in enumerate(scores):
-        if value is not None and (chosen is None or value > (scores[chosen] or 0.0)):
-            chosen = index
-    return chosen
+        if value is not None and (best_index is None or value > (scores[best_index] or 0.0)):
+            best_index = index
+    return best_index
 
 
 def figure(metrics: Metrics, metric: str) -> float | None:

@@ -86,11 +86,11 @@ class WalkForward:
         window, trials = self.windows[index], self.in_sample_trials()[index]
         if any(trial not in results for trial in trials):
             return None
-        chosen = best([results[trial] for trial in trials], self.metric)
-        if chosen is None:
+        best_index = best([results[trial] for trial in trials], self.metric)
+        if best_index is None:
             return None
         number = len(self.points) * len(self.windows) + index
-        return Trial(number, trials[chosen].point, window.test_from, window.test_to, "out", index)
+        return Trial(number, trials[best_index].point, window.test_from, window.test_to, "out", index)
 
 
 def numbered_trials(points: Sequence[Point], from_at: Instant, to_at: Instant) -> tuple[Trial, ...]:

@@ -49,7 +49,7 @@ class PerpCourse:
         """Whether the model is asked at every tick; False if the skill has `wake_when` conditions."""
         return not (self.ports.wakes and self.ports.skill.schedule.wake_when)
 
-    def places(self) -> list[int]:
+    def tick_offsets(self) -> list[int]:
         """Return, for each tick, the index of the first bar that opens at or after it."""
         return np.searchsorted(self.tape.open_at, self.tick_at, side="left").tolist()
 

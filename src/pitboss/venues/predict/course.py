@@ -90,7 +90,7 @@ class PredictCourse:
     _columns: list[tuple[list[int], list[int], list[float]]] = field(default_factory=list, init=False, repr=False)
     _late: list[list[int]] = field(default_factory=list, init=False, repr=False)
 
-    def places(self) -> list[int]:
+    def tick_offsets(self) -> list[int]:
         """Return the number of updates available at each tick."""
         return np.searchsorted(self.updates.at, self.tick_at, side="right").tolist()
 

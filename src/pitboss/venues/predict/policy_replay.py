@@ -28,7 +28,7 @@ def play(script: PredictCourse, intent: Intent, least_spend: int) -> PredictLedg
     """Replay a heuristic that mints whenever it can, and return its ledger."""
     ports = replace(script.ports, build_prompts=False, keep_prompts=False)
     ledger = PredictLedger(account_id=ports.account_id)
-    ticks, places = script.tick_at.tolist(), script.places()
+    ticks, places = script.tick_at.tolist(), script.tick_offsets()
     plan = BudgetPlan(ticks, ports, least_spend)
     desk: Desk = first_state(script).world
     place = index = 0

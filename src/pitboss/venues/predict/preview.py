@@ -49,7 +49,7 @@ def preview(request: PredictRequest, lake: Lake, settings: Settings, at: Instant
     )
     course = run.course()
     fresh = first_state(course)
-    world = course.advance(fresh.world, 0, course.places()[0]).world
+    world = course.advance(fresh.world, 0, course.tick_offsets()[0]).world
     prompt = course.ports.context.prompt(course.ports.observe(fresh.after(world=world), at))
     listed = (
         permit(tools(), skill.tool_names, "write") if skill.max_steps > 1 else []

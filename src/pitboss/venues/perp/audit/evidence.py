@@ -92,11 +92,11 @@ def past_of(prior: Sequence[Record], happened: Sequence[Receipt], later: Sequenc
     """A run's history that has also been given later records."""
     past = RunPast(TERMINAL)
     past.begin(lambda: prior, len(prior))
-    past.happened(happened)
+    past.add_receipts(happened)
     for number, record in enumerate(later):
         # The record of the tick itself repeats the receipts up to it.
         receipts = receipts_of(record)[len(happened) if number == 0 else 0 :]
-        past.take(record, receipts, codec.loads(record.covered)["flags"])
+        past.add_tick(record, receipts, codec.loads(record.covered)["flags"])
     return past
 
 
