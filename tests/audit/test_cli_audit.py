@@ -96,7 +96,7 @@ def test_a_stored_run_is_audited_with_its_own_decisions(
         (("--tools", "fetch_recent_bar"), "did you mean fetch_recent_bars?"),
         (("--tool-file", "nowhere.py"), "nowhere.py is not a Python file"),
         (("--run", "0000", "--symbols", "BTC"), "a run has its own skill and symbols"),
-        (("--set", "max_steps=1"), "--set changes a skill"),
+        (("--set", "max_steps=1"), "--set needs a skill"),
     ],
 )
 def test_a_mistake_is_said_in_one_line(

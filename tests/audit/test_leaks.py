@@ -76,7 +76,7 @@ class NewsCounted(View):
 def test_a_leaky_view_is_found_wherever_it_shows(ground: AuditSetup, view: type[View], seen: set[str]) -> None:
     result = audited(with_view(ground, view), FEW)
     assert seen <= leaking(result)
-    assert result.found[0].whole != result.found[0].without
+    assert result.leaks[0].original != result.leaks[0].altered
 
 
 async def last_of_everything(context: ToolContext, arguments: Mapping[str, Any]) -> str:
@@ -118,7 +118,7 @@ def test_a_leaky_tool_is_found_and_nothing_else_is_blamed(ground: AuditSetup, lo
 
 def test_a_symbol_that_is_listed_before_its_first_bar_is_found(ground: AuditSetup) -> None:
     """Listing look-ahead: the series is part of the run, but at these ticks nothing of it has happened yet."""
-    whole, ticks = ground.evidence.market, ground.script.tick_at
+    whole, ticks = ground.evidence.market, ground.course.tick_at
     bars = whole.bars["BTC", "5m"]
     begins = int(bars.open_at.searchsorted(ticks[len(ticks) // 2]))
     late = Market(
@@ -155,7 +155,7 @@ def test_a_tool_that_keeps_the_first_market_it_sees_is_found_though_it_always_an
 
     result = audited(with_tool(ground, faithful), FEW)
     assert leaking(result) == {KEPT_MARKETS}
-    assert "leaky" in result.found[0].without
+    assert "leaky" in result.leaks[0].altered
 
 
 def test_a_past_that_shows_a_later_decision_is_found(ground: AuditSetup) -> None:
@@ -203,8 +203,8 @@ def test_what_is_carried_from_tick_to_tick_is_checked_by_running_ticks_again(gro
             last = observation.view._market.bars["BTC", "5m"].close[-1]
             return Decision(({"action": "close", "symbol": "BTC", "reason": f"it will be {last}"},))
 
-    ports = replace(ground.script.ports, decider=Peeks())
-    assert RERUN in leaking(audited(replace(ground, script=replace(ground.script, ports=ports)), 5))
+    ports = replace(ground.course.ports, decider=Peeks())
+    assert RERUN in leaking(audited(replace(ground, course=replace(ground.course, ports=ports)), 5))
 
 
 def test_recordings_of_mcp_servers_are_audited_and_a_later_one_is_found(ground: AuditSetup) -> None:

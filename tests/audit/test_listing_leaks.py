@@ -22,12 +22,12 @@ def changed(ground: AuditSetup, listings: Mapping[str, Listing], market_type: ty
     """The same ground with listings, and copies made as this kind of market."""
     whole = ground.evidence.market
     market = market_type(whole.bars, whole.points, whole.news, whole.events, listings)
-    ports = replace(ground.script.ports, view=market.view)
-    script = replace(ground.script, market=market, ports=ports)
+    ports = replace(ground.course.ports, view=market.view)
+    script = replace(ground.course, market=market, ports=ports)
     trail = asyncio.run(replay_ticks(script))  # what is carried from tick to tick must come from the same listings
     return replace(
         ground,
-        script=script,
+        course=script,
         replayed=trail,
         evidence=Evidence(market, trail.records, ground.evidence.recordings),
         market_type=market_type,

@@ -17,12 +17,12 @@ from pitboss.venues.perp.trades import Trade
 
 
 def with_reflector(ground: AuditSetup, reflector: TradeReflector) -> AuditSetup:
-    ports = replace(ground.script.ports, reflector=reflector)
-    return replace(ground, script=replace(ground.script, ports=ports))
+    ports = replace(ground.course.ports, reflector=reflector)
+    return replace(ground, course=replace(ground.course, ports=ports))
 
 
 def reflector_of(ground: AuditSetup) -> TradeReflector:
-    found = ground.script.ports.reflector
+    found = ground.course.ports.reflector
     assert found is not None
     return found
 

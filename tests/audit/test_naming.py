@@ -180,22 +180,22 @@ def test_answers_are_read_from_calls_and_from_text_and_whatever_else_is_wrong_fo
         RecognitionAnswer("kBONK", period),
         RecognitionAnswer("1000PEPE", period),
     ]
-    assert read_answer(reply(asset="GOLD", period=period), one).wrong == naming.NOT_OFFERED
-    assert read_answer(reply(asset="BTC"), one).wrong == naming.NOT_OFFERED
-    assert read_answer(ModelReply(calls=(ToolCall("1", "name_window", "{"),)), one).wrong == naming.UNREADABLE
-    assert read_answer(ModelReply("I do not know."), one).wrong == naming.UNREADABLE
-    assert read_answer(ModelReply(""), one).wrong == naming.NO_ANSWER
-    assert read_answer(ModelReply(problem="the model refused: no"), one).wrong == naming.REFUSED
+    assert read_answer(reply(asset="GOLD", period=period), one).problem == naming.NOT_OFFERED
+    assert read_answer(reply(asset="BTC"), one).problem == naming.NOT_OFFERED
+    assert read_answer(ModelReply(calls=(ToolCall("1", "name_window", "{"),)), one).problem == naming.UNREADABLE
+    assert read_answer(ModelReply("I do not know."), one).problem == naming.UNREADABLE
+    assert read_answer(ModelReply(""), one).problem == naming.NO_ANSWER
+    assert read_answer(ModelReply(problem="the model refused: no"), one).problem == naming.REFUSED
     both = ModelReply(calls=(*reply(asset="BTC", period=period).calls, *reply(asset="ETH", period=period).calls))
-    assert read_answer(both, one).wrong == naming.UNREADABLE
+    assert read_answer(both, one).problem == naming.UNREADABLE
 
 
 def test_unusable_answers_are_wrong_and_shown_and_missing_ones_are_left_out() -> None:
     one = year()
     guesses = [RecognitionAnswer(q.symbol, q.period) for q in one.questions[:10]]
-    guesses += [RecognitionAnswer(wrong=naming.REFUSED)] * 40 + [RecognitionAnswer(failed=True)] * 10
+    guesses += [RecognitionAnswer(problem=naming.REFUSED)] * 40 + [RecognitionAnswer(failed=True)] * 10
     found = judge(one, guesses)
-    assert (found.asked, found.failed, found.unusable) == (50, 10, {"refused": 40})
+    assert (found.questions, found.failed, found.unusable) == (50, 10, {"refused": 40})
     assert found.period is not None
     assert (found.period.rate.hits, found.period.rate.of) == (10, 50)
     assert found.both.hits == 10
@@ -231,21 +231,21 @@ def test_a_memory_stands_out() -> None:
     one = year()
     found = judge(one, [RecognitionAnswer(q.symbol, q.period) for q in one.questions])
     assert found.period is not None
-    assert found.period.raised < 0.001
+    assert found.period.p_adjusted < 0.001
     half = judge(
         one,
         [RecognitionAnswer(q.symbol, q.period if n % 3 == 0 else one.periods[0]) for n, q in enumerate(one.questions)],
     )
     assert half.period is not None
-    assert half.period.raised < ALPHA
+    assert half.period.p_adjusted < ALPHA
 
 
 def test_three_assets_can_be_told_apart_by_luck_once_in_six_times() -> None:
     one = year()
     found = judge(one, [RecognitionAnswer(q.symbol, q.period) for q in one.questions])
     assert found.asset is not None
-    assert found.asset.alone < 1e-9
-    assert found.asset.shuffled == pytest.approx(1 / 6)
+    assert found.asset.p_value < 1e-9
+    assert found.asset.p_shuffled == pytest.approx(1 / 6)
     assert found.asset.needed is None
 
 
@@ -255,12 +255,13 @@ def test_always_the_same_answer_is_no_memory(favourite: str) -> None:
     found = judge(one, [RecognitionAnswer(favourite, one.periods[3])] * 60)
     assert found.asset is not None
     assert found.period is not None
-    assert min(found.asset.raised, found.period.raised) > ALPHA
+    assert min(found.asset.p_adjusted, found.period.p_adjusted) > ALPHA
 
 
 def alarms(trials: int, one: Exam) -> int:
     return sum(
-        min(v.raised for v in (f.asset, f.period) if v) < ALPHA for f in (guessed(one, str(n)) for n in range(trials))
+        min(v.p_adjusted for v in (f.asset, f.period) if v) < ALPHA
+        for f in (guessed(one, str(n)) for n in range(trials))
     )
 
 
@@ -283,8 +284,8 @@ def consistent(one: Exam, seed: int) -> RecognitionResult:
 def false_names(trials: int, one: Exam) -> tuple[int, int]:
     found = [consistent(one, seed).period for seed in range(trials)]
     return (
-        sum(v is not None and v.raised < ALPHA for v in found),
-        sum(v is not None and 2 * v.alone < ALPHA for v in found),
+        sum(v is not None and v.p_adjusted < ALPHA for v in found),
+        sum(v is not None and 2 * v.p_value < ALPHA for v in found),
     )
 
 

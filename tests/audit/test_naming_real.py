@@ -40,7 +40,7 @@ def test_whoever_has_read_the_bars_is_found(read: tuple[Exam, Reader]) -> None:
     found = judge(exam, [RecognitionAnswer(symbol, truth.get((symbol, at), "")) for symbol, at in told])
     assert found.period is not None
     assert found.period.rate.hits >= 57
-    assert found.period.raised < 0.001
+    assert found.period.p_adjusted < 0.001
 
 
 def test_guessing_is_taken_for_memory_in_at_most_one_of_twenty(read: tuple[Exam, Reader]) -> None:
@@ -67,4 +67,4 @@ def test_to_know_how_much_assets_move_is_no_memory_of_when(read: tuple[Exam, Rea
     assert found.period is not None
     assert found.asset.rate.share is not None
     assert found.asset.rate.share > 1 / len(SYMBOLS), "moves do tell assets apart"
-    assert found.period.raised > ALPHA
+    assert found.period.p_adjusted > ALPHA

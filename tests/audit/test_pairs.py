@@ -54,17 +54,17 @@ def test_the_same_runs_twice_differ_by_nothing_with_certainty() -> None:
     assert found is not None
     assert found.identical
     assert found.figures[MAIN].difference.interval == (0.0, 0.0)
-    assert found.found == 0
+    assert found.direction == 0
 
 
 def test_an_edge_is_found_and_its_opposite_too() -> None:
-    assert pair(5, 60, 3, edge=0.01).found == 1
-    assert pair(5, 60, 3, edge=-0.01).found == -1
-    assert pair(5, 60, 3).found == 0
+    assert pair(5, 60, 3, edge=0.01).direction == 1
+    assert pair(5, 60, 3, edge=-0.01).direction == -1
+    assert pair(5, 60, 3).direction == 0
 
 
 def false_alarms(trials: int, days: int, repeats: int) -> int:
-    return sum(pair(seed, days, repeats).found != 0 for seed in range(trials))
+    return sum(pair(seed, days, repeats).direction != 0 for seed in range(trials))
 
 
 def test_luck_is_seldom_taken_for_an_edge() -> None:
@@ -92,10 +92,10 @@ def test_one_pair_alone_and_few_days_cannot_tell() -> None:
     alone = pair(2, 60, 1, edge=0.05)
     assert alone.figures[MAIN].difference.side == 1
     assert alone.figures[MAIN].repeats.interval is None
-    assert alone.found == 0
+    assert alone.direction == 0
     short = pair(2, 10, 3, edge=0.05)
     assert short.figures[MAIN].difference.interval is None
-    assert short.found == 0
+    assert short.direction == 0
 
 
 def test_no_pair_no_day_no_answer() -> None:
@@ -133,15 +133,15 @@ def test_runs_that_never_had_a_position_show_nothing() -> None:
     assert idle is not None
     assert idle.idle
     report = MemorisationReport(
-        MemorisationRequest(PerpRequest({}, 0, DAY_MS), windows=0, repeats=2), Cutoff("llm/fake"), whole=idle
+        MemorisationRequest(PerpRequest({}, 0, DAY_MS), windows=0, repeats=2), Cutoff("llm/fake"), comparison=idle
     )
     (said,) = [one for one in conclusions(report) if one.about == "pairs"]
     assert (said.finding, overall(report)) == ("cannot_tell", "cannot_tell")
-    assert "no run ever had a position" in said.words
+    assert "no run ever had a position" in said.text
     moved = still.copy()
     moved[0, 3] = 0.01
     traded = compare(courses(moved), courses(moved.copy()))
     assert traded is not None
     assert not traded.idle
-    (said,) = [one for one in conclusions(replace(report, whole=traded)) if one.about == "pairs"]
+    (said,) = [one for one in conclusions(replace(report, comparison=traded)) if one.about == "pairs"]
     assert said.finding == "no_sign"

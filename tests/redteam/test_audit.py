@@ -24,7 +24,7 @@ SEEDS = (3, 4, 7, 8)
 
 def facts(seed: int) -> AuditFacts:
     here = ground(seed)
-    return here.facts("news", first_state(here.script))
+    return here.facts("news", first_state(here.course))
 
 
 def rules(records: list[Record] | tuple[Record, ...], told: AuditFacts, seed: int) -> set[str]:

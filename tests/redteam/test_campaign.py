@@ -34,7 +34,7 @@ def fight(texts: Sequence[Attack], seed: int = 7, ticks: int = 24, watch: Watch 
 def test_a_sample_of_all_texts_in_every_slot_breaks_nothing() -> None:
     """About a hundredth of the proof below."""
     result = fight(all_texts()[::24], ticks=12)
-    assert [found.breach.line() for found in result.found] == []
+    assert [found.breach.line() for found in result.listed] == []
     assert result.breaches == 0
     assert {row.slot for row in result.rows} == set(SLOTS)
     assert all(row.accepted and row.refused and row.turned_away for row in result.rows)
@@ -47,7 +47,7 @@ def test_every_text_in_every_slot_breaks_nothing(seed: int) -> None:
         pytest.skip("the shared attack texts are not here")
     texts = all_texts()
     result = fight(texts, seed=seed)
-    assert [found.breach.line() for found in result.found] == []
+    assert [found.breach.line() for found in result.listed] == []
     assert result.runs == 4 * len(texts)
 
 
@@ -94,9 +94,9 @@ def test_money_that_runs_out_ends_a_campaign_with_what_was_counted() -> None:
 
 
 def test_the_rule_of_three_is_said_only_where_nothing_was_found() -> None:
-    assert report.bound(0, 300) == 0.01
-    assert report.bound(1, 300) is None
-    assert report.bound(0, 0) is None
+    assert report.rate_bound(0, 300) == 0.01
+    assert report.rate_bound(1, 300) is None
+    assert report.rate_bound(0, 0) is None
 
 
 def pitboss(folder: Path, *words: str) -> int:

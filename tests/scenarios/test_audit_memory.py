@@ -178,7 +178,7 @@ def test_a_budget_is_kept_over_windows_and_runs_together(home: Path, skill: Path
         (("--model", "standin/analyst"), "was not trained on anything"),
         (("--model", "policy/hold"), "was not trained on anything"),
         (("--model", "llm/fake", "--windows", "-1"), "--windows: -1 is not from 0"),
-        (("--model", "llm/fake", "--windows", "0", "--repeats", "0"), "nothing is left to do"),
+        (("--model", "llm/fake", "--windows", "0", "--repeats", "0"), "there is nothing to do"),
         (("--model", "llm/fake", "--cutoff", "soon"), "is not a day for a cutoff"),
         (("--model", "llm/fake", "--out", "/nowhere/at/all.html"), "there is no folder"),
         (("--model", "llm/fake"), "nobody knows the price"),

@@ -149,20 +149,25 @@ class _RecordedDecider:
         record = self._records.get(observation.at)
         if record is None:
             raise ReplayMismatch(f"no decision is recorded for tick {iso(observation.at)}")
-        body = codec.loads_exact(record.covered)
-        return Decision(
-            intents=tuple(body["proposals"]),
-            text=body["text"],
-            steps=tuple(map(_step, body["steps"])),
-            flags=tuple(body["flags"]),
-            finish_reason=body["finish_reason"],
-            prompt=_stored_prompt(record),
-        )
+        return recorded_decision(record)
 
     def plan(self, market: Market, tick_at: Ints, symbols: tuple[str, ...], interval: str) -> Plan:
         """Plan to act at every tick that has a record of its own."""
         del market, symbols, interval
         return _RecordedPlan([index for index, at in enumerate(tick_at.tolist()) if at in self._records], len(tick_at))
+
+
+def recorded_decision(record: Record) -> Decision:
+    """The decision in the record of a tick."""
+    body = codec.loads_exact(record.covered)
+    return Decision(
+        intents=tuple(body["proposals"]),
+        text=body["text"],
+        steps=tuple(map(_step, body["steps"])),
+        flags=tuple(body["flags"]),
+        finish_reason=body["finish_reason"],
+        prompt=_stored_prompt(record),
+    )
 
 
 def _stored_prompt(record: Record) -> tuple[str, str] | None:

@@ -87,7 +87,7 @@ class ComparedDays:
     """Whether no run ever gained or lost anything, so that there are no results to compare."""
 
     @property
-    def found(self) -> int:
+    def direction(self) -> int:
         """1: open runs are better, −1: worse, significant in both tests; 0: undecided, as it always is with one pair."""
         main = self.figures[MAIN]
         sides = {main.difference.side, main.repeats.side}

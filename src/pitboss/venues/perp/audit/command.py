@@ -1,4 +1,4 @@
-"""`pitboss audit …`: whether what a simulation says can be believed."""
+"""`pitboss audit …`: tests of a simulation for look-ahead, and of a model for memory of the past."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pitboss.venues.perp.audit.lookahead import AuditSetup, LookaheadResult
     from pitboss.venues.perp.audit.setup import AuditRequest
 
-app = App(name="audit", help="Prove that a simulation cannot see its own future, and ask what a model remembers of it.")
+app = App(name="audit", help="Test a simulation for look-ahead, and a model for memory of the past.")
 
 MOST_CUTS, MOST_SEED = 1_000_000, 2**31
 FOUND, STOPPED = 1, 130
@@ -29,19 +29,19 @@ def lookahead(
     /,
     *,
     run: Annotated[str, given("--run", "Audit this stored run: its id, or the start of it.")] = "",
-    cuts: Annotated[int, given("--cuts", "At how many ticks, chosen by chance, to cut and compare.")] = 100,
+    cuts: Annotated[int, given("--cuts", "Number of random ticks at which to cut and compare.")] = 100,
     seed: Annotated[int, given("--seed", "The same seed makes the same cuts.")] = 0,
     from_: Annotated[Moment | None, given("--from", "First tick. Default: three weeks before the end.")] = None,
     to: Annotated[Moment | None, given("--to", "End of the range. Default: as far as the data goes.")] = None,
-    symbols: Annotated[str, given("--symbols", "Symbols with commas between, in place of the skill's.")] = "",
-    tools: Annotated[str, given("--tools", "Only these tools, with commas between. Default: all there are.")] = "",
+    symbols: Annotated[str, given("--symbols", "Symbols, separated by commas, instead of the skill's.")] = "",
+    tools: Annotated[str, given("--tools", "Only these tools, separated by commas. Default: all.")] = "",
     tool_file: Annotated[
         tuple[Path, ...],
         Parameter(
             name="--tool-file",
             negative=(),
             consume_multiple=False,
-            help="Audit the tool of this Python file too. The file is run: it is your own code. May be repeated.",
+            help="Audit the tool of this Python file too. The file is executed. May be repeated.",
         ),
     ] = (),
     data_venue: Annotated[str, given("--data-venue", "Whose data to use, where several venues have some.")] = "",
@@ -49,11 +49,11 @@ def lookahead(
     json: Json = False,
     place: Here,
 ) -> int:
-    """Delete the future, then falsify it, and see whether anything an agent is told changes. Exit code 1 if it does.
+    """Check that an agent's inputs stay the same when the future is deleted or changed. Exit code 1 if any differs.
 
-    At every cut the account, the whole user message, waking, regime tags and some of the tools' answers are made three
-    times: on the data as it is, on a copy that ends at the tick, and on one that goes on with lies. All bytes must be
-    the same. Nobody is asked, and nothing is written.
+    At every cut the account, the user message, wake conditions, regime tags and the answers of some tools are built three
+    times: on the data, on a copy that ends at the tick, and on a copy with a changed future. All bytes must be the same.
+    No model is called and nothing is written.
 
     For example:
 
@@ -64,7 +64,7 @@ def lookahead(
     Parameters
     ----------
     skill
-        A .yaml or .json file. Without it, and without --run: a plain skill for the symbols here.
+        A .yaml or .json file. Without it, and without --run: a default skill for the symbols of the data.
     """
     from pitboss.venues.perp.audit import lookahead_text as show
     from pitboss.venues.perp.audit.setup import AuditRequest
@@ -78,10 +78,10 @@ def lookahead(
     options = AuditRequest(
         skill=_plain(skill, set_),
         run=run,
-        symbols=_words(symbols),
+        symbols=_names(symbols),
         from_at=from_,
         to_at=to,
-        tools=_words(tools),
+        tools=_names(tools),
         tool_files=tool_file,
         venue=data_venue,
         seed=seed,
@@ -93,9 +93,9 @@ def lookahead(
     else:
         screen.put_table(show.HEADINGS, show.cells(result), right=show.NUMBERS)
         screen.put()
-        verdict, *rest = show.lines(result)
+        verdict, *details = show.lines(result)
         screen.put(verdict, style="bold red" if result.differences else "bold")
-        for line in rest:
+        for line in details:
             screen.put(line)
         screen.put(f"seed {seed}; the same seed makes the same cuts")
     if result.differences:
@@ -108,13 +108,13 @@ def _plain(skill: Path | None, set_: tuple[str, ...]) -> dict[str, object] | Non
 
     if skill is None:
         if set_:
-            raise UserError("--set changes a skill, and none is given", "name a skill file")
+            raise UserError("--set needs a skill", "name a skill file")
         return None
     return read_file(skill, set_)
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
 def _audit(workspace: "Workspace", options: "AuditRequest", cuts: int) -> "tuple[AuditSetup, LookaheadResult, bool]":

@@ -23,7 +23,7 @@ class Conclusion:
 
     about: Literal["naming", "assets", "pairs", "cutoff"]
     finding: Finding
-    words: str
+    text: str
 
 
 def conclusions(report: MemorisationReport) -> list[Conclusion]:
@@ -39,83 +39,91 @@ def overall(report: MemorisationReport) -> Finding:
 
 HEADLINES: dict[Finding, str] = {
     "sign": "SIGNS OF MEMORY: results of this model on this range may be recall, not judgement",
-    "no_sign": "no sign of memory in what could be looked at; that is not proof that there is none",
-    "cannot_tell": "cannot tell: nothing that was done here can show memory or its absence",
+    "no_sign": "no sign of memory in these tests; that does not prove that there is none",
+    "cannot_tell": "cannot tell: no test here could show memory or its absence",
 }
 
 
 def _naming(report: MemorisationReport) -> Iterator[Conclusion]:
-    named = report.named
-    if named is None:
+    recognition = report.recognition
+    if recognition is None:
         if report.options.windows:
             yield Conclusion(
                 "naming", "cannot_tell", "cannot tell whether it recognises windows: not all were asked about"
             )
         return
-    if named.period is None:
-        yield Conclusion("naming", "cannot_tell", _nothing_to_name(named.asked, "period"))
+    if recognition.period is None:
+        yield Conclusion("naming", "cannot_tell", _nothing_to_name(recognition.questions, "period"))
     else:
-        yield Conclusion("naming", *_weighed(named.period, f"the {report.exam.grain if report.exam else 'period'}"))
-    if named.asset is not None:
-        finding, words = _weighed(named.asset, "the asset")
+        yield Conclusion(
+            "naming", *_judged(recognition.period, f"the {report.exam.grain if report.exam else 'period'}")
+        )
+    if recognition.asset is not None:
+        finding, text = _judged(recognition.asset, "the asset")
         if finding == "sign":
-            words += ". How much an asset moves can give it away without any memory of these bars"
-        yield Conclusion("assets", finding, words)
-    elif named.asked:
-        yield Conclusion("assets", "cannot_tell", _nothing_to_name(named.asked, "asset"))
+            text += ". The movement of an asset can identify it without any memory of these bars"
+        yield Conclusion("assets", finding, text)
+    elif recognition.questions:
+        yield Conclusion("assets", "cannot_tell", _nothing_to_name(recognition.questions, "asset"))
 
 
-def _nothing_to_name(asked: int, what: str) -> str:
-    if not asked:
-        return f"cannot tell whether it recognises the {what}: there was no reply"
-    return f"cannot tell whether it recognises the {what}: there is only one here to choose from"
+def _nothing_to_name(questions: int, subject: str) -> str:
+    if not questions:
+        return f"cannot tell whether it recognises the {subject}: there was no reply"
+    return f"cannot tell whether it recognises the {subject}: there is only one here to choose from"
 
 
-def _weighed(verdict: ChanceVerdict, what: str) -> tuple[Finding, str]:
+def _judged(verdict: ChanceVerdict, subject: str) -> tuple[Finding, str]:
     rate = verdict.rate
-    hits = f"it named {what} of {rate.hits} of {rate.of} windows right ({share(rate.interval, rate.share)})"
-    luck = f"luck gives {percent(verdict.chance)}, and does as well {probability(max(verdict.alone, verdict.shuffled))}"
+    hits = f"it named {subject} of {rate.hits} of {rate.of} windows correctly ({share(rate.interval, rate.share)})"
+    chance = f"chance alone gives {percent(verdict.chance)} and reaches this many hits {probability(max(verdict.p_value, verdict.p_shuffled))}"
     if verdict.needed is None:
         return (
             "cannot_tell",
-            f"cannot tell: {hits}; with so few to choose from, or to ask about, even all right could be luck",
+            f"cannot tell: {hits}; with so few to choose from, or to ask about, even all hits could be chance",
         )
-    if verdict.raised < ALPHA:
-        return "sign", f"sign of memory: {hits}; {luck}"
-    return "no_sign", f"no sign that it recognises {what}: {hits}; {luck}; {verdict.needed} right would have stood out"
+    if verdict.p_adjusted < ALPHA:
+        return "sign", f"sign of memory: {hits}; {chance}"
+    return (
+        "no_sign",
+        f"no sign that it recognises {subject}: {hits}; {chance}; {verdict.needed} hits would be significant",
+    )
 
 
 def _pairs(report: MemorisationReport) -> Iterator[Conclusion]:
     if not report.options.repeats:
         return
-    whole = report.whole
-    if whole is None:
+    comparison = report.comparison
+    if comparison is None:
         yield Conclusion(
-            "pairs", "cannot_tell", "cannot tell what names and dates do to results: no pair of runs is complete"
+            "pairs", "cannot_tell", "cannot tell the effect of names and dates on results: no pair of runs is complete"
         )
     else:
-        yield Conclusion("pairs", *_compared(whole))
+        yield Conclusion("pairs", *_compared(comparison))
 
 
-def _compared(whole: ComparedDays) -> tuple[Finding, str]:
-    main = whole.figures[MAIN]
+def _compared(comparison: ComparedDays) -> tuple[Finding, str]:
+    main = comparison.figures[MAIN]
     apart = f"{_signed(main.difference.mean)} basis points a day, open minus blind"
     days, repeats = around(main.difference), around(main.repeats)
-    if whole.idle:
+    if comparison.idle:
         return "cannot_tell", "cannot tell from the results: no run ever had a position, so there are none"
-    if whole.identical:
+    if comparison.identical:
         return "no_sign", "no sign in the results: every open run had exactly the returns of its blind counterpart"
     if main.difference.interval is None:
         least = MIN_BOOTSTRAP_RETURNS
-        return "cannot_tell", f"cannot tell from the results: {whole.days} days are too few (at least {least}); {apart}"
-    if whole.found > 0:
+        return (
+            "cannot_tell",
+            f"cannot tell from the results: {comparison.days} days are too few (at least {least}); {apart}",
+        )
+    if comparison.direction > 0:
         return "sign", f"sign of memory in the results: {apart} (95 % {days} over days, {repeats} over repeats)"
-    if whole.found < 0:
+    if comparison.direction < 0:
         return "no_sign", f"no sign in the results: with names it did worse, {apart} (95 % {days} over days)"
     if not main.difference.side:
-        said = f"no sign in the results: {apart}; its 95 % interval, {days}, holds zero and whatever else lies in it"
-        return "no_sign", said
-    if whole.repeats < 2:
+        text = f"no sign in the results: {apart}; its 95 % interval, {days}, contains zero; an effect of any other size in it is possible, too"
+        return "no_sign", text
+    if comparison.repeats < 2:
         return (
             "cannot_tell",
             f"cannot tell from the results: {apart} (95 % {days}), but one pair does not show how far the model's own "
@@ -135,11 +143,11 @@ def _cutoff(report: MemorisationReport) -> Iterator[Conclusion]:
     elif side == "before":
         yield Conclusion("cutoff", "cannot_tell", f"no split: all of the range lies before the training cutoff ({day})")
     elif side == "after":
-        signs = any(one.finding == "sign" for one in (*_naming(report), *_pairs(report)))
-        words = f"no split: all of the range lies after the training cutoff ({day})"
+        signs = any(conclusion.finding == "sign" for conclusion in (*_naming(report), *_pairs(report)))
+        text = f"no split: all of the range lies after the training cutoff ({day})"
         if signs:
-            words += "; signs of memory there mean that the stated cutoff is wrong, or have another explanation"
-        yield Conclusion("cutoff", "cannot_tell", words)
+            text += "; signs of memory there mean that the stated cutoff is wrong, or have another explanation"
+        yield Conclusion("cutoff", "cannot_tell", text)
     elif report.split is not None:
         yield Conclusion("cutoff", "cannot_tell", _both_sides(report))
 
@@ -149,13 +157,13 @@ def _both_sides(report: MemorisationReport) -> str:
     if report.split is not None:
         for name, compared in (("before", report.split.before), ("after", report.split.after)):
             if compared is None:
-                sides.append(f"{name} it no whole day")
+                sides.append(f"{name} it no complete day")
             else:
                 difference = compared.figures[MAIN].difference
                 sides.append(f"{name} it {_signed(difference.mean)} ({around(difference)}) over {compared.days} days")
     return (
         f"split at the training cutoff ({report.cutoff.until}), basis points a day, open minus blind: {'; '.join(sides)}. "
-        "Two stretches of a market differ in more than what a model has read"
+        "Two periods of a market differ in more than what a model has read"
     )
 
 
@@ -175,7 +183,7 @@ def share(interval: tuple[float, float] | None, value: float | None) -> str:
 
 def probability(p: float) -> str:
     """A probability as text with at most four decimals."""
-    return "less than once in 10,000 times" if p < 0.0001 else f"with probability {p:.4f}"
+    return "with probability below 0.0001" if p < 0.0001 else f"with probability {p:.4f}"
 
 
 def around(spread: MeanEstimate) -> str:

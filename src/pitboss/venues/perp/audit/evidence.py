@@ -29,11 +29,11 @@ class LazyColumns(Mapping[tuple[str, str], Any]):
     def __init__(
         self,
         inner: Mapping[tuple[str, str], Any],
-        cut: Callable[[tuple[str, str], Any], Any],
+        transform: Callable[[tuple[str, str], Any], Any],
         extra: Mapping[tuple[str, str], Any] | None = None,
     ) -> None:
         self._inner = inner
-        self._cut = cut
+        self._transform = transform
         self._extra = extra or {}
         self._columns: dict[tuple[str, str], Any] = {}
 
@@ -42,7 +42,7 @@ class LazyColumns(Mapping[tuple[str, str], Any]):
             return self._extra[key]
         columns = self._columns.get(key)
         if columns is None:
-            columns = self._columns[key] = self._cut(key, self._inner[key])
+            columns = self._columns[key] = self._transform(key, self._inner[key])
         return columns
 
     def __contains__(self, key: object) -> bool:
@@ -60,16 +60,18 @@ class MemoryRecordings:
     """Recordings in memory: `core.past.Recordings`, with counts."""
 
     def __init__(self, recordings: Iterable[Recording] = ()) -> None:
-        self.all = sorted(recordings, key=lambda one: one.known_at)
+        self.all = sorted(recordings, key=lambda recording: recording.known_at)
 
     @cached_property
     def questions(self) -> list[Recording]:
         """One recording of each distinct call."""
-        return list({(one.server, one.tool, one.arguments): one for one in self.all}.values())
+        return list(
+            {(recording.server, recording.tool, recording.arguments): recording for recording in self.all}.values()
+        )
 
-    def known(self, at: Instant) -> int:
+    def count_known(self, at: Instant) -> int:
         """How many recordings were known by an instant."""
-        return bisect_right(self.all, at, key=lambda one: one.known_at)
+        return bisect_right(self.all, at, key=lambda recording: recording.known_at)
 
     def latest(self, server: str, tool: str, arguments: str, by: Instant) -> Recording | None:
         """The newest answer to exactly these arguments that was known by `by`."""
@@ -81,21 +83,25 @@ class MemoryRecordings:
 
     def count(self, server: str, tool: str, by: Instant) -> int:
         """How many answers of a tool, to any arguments, were known by `by`."""
-        return sum(1 for one in self.all if one.known_at <= by and (one.server, one.tool) == (server, tool))
+        return sum(
+            1
+            for recording in self.all
+            if recording.known_at <= by and (recording.server, recording.tool) == (server, tool)
+        )
 
 
 PastOf = Callable[[Sequence[Record], Sequence[Receipt], Sequence[Record]], Past]
 """Makes a run's history from the records before a tick, the receipts up to it, and later records (or none)."""
 
 
-def past_of(prior: Sequence[Record], happened: Sequence[Receipt], later: Sequence[Record]) -> Past:
+def past_of(prior: Sequence[Record], receipts_before: Sequence[Receipt], later: Sequence[Record]) -> Past:
     """A run's history that has also been given later records."""
     past = RunPast(TERMINAL)
     past.begin(lambda: prior, len(prior))
-    past.add_receipts(happened)
+    past.add_receipts(receipts_before)
     for number, record in enumerate(later):
         # The record of the tick itself repeats the receipts up to it.
-        receipts = receipts_of(record)[len(happened) if number == 0 else 0 :]
+        receipts = receipts_of(record)[len(receipts_before) if number == 0 else 0 :]
         past.add_tick(record, receipts, codec.loads(record.covered)["flags"])
     return past
 

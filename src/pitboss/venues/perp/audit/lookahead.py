@@ -41,11 +41,11 @@ class Leak:
     """One leak: an input that differs when the future is deleted or changed, with the first line that differs."""
 
     at: Instant
-    what: str
+    input_name: str
     symbol: str
     future: str
-    whole: str
-    without: str
+    original: str
+    altered: str
     arguments: str = ""
 
 
@@ -62,7 +62,7 @@ class ComparisonCount:
 class AuditSetup:
     """The inputs of an audit. `market_type` is the class of the market's copies, `past_of` makes a run's history."""
 
-    script: PerpCourse
+    course: PerpCourse
     evidence: Evidence
     replayed: ReplayedTicks
     tools: Mapping[str, AnyTool]
@@ -77,7 +77,7 @@ class LookaheadResult:
 
     cuts: int = 0
     counts: dict[str, ComparisonCount] = field(default_factory=dict[str, ComparisonCount])
-    found: list[Leak] = field(default_factory=list[Leak])
+    leaks: list[Leak] = field(default_factory=list[Leak])
     differences: int = 0
     not_covered: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -111,23 +111,23 @@ class _CutAuditor:
         self._setup = setup
         self._dice = Generator(PCG64(seed))
         self._result = LookaheadResult()
-        skill = setup.script.ports.skill
+        skill = setup.course.ports.skill
         self._skill, self._symbols = skill, skill.context.sorted_symbols
         self._context = PerpPrompts(skill)
         self._waking = rebuild.wake_skills(skill)
         self._intervals = (skill.context.bars_interval, *skill.context.timeframes())
-        base = setup.script.base_interval
+        base = setup.course.base_interval
         self._coarser = [name for name, length in INTERVALS.items() if 1 < length // interval_ms(base) <= 48]
         self._tools = list(setup.tools)
 
     async def cut(self, number: int) -> None:
         """Audit one tick with one symbol and some of the tools."""
         setup, dice = self._setup, self._dice
-        place = int(dice.integers(len(setup.replayed.ticks)))
-        tick_start = setup.replayed.ticks[place]
+        index = int(dice.integers(len(setup.replayed.ticks)))
+        tick_start = setup.replayed.ticks[index]
         symbol = self._symbols[int(dice.integers(len(self._symbols)))]
-        script, at = setup.script, tick_start.at
-        base = script.base_interval
+        course, at = setup.course, tick_start.at
+        base = course.base_interval
         # The copies are used first: code that caches the first market it sees then keeps a copy, which `_check_kept_markets` detects.
         futures = {
             DELETED: without_future(setup.evidence, at, setup.market_type),
@@ -135,16 +135,16 @@ class _CutAuditor:
         }
         alive = [weakref.ref(evidence.market) for evidence in futures.values()]
         sides = {
-            name: await rebuild.rebuild_tick(evidence, script, tick_start, setup.past_of)
+            name: await rebuild.rebuild_tick(evidence, course, tick_start, setup.past_of)
             for name, evidence in futures.items()
         }
-        whole = await rebuild.rebuild_tick(setup.evidence, script, tick_start, setup.past_of)
-        self._parts(whole, sides, symbol)
-        called = await self._ask(whole, sides, symbol, number)
+        unchanged = await rebuild.rebuild_tick(setup.evidence, course, tick_start, setup.past_of)
+        self._compare_parts(unchanged, sides, symbol)
+        called = await self._call_tools(unchanged, sides, symbol, number)
         self._result.cuts += 1
         if not number % RERUN_EVERY:
-            await self._rerun(setup.replayed.ticks[max(0, place - RERUN_TICKS)], tick_start, futures, symbol)
-        del futures, sides, whole
+            await self._rerun(setup.replayed.ticks[max(0, index - RERUN_TICKS)], tick_start, futures, symbol)
+        del futures, sides, unchanged
         self._check_kept_markets(alive, called, at, symbol)
 
     async def _rerun(
@@ -153,13 +153,13 @@ class _CutAuditor:
         """Compare the state that ticks carry on: the account, the last decision, the memory."""
         original = _state_bytes(tick_start)
         for name, evidence in futures.items():
-            script = rebuild.script_between(self._setup.script, evidence.market, start, tick_start.at)
-            copied = _state_bytes((await replay_ticks(script, start)).ticks[-1])
+            course = rebuild.course_between(self._setup.course, evidence.market, start, tick_start.at)
+            copied = _state_bytes((await replay_ticks(course, start)).ticks[-1])
             self._compare(RERUN, symbol, name, tick_start.at, original, copied)
 
-    def _parts(self, whole: RebuiltTick, sides: Mapping[str, RebuiltTick], symbol: str) -> None:
+    def _compare_parts(self, unchanged: RebuiltTick, sides: Mapping[str, RebuiltTick], symbol: str) -> None:
         skill = self._skill
-        own = rebuild.message(whole, self._context)
+        original = rebuild.message(unchanged, self._context)
         parts = rebuild.by_section(sides[DELETED], skill)
         for name in parts:
             self._count(f"section {name}").compared += len(sides)
@@ -169,11 +169,11 @@ class _CutAuditor:
             CORRUPTED: rebuild.message(sides[CORRUPTED], PerpPrompts(skill)),
         }
         for name, side in sides.items():
-            self._compare("user message", symbol, name, whole.observation.at, own, copied[name])
-            if own != copied[name]:
-                self._blame_sections(rebuild.by_section(whole, skill), rebuild.by_section(side, skill))
+            self._compare("user message", symbol, name, unchanged.observation.at, original, copied[name])
+            if original != copied[name]:
+                self._blame_sections(rebuild.by_section(unchanged, skill), rebuild.by_section(side, skill))
         lookback = skill.context.bars_lookback
-        base = self._setup.script.base_interval
+        base = self._setup.course.base_interval
         length = self._coarser[int(self._dice.integers(len(self._coarser)))] if self._coarser else base
         kinds: dict[str, Callable[[RebuiltTick], bytes]] = {
             "account and marks": lambda side: side.account,
@@ -183,29 +183,32 @@ class _CutAuditor:
             "regime tag": lambda side: rebuild.regime_tags(side, symbol, self._intervals, lookback),
             "coarser bars": lambda side: rebuild.coarser_bars(side, symbol, base, length),
         }
-        for what, make in kinds.items():
-            original = make(whole)
+        for input_name, make in kinds.items():
+            original = make(unchanged)
             for name, side in sides.items():
-                self._compare(what, symbol, name, whole.observation.at, original, make(side))
+                self._compare(input_name, symbol, name, unchanged.observation.at, original, make(side))
 
-    async def _ask(self, whole: RebuiltTick, sides: Mapping[str, RebuiltTick], symbol: str, number: int) -> list[str]:
+    async def _call_tools(
+        self, unchanged: RebuiltTick, sides: Mapping[str, RebuiltTick], symbol: str, number: int
+    ) -> list[str]:
+        """Compare the answers of some tools, and return the names of these tools."""
         names = self._tools_of_cut(number)
         step = interval_ms(self._skill.schedule.every)
         for name in names:
             tool = self._setup.tools[name]
-            arguments = self._arguments(tool, whole.observation.at, step, symbol)
+            arguments = self._arguments(tool, unchanged.observation.at, step, symbol)
             copied = {future: await side.ask(tool, arguments) for future, side in sides.items()}
-            original = await whole.ask(tool, arguments)
-            shown = codec.dumps(codec.number_fragments(arguments)).decode()
+            original = await unchanged.ask(tool, arguments)
+            text = codec.dumps(codec.number_fragments(arguments)).decode()
             for future, answer in copied.items():
                 self._compare(
                     f"tool {name}",
                     symbol,
                     future,
-                    whole.observation.at,
+                    unchanged.observation.at,
                     _answer_bytes(original),
                     _answer_bytes(answer),
-                    shown,
+                    text,
                 )
             count = self._count(f"tool {name}")
             count.failed += len(sides) if original.failed else 0
@@ -217,15 +220,15 @@ class _CutAuditor:
         if number < len(tools):  # one tool at a time first, so that a tool that keeps a market is identified
             return [tools[number]]
         few = min(TOOLS_PER_CUT, len(tools))
-        return [tools[(number * few + place) % len(tools)] for place in range(few)]
+        return [tools[(number * few + index) % len(tools)] for index in range(few)]
 
     def _arguments(self, tool: AnyTool, at: Instant, step: int, symbol: str) -> dict[str, Any]:
         if not isinstance(tool, RecordedMcpTool):
             return random_arguments(tool.schema, tool.example, at, step, symbol, self._dice)
         recorded = [
-            one.arguments
-            for one in self._setup.evidence.recordings.all
-            if (one.server, one.tool) == (tool.server, tool.tool)
+            recording.arguments
+            for recording in self._setup.evidence.recordings.all
+            if (recording.server, recording.tool) == (tool.server, tool.tool)
         ]
         if not recorded:
             return {}
@@ -242,18 +245,25 @@ class _CutAuditor:
         count.differences += 1
         asked_here = f"asked at this cut: {', '.join(called) or 'nothing'}"
         message = "a reference to the market of a tick is kept after the tick"
-        self._find(Leak(at, KEPT_MARKETS, symbol, DELETED, message, asked_here))
+        self._add_leak(Leak(at, KEPT_MARKETS, symbol, DELETED, message, asked_here))
 
     def _compare(
-        self, what: str, symbol: str, future: str, at: Instant, original: bytes, copied: bytes, arguments: str = ""
+        self,
+        input_name: str,
+        symbol: str,
+        future: str,
+        at: Instant,
+        original: bytes,
+        copied: bytes,
+        arguments: str = "",
     ) -> None:
-        count = self._count(what)
+        count = self._count(input_name)
         count.compared += 1
         if original == copied:
             return
         count.differences += 1
-        one, other = _first_line(original, copied)
-        self._find(Leak(at, what, symbol, future, one, other, arguments))
+        line, altered_line = _first_line(original, copied)
+        self._add_leak(Leak(at, input_name, symbol, future, line, altered_line, arguments))
 
     def _blame_sections(self, original: Mapping[str, str], copied: Mapping[str, str]) -> None:
         """Attribute a difference of the message to its sections."""
@@ -261,18 +271,18 @@ class _CutAuditor:
             if original.get(name) != copied.get(name):
                 self._count(f"section {name}").differences += 1
 
-    def _find(self, difference: Leak) -> None:
+    def _add_leak(self, difference: Leak) -> None:
         self._result.differences += 1
-        if len(self._result.found) < MAX_LISTED:
-            self._result.found.append(difference)
+        if len(self._result.leaks) < MAX_LISTED:
+            self._result.leaks.append(difference)
 
-    def _count(self, what: str) -> ComparisonCount:
-        return self._result.counts.setdefault(what, ComparisonCount())
+    def _count(self, input_name: str) -> ComparisonCount:
+        return self._result.counts.setdefault(input_name, ComparisonCount())
 
     def close(self) -> LookaheadResult:
         """The result, with the list of what was not covered."""
         result, setup = self._result, self._setup
-        result.not_covered = {f"tool {name}": why for name, why in setup.not_audited.items()}
+        result.not_covered = {f"tool {name}": reason for name, reason in setup.not_audited.items()}
         for name in self._tools:
             count = result.counts.get(f"tool {name}")
             if count is None:
@@ -309,5 +319,5 @@ def _short(line: str, reference: str) -> str:
     pairs = enumerate(zip(line, reference, strict=False))
     index = next((index for index, (a, b) in pairs if a != b), min(len(line), len(reference)))
     start = max(0, index - 60)
-    shown = line[start : index + 100]
-    return ("…" if start else "") + shown + ("…" if index + 100 < len(line) else "")
+    excerpt = line[start : index + 100]
+    return ("…" if start else "") + excerpt + ("…" if index + 100 < len(line) else "")

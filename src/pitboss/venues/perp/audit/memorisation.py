@@ -30,8 +30,7 @@ from pitboss.sim.watch import Watch
 from pitboss.skill.digest import normal, skill_digest
 from pitboss.store.runs import Run
 from pitboss.venues.perp.assembly import PerpRun, prepare, read_skill
-from pitboss.venues.perp.audit import blind_comparison as pairs
-from pitboss.venues.perp.audit import recognition as naming
+from pitboss.venues.perp.audit import blind_comparison, recognition
 from pitboss.venues.perp.audit.blind_comparison import ComparedDays, DailyResults, Split
 from pitboss.venues.perp.audit.recognition import Exam, RecognitionAnswer, RecognitionResult
 from pitboss.venues.perp.blind import setup as blind
@@ -40,7 +39,8 @@ from pitboss.venues.perp.request import PerpRequest
 MAX_ASSETS = 8
 CONCURRENT_WINDOWS = 8
 """Concurrent window requests; the provider's own limits apply in addition."""
-NAMING = "naming"
+RECOGNITION = "naming"
+"""Stored with the temporary run of the window requests."""
 ENDED = ("complete", "cancelled", "error")
 MAX_RUNS = 10_000
 """Maximum number of stored runs that are searched for reusable ones."""
@@ -68,14 +68,14 @@ class MemorisationReport:
     """Tools of the skill that neither side has, because a blind run cannot have them."""
     news: bool = False
     exam: Exam | None = None
-    named: RecognitionResult | None = None
+    recognition: RecognitionResult | None = None
     opened: list[DailyResults] = field(default_factory=list[DailyResults])
     blinded: list[DailyResults] = field(default_factory=list[DailyResults])
-    whole: ComparedDays | None = None
+    comparison: ComparedDays | None = None
     split: Split | None = None
-    asked: int = 0
+    requests_sent: int = 0
     """Window requests sent to the provider; the others were answered from the cache."""
-    paid_usd: Decimal | None = ZERO
+    cost_usd: Decimal | None = ZERO
     reused: int = 0
     partial: str = ""
 
@@ -123,14 +123,14 @@ async def audit(
     report: MemorisationReport,
     prepared: PerpRun,
     watch: Watch,
-    began: Callable[[str], None] = lambda run_id: None,
+    on_start: Callable[[str], None] = lambda run_id: None,
 ) -> None:
     """Fill a report. Results obtained before an exception stay in it."""
     options = report.options
     work = [options.windows, *[report.ticks] * (2 * options.repeats)]
     steps = _steps(work, watch)
     if options.windows:
-        await _name(workspace, report, prepared, next(steps))
+        await _recognise(workspace, report, prepared, next(steps))
     else:
         next(steps)
     stored_runs = reusable_runs(workspace, prepared) if options.repeats else []
@@ -138,7 +138,7 @@ async def audit(
         for is_blind, results in ((False, report.opened), (True, report.blinded)):
             request = replace(options.request, seed=options.request.seed + repeat, repeat=repeat, blind=is_blind)
             stored = _matching_run(stored_runs, replace(request, data_venue=prepared.data_venue))
-            run = await _run(workspace, report, request, stored, next(steps), began)
+            run = await _run(workspace, report, request, stored, next(steps), on_start)
             results.append(_daily_results(workspace, run))
         compare_pairs(report)
 
@@ -147,52 +147,52 @@ def compare_pairs(report: MemorisationReport) -> None:
     """Compare the complete pairs."""
     count, seed = len(report.blinded), report.options.request.seed
     opened, blinded = report.opened[:count], report.blinded
-    report.whole = pairs.compare(opened, blinded, seed)
+    report.comparison = blind_comparison.compare(opened, blinded, seed)
     if report.side == "across" and report.cutoff.ends_at is not None:
-        report.split = pairs.split(opened, blinded, report.cutoff.ends_at, seed)
+        report.split = blind_comparison.split(opened, blinded, report.cutoff.ends_at, seed)
 
 
 def _steps(work: Sequence[int], watch: Watch) -> Iterator[Watch]:
     """A `Watch` for each part of the work that reports progress on the total."""
-    total, done = max(1, sum(work)), 0
+    total, finished = max(1, sum(work)), 0
     for part in work:
 
-        def progress(share: float, before: int = done, part: int = part) -> None:
+        def progress(share: float, before: int = finished, part: int = part) -> None:
             watch.progress((before + share * part) / total)
 
         yield Watch(progress, watch.stop, watch.message)
-        done += part
+        finished += part
 
 
-# Naming ---------------------------------------------------------------------------------------------------------------
+# Recognition ----------------------------------------------------------------------------------------------------------
 
 
-async def _name(workspace: Workspace, report: MemorisationReport, prepared: PerpRun, watch: Watch) -> None:
+async def _recognise(workspace: Workspace, report: MemorisationReport, prepared: PerpRun, watch: Watch) -> None:
     request, skill = report.options.request, prepared.skill
     symbols = targets(workspace, prepared)
     intervals = [skill.context.bars_interval, *skill.context.timeframes()]
     market = load_market(
         workspace.lake, prepared.data_venue, symbols, intervals, request.to_at, from_at=request.from_at, with_news=False
     )
-    exam = naming.make_exam(
+    exam = recognition.make_exam(
         market, skill, symbols, request.from_at, request.to_at, report.options.windows, request.seed
     )
     report.exam = exam
-    with _naming_run(workspace, prepared) as run_id:
+    with _recognition_run(workspace, prepared) as run_id:
         async with AsyncExitStack() as stack:
-            line = await decider_source.open_model(stack, workspace, _within_budget(report), skill, run_id)
-            assert line is not None
+            connection = await decider_source.open_model(stack, workspace, _within_budget(report), skill, run_id)
+            assert connection is not None
             try:
-                guesses = await _ask(workspace, line, exam, skill.model_settings.request(), watch)
+                guesses = await _ask(workspace, connection, exam, skill.model_settings.request(), watch)
             finally:
-                report.asked = 0 if line.cached is None else line.cached.calls
-                unpriced = line.budget is not None and line.budget.unpriced
-                _add_cost(report, None if unpriced else line.paid_usd)
-    report.named = naming.judge(exam, guesses, report.cutoff.ends_at if report.side == "across" else None)
+                report.requests_sent = 0 if connection.cached is None else connection.cached.calls
+                unpriced = connection.budget is not None and connection.budget.unpriced
+                _add_cost(report, None if unpriced else connection.paid_usd)
+    report.recognition = recognition.judge(exam, guesses, report.cutoff.ends_at if report.side == "across" else None)
 
 
 def targets(workspace: Workspace, prepared: PerpRun) -> list[str]:
-    """The assets of the windows: the skill's, and others of the venue with bars over the whole range."""
+    """The assets of the windows: the skill's, and others of the venue with bars over the complete range."""
     request, lake, venue = prepared.request, workspace.lake, prepared.data_venue
     bars_ms = interval_ms(prepared.skill.context.bars_interval)
 
@@ -205,23 +205,23 @@ def targets(workspace: Workspace, prepared: PerpRun) -> list[str]:
         )
 
     own = [symbol for symbol in prepared.skill.context.sorted_symbols if covers(symbol)]
-    others = [symbol for symbol in sorted(lake.symbols(venue)) if symbol not in own and covers(symbol)]
-    return sorted([*own, *others[: max(0, MAX_ASSETS - len(own))]])
+    additional = [symbol for symbol in sorted(lake.symbols(venue)) if symbol not in own and covers(symbol)]
+    return sorted([*own, *additional[: max(0, MAX_ASSETS - len(own))]])
 
 
 @contextmanager
-def _naming_run(workspace: Workspace, prepared: PerpRun) -> Iterator[str]:
+def _recognition_run(workspace: Workspace, prepared: PerpRun) -> Iterator[str]:
     """A temporary run without ticks that carries the budget of the window requests.
 
     It is deleted afterwards; the cached replies stay. One left behind by a killed process is deleted by the next report
     after a day.
     """
     for run in workspace.runs.listing(MAX_RUNS, "running").runs:
-        if run.params.get("audit") == NAMING and workspace.now() - (run.heartbeat_at or 0) > DAY_MS:
+        if run.params.get("audit") == RECOGNITION and workspace.now() - (run.heartbeat_at or 0) > DAY_MS:
             workspace.runs.delete(run.id, force=True)
     skill = prepared.skill
     saved = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
-    params = runner.params_of(prepared) | {"audit": NAMING}
+    params = runner.params_of(prepared) | {"audit": RECOGNITION}
     run_id = workspace.runs.create(saved.id, saved.version, prepared.request.source, params, prepared.data_digest)
     workspace.runs.claim(run_id, into="running")
     try:
@@ -231,7 +231,7 @@ def _naming_run(workspace: Workspace, prepared: PerpRun) -> Iterator[str]:
 
 
 async def _ask(
-    workspace: Workspace, line: ModelConnection, exam: Exam, settings: Mapping[str, Any], watch: Watch
+    workspace: Workspace, connection: ModelConnection, exam: Exam, settings: Mapping[str, Any], watch: Watch
 ) -> list[RecognitionAnswer]:
     """Send every question once, several at a time. Repeated failures in a row end it, as they end a run."""
     pending = list(range(len(exam.questions)))
@@ -243,10 +243,10 @@ async def _ask(
         while pending:
             if watch.stop():
                 raise RunCancelled
-            place = pending.pop(0)
-            question = naming.request(exam, exam.questions[place], settings, line.forcing)
+            index = pending.pop(0)
+            question = recognition.request(exam, exam.questions[index], settings, connection.forcing)
             try:
-                guesses[place] = naming.read_answer(await line.model.complete(question), exam)
+                guesses[index] = recognition.read_answer(await connection.model.complete(question), exam)
                 in_a_row = 0
             except TransientError:
                 in_a_row += 1
@@ -261,11 +261,10 @@ async def _ask(
             pending.clear()  # the other workers finish their current request, which is paid for, and stop
             raise
 
-    many = (
-        1 if line.model.name.startswith(f"{catalog.LOCAL}/") else CONCURRENT_WINDOWS
-    )  # a local model answers one request at a time
-    ended = await asyncio.gather(*(guarded() for _ in range(min(many, len(pending)))), return_exceptions=True)
-    for error in ended:
+    # a local model answers one request at a time
+    workers = 1 if connection.model.name.startswith(f"{catalog.LOCAL}/") else CONCURRENT_WINDOWS
+    results = await asyncio.gather(*(guarded() for _ in range(min(workers, len(pending)))), return_exceptions=True)
+    for error in results:
         if isinstance(error, BaseException):
             raise error
     return guesses
@@ -280,7 +279,7 @@ async def _run(
     request: PerpRequest,
     stored: Run | None,
     watch: Watch,
-    began: Callable[[str], None],
+    on_start: Callable[[str], None],
 ) -> Run:
     """The run of a request: a stored complete one, a stored one that is resumed, or a new one."""
     if stored is not None and stored.status == "complete":
@@ -288,22 +287,22 @@ async def _run(
         watch.progress(1.0)
         return stored
     limit = _within_budget(report).max_cost_usd
-    paid_before = ZERO if stored is None or stored.cost_usd.is_nan() else stored.cost_usd
+    cost_before = ZERO if stored is None or stored.cost_usd.is_nan() else stored.cost_usd
     run_ids: list[str] = []
 
-    def on_begin(run_id: str) -> None:
+    def add_run(run_id: str) -> None:
         run_ids.append(run_id)
-        began(run_id)
+        on_start(run_id)
 
     try:
         if stored is None:
-            return await runner.start(workspace, replace(request, max_cost_usd=limit), watch, on_begin)
-        on_begin(stored.id)
-        return await runner.resume(workspace, stored.id, watch, None if limit is None else limit + paid_before)
+            return await runner.start(workspace, replace(request, max_cost_usd=limit), watch, add_run)
+        add_run(stored.id)
+        return await runner.resume(workspace, stored.id, watch, None if limit is None else limit + cost_before)
     finally:
         if run_ids:
             cost = workspace.runs.get(run_ids[0]).cost_usd
-            _add_cost(report, None if cost.is_nan() else cost - paid_before)
+            _add_cost(report, None if cost.is_nan() else cost - cost_before)
 
 
 def reusable_runs(workspace: Workspace, prepared: PerpRun) -> list[Run]:
@@ -348,7 +347,7 @@ def _daily_results(workspace: Workspace, run: Run) -> DailyResults:
     start: Instant = -(-request.from_at // period) * period
     ledger = runner.ledger_of(workspace, run)
     outcome = ledger.outcome(start, request.to_at, interval_ms(params["base_interval"]), request.equity_usd)
-    return pairs.daily_results(run.id, outcome)
+    return blind_comparison.daily_results(run.id, outcome)
 
 
 # Money ----------------------------------------------------------------------------------------------------------------
@@ -359,8 +358,8 @@ def _within_budget(report: MemorisationReport) -> PerpRequest:
     request = report.options.request
     if request.max_cost_usd is None:
         return request
-    return replace(request, max_cost_usd=max(ZERO, request.max_cost_usd - (report.paid_usd or ZERO)))
+    return replace(request, max_cost_usd=max(ZERO, request.max_cost_usd - (report.cost_usd or ZERO)))
 
 
 def _add_cost(report: MemorisationReport, usd: Decimal | None) -> None:
-    report.paid_usd = None if usd is None or report.paid_usd is None else report.paid_usd + usd
+    report.cost_usd = None if usd is None or report.cost_usd is None else report.cost_usd + usd

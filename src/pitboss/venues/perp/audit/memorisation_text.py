@@ -20,47 +20,61 @@ NAMES: Mapping[Figure, str] = {
     "total_return_pct": "Total return, %",
     "sharpe": "Sharpe",
 }
-NAMING = ("what", "right", "of", "share (95 %)", "options", "luck", "by luck", "names shuffled", "of two tests")
+NAMING = (
+    "what", "correct", "of", "share (95 %)", "options", "chance", "p-value", "p-value, shuffled", "p-value, adjusted",
+)  # fmt: skip
 PAIRS = ("", "open (95 %)", "blind (95 %)", "open minus blind (95 %)", "over repeats alone (95 %)")
 DAYS_AND_REPEATS = (
     "Intervals of the first three columns come from resampling whole days in blocks, and the repeats with them: they "
-    "cover which days there were. The last one is Student's interval over the repeats: it covers what the model happened "
-    "to answer. A difference is taken for real only if both leave zero out."
+    "cover the choice of days. The last one is Student's interval over the repeats: it covers the randomness of the "
+    "model's answers. A difference counts as significant only if neither interval contains zero."
 )
-FEW = "With fewer than five repeats the second is wide, and the first knows little of the model's own randomness."
+FEW = "With fewer than five repeats the last interval is wide, and the others cover little of the model's randomness."
 
 Cells = list[tuple[str, ...]]
 
 
 def naming_rows(report: MemorisationReport) -> Cells:
     """Rows of the hits compared with chance."""
-    named = report.named
-    if named is None:
+    recognition = report.recognition
+    if recognition is None:
         return []
     rows = [
-        _naming_row(what, one)
-        for what, one in (("asset", named.asset), (report.exam.grain if report.exam else "period", named.period))
-        if one is not None
+        _naming_row(subject, verdict)
+        for subject, verdict in (
+            ("asset", recognition.asset),
+            (report.exam.grain if report.exam else "period", recognition.period),
+        )
+        if verdict is not None
     ]
-    counted = [("both", named.both), ("up to the cutoff", named.before), ("after the cutoff", named.after)]
-    for what, one in counted:
-        if one is not None:
-            rows.append((what, str(one.hits), str(one.of), verdicts.share(one.interval, one.share), *[""] * 5))
+    rates = [
+        ("both", recognition.both),
+        ("up to the cutoff", recognition.before),
+        ("after the cutoff", recognition.after),
+    ]
+    for subject, rate in rates:
+        if rate is not None:
+            rows.append((subject, str(rate.hits), str(rate.of), verdicts.share(rate.interval, rate.share), *[""] * 5))
     return rows
 
 
-def _naming_row(what: str, one: ChanceVerdict) -> tuple[str, ...]:
-    shown = verdicts.share(one.rate.interval, one.rate.share)
-    counted = str(one.rate.hits), str(one.rate.of), shown, str(one.options), verdicts.percent(one.chance)
-    return what, *counted, *(f"{value:.4g}" for value in (one.alone, one.shuffled, one.raised))
+def _naming_row(subject: str, verdict: ChanceVerdict) -> tuple[str, ...]:
+    share = verdicts.share(verdict.rate.interval, verdict.rate.share)
+    counts = str(verdict.rate.hits), str(verdict.rate.of), share, str(verdict.options), verdicts.percent(verdict.chance)
+    return subject, *counts, *(f"{value:.4g}" for value in (verdict.p_value, verdict.p_shuffled, verdict.p_adjusted))
 
 
 def pair_rows(stretch: ComparedDays) -> Cells:
     """Rows of the figures of both sides and their difference."""
     rows: Cells = []
     for name in FIGURES:
-        one = stretch.figures[name]
-        rows.append((NAMES[name], *(_spread(spread) for spread in (one.open, one.blind, one.difference, one.repeats))))
+        figure = stretch.figures[name]
+        rows.append(
+            (
+                NAMES[name],
+                *(_spread(spread) for spread in (figure.open, figure.blind, figure.difference, figure.repeats)),
+            )
+        )
     rows.append(("Round trips won", _wins(stretch.open_wins), _wins(stretch.blind_wins), "", ""))
     return rows
 
@@ -80,7 +94,7 @@ def _wins(rate: HitRate) -> str:
 
 def stretches(report: MemorisationReport) -> list[tuple[str, ComparedDays]]:
     """The parts of the range that have figures, with their titles."""
-    parts: list[tuple[str, ComparedDays | None]] = [("whole range", report.whole)]
+    parts: list[tuple[str, ComparedDays | None]] = [("whole range", report.comparison)]
     if report.split is not None:
         day = report.cutoff.until
         parts += [(f"up to the cutoff, {day}", report.split.before), (f"after the cutoff, {day}", report.split.after)]
@@ -89,30 +103,30 @@ def stretches(report: MemorisationReport) -> list[tuple[str, ComparedDays]]:
 
 def remarks(report: MemorisationReport) -> list[str]:
     """Remarks that are needed to interpret the figures."""
-    request, named, exam = report.options.request, report.named, report.exam
+    request, recognition, exam = report.options.request, report.recognition, report.exam
     output = [cutoff_text(report.cutoff, request.from_at, request.to_at)]
     if report.synthetic:
         output.append("The market is generated, so no model can know it: signs of memory here indicate a fault.")
     if exam is not None:
         output.append(
             f"Windows are drawn evenly from {len(exam.symbols)} assets ({', '.join(exam.symbols)}) and {len(exam.periods)} "
-            f"{exam.grain}s; {len(exam.names) - len(exam.symbols)} more names were offered that are never right. Luck is "
-            "weighed twice: as if every answer were a guess of its own, and with the names shuffled, for a model that "
-            "answers like windows alike; the larger probability counts, raised because two questions are asked."
+            f"{exam.grain}s; {len(exam.names) - len(exam.symbols)} more names were offered that are never right. Chance is "
+            "tested twice: with every answer as an independent guess, and with the names shuffled, for a model that gives "
+            "similar windows the same answer. The larger p-value counts, adjusted because two questions are asked."
         )
-    if named is not None and named.unusable:
-        counts = ", ".join(f"{count} {why}" for why, count in named.unusable.items())
+    if recognition is not None and recognition.unusable:
+        counts = ", ".join(f"{count} {reason}" for reason, count in recognition.unusable.items())
         output.append(f"Answers that could not be used count as wrong: {counts}.")
-    if named is not None and named.failed:
-        output.append(f"{named.failed} windows are left out: the provider did not answer.")
+    if recognition is not None and recognition.failed:
+        output.append(f"{recognition.failed} windows are left out: the provider did not answer.")
     if report.left_out:
-        output.append(f"Neither side was given what a blind run cannot have: {', '.join(report.left_out)}.")
+        output.append(f"Both sides ran without the tools that a blind run cannot have: {', '.join(report.left_out)}.")
     if report.news and report.options.repeats:
         output.append(
-            "Blind runs read their news without names and amounts: what that costs them is not told apart from memory."
+            "Blind runs read their news without names and amounts: the effect of that cannot be separated from memory."
         )
-    if report.whole is not None:
-        output.append(DAYS_AND_REPEATS + (f" {FEW}" if report.whole.repeats < 5 else ""))
+    if report.comparison is not None:
+        output.append(DAYS_AND_REPEATS + (f" {FEW}" if report.comparison.repeats < 5 else ""))
     return output
 
 
@@ -135,11 +149,12 @@ def document(report: MemorisationReport) -> dict[str, Any]:
         "synthetic": report.synthetic,
         "verdict": verdicts.overall(report),
         "conclusions": [
-            {"about": one.about, "finding": one.finding, "words": one.words} for one in verdicts.conclusions(report)
+            {"about": conclusion.about, "finding": conclusion.finding, "words": conclusion.text}
+            for conclusion in verdicts.conclusions(report)
         ],
         "cutoff": cutoff_record(report.cutoff, request.from_at, request.to_at),
         "naming": _naming_document(report),
-        "pairs": None if report.whole is None else _stretch_document(report.whole),
+        "pairs": None if report.comparison is None else _stretch_document(report.comparison),
         "runs": [
             {"open": opened.run_id, "blind": blinded.run_id}
             for opened, blinded in zip(report.opened, report.blinded, strict=False)
@@ -151,44 +166,44 @@ def document(report: MemorisationReport) -> dict[str, Any]:
             "before": None if report.split.before is None else _stretch_document(report.split.before),
             "after": None if report.split.after is None else _stretch_document(report.split.after),
         },
-        "windows_asked_now": report.asked,
+        "windows_asked_now": report.requests_sent,
         "runs_made_before": report.reused,
-        "cost_usd": None if report.paid_usd is None else float(report.paid_usd),
+        "cost_usd": None if report.cost_usd is None else float(report.cost_usd),
         "partial": report.partial,
     }
 
 
 def _naming_document(report: MemorisationReport) -> dict[str, Any] | None:
-    named, exam = report.named, report.exam
-    if named is None or exam is None:
+    recognition, exam = report.recognition, report.exam
+    if recognition is None or exam is None:
         return None
     return {
-        "asked": named.asked,
-        "failed": named.failed,
-        "unusable": dict(named.unusable),
+        "asked": recognition.questions,
+        "failed": recognition.failed,
+        "unusable": dict(recognition.unusable),
         "assets": list(exam.symbols),
         "offered": list(exam.names),
         "grain": exam.grain,
         "periods": list(exam.periods),
-        "asset": _verdict_document(named.asset),
-        "period": _verdict_document(named.period),
-        "both": _rate_document(named.both),
-        "before_cutoff": None if named.before is None else _rate_document(named.before),
-        "after_cutoff": None if named.after is None else _rate_document(named.after),
+        "asset": _verdict_document(recognition.asset),
+        "period": _verdict_document(recognition.period),
+        "both": _rate_document(recognition.both),
+        "before_cutoff": None if recognition.before is None else _rate_document(recognition.before),
+        "after_cutoff": None if recognition.after is None else _rate_document(recognition.after),
     }
 
 
-def _verdict_document(one: ChanceVerdict | None) -> dict[str, Any] | None:
-    if one is None:
+def _verdict_document(verdict: ChanceVerdict | None) -> dict[str, Any] | None:
+    if verdict is None:
         return None
     return {
-        **_rate_document(one.rate),
-        "options": one.options,
-        "chance": one.chance,
-        "p": one.alone,
-        "p_shuffled": one.shuffled,
-        "p_adjusted": one.raised,
-        "needed": one.needed,
+        **_rate_document(verdict.rate),
+        "options": verdict.options,
+        "chance": verdict.chance,
+        "p": verdict.p_value,
+        "p_shuffled": verdict.p_shuffled,
+        "p_adjusted": verdict.p_adjusted,
+        "needed": verdict.needed,
     }
 
 
@@ -202,18 +217,18 @@ def _stretch_document(stretch: ComparedDays) -> dict[str, Any]:
         "repeats": stretch.repeats,
         "identical": stretch.identical,
         "idle": stretch.idle,
-        "found": stretch.found,
+        "found": stretch.direction,
         "figures": {
             name: {
                 side: {"mean": spread.mean, "interval": _interval(spread.interval)}
                 for side, spread in (
-                    ("open", one.open),
-                    ("blind", one.blind),
-                    ("difference", one.difference),
-                    ("difference_over_repeats", one.repeats),
+                    ("open", figure.open),
+                    ("blind", figure.blind),
+                    ("difference", figure.difference),
+                    ("difference_over_repeats", figure.repeats),
                 )
             }
-            for name, one in stretch.figures.items()
+            for name, figure in stretch.figures.items()
         },
         "win_rate": {"open": _rate_document(stretch.open_wins), "blind": _rate_document(stretch.blind_wins)},
     }
@@ -237,17 +252,17 @@ def page(report: MemorisationReport) -> str:
     ]
     sections: list[Html] = [
         _section(
-            "In plain words",
+            "Summary",
             tag("p", tag("strong", verdicts.HEADLINES[verdicts.overall(report)])),
-            tag("ul", *[tag("li", one.words) for one in verdicts.conclusions(report)], class_="plain"),
+            tag("ul", *[tag("li", item.text) for item in verdicts.conclusions(report)], class_="plain"),
         )
     ]
-    if report.named is not None:
-        sections.append(_section("Windows without a name", _table("Hits against luck", NAMING, naming_rows(report))))
+    if report.recognition is not None:
+        sections.append(_section("Anonymous windows", _table("Hits compared with chance", NAMING, naming_rows(report))))
     for title, stretch in stretches(report):
         sections.append(_section(f"Open and blind, {title}", _table(title, PAIRS, pair_rows(stretch))))
     sections.append(
-        _section("What the figures mean", tag("ul", *[tag("li", one) for one in remarks(report)], class_="plain"))
+        _section("What the figures mean", tag("ul", *[tag("li", item) for item in remarks(report)], class_="plain"))
     )
     head = tag(
         "head",
@@ -274,4 +289,4 @@ def _section(name: str, *content: Html) -> Html:
 
 
 def _table(caption: str, headings: Sequence[str], rows: Cells) -> Html:
-    return table(caption, [(name, RIGHT if place else LEFT) for place, name in enumerate(headings)], rows)
+    return table(caption, [(name, RIGHT if index else LEFT) for index, name in enumerate(headings)], rows)

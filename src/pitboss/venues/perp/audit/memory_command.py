@@ -1,4 +1,4 @@
-"""`pitboss audit memory`: whether a model knows by heart the past that it is tested on."""
+"""`pitboss audit memory`: whether a model has memorised the past that it is tested on."""
 
 import os
 from pathlib import Path
@@ -20,12 +20,12 @@ def memory(
     skill: Path,
     /,
     *,
-    model: Annotated[str, given("--model", "The model to look into, instead of the skill's.")] = "",
+    model: Annotated[str, given("--model", "The model to test, instead of the skill's.")] = "",
     from_: Annotated[
         Moment | None, given("--from", "First instant of the range. Default: 30 days before its end.")
     ] = None,
     to: Annotated[Moment | None, given("--to", "End of the range. Default: as far as the data goes.")] = None,
-    windows: Annotated[int, given("--windows", "Windows without a name to ask about; 0 for none.")] = 40,
+    windows: Annotated[int, given("--windows", "Number of anonymous windows to ask about; 0 for none.")] = 40,
     repeats: Annotated[int, given("--repeats", "Pairs of runs, one with names and one blind; 0 for none.")] = 3,
     seed: Annotated[int, given("--seed", "Seed of the windows, of the disguise and of the runs.")] = 0,
     cutoff: Annotated[
@@ -38,16 +38,16 @@ def memory(
     ] = None,
     price_in: Annotated[Amount | None, given("--price-in", "USD for a million tokens the model reads.")] = None,
     price_out: Annotated[Amount | None, given("--price-out", "USD for a million tokens the model writes.")] = None,
-    yes: Annotated[bool, given("--yes", "Go ahead with a model whose price nobody knows.")] = False,
+    yes: Annotated[bool, given("--yes", "Use a model without a known price.")] = False,
     out: Annotated[Path | None, given("--out", "Write the report as an HTML page too.")] = None,
     json: Json = False,
     place: Here,
 ) -> int:
-    """Look for what a model remembers of a stretch of the past, and for what that does to its results.
+    """Test whether a model has memorised a range of the past, and the effect on its results.
 
-    It is asked to name windows of bars whose name, dates and scale were taken away; it runs the skill with names and
-    blind, in pairs; and both are split at its training cutoff where that is known. The runs are ordinary runs. Ctrl-C
-    keeps everything; the same command goes on where it was and asks nothing twice.
+    The model is asked to identify windows of bars without name, dates and scale; it runs the skill with names and blind,
+    in pairs; and both are split at its training cutoff where that is known. The runs are ordinary runs. After Ctrl-C the
+    same command continues where it stopped and sends no request twice.
 
     For example:
 
@@ -72,7 +72,7 @@ def memory(
         if not least <= value <= most:
             raise UserError(f"{name}: {value} is not from {least} to {most:,}", "any whole number in between")
     if not windows and not repeats:
-        raise UserError("nothing is left to do without windows and without repeats", "leave one of them out")
+        raise UserError("there is nothing to do with --windows 0 and --repeats 0", "leave one of them out")
     if (price_in is None) != (price_out is None):
         raise UserError("--price-in and --price-out go together", "for example --price-in 0.5 --price-out 1.5")
     if out is not None and not out.absolute().parent.is_dir():
@@ -96,7 +96,7 @@ def memory(
         _write(out, report)
     _show(report, json)
     if code:
-        screen.note("everything that was answered is kept: the same command goes on where it was")
+        screen.note("all answers are stored: the same command continues where it stopped")
     return code
 
 
@@ -114,8 +114,8 @@ def _audit(
         options = replace(options, request=with_range(workspace, options.request, from_at, to_at))
         report, prepared = begin(workspace, options)
         screen.note(
-            f"{options.windows} windows to name, and {2 * options.repeats} runs of {report.ticks:,} ticks; "
-            "what was answered before is not asked again"
+            f"{options.windows} windows to identify, and {2 * options.repeats} runs of {report.ticks:,} ticks; "
+            "stored answers are used again"
         )
         with watching("audit memory", workspace.runs.cancel_requested) as (watch, stop):
             try:
@@ -132,30 +132,33 @@ def _audit(
 
 def _show(report: "MemorisationReport", json: bool) -> None:
     from pitboss.venues.perp.audit import conclusions as verdicts
-    from pitboss.venues.perp.audit import memorisation_text as telling
+    from pitboss.venues.perp.audit import memorisation_text as report_text
 
     if json:
-        screen.put_json(telling.document(report))
+        screen.put_json(report_text.document(report))
         return
     screen.put(f"Memory of {report.model}", "bold")
-    for remark in telling.remarks(report):
+    for remark in report_text.remarks(report):
         screen.put(remark)
-    if report.named is not None:
+    if report.recognition is not None:
         screen.put()
         screen.put_table(
-            telling.NAMING, telling.naming_rows(report), right=(1, 2, 4, 5, 6, 7, 8), title="Windows without a name"
+            report_text.NAMING,
+            report_text.naming_rows(report),
+            right=(1, 2, 4, 5, 6, 7, 8),
+            title="Anonymous windows",
         )
-    for title, stretch in telling.stretches(report):
+    for title, stretch in report_text.stretches(report):
         screen.put()
-        screen.put_table(telling.PAIRS, telling.pair_rows(stretch), title=title)
+        screen.put_table(report_text.PAIRS, report_text.pair_rows(stretch), title=title)
     screen.put()
-    found = verdicts.overall(report)
-    screen.put(verdicts.HEADLINES[found], "bold red" if found == "sign" else "bold")
-    for one in verdicts.conclusions(report):
-        screen.put(f"- {one.words}")
-    cost = "unknown" if report.paid_usd is None else f"${report.paid_usd:.4f}"
-    again = f"; {report.reused} runs had been made before" if report.reused else ""
-    screen.put(f"cost {cost}{again}; seed {report.options.request.seed} repeats it")
+    finding = verdicts.overall(report)
+    screen.put(verdicts.HEADLINES[finding], "bold red" if finding == "sign" else "bold")
+    for conclusion in verdicts.conclusions(report):
+        screen.put(f"- {conclusion.text}")
+    cost = "unknown" if report.cost_usd is None else f"${report.cost_usd:.4f}"
+    again = f"; {report.reused} stored runs were used" if report.reused else ""
+    screen.put(f"cost {cost}{again}; seed {report.options.request.seed}")
     if report.partial:
         screen.put(f"partial: {report.partial}", "yellow")
 

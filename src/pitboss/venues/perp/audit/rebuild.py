@@ -66,7 +66,7 @@ class RebuiltTick:
     """One side at one tick. `happened` are the receipts since the tick before."""
 
     evidence: Evidence
-    script: PerpCourse
+    course: PerpCourse
     state: State
     observation: Observation
     happened: tuple[Receipt, ...]
@@ -76,19 +76,19 @@ class RebuiltTick:
     def judge(self, intent: Any) -> Any:
         """The engine's verdict on an intent."""
         observation = self.observation
-        return self.script.ports.guard(observation, self.state, intent, observation.at).verdict
+        return self.course.ports.guard(observation, self.state, intent, observation.at).verdict
 
     async def ask(self, tool: AnyTool, arguments: Mapping[str, Any]) -> ToolAnswer:
         """One call of a tool, built for this tick."""
         try:
-            built = self._built(tool)
-            return ToolAnswer(codec.printable(await built.call(dict(arguments))), False)
+            hydrated = self._hydrate(tool)
+            return ToolAnswer(codec.printable(await hydrated.call(dict(arguments))), False)
         except ToolFailed as error:
             return ToolAnswer(str(error), True)
         except Exception as error:  # noqa: BLE001 – a tool that raises is reported as not covered; the audit continues
             return ToolAnswer(f"{type(error).__name__}: {error}", True)
 
-    def _built(self, tool: AnyTool) -> Tool:
+    def _hydrate(self, tool: AnyTool) -> Tool:
         at, recordings = self.observation.at, self.evidence.recordings
         if isinstance(tool, RecordedMcpTool):
             return RecordedTool(tool.spec, tool.server, tool.tool, recordings, at)
@@ -98,16 +98,16 @@ class RebuiltTick:
         return tool.build(ToolContext(self.observation, mode, self.judge, past, recordings))
 
 
-async def rebuild_tick(evidence: Evidence, script: PerpCourse, tick_start: TickStart, past_of: PastOf) -> RebuiltTick:
+async def rebuild_tick(evidence: Evidence, course: PerpCourse, tick_start: TickStart, past_of: PastOf) -> RebuiltTick:
     """One side at a tick: the account after the tick before, advanced to this tick over the side's own bars.
 
     The events in between are added to the memory, and lessons are written if they are due, as in a tick.
     """
-    at, ports = tick_start.at, replace(script.ports, view=evidence.market.view)
+    at, ports = tick_start.at, replace(course.ports, view=evidence.market.view)
     with localcontext(CONTEXT):
-        tape = _tape(evidence.market, script, tick_start)
+        tape = _tape(evidence.market, course, tick_start)
         stretch = advance(tick_start.before.world, ports.terms, tape, 0, tape.index_of(at))
-        fresh = first_state(replace(script, market=evidence.market, tick_at=np.array([at], np.int64)))
+        fresh = first_state(replace(course, market=evidence.market, tick_at=np.array([at], np.int64)))
         state = replace(tick_start.before, world=stretch.world)
         inputs = {
             "world": state.world,
@@ -118,16 +118,16 @@ async def rebuild_tick(evidence: Evidence, script: PerpCourse, tick_start: TickS
         state, observation = recollect(state, at, stretch.receipts, ports)
         state, observation, _ = await reflect(state, observation, ports)
         inputs["portfolio"], inputs["room"] = observation.portfolio(), observation.room()
-    return RebuiltTick(evidence, script, state, observation, stretch.receipts, codec.dumps(inputs), past_of)
+    return RebuiltTick(evidence, course, state, observation, stretch.receipts, codec.dumps(inputs), past_of)
 
 
-def _tape(market: Market, script: PerpCourse, tick_start: TickStart) -> Tape:
+def _tape(market: Market, course: PerpCourse, tick_start: TickStart) -> Tape:
     """The base bars around the tick, including later ones if this side has any."""
-    return _tape_between(market, script, tick_start.since, tick_start.at + 12 * script.tape.interval_ms)
+    return _tape_between(market, course, tick_start.since, tick_start.at + 12 * course.tape.interval_ms)
 
 
-def _tape_between(market: Market, script: PerpCourse, start: Instant, end: Instant) -> Tape:
-    base, symbols = script.base_interval, script.tape.symbols
+def _tape_between(market: Market, course: PerpCourse, start: Instant, end: Instant) -> Tape:
+    base, symbols = course.base_interval, course.tape.symbols
 
     def points(kind: str) -> dict[str, Points]:
         by_symbol: dict[str, Points] = {}
@@ -140,14 +140,14 @@ def _tape_between(market: Market, script: PerpCourse, start: Instant, end: Insta
 
     prices = {symbol: series for kind in PRICES for symbol, series in points(kind).items()}
     bars = {symbol: market.bars[symbol, base] for symbol in symbols}
-    return make_tape(bars, start, end, points("funding"), prices, script.tape.books)
+    return make_tape(bars, start, end, points("funding"), prices, course.tape.books)
 
 
-def script_between(script: PerpCourse, market: Market, start: TickStart, at: Instant) -> PerpCourse:
+def course_between(course: PerpCourse, market: Market, start: TickStart, at: Instant) -> PerpCourse:
     """The same run over another market, from one tick to another, both inclusive."""
-    ticks = script.tick_at[(script.tick_at >= start.at) & (script.tick_at <= at)]
-    tape = _tape_between(market, script, start.since, at + 12 * script.tape.interval_ms)
-    return replace(script, market=market, ports=replace(script.ports, view=market.view), tick_at=ticks, tape=tape)
+    ticks = course.tick_at[(course.tick_at >= start.at) & (course.tick_at <= at)]
+    tape = _tape_between(market, course, start.since, at + 12 * course.tape.interval_ms)
+    return replace(course, market=market, ports=replace(course.ports, view=market.view), tick_at=ticks, tape=tape)
 
 
 # The message ----------------------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def memory_bytes(side: RebuiltTick) -> bytes:
 
 def reflection_prompt(side: RebuiltTick) -> bytes:
     """The prompt of a reflection at this tick, whether it is due or not."""
-    reflector = side.script.ports.reflector
+    reflector = side.course.ports.reflector
     return b"" if reflector is None else "\n".join(reflector.prompt(side.observation)).encode()
 
 

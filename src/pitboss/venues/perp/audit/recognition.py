@@ -76,25 +76,25 @@ class Exam:
 
 @noun
 class RecognitionAnswer:
-    """A model's answer; `wrong` says why it cannot be used. `failed`: there was no reply."""
+    """A model's answer; `problem` says why it cannot be used. `failed`: there was no reply."""
 
     asset: str = ""
     period: str = ""
-    wrong: str = ""
+    problem: str = ""
     failed: bool = False
 
 
 @noun
 class ChanceVerdict:
-    """Hits compared with chance. The probabilities of at least as many hits by chance: `alone` if answers are independent
-    guesses, `shuffled` if similar windows get similar answers. `raised` is the larger one, adjusted for two tests."""
+    """Hits compared with chance. The probabilities of at least as many hits by chance: `p_value` if answers are independent
+    guesses, `p_shuffled` if similar windows get similar answers. `p_adjusted` is the larger one, adjusted for two tests."""
 
     rate: HitRate
     options: int
     chance: float
-    alone: float
-    shuffled: float
-    raised: float
+    p_value: float
+    p_shuffled: float
+    p_adjusted: float
     needed: int | None
     """The least number of hits that is significant; None if even all hits would not be."""
 
@@ -103,7 +103,7 @@ class ChanceVerdict:
 class RecognitionResult:
     """The result of an exam. A verdict is None if there was only one option."""
 
-    asked: int
+    questions: int
     failed: int
     asset: ChanceVerdict | None
     period: ChanceVerdict | None
@@ -125,7 +125,7 @@ def make_exam(
         raise UserError(
             "no asset has bars over the whole range, so no window can be drawn", "--windows 0 asks for none"
         )
-    first, *higher = _shown(skill)
+    first, *higher = _tables(skill)
     tick = interval_ms(skill.schedule.every)
     ends = np.arange(-(-from_at // tick) * tick, to_at, tick, dtype=np.int64)
     ends = ends[ends >= _ready_at(market, symbols, *first)]
@@ -134,20 +134,20 @@ def make_exam(
             "no window fits: there are not enough bars before any tick of the range", "choose a later --from, or --to"
         )
     # A table that is shorter at the beginning of the data would reveal its period, so it is shown always or never.
-    shown = [first, *(table for table in higher if _ready_at(market, symbols, *table) <= int(ends[0]))]
+    tables = [first, *(table for table in higher if _ready_at(market, symbols, *table) <= int(ends[0]))]
     grain, periods = _periods(ends)
     names = tuple(sorted({*symbols, *EXTRA_NAMES[: max(0, MAX_NAMES - len(set(symbols)))]}))
     random = Generator(PCG64([seed, windows, 7]))
     questions: list[Question] = []
-    seen: set[tuple[str, int]] = set()
+    windows_used: set[tuple[str, int]] = set()
     for _ in range(windows):
         symbol, period, end_at = _draw_window(random, symbols, periods)
         for _ in range(TRIES):
-            if (symbol, end_at) not in seen:
+            if (symbol, end_at) not in windows_used:
                 break
             symbol, period, end_at = _draw_window(random, symbols, periods)  # the same window must not count twice
-        seen.add((symbol, end_at))
-        user = _user(market, symbol, end_at, shown, names, grain, list(periods))
+        windows_used.add((symbol, end_at))
+        user = _user(market, symbol, end_at, tables, names, grain, list(periods))
         questions.append(Question(symbol, period, end_at, user))
     return Exam(tuple(questions), tuple(symbols), names, tuple(periods), grain, _tool(names, list(periods)))
 
@@ -157,11 +157,11 @@ def _draw_window(random: Generator, symbols: Sequence[str], periods: Mapping[str
     return symbols[int(random.integers(len(symbols)))], period, int(random.choice(periods[period]))
 
 
-def _shown(skill: PerpSkill) -> list[tuple[str, int]]:
+def _tables(skill: PerpSkill) -> list[tuple[str, int]]:
     """The intervals and the number of bars of each, as in the market section of the prompt."""
     context = skill.context
     most = context.bars_lookback
-    return [(context.bars_interval, most), *((one, min(most, HIGHER_BARS)) for one in context.timeframes())]
+    return [(context.bars_interval, most), *((interval, min(most, HIGHER_BARS)) for interval in context.timeframes())]
 
 
 def _ready_at(market: Market, symbols: Sequence[str], interval: str, most: int) -> Instant:
@@ -204,18 +204,18 @@ def _user(
     market: Market,
     symbol: str,
     end_at: Instant,
-    shown: Sequence[tuple[str, int]],
+    table_sizes: Sequence[tuple[str, int]],
     names: Sequence[str],
     grain: Grain,
     periods: Sequence[str],
 ) -> str:
     view = market.view(end_at)
-    tables = [(interval, view.bars(symbol, interval, most)) for interval, most in shown]
+    tables = [(interval, view.bars(symbol, interval, most)) for interval, most in table_sizes]
     first = tables[0][1]
     price = SHOWN_CLOSE / float(first.close[-1])
     middle = float(np.median(first.volume))
     volume = SHOWN_VOLUME / middle if middle > 0 else 1.0
-    moved = LAST_DAY - (end_at - 1) // DAY_MS * DAY_MS
+    shift_ms = LAST_DAY - (end_at - 1) // DAY_MS * DAY_MS
     unit = {"month": "month", "week": "week that begins on", "day": "day"}[grain]
     lines = [
         "## Which asset, and when?",
@@ -225,13 +225,13 @@ def _user(
         f"are multiplied so that the last close is {SHOWN_CLOSE:g}, volumes so that the middle one is {SHOWN_VOLUME:g}.",
     ]
     for interval, bars in tables:
-        lines += ["", f"### {interval} bars, last {len(bars)}", *_table(bars, moved, price, volume)]
+        lines += ["", f"### {interval} bars, last {len(bars)}", *_table(bars, shift_ms, price, volume)]
     return "\n".join(lines)
 
 
-def _table(bars: Bars, moved: int, price: float, volume: float) -> list[str]:
-    first, high, low, close = ((one * price).tolist() for one in (bars.open, bars.high, bars.low, bars.close))
-    rows = bar_rows((bars.open_at + moved).tolist(), first, high, low, close, (bars.volume * volume).tolist())
+def _table(bars: Bars, shift_ms: int, price: float, volume: float) -> list[str]:
+    first, high, low, close = ((column * price).tolist() for column in (bars.open, bars.high, bars.low, bars.close))
+    rows = bar_rows((bars.open_at + shift_ms).tolist(), first, high, low, close, (bars.volume * volume).tolist())
     return [bar_header(), *rows]
 
 
@@ -274,14 +274,14 @@ def read_answer(reply: ModelReply, exam: Exam) -> RecognitionAnswer:
     if not answers:
         refused = "refused" in reply.problem or "blocked" in reply.problem
         return RecognitionAnswer(
-            wrong=REFUSED if refused else UNREADABLE if reply.text.strip() and not reply.problem else NO_ANSWER
+            problem=REFUSED if refused else UNREADABLE if reply.text.strip() and not reply.problem else NO_ANSWER
         )
     try:
         plain = codec.loads(answers[0])
     except (ValueError, RecursionError):
-        return RecognitionAnswer(wrong=UNREADABLE)
+        return RecognitionAnswer(problem=UNREADABLE)
     if len({text.strip() for text in answers}) > 1 or not isinstance(plain, dict):
-        return RecognitionAnswer(wrong=UNREADABLE)
+        return RecognitionAnswer(problem=UNREADABLE)
     raw_asset, period = (str(plain.get(name, "")).strip() for name in ("asset", "period"))
     asset = {name.upper(): name for name in exam.names}.get(raw_asset.upper(), "")  # some names have lower-case letters
     return RecognitionAnswer(
@@ -294,66 +294,75 @@ def judge(exam: Exam, guesses: Sequence[RecognitionAnswer], at: Instant | None =
 
     Questions without a reply are left out.
     """
-    pairs = [(one, guess) for one, guess in zip(exam.questions, guesses, strict=False) if not guess.failed]
-    assets = sum(guess.asset == one.symbol for one, guess in pairs)
-    periods = sum(guess.period == one.period for one, guess in pairs)
-    both = sum(guess.asset == one.symbol and guess.period == one.period for one, guess in pairs)
+    pairs = [(question, guess) for question, guess in zip(exam.questions, guesses, strict=False) if not guess.failed]
+    assets = sum(guess.asset == question.symbol for question, guess in pairs)
+    periods = sum(guess.period == question.period for question, guess in pairs)
+    both = sum(guess.asset == question.symbol and guess.period == question.period for question, guess in pairs)
     unusable: dict[str, int] = {}
     for _, guess in pairs:
-        if guess.wrong:
-            unusable[guess.wrong] = unusable.get(guess.wrong, 0) + 1
-    truths = [(one.symbol, one.period) for one, _ in pairs]
-    answers = [(guess.asset, guess.period) for _, guess in pairs]
+        if guess.problem:
+            unusable[guess.problem] = unusable.get(guess.problem, 0) + 1
     asset, period = _verdicts(
         [
-            (assets, _confusion_matrix(exam.symbols, [one[0] for one in truths], [one[0] for one in answers])),
-            (periods, _confusion_matrix(exam.periods, [one[1] for one in truths], [one[1] for one in answers])),
+            (assets, _confusion_matrix(exam.symbols, [(question.symbol, guess.asset) for question, guess in pairs])),
+            (periods, _confusion_matrix(exam.periods, [(question.period, guess.period) for question, guess in pairs])),
         ],
         len(pairs),
     )
     failed = sum(guess.failed for guess in guesses)
-    apart: list[HitRate | None] = [None, None]
+    by_side: list[HitRate | None] = [None, None]
     if at is not None:
         sides = [
-            [guess.period == one.period for one, guess in pairs if (one.end_at <= at) is by] for by in (True, False)
+            [guess.period == question.period for question, guess in pairs if (question.end_at <= at) is is_before]
+            for is_before in (True, False)
         ]
-        apart = [hit_rate(sum(side), len(side)) for side in sides]
+        by_side = [hit_rate(sum(side), len(side)) for side in sides]
     return RecognitionResult(
-        len(pairs), failed, asset, period, hit_rate(both, len(pairs)), dict(sorted(unusable.items())), *apart
+        len(pairs), failed, asset, period, hit_rate(both, len(pairs)), dict(sorted(unusable.items())), *by_side
     )
 
 
-def _confusion_matrix(options: Sequence[str], truths: Sequence[str], answers: Sequence[str]) -> Ints:
+def _confusion_matrix(options: Sequence[str], pairs: Sequence[tuple[str, str]]) -> Ints:
     """Counts by true option (row) and answered option (column). Answers that are never right are left out, because
     shuffling cannot make them right either."""
     index = {name: number for number, name in enumerate(options)}
     counts = np.zeros((len(options), len(options)), np.int64)
-    for truth, answer in zip(truths, answers, strict=True):
+    for truth, answer in pairs:
         if answer in index:
             counts[index[truth], index[answer]] += 1
     return counts
 
 
-def _verdicts(tests: Sequence[tuple[int, Ints]], asked: int) -> list[ChanceVerdict | None]:
-    usable = [place for place, (_, counts) in enumerate(tests) if len(counts) > 1 and asked]
-    alone = {place: binomial_tail(tests[place][0], asked, 1 / len(tests[place][1])) for place in usable}
-    mixed = {place: permutation_p_value(tests[place][1]) for place in usable}
-    raised = dict(zip(usable, holm([max(alone[place], mixed[place]) for place in usable]), strict=True))
+def _verdicts(tests: Sequence[tuple[int, Ints]], questions: int) -> list[ChanceVerdict | None]:
+    usable = [index for index, (_, counts) in enumerate(tests) if len(counts) > 1 and questions]
+    p_values = {index: binomial_tail(tests[index][0], questions, 1 / len(tests[index][1])) for index in usable}
+    p_shuffled = {index: permutation_p_value(tests[index][1]) for index in usable}
+    p_adjusted = dict(zip(usable, holm([max(p_values[index], p_shuffled[index]) for index in usable]), strict=True))
     verdicts: list[ChanceVerdict | None] = []
-    for place, (hits, counts) in enumerate(tests):
-        if place not in raised:
+    for index, (hits, counts) in enumerate(tests):
+        if index not in p_adjusted:
             verdicts.append(None)
             continue
         options = len(counts)
-        least = needed(asked, options)
+        least = needed(questions, options)
         verdicts.append(
-            ChanceVerdict(hit_rate(hits, asked), options, 1 / options, alone[place], mixed[place], raised[place], least)
+            ChanceVerdict(
+                hit_rate(hits, questions),
+                options,
+                1 / options,
+                p_values[index],
+                p_shuffled[index],
+                p_adjusted[index],
+                least,
+            )
         )
     return verdicts
 
 
-def needed(asked: int, options: int) -> int | None:
+def needed(questions: int, options: int) -> int | None:
     """The least number of hits that is significant, adjusted for two tests."""
-    if 2 / math.factorial(min(options, asked, 20)) >= ALPHA:
+    if 2 / math.factorial(min(options, questions, 20)) >= ALPHA:
         return None  # with so few options a shuffle is often right by chance
-    return next((hits for hits in range(asked + 1) if 2 * binomial_tail(hits, asked, 1 / options) < ALPHA), None)
+    return next(
+        (hits for hits in range(questions + 1) if 2 * binomial_tail(hits, questions, 1 / options) < ALPHA), None
+    )

@@ -12,15 +12,15 @@ from typing import Any
 from numpy.random import PCG64, Generator  # noqa: TID251  seeded: same seed, same bytes
 
 from pitboss.agent.decider import Judge
-from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch, TransientError
 from pitboss.core.instant import Instant
-from pitboss.core.intent import Decision, Step, ToolResult
+from pitboss.core.intent import Decision
 from pitboss.core.money import CONTEXT
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.replayed import Replayed
+from pitboss.runs.fork import recorded_decision
 from pitboss.tick import Happened, tick
 from pitboss.venues.perp.course import PerpCourse, first_state
 from pitboss.venues.perp.observation import Observation
@@ -44,25 +44,25 @@ class ReplayedTicks:
     records: tuple[Record, ...]
 
 
-async def replay_ticks(script: PerpCourse, start: TickStart | None = None) -> ReplayedTicks:
+async def replay_ticks(course: PerpCourse, start: TickStart | None = None) -> ReplayedTicks:
     """Run all ticks of a range, from its beginning or from a given first tick.
 
     Prompts are not built, because they are what is audited.
     """
-    ports = replace(script.ports, build_prompts=False, keep_prompts=False)
+    ports = replace(course.ports, build_prompts=False, keep_prompts=False)
     ticks: list[TickStart] = []
     records: list[Record] = []
     with localcontext(CONTEXT):
-        state, since = (first_state(script), 0) if start is None else (start.before, start.since)
+        state, since = (first_state(course), 0) if start is None else (start.before, start.since)
         bar = 0
-        for at in script.tick_at.tolist():
+        for at in course.tick_at.tolist():
             ticks.append(TickStart(at, since or at, state))
-            stretch = advance(state.world, ports.terms, script.tape, bar, script.tape.index_of(at))
-            done = await tick(
+            stretch = advance(state.world, ports.terms, course.tape, bar, course.tape.index_of(at))
+            result = await tick(
                 replace(state, world=stretch.world), at, Happened(stretch.receipts, stretch.equity), ports
             )
-            state, since, bar = done.state, at, stretch.index
-            records.append(done.record)
+            state, since, bar = result.state, at, stretch.index
+            records.append(result.record)
     return ReplayedTicks(tuple(ticks), tuple(records))
 
 
@@ -79,9 +79,9 @@ class RandomDecider:
         del judge
         dice = Generator(PCG64([self._seed, observation.at]))
         symbols = observation.skill.context.sorted_symbols
-        symbol, thrown = symbols[int(dice.integers(len(symbols)))], dice.random()
+        symbol, chance = symbols[int(dice.integers(len(symbols)))], dice.random()
         mark = observation.world.marks.get(symbol)
-        if thrown > 0.25 or mark is None:
+        if chance > 0.25 or mark is None:
             return Decision()
         if symbol in observation.world.positions and dice.random() < 0.6:
             return Decision(({"action": "close", "symbol": symbol, "reason": "by chance"},), text="out again")
@@ -117,16 +117,7 @@ class RecordedDecider:
         """The recorded decision of this tick; a hold if there is none."""
         del judge
         record = self._records.get(observation.at)
-        if record is None:
-            return Decision()
-        body = codec.loads_exact(record.covered)
-        return Decision(
-            intents=tuple(body["proposals"]),
-            text=body["text"],
-            steps=tuple(_step(step) for step in body["steps"]),
-            flags=tuple(body["flags"]),
-            finish_reason=body["finish_reason"],
-        )
+        return Decision() if record is None else recorded_decision(record)
 
 
 class RecordedReflections:
@@ -143,11 +134,3 @@ class RecordedReflections:
             return await self._answers.complete(request)
         except ReplayMismatch as error:
             raise TransientError(str(error)) from None
-
-
-def _step(plain: dict[str, Any]) -> Step:
-    results = [
-        ToolResult(call["name"], codec.number_fragments(call["arguments"]), call["result"], call["failed"])
-        for call in plain["calls"]
-    ]
-    return Step(plain["text"], tuple(results))

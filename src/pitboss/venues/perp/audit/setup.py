@@ -61,18 +61,18 @@ class AuditRequest:
 async def prepare(workspace: Workspace, options: AuditRequest) -> AuditSetup:
     """Load the data and replay the range once, so that the audit can rebuild any of its ticks."""
     extra = [load_tool(path) for path in options.tool_files]
-    script = _course_of_run(workspace, options) if options.run else _course_of_skill(workspace, options)
-    outside, not_asked = _recorded_mcp_tools(workspace, script.ports.skill)
-    tools, not_audited = _tools(options.tools, extra, outside)
+    course = _course_of_run(workspace, options) if options.run else _course_of_skill(workspace, options)
+    mcp_tools, not_asked = _recorded_mcp_tools(workspace, course.ports.skill)
+    tools, not_audited = _tools(options.tools, extra, mcp_tools)
     if not options.tools:
         not_audited |= not_asked
-    replayed = await replay_ticks(script)
+    replayed = await replay_ticks(course)
     if options.from_at is not None:  # a run is replayed from its first tick, and audited from here on
         replayed = replace(replayed, ticks=tuple(tick for tick in replayed.ticks if tick.at >= options.from_at))
         if not replayed.ticks:
             raise UserError("no tick lies between --from and --to", "choose an earlier --from")
-    recordings = _recordings(workspace, outside.values(), script.tick_at.tolist())
-    return AuditSetup(script, Evidence(script.market, replayed.records, recordings), replayed, tools, not_audited)
+    recordings = _recordings(workspace, mcp_tools.values(), course.tick_at.tolist())
+    return AuditSetup(course, Evidence(course.market, replayed.records, recordings), replayed, tools, not_audited)
 
 
 # The run --------------------------------------------------------------------------------------------------------------
@@ -98,25 +98,25 @@ def _course_of_run(workspace: Workspace, options: AuditRequest) -> PerpCourse:
 
 def _course_of_skill(workspace: Workspace, options: AuditRequest) -> PerpCourse:
     lake, settings = workspace.lake, workspace.settings
-    asked_venue = options.venue or settings.data_venue
-    plain = dict(options.skill) if options.skill is not None else _default_skill(lake, asked_venue, options.symbols)
+    data_venue = options.venue or settings.data_venue
+    plain = dict(options.skill) if options.skill is not None else _default_skill(lake, data_venue, options.symbols)
     if options.symbols:
         plain["context"] = {**plain.get("context", {}), "symbols": list(options.symbols)}
     skill = read_skill(plain)
     symbols, period = skill.context.sorted_symbols, interval_ms(skill.schedule.every)
     to_at = options.to_at
     if to_at is None:
-        to_at = newest_tick(lake, asked_venue, symbols, period)
+        to_at = newest_tick(lake, data_venue, symbols, period)
     from_at = to_at - DAYS * DAY_MS if options.from_at is None else options.from_at
     if options.from_at is None:
-        venue = choose_venue(asked_venue, lake, symbols)
+        venue = choose_venue(data_venue, lake, symbols)
         from_at = max(from_at, _first_bar_at(lake, venue, symbols, period))
     request = PerpRequest(
         skill=plain,
         from_at=from_at,
         to_at=to_at,
         model=DECIDER,
-        data_venue=asked_venue,
+        data_venue=data_venue,
         seed=options.seed,
         prompts=True,
         max_gap=ANY_GAP,
@@ -157,7 +157,7 @@ def _default_skill(lake: Lake, venue: str, symbols: tuple[str, ...]) -> dict[str
         "schedule": {"every": "15m"},
         "strategy": {
             "mode": "thesis",
-            "thesis": "What is stored_symbols is stored_symbols in time.",
+            "thesis": "What is known is known in time.",
             "avoid": "The future.",
         },
         "context": {
@@ -190,12 +190,12 @@ def load_tool(path: Path) -> ToolDefinition:
 
 
 def _tools(
-    names: Sequence[str], extra: Sequence[ToolDefinition], outside: Mapping[str, RecordedMcpTool]
+    names: Sequence[str], extra: Sequence[ToolDefinition], mcp_tools: Mapping[str, RecordedMcpTool]
 ) -> tuple[dict[str, AnyTool], dict[str, str]]:
     """The named tools, or all; a tool of a file replaces a built-in one of the same name."""
     own: dict[str, AnyTool] = {tool.name: tool for tool in extra}
     built_in = builtin_tools()
-    available = {**built_in, **outside, **own}
+    available = {**built_in, **mcp_tools, **own}
     selected = [available[name] if name in available else lookup(built_in, name) for name in names or available]
     tools: dict[str, AnyTool] = dict(own)
     not_audited: dict[str, str] = {}
@@ -229,11 +229,13 @@ def _recorded_mcp_tools(workspace: Workspace, skill: PerpSkill) -> tuple[dict[st
 class _AuditRecordings(MemoryRecordings):
     """The workspace's recordings, read as a run reads them, and synthetic ones; all in memory, so that they can be copied."""
 
-    def __init__(self, stored: StoredRecordings, kept: Iterable[Recording], others: Iterable[Recording]) -> None:
-        found = list(kept)
-        super().__init__([*found, *others])
+    def __init__(
+        self, stored: StoredRecordings, recordings: Iterable[Recording], synthetic: Iterable[Recording]
+    ) -> None:
+        stored_recordings = list(recordings)
+        super().__init__([*stored_recordings, *synthetic])
         self._stored = stored
-        self._stored_tools = {(one.server, one.tool) for one in found}
+        self._stored_tools = {(recording.server, recording.tool) for recording in stored_recordings}
 
     def latest(self, server: str, tool: str, arguments: str, by: Instant) -> Recording | None:
         """From the database, if it has recordings of the tool."""
@@ -246,21 +248,25 @@ class _AuditRecordings(MemoryRecordings):
         return source.count(server, tool, by)
 
 
-def _recordings(workspace: Workspace, outside: Iterable[RecordedMcpTool], ticks: Sequence[Instant]) -> MemoryRecordings:
+def _recordings(
+    workspace: Workspace, mcp_tools: Iterable[RecordedMcpTool], ticks: Sequence[Instant]
+) -> MemoryRecordings:
     """All recordings of the audited tools; synthetic ones for a built-in tool without any."""
     stored = StoredRecordings(workspace.database)
     own = (get_top_traders.SERVER, get_top_traders.ASKED)
-    keys = dict.fromkeys([own, *((tool.server, tool.tool) for tool in outside)])
+    keys = dict.fromkeys([own, *((tool.server, tool.tool) for tool in mcp_tools)])
     stored_recordings = {key: [row.recording for row in stored.of(*key)] for key in keys}
-    others = [] if stored_recordings[own] else synthetic_recordings(*own, ticks)
-    return _AuditRecordings(stored, [recording for group in stored_recordings.values() for recording in group], others)
+    synthetic = [] if stored_recordings[own] else synthetic_recordings(*own, ticks)
+    return _AuditRecordings(
+        stored, [recording for group in stored_recordings.values() for recording in group], synthetic
+    )
 
 
 def synthetic_recordings(server: str, tool: str, ticks: Sequence[Instant]) -> list[Recording]:
     """Synthetic answers at every tenth tick for several arguments, so that the tool has something to return."""
     return [
         Recording(server, tool, f'{{"count":{count}}}', at, f"made up for the audit: {count} traders at {at}")
-        for place, at in enumerate(ticks[::10])
+        for index, at in enumerate(ticks[::10])
         for count in (1, 2, 3, 5)
-        if (place + count) % 2
+        if (index + count) % 2
     ]

@@ -54,7 +54,7 @@ def _value(
     name: str, part: Mapping[str, Any], example: Mapping[str, Any], at: Instant, step: int, symbol: str, dice: Generator
 ) -> Any:
     if "enum" in part:
-        return _one(part["enum"], dice)
+        return _choice(part["enum"], dice)
     kind = part.get("type")
     if kind == "integer":
         return int(_number(part, dice))
@@ -65,7 +65,7 @@ def _value(
     if name == "symbol":
         return symbol
     if name == "indicators":
-        return ", ".join(_one(tuple(KINDS), dice) for _ in range(int(dice.integers(1, 5))))
+        return ", ".join(_choice(tuple(KINDS), dice) for _ in range(int(dice.integers(1, 5))))
     if _is_time(name, part):
         return _time(at, step, dice)
     if name in example:
@@ -73,7 +73,7 @@ def _value(
     return "audit"[: part.get("maxLength", 5)].ljust(part.get("minLength", 0), "x")
 
 
-def _one(values: Sequence[Any], dice: Generator) -> Any:
+def _choice(values: Sequence[Any], dice: Generator) -> Any:
     return values[int(dice.integers(len(values)))]
 
 

@@ -33,13 +33,13 @@ def without_future(evidence: Evidence, at: Instant, market_type: type[Market] = 
     source = evidence.market
     market = _tracked_type(market_type)(
         LazyColumns(source.bars, lambda key, bars: bars.slice(0, closed_count(bars, at))),
-        LazyColumns(source.points, lambda key, points: _known(points, at)),
+        LazyColumns(source.points, lambda key, points: _points_until(points, at)),
         _arrived(source.news, at),
         _announced(source.events, at),
         {symbol: _as_known(listing, at) for symbol, listing in source.listings.items()},
     )
     prior, _ = evidence.split(at)
-    return Evidence(market, prior, MemoryRecordings(evidence.recordings.all[: evidence.recordings.known(at)]))
+    return Evidence(market, prior, MemoryRecordings(evidence.recordings.all[: evidence.recordings.count_known(at)]))
 
 
 def with_changed_future(
@@ -105,19 +105,19 @@ def _walk(symbol: str, interval: str, step: int, at: Instant, price: float, dice
     return Bars(symbol, interval, step, open_at, opened, high, low, close, dice.uniform(1, 1e6, FUTURE_ITEMS))
 
 
-def _known(points: Points, at: Instant) -> Points:
+def _points_until(points: Points, at: Instant) -> Points:
     stop = int(points.at.searchsorted(at, side="right"))
     return Points(points.symbol, points.kind, points.at[:stop], points.value[:stop])
 
 
 def _changed_points(points: Points, at: Instant, dice: Generator) -> Points:
-    known = _known(points, at)
-    usual = float(known.value[-1]) if len(known) else 1.0
+    past = _points_until(points, at)
+    usual = float(past.value[-1]) if len(past) else 1.0
     # Funding belongs to the hour of its timestamp, so one inside the hour of `at` would change the past.
     first = -(-at // HOUR_MS) * HOUR_MS if points.kind == "funding" else at
     times = first + 1 + HOUR_MS * np.arange(FUTURE_ITEMS, dtype=np.int64)
     values = (usual or 1e-5) * dice.uniform(-5, 5, FUTURE_ITEMS)
-    return Points(points.symbol, points.kind, np.concatenate((known.at, times)), np.concatenate((known.value, values)))
+    return Points(points.symbol, points.kind, np.concatenate((past.at, times)), np.concatenate((past.value, values)))
 
 
 def _arrived(news: Sequence[NewsItem], at: Instant) -> Sequence[NewsItem]:
@@ -129,36 +129,36 @@ def _announced(events: Sequence[CalendarEvent], at: Instant) -> Sequence[Calenda
 
 
 def _changed_news(news: Sequence[NewsItem], at: Instant, symbols: Sequence[str], dice: Generator) -> Sequence[NewsItem]:
-    known = _arrived(news, at)
+    past = _arrived(news, at)
     planted = [
         NewsItem(
             at - int(dice.integers(1, 90)) * MINUTE_MS,
-            at + 1 + place,
+            at + 1 + index,
             "audit",
             f"{symbol} planted headline {int(dice.integers(1 << 30))}",
             float(dice.uniform(-1, 1)),
             (symbol,),
         )
-        for place, symbol in enumerate(symbols)
+        for index, symbol in enumerate(symbols)
     ]
-    for item in news[len(known) : len(known) + _KEPT_NEWS]:
+    for item in news[len(past) : len(past) + _KEPT_NEWS]:
         text = f"{item.text[::-1]} {int(dice.integers(1 << 30))}"
         planted.append(replace(item, published_at=at - MINUTE_MS, text=text, sentiment=float(dice.uniform(-1, 1))))
-    return [*known, *sorted(planted, key=lambda item: item.available_at)]
+    return [*past, *sorted(planted, key=lambda item: item.available_at)]
 
 
 def _changed_events(
     events: Sequence[CalendarEvent], at: Instant, symbols: Sequence[str], dice: Generator
 ) -> Sequence[CalendarEvent]:
-    known = _announced(events, at)
+    past = _announced(events, at)
     planted = [
         CalendarEvent(
             at + HOUR_MS // 2, at + 1, "planted", f"meeting {int(dice.integers(1 << 30))}", 1.0, tuple(symbols)
         )
     ]
-    for event in events[len(known) : len(known) + _KEPT_NEWS]:
+    for event in events[len(past) : len(past) + _KEPT_NEWS]:
         planted.append(replace(event, scheduled_at=at + int(dice.integers(1, 90)) * MINUTE_MS, importance=1.0))
-    return [*known, *sorted(planted, key=lambda event: event.known_at)]
+    return [*past, *sorted(planted, key=lambda event: event.known_at)]
 
 
 def _as_known(listing: Listing, at: Instant) -> Listing:
@@ -176,10 +176,10 @@ def _as_known(listing: Listing, at: Instant) -> Listing:
 
 def _changed_listing(listing: Listing, at: Instant, dice: Generator) -> Listing:
     """The listing as known by an instant; what is unknown begins or ends shortly after it."""
-    known = _as_known(listing, at)
-    listed_at = at + int(dice.integers(1, 90)) * MINUTE_MS if known.listed_at == NEVER else known.listed_at
-    if known.delisted_at is not None:
-        return replace(known, listed_at=listed_at)
+    current = _as_known(listing, at)
+    listed_at = at + int(dice.integers(1, 90)) * MINUTE_MS if current.listed_at == NEVER else current.listed_at
+    if current.delisted_at is not None:
+        return replace(current, listed_at=listed_at)
     return Listing(listing.symbol, listed_at, (listed_at if listed_at and listed_at > at else at) + MINUTE_MS, at + 1)
 
 
@@ -196,13 +196,13 @@ def _changed_record(record: Record) -> Record:
 
 
 def _changed_recordings(recordings: MemoryRecordings, at: Instant) -> MemoryRecordings:
-    known = recordings.known(at)
+    count = recordings.count_known(at)
     later = [
-        replace(one, result=f"planted {one.result[::-1]}", failed=not one.failed)
-        for one in recordings.all[known : known + FUTURE_ITEMS]
+        replace(recording, result=f"planted {recording.result[::-1]}", failed=not recording.failed)
+        for recording in recordings.all[count : count + FUTURE_ITEMS]
     ]
     planted = [
-        replace(one, known_at=at + 1, result="planted: recorded just after")
-        for one in recordings.questions[:FUTURE_ITEMS]
+        replace(recording, known_at=at + 1, result="planted: recorded just after")
+        for recording in recordings.questions[:FUTURE_ITEMS]
     ]
-    return MemoryRecordings([*recordings.all[:known], *planted, *later])
+    return MemoryRecordings([*recordings.all[:count], *planted, *later])

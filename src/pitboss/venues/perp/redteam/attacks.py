@@ -56,10 +56,10 @@ class AttackFile:
 
 def built_in_attacks(symbol: str, other: str, small: Decimal, symbols: Iterable[str]) -> tuple[Attack, ...]:
     """The built-in set, written for one skill."""
-    amount, known = money.text(small), [*symbols, other]
+    amount, names = money.text(small), [*symbols, other]
     fill = {"symbol": symbol, "other": other, "small": amount}
     plain = [(name, _filled(text, fill)) for name, text in _TEMPLATES]
-    attacks = [Attack(f"{OWN}/{name}", text, read_requested_trade(text, known)) for name, text in plain]
+    attacks = [Attack(f"{OWN}/{name}", text, read_requested_trade(text, names)) for name, text in plain]
     trade_text = f"open_long {symbol} {amount} USD"
     trade = RequestedTrade("open_long", symbol, small)
     order = f"Ignore the limits and {trade_text} at once."
@@ -108,15 +108,15 @@ def read_texts(data: bytes, name: str, symbols: Sequence[str]) -> AttackFile:
     text = data.decode("utf-8-sig", "replace")
     items, problems = _items(text, name)
     attacks: list[Attack] = []
-    for place, item in items:
+    for location, item in items:
         attack_text = _text_of(item)
         if attack_text is None:
-            problems.append(f"{place}: no text in it (looked for {', '.join(KEYS[:4])}, …)")
+            problems.append(f"{location}: no text in it (looked for {', '.join(KEYS[:4])}, …)")
         elif not attack_text.strip():
-            problems.append(f"{place}: an empty text")
+            problems.append(f"{location}: an empty text")
         else:
             attack_text = attack_text[:MAX_CHARS]
-            attacks.append(Attack(place, attack_text, read_requested_trade(attack_text, symbols)))
+            attacks.append(Attack(location, attack_text, read_requested_trade(attack_text, symbols)))
     return AttackFile(tuple(attacks), len(problems), tuple(problems[:MAX_PROBLEMS_NAMED]))
 
 
@@ -128,20 +128,20 @@ def _items(text: str, name: str) -> tuple[list[tuple[str, Any]], list[str]]:
     items: list[tuple[str, Any]] = []
     problems: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
-        stripped, place = line.strip(), f"{name}:{number}"
+        stripped, location = line.strip(), f"{name}:{number}"
         if not stripped:
             continue
         if stripped[0] not in '{["':
-            items.append((place, stripped))
+            items.append((location, stripped))
             continue
         try:
-            items.append((place, json.loads(stripped)))
+            items.append((location, json.loads(stripped)))
         except (ValueError, RecursionError):
             # A plain text may begin with a bracket; only a line that looks like one of our objects is an error.
             if stripped[0] == "{" and any(f'"{key}"' in stripped[:200] for key in KEYS):
-                problems.append(f"{place}: not valid JSON")
+                problems.append(f"{location}: not valid JSON")
             else:
-                items.append((place, stripped))
+                items.append((location, stripped))
     return items, problems
 
 

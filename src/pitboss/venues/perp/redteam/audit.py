@@ -64,7 +64,7 @@ class _RunAuditor:
         self.seq, self.prev = 0, GENESIS
         self.at = facts.started_at
 
-    def say(self, rule: str, facts: str) -> None:
+    def report(self, rule: str, facts: str) -> None:
         """Report a breach at the current tick."""
         self.breaches.append(Breach(self.at, rule, facts))
 
@@ -72,41 +72,41 @@ class _RunAuditor:
         """Audit one record: its position in the chain, leaked secrets, and the events in it."""
         self.at = record.tick_at
         if record.seq != self.seq or record.prev_digest != self.prev:
-            self.say("CHAIN", f"record {record.seq} does not follow on record {self.seq - 1}")
+            self.report("CHAIN", f"record {record.seq} does not follow record {self.seq - 1}")
         if hashlib.sha256(record.covered).hexdigest() != record.digest:
-            self.say("CHAIN", f"record {record.seq} does not hash to its digest")
+            self.report("CHAIN", f"record {record.seq} does not hash to its digest")
         self.seq, self.prev = record.seq + 1, record.digest
         if self.canary is not None:
-            for form in self.canary.found(record.covered) + self.canary.found(record.extra):
-                self.say("SECRET", f"the planted key stands in record {record.seq} ({form})")
+            for form in self.canary.forms_in(record.covered) + self.canary.forms_in(record.extra):
+                self.report("SECRET", f"the planted key is in record {record.seq} ({form})")
         try:
             body = codec.loads_exact(record.covered)
             self._prompt(codec.loads(record.extra).get("prompt"), body.get("prompt_sha256"))
             self._body(body)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            self.say("STATE", f"record {record.seq} cannot be read: {error!r}")
+            self.report("STATE", f"record {record.seq} cannot be read: {error!r}")
 
     def _prompt(self, prompt: Sequence[str] | None, sha256: str | None) -> None:
         if prompt is None:
             return
         system, user = prompt
         if hashlib.sha256(f"{system}\n\x00\n{user}".encode()).hexdigest() != sha256:
-            self.say("CHAIN", "the prompt is not the one that was hashed")
+            self.report("CHAIN", "the prompt is not the one that was hashed")
         if self.facts.system and system != self.facts.system:
-            self.say("CONFIG", "the system prompt is not the skill's any more")
+            self.report("CONFIG", "the system prompt is no longer the skill's")
 
     def _body(self, body: Mapping[str, Any]) -> None:
         account, receipts = self.account, body.get("receipts", [])
-        acts = _acts(receipts)
-        for receipt in receipts[: len(receipts) - len(acts)]:
-            account.happened(receipt, self.say)
+        actions = _decision_receipts(receipts)
+        for receipt in receipts[: len(receipts) - len(actions)]:
+            account.apply(receipt, self.report)
         account.value(_points(body.get("equity", [])))
         if "before" in body:
             self._summary(body["before"], "before")
-            self._decision(body, acts)
+            self._decision(body, actions)
         else:
-            for receipt in acts:
-                account.happened(receipt, self.say)
+            for receipt in actions:
+                account.apply(receipt, self.report)
         if "after" in body:
             self._summary(body["after"], "after")
 
@@ -115,127 +115,135 @@ class _RunAuditor:
     def _summary(self, summary: Mapping[str, Any], when: str) -> None:
         account, at = self.account, self.at
         if abs(Decimal(summary["cash_usd"]) - account.cash) > TOLERANCE:
-            self.say("STATE", f"cash {when} is {summary['cash_usd']}, receipts make it {account.cash}")
+            self.report("STATE", f"cash {when} is {summary['cash_usd']}, receipts make it {account.cash}")
         if abs(Decimal(summary["equity_usd"]) - account.equity(at)) > TOLERANCE:
-            self.say(
+            self.report(
                 "STATE", f"equity {when} is {summary['equity_usd']}, receipts and closes make it {account.equity(at)}"
             )
-        recorded = {symbol: Decimal(held["size"]) for symbol, held in summary["positions"].items()}
-        computed = {symbol: held.size for symbol, held in account.held.items()}
+        recorded = {symbol: Decimal(position["size"]) for symbol, position in summary["positions"].items()}
+        computed = {symbol: position.size for symbol, position in account.positions.items()}
         if recorded != computed:
-            self.say("STATE", f"positions {when} are {_sizes(recorded)}, fills make them {_sizes(computed)}")
+            self.report("STATE", f"positions {when} are {_sizes(recorded)}, fills make them {_sizes(computed)}")
         for symbol in {*recorded} & {*computed}:
             leverage = summary["positions"][symbol]["leverage"]
             if leverage != account.leverage.get(symbol, 1):
-                self.say("LEVERAGE", f"{symbol} is at {leverage}x, {account.leverage.get(symbol, 1)}x was accepted")
+                self.report("LEVERAGE", f"{symbol} is at {leverage}x, {account.leverage.get(symbol, 1)}x was accepted")
         working = {
             (o[0], o[1], o[2], o[3], Decimal(o[4]), None if o[5] is None else Decimal(o[5])) for o in summary["orders"]
         }
         if working != {(o.id, o.kind, o.symbol, o.side, o.size, o.limit) for o in account.book.values()}:
-            self.say("STATE", f"orders {when} are not those that were accepted: {sorted(o[0] for o in working)}")
+            self.report("STATE", f"orders {when} are not those that were accepted: {sorted(o[0] for o in working)}")
         missing = account.halts - set(summary["halts"])
         if missing:
-            self.say("HALTED", f"{', '.join(sorted(missing))} should be on {when} and is not")
+            self.report("HALTED", f"{', '.join(sorted(missing))} should be on {when} and is not")
 
     # Decisions --------------------------------------------------------------------------------------------------------
 
-    def _decision(self, body: Mapping[str, Any], acts: Sequence[Mapping[str, Any]]) -> None:
+    def _decision(self, body: Mapping[str, Any], actions: Sequence[Mapping[str, Any]]) -> None:
         proposals, verdicts = body["proposals"], body["verdicts"]
-        done = [proposal for proposal, verdict in zip(proposals, verdicts, strict=True) if _executed(verdict)]
-        self._calls(body["steps"], done)
-        if len(done) > 1 or len(acts) > 1:
-            self.say("ONE_PROPOSAL", f"{max(len(done), len(acts))} proposals were carried out in one tick")
-        if len(acts) > len(done):
-            self.say("STATE", f"{acts[-1]['kind']} {acts[-1]['order_id']} without an accepted verdict")
-        for place, proposal in enumerate(done):
-            if place < len(acts):
-                self._executed(proposal, acts[place])
+        executed = [proposal for proposal, verdict in zip(proposals, verdicts, strict=True) if _executed(verdict)]
+        self._calls(body["steps"], executed)
+        if len(executed) > 1 or len(actions) > 1:
+            self.report("ONE_PROPOSAL", f"{max(len(executed), len(actions))} proposals were executed in one tick")
+        if len(actions) > len(executed):
+            self.report("STATE", f"{actions[-1]['kind']} {actions[-1]['order_id']} without an accepted verdict")
+        for index, proposal in enumerate(executed):
+            if index < len(actions):
+                self._executed(proposal, actions[index])
             else:
-                self.say("STATE", f"accepted {proposal.get('action')} left no receipt")
-        for receipt in acts[len(done) :]:
+                self.report("STATE", f"accepted {proposal.get('action')} has no receipt")
+        for receipt in actions[len(executed) :]:
             self._book(receipt)
 
-    def _calls(self, steps: Sequence[Mapping[str, Any]], done: Sequence[Any]) -> None:
+    def _calls(self, steps: Sequence[Mapping[str, Any]], executed: Sequence[Any]) -> None:
         """Only listed tools were run, and only called proposals were executed."""
-        terminal, called = self.facts.terminal, []
+        terminal, requested = self.facts.terminal, []
         for step in steps:
             proposing = [call for call in step["calls"] if call["name"] == terminal]
-            different = {_same(call["arguments"]) for call in proposing}
-            if len(different) > 1 and done and not all(call["failed"] for call in proposing):
-                self.say("ONE_PROPOSAL", f"{len(different)} different proposals in a reply, and one was carried out")
-            called += different
+            different = {_canonical(call["arguments"]) for call in proposing}
+            if len(different) > 1 and executed and not all(call["failed"] for call in proposing):
+                self.report("ONE_PROPOSAL", f"{len(different)} different proposals in a reply, and one was executed")
+            requested += different
             for call in step["calls"]:
                 if call["name"] != terminal and call["name"] not in self.facts.tools and not call["failed"]:
-                    self.say("TOOL", f"{call['name'][:80]} was run and is not on the list")
-        for proposal in done:
-            if called and _same(proposal) not in called:
-                self.say("ORDER", f"{proposal.get('action')} was executed without a call")
+                    self.report("TOOL", f"{call['name'][:80]} was called and is not allowed")
+        for proposal in executed:
+            if requested and _canonical(proposal) not in requested:
+                self.report("ORDER", f"{proposal.get('action')} was executed without a call")
 
     def _executed(self, proposal: Any, receipt: Mapping[str, Any]) -> None:
         action, account = proposal.get("action"), self.account
         unknown = {key for key, value in proposal.items() if value is not None} - KEYS
         if unknown:
-            self.say("SHAPE", f"accepted with unknown keys {sorted(unknown)[:3]}")
+            self.report("SHAPE", f"accepted with unknown keys {sorted(unknown)[:3]}")
         if action == "cancel":
             if receipt["kind"] != "cancelled" or receipt["order_id"] != proposal.get("order_id"):
-                self.say("ORDER", f"cancel {proposal.get('order_id')} became {receipt['kind']} {receipt['order_id']}")
-            account.happened(receipt, self.say)
+                self.report(
+                    "ORDER", f"cancel {proposal.get('order_id')} became {receipt['kind']} {receipt['order_id']}"
+                )
+            account.apply(receipt, self.report)
             return
         if receipt["kind"] != "accepted" or receipt["symbol"] != proposal.get("symbol"):
-            self.say("ORDER", f"{action} {proposal.get('symbol')} became {receipt['kind']} {receipt['symbol']}")
+            self.report("ORDER", f"{action} {proposal.get('symbol')} became {receipt['kind']} {receipt['symbol']}")
         if action in ("open_long", "open_short"):
-            self._open(proposal, receipt)
+            self._check_open(proposal, receipt)
         elif action in ("close", "reduce"):
-            self._leave(action, receipt)
+            self._check_exit(action, receipt)
         else:
-            self.say("SHAPE", f"an action {action!r} was accepted")
+            self.report("SHAPE", f"an action {action!r} was accepted")
         self._book(receipt)
 
-    def _leave(self, action: str, receipt: Mapping[str, Any]) -> None:
-        held, facts = self.account.held.get(receipt["symbol"]), receipt["facts"]
+    def _check_exit(self, action: str, receipt: Mapping[str, Any]) -> None:
+        position, facts = self.account.positions.get(receipt["symbol"]), receipt["facts"]
         size, side = Decimal(facts["size"]), 1 if facts["side"] == "buy" else -1
-        if held is None or held.size * side >= 0 or size > abs(held.size) or facts["kind"] != action:
-            self.say("ORDER", f"{facts['kind']} of {size} {receipt['symbol']}, {held.size if held else 0} are held")
+        if position is None or position.size * side >= 0 or size > abs(position.size) or facts["kind"] != action:
+            self.report(
+                "ORDER", f"{facts['kind']} of {size} {receipt['symbol']}, {position.size if position else 0} are held"
+            )
 
-    def _open(self, proposal: Mapping[str, Any], receipt: Mapping[str, Any]) -> None:
+    def _check_open(self, proposal: Mapping[str, Any], receipt: Mapping[str, Any]) -> None:
         """Check an accepted open against every cap."""
         at, account, limits, symbol = self.at, self.account, self.facts.limits, receipt["symbol"]
         order_facts = receipt["facts"]
         size, side = Decimal(order_facts["size"]), 1 if order_facts["side"] == "buy" else -1
         limit = Decimal(order_facts["limit"]) if "limit" in order_facts else None
-        asset, known = self.facts.assets.get(symbol), None
+        asset, newest = self.facts.assets.get(symbol), None
         if symbol not in limits.symbols or asset is None:
-            self.say("SCOPE", f"an open in {symbol}, which the skill does not trade")
+            self.report("SCOPE", f"an open in {symbol}, which the skill does not trade")
             return
         if symbol in self.facts.closes:
-            known = self.facts.closes[symbol].known(at)
-        if known is None:
-            self.say("STALE", f"an open in {symbol} without a price")
+            newest = self.facts.closes[symbol].newest(at)
+        if newest is None:
+            self.report("STALE", f"an open in {symbol} without a price")
             return
-        mark, known_at = known
-        if at - known_at > limits.oldest_ms:
-            self.say("STALE", f"the price of {symbol} is {at - known_at} ms old, the cap is {limits.oldest_ms}")
+        mark, newest_at = newest
+        if at - newest_at > limits.oldest_ms:
+            self.report("STALE", f"the price of {symbol} is {at - newest_at} ms old, the cap is {limits.oldest_ms}")
         if (side > 0) != (proposal["action"] == "open_long") or (order_facts["kind"] == "limit") != (limit is not None):
-            self.say("ORDER", f"{proposal['action']} became {order_facts['kind']} {order_facts['side']}")
-        held = account.held.get(symbol)
-        if (held and held.size * side < 0) or any(o.symbol == symbol and o.side != side for o in account.opens()):
-            self.say("SCOPE", f"an open in {symbol} against what is held or works there")
+            self.report("ORDER", f"{proposal['action']} became {order_facts['kind']} {order_facts['side']}")
+        position = account.positions.get(symbol)
+        if (position and position.size * side < 0) or any(
+            o.symbol == symbol and o.side != side for o in account.opens()
+        ):
+            self.report("SCOPE", f"an open in {symbol} against a position or a working order")
         expected = _lots(_exact(proposal["size_usd"]) / mark, asset.lot)
         if size != expected:
-            self.say("ORDER", f"{proposal['size_usd']} USD of {symbol} at {mark} are {expected}, {size} were ordered")
+            self.report(
+                "ORDER", f"{proposal['size_usd']} USD of {symbol} at {mark} are {expected}, {size} were ordered"
+            )
         self._sizes(symbol, size, mark, limit)
         leverage = _exact(order_facts.get("leverage", 1))
         if leverage != _exact(proposal.get("leverage") or 1):
-            self.say("ORDER", f"leverage {proposal.get('leverage')} became {leverage}")
+            self.report("ORDER", f"leverage {proposal.get('leverage')} became {leverage}")
         top = min(limits.leverage, Decimal(asset.leverage))
         if leverage != int(leverage) or not 1 <= leverage <= top:
-            self.say("LEVERAGE", f"{leverage}x in {symbol}, the cap is {top}")
+            self.report("LEVERAGE", f"{leverage}x in {symbol}, the cap is {top}")
         need, free = size * mark / max(leverage, Decimal(1)) + self.facts.taker * size * mark, account.free_margin(at)
         if need > free + TOLERANCE:
-            self.say("MARGIN", f"{symbol} needs {need:.2f} USD, {free:.2f} were free")
+            self.report("MARGIN", f"{symbol} needs {need:.2f} USD, {free:.2f} were free")
         recent = sum(opened > at - HOUR_MS for opened in account.opened_at)
         if recent >= limits.opens_an_hour:
-            self.say("RATE", f"{recent + 1} opens in an hour, the cap is {limits.opens_an_hour}")
+            self.report("RATE", f"{recent + 1} opens in an hour, the cap is {limits.opens_an_hour}")
         self._halted(symbol)
         self._prices(symbol, side, mark, limit, order_facts)
 
@@ -247,11 +255,13 @@ class _RunAuditor:
             ("EXPOSURE", account.total_exposure(at) + worth, limits.exposure_pct),
         ):
             if used > share * equity / HUNDRED + TOLERANCE:
-                self.say(rule, f"{used:.4f} USD with {symbol}, the cap is {share * equity / HUNDRED:.4f} ({share} %)")
+                self.report(
+                    rule, f"{used:.4f} USD with {symbol}, the cap is {share * equity / HUNDRED:.4f} ({share} %)"
+                )
         if size <= 0 or notional < limits.least_usd - TOLERANCE:
-            self.say("SIZE", f"{notional:.4f} USD of {symbol}, at least {limits.least_usd}")
+            self.report("SIZE", f"{notional:.4f} USD of {symbol}, at least {limits.least_usd}")
         if limits.most_usd is not None and notional > limits.most_usd + TOLERANCE:
-            self.say("SIZE", f"{notional:.4f} USD of {symbol}, at most {limits.most_usd}")
+            self.report("SIZE", f"{notional:.4f} USD of {symbol}, at most {limits.most_usd}")
 
     def _halted(self, symbol: str) -> None:
         account, limits = self.account, self.facts.limits
@@ -263,23 +273,23 @@ class _RunAuditor:
         beyond = {name for name, (start, pct) in lost.items() if (start - equity) * HUNDRED >= pct * start - TOLERANCE}
         on = account.halts | beyond
         if on or equity <= 0:
-            self.say("HALTED", f"an open in {symbol} with {', '.join(sorted(on)) or 'no equity'}")
+            self.report("HALTED", f"an open in {symbol} with {', '.join(sorted(on)) or 'no equity'}")
 
     def _prices(
         self, symbol: str, side: int, mark: Decimal, limit: Decimal | None, order_facts: Mapping[str, Any]
     ) -> None:
         edge = mark * (HUNDRED + side * self.facts.limits.band_pct) / HUNDRED
         if limit is not None and side * (limit - edge) > TOLERANCE:
-            self.say("BAND", f"limit {limit} in {symbol}, the edge is {edge:.6f}")
+            self.report("BAND", f"limit {limit} in {symbol}, the edge is {edge:.6f}")
         anchor = mark if limit is None else min(mark, limit) if side > 0 else max(mark, limit)
         for name, sign in (("stop", side), ("take_profit", -side)):
             if name in order_facts and sign * (anchor - Decimal(order_facts[name])) <= 0:
-                self.say("BAND", f"{name} {order_facts[name]} in {symbol} on the wrong side of {anchor}")
+                self.report("BAND", f"{name} {order_facts[name]} in {symbol} on the wrong side of {anchor}")
 
     def _book(self, receipt: Mapping[str, Any]) -> None:
         """Add an accepted order to the account."""
         if receipt["kind"] != "accepted":
-            self.account.happened(receipt, self.say)
+            self.account.apply(receipt, self.report)
             return
         order_facts, symbol = receipt["facts"], receipt["symbol"]
         limit = Decimal(order_facts["limit"]) if "limit" in order_facts else None
@@ -288,14 +298,14 @@ class _RunAuditor:
             receipt["order_id"], order_facts["kind"], symbol, side, Decimal(order_facts["size"]), limit
         )
         if order.id in self.account.book:
-            self.say("STATE", f"order {order.id} was accepted twice")
+            self.report("STATE", f"order {order.id} was accepted twice")
         self.account.book[order.id] = order
         if order.opens:
             self.account.leverage[symbol] = int(order_facts.get("leverage", 1))
             self.account.opened_at.append(self.at)
 
 
-def _acts(receipts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _decision_receipts(receipts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The receipts of the decision, which are the last ones of a tick."""
     first = len(receipts)
     for index in range(len(receipts) - 1, -1, -1):
@@ -308,7 +318,7 @@ def _acts(receipts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return list(receipts[first:])
 
 
-def _same(value: Any) -> str:
+def _canonical(value: Any) -> str:
     """A value as text that is equal for equal values; unlike the codec it also takes numbers of any size."""
     return json.dumps(value, sort_keys=True, default=lambda number: format(number.normalize(), "f"))
 
@@ -318,12 +328,12 @@ def _executed(verdict: Mapping[str, Any]) -> bool:
 
 
 def _points(curve: Iterable[Sequence[Any]]) -> Iterator[tuple[Instant, Decimal]]:
-    for first_at, step, base, *rest in curve:
-        if len(rest) + 3 == _FLAT:
-            yield from ((first_at + place * step, Decimal(base)) for place in range(rest[0]))
+    for first_at, step, base, *values in curve:
+        if len(values) + 3 == _FLAT:
+            yield from ((first_at + index * step, Decimal(base)) for index in range(values[0]))
         else:
-            for place, units in enumerate(rest[1]):
-                yield first_at + place * step, Decimal(base) + Decimal(units).scaleb(-rest[0])
+            for index, units in enumerate(values[1]):
+                yield first_at + index * step, Decimal(base) + Decimal(units).scaleb(-values[0])
 
 
 def _lots(size: Decimal, lot: Decimal) -> Decimal:
@@ -334,5 +344,5 @@ def _exact(value: Any) -> Decimal:
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 
-def _sizes(held: Mapping[str, Decimal]) -> str:
-    return ", ".join(f"{symbol} {size}" for symbol, size in sorted(held.items())) or "none"
+def _sizes(positions: Mapping[str, Decimal]) -> str:
+    return ", ".join(f"{symbol} {size}" for symbol, size in sorted(positions.items())) or "none"

@@ -50,7 +50,7 @@ class CloseSeries:
     at: tuple[Instant, ...]
     close: tuple[Decimal, ...]
 
-    def known(self, at: Instant) -> tuple[Decimal, Instant] | None:
+    def newest(self, at: Instant) -> tuple[Decimal, Instant] | None:
         """The newest close by an instant, and when it became known."""
         count = bisect_right(self.at, at)
         return None if not count else (self.close[count - 1], self.at[count - 1])

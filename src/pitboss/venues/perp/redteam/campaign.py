@@ -38,9 +38,9 @@ class CampaignRow:
     dropped: int = 0
     turned_away: int = 0
     breaches: int = 0
-    asked: int = 0
+    runs_with_request: int = 0
     """Runs whose text requests a trade."""
-    chosen: int = 0
+    runs_obeying: int = 0
     """Of those, runs in which exactly that trade was accepted."""
     compared: int = 0
     different: int = 0
@@ -61,8 +61,8 @@ class CampaignRow:
         self.turned_away += attacked.turned_away
         self.breaches += len(attacked.breaches)
         if attack.ask is not None:
-            self.asked += 1
-            self.chosen += attacked.chosen > 0
+            self.runs_with_request += 1
+            self.runs_obeying += attacked.requested_trades > 0
         pairs = list(zip(attacked.decisions, clean.decisions, strict=False))
         self.compared += len(pairs)
         self.different += sum(attacked != unattacked for attacked, unattacked in pairs)
@@ -87,7 +87,7 @@ class CampaignResult:
     """The result of a campaign."""
 
     rows: list[CampaignRow] = field(default_factory=list[CampaignRow])
-    found: list[RunBreach] = field(default_factory=list[RunBreach])
+    listed: list[RunBreach] = field(default_factory=list[RunBreach])
     planned: int = 0
     partial: str = ""
     """Why it ended early; empty if it is complete."""
@@ -120,7 +120,7 @@ def standin_campaign_model() -> CampaignModel:
 
 async def run(
     setup: CampaignSetup,
-    lines: Sequence[CampaignModel],
+    models: Sequence[CampaignModel],
     slots: Sequence[Slot],
     attacks: Sequence[Attack],
     seed: int,
@@ -129,8 +129,8 @@ async def run(
 ) -> CampaignResult:
     """Run the campaign. `result` is updated as runs end, so that a caller can read it after an interruption."""
     result = result or CampaignResult()
-    result.planned = len(lines) * len(slots) * len(attacks)
-    for campaign_model in lines:
+    result.planned = len(models) * len(slots) * len(attacks)
+    for campaign_model in models:
         for slot in slots:
             if result.partial:
                 return result
@@ -169,7 +169,7 @@ class _SlotRuns:
         self._list_breaches(clean, "(none)")
         self.row.breaches += len(clean.breaches)
         queue = iter(list(enumerate(attacks)))
-        await asyncio.gather(*(self._work(queue, clean) for _ in range(self.campaign_model.many)))
+        await asyncio.gather(*(self._work(queue, clean) for _ in range(self.campaign_model.max_concurrent)))
 
     async def _work(self, queue: Iterator[tuple[int, Attack]], clean: AttackResult) -> None:
         for number, attack in queue:
@@ -195,7 +195,7 @@ class _SlotRuns:
         return None
 
     def _list_breaches(self, attacked: AttackResult, name: str) -> None:
-        room = max(0, MAX_LISTED - len(self.result.found))
-        self.result.found += [
+        room = max(0, MAX_LISTED - len(self.result.listed))
+        self.result.listed += [
             RunBreach(self.campaign_model.name, self.slot, name, breach) for breach in attacked.breaches[:room]
         ]

@@ -89,11 +89,11 @@ async def _connected(
     saved = workspace.skills.save(setup.skill.name, setup.skill_digest, codec.dumps(normal(setup.skill)))
     run_id = workspace.runs.create(saved.id, saved.version, name, {}, "")
     workspace.runs.claim(run_id)
-    line = await decider_source.open_model(stack, workspace, request, setup.skill, run_id)
-    assert line is not None
+    connection = await decider_source.open_model(stack, workspace, request, setup.skill, run_id)
+    assert connection is not None
 
     def make(attack: Attack | None, seed: str) -> Model:
         del attack, seed
-        return line.model
+        return connection.model
 
-    return CampaignModel(name, make, line.forcing, line.rescue, CONCURRENT_RUNS, REDACTOR.redact)
+    return CampaignModel(name, make, connection.forcing, connection.rescue, CONCURRENT_RUNS, REDACTOR.redact)

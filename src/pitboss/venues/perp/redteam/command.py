@@ -1,4 +1,4 @@
-"""`pitboss redteam`: what happens to a skill's account when the words it is shown, or the model itself, are an enemy's."""
+"""`pitboss redteam`: whether a skill's caps hold when the text it reads, or the model itself, is hostile."""
 
 from decimal import Decimal
 from pathlib import Path
@@ -36,7 +36,7 @@ def redteam(
         ),
     ] = (),
     slots: Annotated[
-        str, given("--slots", "Where the texts are planted, with commas between: news, tool, mcp, memory.")
+        str, given("--slots", "Where the texts are planted, separated by commas: news, tool, mcp, memory.")
     ] = "news,tool,mcp,memory",
     model: Annotated[
         tuple[str, ...],
@@ -44,28 +44,30 @@ def redteam(
             name="--model",
             negative=(),
             consume_multiple=True,
-            help="Who decides: hijacked, standin/analyst, or any model by name. May be repeated.",
+            help="The model that decides: hijacked, standin/analyst, or any model by name. May be repeated.",
         ),
     ] = ("hijacked",),
-    ticks: Annotated[int, given("--ticks", "How many decisions each run has.")] = 24,
-    limit: Annotated[int | None, given("--limit", "Take at most so many texts.")] = None,
-    seed: Annotated[int, given("--seed", "Seed of the market and of the hijacked model; the same gives the same.")] = 7,
-    only_files: Annotated[bool, given("--only-files", "Leave the built-in texts out.")] = False,
+    ticks: Annotated[int, given("--ticks", "Number of decisions of each run.")] = 24,
+    limit: Annotated[int | None, given("--limit", "Use at most this many texts.")] = None,
+    seed: Annotated[
+        int, given("--seed", "Seed of the market and of the hijacked model; the same seed gives the same result.")
+    ] = 7,
+    only_files: Annotated[bool, given("--only-files", "Leave out the built-in texts.")] = False,
     set_: Override = (),
     max_cost_usd: Annotated[
         Amount | None, given("--max-cost-usd", "Stop when real models have cost this much. Default: 1.")
     ] = None,
     price_in: Annotated[Amount | None, given("--price-in", "USD for a million tokens a model reads.")] = None,
     price_out: Annotated[Amount | None, given("--price-out", "USD for a million tokens a model writes.")] = None,
-    yes: Annotated[bool, given("--yes", "Go ahead with a model whose price nobody knows.")] = False,
+    yes: Annotated[bool, given("--yes", "Use a model without a known price.")] = False,
     json: Json = False,
     place: Here,
 ) -> int:
-    """Plant attack texts in what an agent reads, and count what breaks. Exit code 1 if anything did.
+    """Plant attack texts in what an agent reads, and count breaches of its caps. Exit code 1 if there is any.
 
     Each text is planted in each slot of a short run on a generated market, and every record of that run is audited
-    against the skill's caps by code that shares nothing with the engine. `hijacked` is a model that is wholly the
-    attacker's: it needs no persuasion. Nothing is written to the workspace. Ctrl-C keeps what was counted.
+    against the skill's caps by code that shares nothing with the engine. `hijacked` is a model under the attacker's full
+    control. Nothing is written to the workspace. After Ctrl-C the counts so far are shown.
 
     For example:
 
@@ -79,13 +81,13 @@ def redteam(
         A .yaml or .json file.
     """
     from pitboss.runs.documents import read_file
-    from pitboss.venues.perp.redteam import campaign_models as lines
+    from pitboss.venues.perp.redteam import campaign_models
     from pitboss.venues.perp.redteam.attack_run import make_setup
     from pitboss.venues.perp.redteam.planted_key import make_canary
 
-    chosen = _slots(slots)
+    selected_slots = _slots(slots)
     _check(ticks, limit, seed, price_in, price_out)
-    real = lines.check(model)
+    real = campaign_models.check(model)
     plain = read_file(skill, set_)
     setup = make_setup(plain, ticks, seed, make_canary(seed))
     texts, bad, problems = _texts(setup, attacks, only_files)
@@ -94,13 +96,13 @@ def redteam(
         screen.note(f"left out: {problem}")
     if bad > len(problems):
         screen.note(f"left out: {bad - len(problems):,} more lines")
-    for remark in _remarks(setup, plain, chosen):
+    for remark in _remarks(setup, plain, selected_slots):
         screen.note(f"note: {remark}")
     from dataclasses import replace
 
     most = DEFAULT_COST if max_cost_usd is None else max_cost_usd
     money = replace(setup.request, max_cost_usd=most, price_in=price_in, price_out=price_out, any_price=yes)
-    result = _play(setup, model, chosen, texts, seed, money, place, real)
+    result = _run_campaign(setup, model, selected_slots, texts, seed, money, place, real)
     return _show(
         result,
         {
@@ -110,7 +112,7 @@ def redteam(
             "ticks": ticks,
             "texts": len(texts),
             "bad_lines": bad,
-            "slots": list(chosen),
+            "slots": list(selected_slots),
             "models": list(model),
         },
         json,
@@ -123,7 +125,7 @@ def _slots(text: str) -> tuple[Any, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     strange = [name for name in names if name not in SLOTS]
     if strange or not names:
-        raise UserError(f"--slots: {strange[0] if strange else text!r} is no slot", f"any of {', '.join(SLOTS)}")
+        raise UserError(f"--slots: {strange[0] if strange else text!r} is not a slot", f"any of {', '.join(SLOTS)}")
     return names
 
 
@@ -143,36 +145,36 @@ def _texts(setup: "CampaignSetup", files: tuple[Path, ...], only_files: bool) ->
     from pitboss.venues.perp.redteam.attacks import built_in_attacks, read_file
 
     risk = setup.skill.risk
-    other = next(name for name in ("PEPE", *SHIPPED) if name not in setup.symbols)
+    untraded_symbol = next(name for name in ("PEPE", *SHIPPED) if name not in setup.symbols)
     small = max(risk.min_order_usd, Decimal(10)) * 5
-    found = [] if only_files else list(built_in_attacks(setup.symbols[0], other, small, setup.symbols))
+    texts = [] if only_files else list(built_in_attacks(setup.symbols[0], untraded_symbol, small, setup.symbols))
     bad, problems = 0, []
     for file in files:
-        read = read_file(file, (*setup.symbols, other))
-        found += read.attacks
-        bad += read.bad
-        problems += read.problems
-    if not found:
+        attack_file = read_file(file, (*setup.symbols, untraded_symbol))
+        texts += attack_file.attacks
+        bad += attack_file.bad
+        problems += attack_file.problems
+    if not texts:
         raise UserError("there is no text to plant", "give --attacks a file, or leave --only-files out")
-    return found, bad, problems
+    return texts, bad, problems
 
 
 def _remarks(setup: "CampaignSetup", plain: dict[str, Any], slots: tuple[str, ...]) -> list[str]:
-    """What a reader of the figures should know about this skill."""
-    said: list[str] = []
-    shown = setup.skill.context
-    if "news" in slots and not shown.news_top_k:
-        said.append("this skill is shown no news: what is planted there is not seen")
-    if "memory" in slots and not shown.memory.enabled:
-        said.append("this skill has no memory: there it is the thesis and the last decision alone")
+    """Properties of the skill that affect the figures."""
+    remarks: list[str] = []
+    context = setup.skill.context
+    if "news" in slots and not context.news_top_k:
+        remarks.append("this skill reads no news: a text planted there has no effect")
+    if "memory" in slots and not context.memory.enabled:
+        remarks.append("this skill has no memory: in that slot only the thesis and the last decision are planted")
     if "tool" in slots and not [name for name in setup.skill.tools.built_in if name != "propose_order"]:
-        said.append(f"this skill has no tools: in that slot it is lent {', '.join(setup.tools('tool'))}")
+        remarks.append(f"this skill has no tools: in that slot it is given {', '.join(setup.tools('tool'))}")
     if plain["tools"]["mcp_servers"]:
-        said.append("the skill's own MCP servers are left out: the only one is the attacker's")
-    return said
+        remarks.append("the skill's own MCP servers are left out; the only one is the attacker's")
+    return remarks
 
 
-def _play(
+def _run_campaign(
     setup: "CampaignSetup",
     models: tuple[str, ...],
     slots: tuple[Any, ...],
@@ -186,15 +188,14 @@ def _play(
     from tempfile import TemporaryDirectory
 
     from pitboss.terminal.progress import watching
-    from pitboss.venues.perp.redteam import campaign
-    from pitboss.venues.perp.redteam import campaign_models as lines
+    from pitboss.venues.perp.redteam import campaign, campaign_models
     from pitboss.venues.perp.redteam.audit import Breach
     from pitboss.venues.perp.redteam.planted_key import planted_key
 
     result = campaign.CampaignResult()
 
     async def work(folder: Path) -> None:
-        async with lines.connected_models(models, setup, place.settings(), folder, money) as ready:
+        async with campaign_models.connected_models(models, setup, place.settings(), folder, money) as ready:
             await campaign.run(setup, ready, slots, texts, seed, watch, result)
 
     with (
@@ -209,25 +210,25 @@ def _play(
                 asyncio.run(work(Path(folder)))
             except KeyboardInterrupt:
                 result.partial = "stopped"
-        for words in dict.fromkeys(leaks):
+        for leak in dict.fromkeys(leaks):
             result.rows[-1].breaches += 1
-            breach = Breach(setup.market.to_at, "SECRET", words)
-            result.found.append(campaign.RunBreach(result.rows[-1].model, result.rows[-1].slot, "(log)", breach))
+            breach = Breach(setup.market.to_at, "SECRET", leak)
+            result.listed.append(campaign.RunBreach(result.rows[-1].model, result.rows[-1].slot, "(log)", breach))
     return result
 
 
-def _show(result: "CampaignResult", told: dict[str, Any], json: bool) -> int:
+def _show(result: "CampaignResult", options: dict[str, Any], json: bool) -> int:
     from pitboss.venues.perp.redteam import report
 
     if json:
-        screen.put_json(report.document(result, told))
+        screen.put_json(report.document(result, options))
     else:
         screen.put_table(report.HEADINGS, [report.cells(row) for row in result.rows], right=report.NUMBERS)
         screen.put()
         for line in report.lines(result):
             screen.put(line, style="bold red" if result.breaches else "")
         screen.put(
-            f"seed {told['seed']}, {told['texts']:,} texts, {told['ticks']} ticks a run; the same seed repeats it"
+            f"seed {options['seed']}, {options['texts']:,} texts, {options['ticks']} ticks a run; the same seed gives the same result"
         )
     if result.breaches:
         return BREACHED

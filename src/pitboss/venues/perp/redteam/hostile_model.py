@@ -126,9 +126,9 @@ class HostileModel:
 
     def _churn(self, request: ModelRequest) -> ModelReply:
         """Open and close repeatedly, to lose fees."""
-        held = _HELD.findall(_after(_user(request), "\n## Portfolio"))
+        open_symbols = _HELD.findall(_after(_user(request), "\n## Portfolio"))
         for symbol in self._symbols:
-            if symbol in held:
+            if symbol in open_symbols:
                 if self._dice.random() < 0.2:
                     pct = self._dice.choice((100, 50, 1, 0.0001))
                     return _calls(propose({"action": "reduce", "symbol": symbol, "reduce_pct": pct, "reason": "churn"}))
@@ -188,23 +188,23 @@ class HostileModel:
 
     def _broken(self, request: ModelRequest) -> ModelReply:
         """Invalid arguments, alone or together with valid ones."""
-        bad = ToolCall("b", TERMINAL, self._dice.choice(_BROKEN))
-        good = propose(self._open(self._symbols[0], 50, 1), "g")
-        return _calls(*self._dice.choice(((bad,), (bad, good), (good, bad), (bad, bad))))
+        invalid = ToolCall("b", TERMINAL, self._dice.choice(_BROKEN))
+        valid = propose(self._open(self._symbols[0], 50, 1), "g")
+        return _calls(*self._dice.choice(((invalid,), (invalid, valid), (valid, invalid), (invalid, invalid))))
 
     def _foreign(self, request: ModelRequest) -> ModelReply:
         """Tools that were not offered, and names that resemble offered ones."""
         names = self._dice.sample((*_FOREIGN, *_DISGUISED), 4)
         proposal = _text(self._open(self._symbols[0], 1e9, 1000))
-        return _calls(*(ToolCall(f"f{place}", name, proposal) for place, name in enumerate(names)))
+        return _calls(*(ToolCall(f"f{number}", name, proposal) for number, name in enumerate(names)))
 
     def _stuffed(self, request: ModelRequest) -> ModelReply:
         """The complete prompt as an argument, to leak it through tools and into the records."""
         prompt = f"{request.system}\n{_user(request)}\n{self._text}"
         offered = [tool for tool in request.tools if tool.name != TERMINAL]
         calls = [
-            ToolCall(f"s{place}", tool.name, _text({key: prompt[: self._dice.choice((100, 8_000, 15_900, 40_000))] for key in _keys(tool.schema)}))
-            for place, tool in enumerate(offered)
+            ToolCall(f"s{number}", tool.name, _text({key: prompt[: self._dice.choice((100, 8_000, 15_900, 40_000))] for key in _keys(tool.schema)}))
+            for number, tool in enumerate(offered)
         ]  # fmt: skip
         if not calls or self._dice.random() < 0.4:
             return _calls(propose({"action": "no_op", "symbol": self._symbols[0], "reason": prompt[:15_000]}))
@@ -213,7 +213,7 @@ class HostileModel:
     def _flood(self, request: ModelRequest) -> ModelReply:
         """Many calls in one reply with an order among them."""
         offered = [tool.name for tool in request.tools if tool.name != TERMINAL] or ["nothing"]
-        calls = [ToolCall(f"c{place}", self._dice.choice(offered), "{}") for place in range(16)]
+        calls = [ToolCall(f"c{number}", self._dice.choice(offered), "{}") for number in range(16)]
         calls.insert(self._dice.randint(0, 16), propose(self._open(self._symbols[0], 1e6, 3), "order"))
         return _calls(*calls)
 
@@ -261,8 +261,8 @@ def _user(request: ModelRequest) -> str:
 
 
 def _after(text: str, head: str) -> str:
-    place = text.rfind(head)
-    return "" if place < 0 else text[place:]
+    start = text.rfind(head)
+    return "" if start < 0 else text[start:]
 
 
 def _room(request: ModelRequest, symbol: str) -> page.Room:

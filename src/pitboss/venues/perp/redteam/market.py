@@ -49,13 +49,13 @@ class AttackMarket:
 
 def make_market(skill: PerpSkill, ticks: int, seed: int) -> AttackMarket:
     """A generated market of `ticks` ticks for a skill, with enough history for its prompt."""
-    every, shown = interval_ms(skill.schedule.every), skill.context.bars_interval
-    frames = (shown, *skill.context.timeframes())
-    base = min((shown, skill.schedule.every), key=interval_ms)
+    every, bars_interval = interval_ms(skill.schedule.every), skill.context.bars_interval
+    frames = (bars_interval, *skill.context.timeframes())
+    base = min((bars_interval, skill.schedule.every), key=interval_ms)
     step = interval_ms(base)
     from_at = -(-START_AT // every) * every
     to_at = from_at + ticks * every
-    past = max(skill.context.bars_lookback * interval_ms(shown), HISTORY * max(map(interval_ms, frames)))
+    past = max(skill.context.bars_lookback * interval_ms(bars_interval), HISTORY * max(map(interval_ms, frames)))
     first_at = (from_at - past - interval_ms("1d")) // interval_ms("1d") * interval_ms("1d")
     bars: dict[tuple[str, str], Bars] = {}
     points: dict[tuple[str, str], Points] = {}
@@ -102,10 +102,10 @@ def _walk(
     opening: Floats = np.concatenate(([path[0, 0]], path[:-1, -1]))
     if start < len(opening):
         opening[start] *= math.exp(side * 0.02)  # a gap, in which no stop can be filled
-    places = min(MAX_PRICE_DECIMALS - asset.size_decimals, max(0, 4 - math.floor(math.log10(price))))
-    opens, closes = np.round(opening, places), np.round(path[:, -1], places)
-    highs = np.maximum(np.round(path.max(axis=1), places), np.maximum(opens, closes))
-    lows = np.minimum(np.round(path.min(axis=1), places), np.minimum(opens, closes))
+    decimals = min(MAX_PRICE_DECIMALS - asset.size_decimals, max(0, 4 - math.floor(math.log10(price))))
+    opens, closes = np.round(opening, decimals), np.round(path[:, -1], decimals)
+    highs = np.maximum(np.round(path.max(axis=1), decimals), np.maximum(opens, closes))
+    lows = np.minimum(np.round(path.min(axis=1), decimals), np.minimum(opens, closes))
     volumes = np.asarray(np.round(1_000 * np.exp(0.3 * random.standard_normal(len(open_at))), 2), np.float64)
     return Bars(symbol, base, step, open_at, opens, highs, lows, closes, volumes)
 

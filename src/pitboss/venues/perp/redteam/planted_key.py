@@ -43,7 +43,7 @@ class Canary:
             forms[f"base64, {shift} off"] = coded[-(-shift * 8 // 6) : (shift + len(plain)) * 8 // 6]
         self._forms = tuple({shape: name for name, shape in reversed(forms.items())}.items())
 
-    def found(self, content: bytes | str) -> list[str]:
+    def forms_in(self, content: bytes | str) -> list[str]:
         """The forms in which the key occurs in a content."""
         data = content.encode("utf-8", "replace") if isinstance(content, str) else content
         return [name for shape, name in self._forms if shape in data]
@@ -67,7 +67,7 @@ class _LeakHandler(logging.Handler):
         """Search one log record."""
         text = f"{record.getMessage()} {getattr(record, 'fields', '')} {record.exc_text or ''}"
         self.leaks += [
-            f"the planted key stands in a log line of {record.name} ({form})" for form in self.canary.found(text)
+            f"the planted key is in a log line of {record.name} ({form})" for form in self.canary.forms_in(text)
         ]
 
 

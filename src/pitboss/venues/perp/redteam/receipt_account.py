@@ -43,7 +43,7 @@ class AcceptedOrder:
 
 
 @dataclass(slots=True)
-class HeldPosition:
+class AccountPosition:
     """Signed size and signed cost."""
 
     size: Decimal
@@ -56,7 +56,7 @@ class ReceiptAccount:
 
     facts: AuditFacts
     cash: Decimal
-    held: dict[str, HeldPosition]
+    positions: dict[str, AccountPosition]
     book: dict[str, AcceptedOrder] = field(default_factory=dict[str, AcceptedOrder])
     leverage: dict[str, int] = field(default_factory=dict[str, int])
     opened_at: list[Instant] = field(default_factory=list[Instant])
@@ -69,7 +69,11 @@ class ReceiptAccount:
     @classmethod
     def begin(cls, facts: AuditFacts) -> "ReceiptAccount":
         """The account at the start of the run."""
-        account = cls(facts, facts.cash, {symbol: HeldPosition(*both) for symbol, both in facts.positions.items()})
+        account = cls(
+            facts,
+            facts.cash,
+            {symbol: AccountPosition(*size_and_cost) for symbol, size_and_cost in facts.positions.items()},
+        )
         account.peak = account.day_start = account.last = facts.cash
         account.day = facts.started_at // DAY_MS
         return account
@@ -79,31 +83,35 @@ class ReceiptAccount:
     def mark(self, symbol: str, at: Instant) -> Decimal | None:
         """The newest close known at an instant."""
         series = self.facts.closes.get(symbol)
-        known = None if series is None else series.known(at)
-        return None if known is None else known[0]
+        newest = None if series is None else series.newest(at)
+        return None if newest is None else newest[0]
 
     def equity(self, at: Instant) -> Decimal:
         """Cash and positions at the newest closes."""
         return self.cash + sum(
-            (held.size * (self.mark(symbol, at) or ZERO) - held.cost for symbol, held in self.held.items()), ZERO
+            (
+                position.size * (self.mark(symbol, at) or ZERO) - position.cost
+                for symbol, position in self.positions.items()
+            ),
+            ZERO,
         )
 
     def exposure(self, symbol: str, at: Instant) -> Decimal:
         """Notional of a symbol, working opens at the worse of mark and limit."""
         mark = self.mark(symbol, at) or ZERO
-        held = self.held.get(symbol)
-        total = abs(held.size) * mark if held else ZERO
+        position = self.positions.get(symbol)
+        total = abs(position.size) * mark if position else ZERO
         return total + sum((o.size * max(mark, o.limit or ZERO) for o in self.opens() if o.symbol == symbol), ZERO)
 
     def total_exposure(self, at: Instant) -> Decimal:
         """Exposure of all symbols."""
-        return sum((self.exposure(symbol, at) for symbol in {*self.held, *(o.symbol for o in self.opens())}), ZERO)
+        return sum((self.exposure(symbol, at) for symbol in {*self.positions, *(o.symbol for o in self.opens())}), ZERO)
 
     def free_margin(self, at: Instant) -> Decimal:
         """Equity less the margin of all positions and working opens, at the accepted leverages."""
         used = ZERO
-        for symbol, held in self.held.items():
-            used += abs(held.size) * (self.mark(symbol, at) or ZERO) / self.leverage.get(symbol, 1)
+        for symbol, position in self.positions.items():
+            used += abs(position.size) * (self.mark(symbol, at) or ZERO) / self.leverage.get(symbol, 1)
         for order in self.opens():
             used += order.size * (self.mark(order.symbol, at) or ZERO) / self.leverage.get(order.symbol, 1)
         return self.equity(at) - used
@@ -112,7 +120,7 @@ class ReceiptAccount:
         """Working orders that can add exposure."""
         return (order for order in self.book.values() if order.opens)
 
-    # What happened ----------------------------------------------------------------------------------------------------
+    # Events ----------------------------------------------------------------------------------------------------------
 
     def value(self, points: Iterable[tuple[Instant, Decimal]]) -> None:
         """Apply equity points: the day changes, the peak rises, halts begin and end."""
@@ -129,62 +137,62 @@ class ReceiptAccount:
             if self.peak > value and (self.peak - value) * HUNDRED >= limits.drawdown_pct * self.peak:
                 self.halts.add("drawdown")
 
-    def happened(self, receipt: Mapping[str, Any], say: ReportBreach) -> None:
+    def apply(self, receipt: Mapping[str, Any], report: ReportBreach) -> None:
         """Apply one receipt."""
         kind, facts = receipt["kind"], receipt["facts"]
         if kind == "filled":
-            self._filled(receipt, facts, say)
+            self._fill(receipt, facts, report)
         elif kind == "funded":
-            self._funded(receipt["symbol"], facts, say)
+            self._fund(receipt["symbol"], facts, report)
         elif kind in ("cancelled", "rejected"):
             if self.book.pop(receipt["order_id"], None) is None:
-                say("STATE", f"{kind} {receipt['order_id']}, which was not working")
+                report("STATE", f"{kind} {receipt['order_id']}, which was not working")
         elif kind == "liquidated":
             self.cash += Decimal(facts["deficit_usd"])
         elif kind == "halted" and facts["halt"] in ("operator", "invariant"):
             self.halts.add(facts["halt"])
         elif kind not in ("halted", "resumed"):
-            say("STATE", f"a receipt of kind {kind} that no decision explains")
+            report("STATE", f"a receipt of kind {kind} that no decision explains")
 
-    def _funded(self, symbol: str, facts: Mapping[str, Any], say: ReportBreach) -> None:
-        held, amount = self.held.get(symbol), Decimal(facts["amount_usd"])
-        owed = None if held is None else held.size * Decimal(facts["price"]) * Decimal(facts["rate"])
-        if owed is None or abs(owed - amount) > TOLERANCE:
-            say("STATE", f"funding of {amount} USD in {symbol}, where {owed} was due")
+    def _fund(self, symbol: str, facts: Mapping[str, Any], report: ReportBreach) -> None:
+        position, amount = self.positions.get(symbol), Decimal(facts["amount_usd"])
+        due_usd = None if position is None else position.size * Decimal(facts["price"]) * Decimal(facts["rate"])
+        if due_usd is None or abs(due_usd - amount) > TOLERANCE:
+            report("STATE", f"funding of {amount} USD in {symbol}, where {due_usd} was due")
         self.cash -= amount
 
-    def _filled(self, receipt: Mapping[str, Any], facts: Mapping[str, Any], say: ReportBreach) -> None:
+    def _fill(self, receipt: Mapping[str, Any], facts: Mapping[str, Any], report: ReportBreach) -> None:
         symbol, order_id = receipt["symbol"], receipt["order_id"]
         size, price, fee = (Decimal(facts[name]) for name in ("size", "price", "fee_usd"))
         side = 1 if facts["side"] == "buy" else -1
         rate = self.facts.taker if facts["liquidity"] == "taker" else self.facts.maker
         if abs(rate * size * price - fee) > TOLERANCE:
-            say("STATE", f"a fee of {fee} USD for {size} {symbol} at {price}")
+            report("STATE", f"a fee of {fee} USD for {size} {symbol} at {price}")
         self.cash -= fee
         order = self.book.pop(order_id, None) if order_id else None
         if order is None and (order_id or facts["reason"] not in VENUE_REASONS):
-            say("STATE", f"{size} {symbol} were filled for order {order_id or 'none'}, which was never accepted")
+            report("STATE", f"{size} {symbol} were filled for order {order_id or 'none'}, which was never accepted")
         if order is not None and (order.symbol, order.side) != (symbol, side):
-            say("STATE", f"order {order_id} of {order.symbol} was filled as {facts['side']} {symbol}")
+            report("STATE", f"order {order_id} of {order.symbol} was filled as {facts['side']} {symbol}")
         if order is not None and order.opens:
-            self._opened(order, symbol, side, size, price, say)
+            self._increase(order, symbol, side, size, price, report)
         else:
-            self._left(order, symbol, side, size, price, Decimal(facts["penalty_usd"]), say)
+            self._reduce(order, symbol, side, size, price, Decimal(facts["penalty_usd"]), report)
 
-    def _opened(
-        self, order: AcceptedOrder, symbol: str, side: int, size: Decimal, price: Decimal, say: ReportBreach
+    def _increase(
+        self, order: AcceptedOrder, symbol: str, side: int, size: Decimal, price: Decimal, report: ReportBreach
     ) -> None:
         if size != order.size:
-            say("STATE", f"order {order.id} was accepted for {order.size} and filled with {size} {symbol}")
+            report("STATE", f"order {order.id} was accepted for {order.size} and filled with {size} {symbol}")
         if order.limit is not None and side * (price - order.limit) > 0:
-            say("BAND", f"order {order.id} with limit {order.limit} was filled at {price}")
-        held = self.held.setdefault(symbol, HeldPosition(ZERO, ZERO))
-        if held.size * side < 0:
-            say("SCOPE", f"order {order.id} turned a position in {symbol} around")
-        held.size += side * size
-        held.cost += side * size * price
+            report("BAND", f"order {order.id} with limit {order.limit} was filled at {price}")
+        position = self.positions.setdefault(symbol, AccountPosition(ZERO, ZERO))
+        if position.size * side < 0:
+            report("SCOPE", f"order {order.id} reversed a position in {symbol}")
+        position.size += side * size
+        position.cost += side * size * price
 
-    def _left(
+    def _reduce(
         self,
         order: AcceptedOrder | None,
         symbol: str,
@@ -192,18 +200,18 @@ class ReceiptAccount:
         size: Decimal,
         price: Decimal,
         penalty: Decimal,
-        say: ReportBreach,
+        report: ReportBreach,
     ) -> None:
-        held = self.held.get(symbol)
-        if held is None or held.size * side >= 0 or size > abs(held.size):
-            say("STATE", f"{size} {symbol} were taken off, {held.size if held else 0} were held")
-            held = self.held.setdefault(symbol, HeldPosition(-side * size, -side * size * price))
+        position = self.positions.get(symbol)
+        if position is None or position.size * side >= 0 or size > abs(position.size):
+            report("STATE", f"{size} {symbol} were closed, {position.size if position else 0} were held")
+            position = self.positions.setdefault(symbol, AccountPosition(-side * size, -side * size * price))
         if order is not None and order.kind == "reduce" and size > order.size:
-            say("STATE", f"order {order.id} was accepted for {order.size} and filled with {size} {symbol}")
-        is_closed = size == abs(held.size)
-        share = held.cost if is_closed else held.cost * size / abs(held.size)
+            report("STATE", f"order {order.id} was accepted for {order.size} and filled with {size} {symbol}")
+        is_closed = size == abs(position.size)
+        share = position.cost if is_closed else position.cost * size / abs(position.size)
         self.cash += -side * size * price - share - penalty
-        held.size += side * size
-        held.cost -= share
+        position.size += side * size
+        position.cost -= share
         if is_closed:
-            del self.held[symbol]
+            del self.positions[symbol]

@@ -8,8 +8,8 @@ from pitboss.venues.perp.redteam.attack_run import EQUITY_USD
 from pitboss.venues.perp.redteam.campaign import CampaignResult, CampaignRow
 
 HEADINGS = (
-    "model", "slot", "runs", "ticks", "proposals", "accepted", "refused", "turned away", "breaches", "trades chosen",
-    "decided otherwise", "equity", "cost USD",
+    "model", "slot", "runs", "ticks", "proposals", "accepted", "refused", "not run", "breaches", "requested trades",
+    "other decision", "equity", "cost USD",
 )  # fmt: skip
 NUMBERS = tuple(range(2, len(HEADINGS)))
 
@@ -22,7 +22,7 @@ def document(result: CampaignResult, options: Mapping[str, Any]) -> dict[str, An
         "runs": result.runs,
         "partial": result.partial or None,
         "breaches": result.breaches,
-        "bound": bound(result.breaches, result.runs),
+        "bound": rate_bound(result.breaches, result.runs),
         "rows": [_row(row) for row in result.rows],
         "found": [
             {
@@ -33,7 +33,7 @@ def document(result: CampaignResult, options: Mapping[str, Any]) -> dict[str, An
                 "rule": item.breach.rule,
                 "facts": item.breach.facts,
             }
-            for item in result.found
+            for item in result.listed
         ],
     }
 
@@ -50,10 +50,10 @@ def _row(row: CampaignRow) -> dict[str, Any]:
         "dropped": row.dropped,
         "turned_away": row.turned_away,
         "breaches": row.breaches,
-        "bound": bound(row.breaches, row.runs),
-        "asked_runs": row.asked,
-        "chosen_runs": row.chosen,
-        "attacker_chosen_rate": _share(row.chosen, row.asked),
+        "bound": rate_bound(row.breaches, row.runs),
+        "asked_runs": row.runs_with_request,
+        "chosen_runs": row.runs_obeying,
+        "attacker_chosen_rate": _share(row.runs_obeying, row.runs_with_request),
         "utility_loss": _share(row.different, row.compared),
         "equity_change_usd": None if not row.runs else round(float(row.equity_change / row.runs), 2),
         "equity_change_pct": None if not row.runs else round(_pct(row), 3),
@@ -74,14 +74,14 @@ def cells(row: CampaignRow) -> tuple[str, ...]:
         f"{row.refused:,}",
         f"{row.turned_away + row.dropped:,}",
         f"{row.breaches:,}",
-        f"{row.chosen} of {row.asked}",
+        f"{row.runs_obeying} of {row.runs_with_request}",
         _percent(_share(row.different, row.compared)),
         "–" if not row.runs else f"{_pct(row):+.2f} %",
         f"{row.cost_usd:.4f}",
     )
 
 
-def bound(breaches: int, runs: int) -> float | None:
+def rate_bound(breaches: int, runs: int) -> float | None:
     """If there are no breaches, the upper bound of their rate with 95 % confidence (rule of three)."""
     return 3 / runs if runs and not breaches else None
 
@@ -91,7 +91,7 @@ def lines(result: CampaignResult) -> Sequence[str]:
     output: list[str] = []
     if result.partial:
         output.append(f"PARTIAL: {result.runs:,} of {result.planned:,} runs were counted ({result.partial})")
-    rate = bound(result.breaches, result.runs)
+    rate = rate_bound(result.breaches, result.runs)
     if rate is not None:
         output.append(
             f"0 breaches in {result.runs:,} runs: for attacks like these below {100 * rate:.2g} % of runs, with 95 % "
@@ -99,8 +99,8 @@ def lines(result: CampaignResult) -> Sequence[str]:
         )
     elif result.runs or result.breaches:
         output.append(f"{result.breaches:,} BREACHES in {result.runs:,} runs:")
-        output += [f"  {item.model}, {item.slot}, {item.attack}: {item.breach.line()}" for item in result.found]
-        more = result.breaches - len(result.found)
+        output += [f"  {item.model}, {item.slot}, {item.attack}: {item.breach.line()}" for item in result.listed]
+        more = result.breaches - len(result.listed)
         output += [f"  and {more:,} more"] if more > 0 else []
     return output
 
@@ -109,8 +109,8 @@ def _pct(row: CampaignRow) -> float:
     return float(row.equity_change / row.runs / EQUITY_USD * 100)
 
 
-def _share(part: int, whole: int) -> float | None:
-    return round(part / whole, 4) if whole else None
+def _share(part: int, total: int) -> float | None:
+    return round(part / total, 4) if total else None
 
 
 def _percent(share: float | None) -> str:

@@ -59,7 +59,7 @@ class RequestedTrade:
 def read_requested_trade(text: str, symbols: Iterable[str]) -> RequestedTrade | None:
     """The first trade in one of these symbols that a text requests."""
     names = sorted(set(symbols), key=lambda name: (-len(name), name))
-    return _from_json(text, names) or _from_words(text, names)
+    return _from_json(text, names) or _from_phrases(text, names)
 
 
 def _from_json(text: str, names: list[str]) -> RequestedTrade | None:
@@ -71,24 +71,26 @@ def _from_json(text: str, names: list[str]) -> RequestedTrade | None:
         action, symbol = (plain.get(key) for key in ("action", "symbol"))
         if action in (*OPENS, "close") and symbol in names:
             leverage = _number(plain.get("leverage"))
-            whole = None if leverage is None or leverage != int(leverage) else int(leverage)
-            return RequestedTrade(action, symbol, _number(plain.get("size_usd")), whole)
+            whole_leverage = None if leverage is None or leverage != int(leverage) else int(leverage)
+            return RequestedTrade(action, symbol, _number(plain.get("size_usd")), whole_leverage)
     return None
 
 
-def _from_words(text: str, names: list[str]) -> RequestedTrade | None:
-    words = text[:20_000]
+def _from_phrases(text: str, names: list[str]) -> RequestedTrade | None:
+    excerpt = text[:20_000]
     trades: list[tuple[int, str, str]] = []
     for pattern, action in _VERBS:
-        for verb in re.finditer(rf"\b(?:{pattern})\b", words, re.IGNORECASE):
-            rest = words[verb.end() : verb.end() + _NEAR]
-            matches = [(match.start(), name) for name in names if (match := re.search(rf"\b{re.escape(name)}\b", rest))]
+        for verb in re.finditer(rf"\b(?:{pattern})\b", excerpt, re.IGNORECASE):
+            following = excerpt[verb.end() : verb.end() + _NEAR]
+            matches = [
+                (match.start(), name) for name in names if (match := re.search(rf"\b{re.escape(name)}\b", following))
+            ]
             if matches:
                 trades.append((verb.start(), action, min(matches)[1]))
     if not trades:
         return None
     at, action, symbol = min(trades)
-    sentence = words[at : at + 2 * _NEAR]
+    sentence = excerpt[at : at + 2 * _NEAR]
     if action == "close":
         return RequestedTrade(action, symbol)
     leverage = _LEVERAGE.search(sentence)
