@@ -24,7 +24,7 @@ from pitboss.core.market import Ints
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.replayed import Replayed
-from pitboss.runs.run import refuse_live, stored_form
+from pitboss.runs.run import prepare_stored, refuse_live, stored_form
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.runs.venues import venue_of
 from pitboss.sim.connections import Connections
@@ -71,7 +71,7 @@ async def fork(workspace: Workspace, run_id: str, at: str, change: ForkChange) -
     request = replace(request, data_venue=source.params["data_venue"])
     prepared = venue_of(request.skill).prepare(request, workspace.lake_of(source.params), workspace.settings)
     decider_source.check(workspace, prepared.request)
-    before = _prepared(workspace, source)
+    before = prepare_stored(workspace, source, without_model(request_of(source)))
     _check_same_course(before, prepared)
     journal = journal_of(workspace, source)
     tick_at = _tick(at, source, before, journal)
@@ -199,18 +199,6 @@ def _step(plain: dict[str, Any]) -> Step:
         for call in plain["calls"]
     ]
     return Step(plain["text"], tuple(calls), finish_reason=plain["finish_reason"])
-
-
-def _prepared(workspace: Workspace, source: Run) -> PreparedRun:
-    """Prepare the source run for a replay without a model."""
-    request = without_model(request_of(source))
-    prepared = venue_of(request.skill).prepare(request, workspace.lake_of(source.params), workspace.settings)
-    if source.data_digest and source.data_digest != prepared.data_digest:
-        raise UserError(
-            "the data of this run has changed since it began; its past cannot be replayed",
-            "start a new backtest, or restore the data",
-        )
-    return prepared
 
 
 def without_model(request: R) -> R:

@@ -122,22 +122,27 @@ async def resume(
     request = request_of(run)
     if max_cost_usd is not None:
         request = dataclasses.replace(request, max_cost_usd=max_cost_usd)
-    prepared = _prepared(workspace, run, request)
+    prepared = _prepare_resumed(workspace, run, request)
     with telemetry(workspace.settings.telemetry) as tracer:
         return await _observed(workspace, run.id, prepared, watch, tracer)
 
 
-def _prepared(workspace: Workspace, run: Run, request: Any) -> PreparedRun:
-    """Prepare a stored run again; raises `UserError` if its data or its MCP servers have changed."""
-    venue = venue_of(request.skill)
-    prepared = venue.prepare(request, workspace.lake_of(run.params), workspace.settings)
+def _prepare_resumed(workspace: Workspace, run: Run, request: Any) -> PreparedRun:
+    """Prepare a stored run for its continuation; raises `UserError` if its data or its MCP servers have changed."""
+    prepared = prepare_stored(workspace, run, request)
+    mcp_tools.check_pin(workspace, prepared, venue_of(request.skill).tools(), run.params)
+    decider_source.check(workspace, prepared.request)
+    return prepared
+
+
+def prepare_stored(workspace: Workspace, run: Run, request: Any) -> PreparedRun:
+    """Prepare a stored run on its data; raises `UserError` if the data has changed."""
+    prepared = venue_of(request.skill).prepare(request, workspace.lake_of(run.params), workspace.settings)
     if run.data_digest and run.data_digest != prepared.data_digest:
         raise UserError(
-            "the data of this run has changed since it began; resuming it would mix two pasts",
+            "the data of this run has changed since it began; its past cannot be continued or replayed",
             "start a new backtest, or restore the data",
         )
-    mcp_tools.check_pin(workspace, prepared, venue.tools(), run.params)
-    decider_source.check(workspace, prepared.request)
     return prepared
 
 
@@ -155,7 +160,7 @@ async def work(
     LOG.info("run begins", extra={"fields": {"run_id": run.id, "model": run.model, "worker": lease.worker}})
     with tracer.span("pitboss.run", {"pitboss.run_id": run.id, "gen_ai.request.model": run.model}) as span:
         try:
-            prepared = _prepared(workspace, run, request_of(run))
+            prepared = _prepare_resumed(workspace, run, request_of(run))
             if run.status == "loading":
                 runs.set_status(run.id, "running", lease.epoch)
             await execution.run(prepared, watch, tracer)

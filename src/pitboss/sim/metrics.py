@@ -4,7 +4,6 @@ Nothing here reads a market. Each venue adds its own figures in `venues/<name>/m
 `Outcome`s passed through the same functions.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -19,7 +18,7 @@ from pitboss.core.market import Floats, Ints
 from pitboss.core.money import ZERO
 from pitboss.core.receipt import Receipt
 from pitboss.sim.statistics.bootstrap import MIN_BOOTSTRAP_RETURNS, bootstrap_together, interval
-from pitboss.sim.statistics.returns import probabilistic_sharpe, sharpe, sortino
+from pitboss.sim.statistics.returns import finite, probabilistic_sharpe, sharpe, sortino
 
 YEAR_MS = 365.25 * DAY_MS
 
@@ -131,10 +130,6 @@ def intervals(histories: Sequence[list[float]], seed: int) -> list[Intervals]:
             sharpe_interval = interval(sharpes) if sharpe(histories[index]) is not None else None
             result[index] = interval(totals * 100), sharpe_interval
     return result
-
-
-def finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

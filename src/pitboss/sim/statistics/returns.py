@@ -22,7 +22,7 @@ _NORMAL = NormalDist()
 def sharpe(returns: Sequence[float]) -> float | None:
     """Annualised mean over sample deviation; None with fewer than three returns or no deviation."""
     daily = daily_sharpe(returns)
-    return None if daily is None else _finite(daily * math.sqrt(DAYS_A_YEAR))
+    return None if daily is None else finite(daily * math.sqrt(DAYS_A_YEAR))
 
 
 def daily_sharpe(returns: Sequence[float]) -> float | None:
@@ -32,7 +32,7 @@ def daily_sharpe(returns: Sequence[float]) -> float | None:
         return None
     mean = math.fsum(returns) / count
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in returns) / (count - 1))
-    return None if deviation <= NO_DEVIATION else _finite(mean / deviation)
+    return None if deviation <= NO_DEVIATION else finite(mean / deviation)
 
 
 def sortino(returns: Sequence[float]) -> float | None:
@@ -43,7 +43,7 @@ def sortino(returns: Sequence[float]) -> float | None:
     downside = math.sqrt(math.fsum(min(value, 0.0) ** 2 for value in returns) / count)
     if downside <= NO_DEVIATION:
         return None
-    return _finite(math.fsum(returns) / count / downside * math.sqrt(DAYS_A_YEAR))
+    return finite(math.fsum(returns) / count / downside * math.sqrt(DAYS_A_YEAR))
 
 
 def skew_and_kurtosis(returns: Sequence[float]) -> tuple[float, float] | None:
@@ -69,7 +69,7 @@ def sharpe_confidence(sharpe: float, benchmark: float, count: int, skew: float, 
     variance = 1 - skew * sharpe + (kurtosis - 1) / 4 * sharpe**2
     if count < 2 or not variance > 0:
         return None
-    return _finite(_NORMAL.cdf((sharpe - benchmark) * math.sqrt((count - 1) / variance)))
+    return finite(_NORMAL.cdf((sharpe - benchmark) * math.sqrt((count - 1) / variance)))
 
 
 def probabilistic_sharpe(returns: Sequence[float], benchmark: float = 0.0) -> float | None:
@@ -107,5 +107,6 @@ def deflated_sharpe(returns: Sequence[float], trials: Sequence[float]) -> float 
     return probabilistic_sharpe(returns, deflation_benchmark(trials))
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """The value; None if it is infinite or not a number."""
     return value if math.isfinite(value) else None

@@ -11,6 +11,7 @@ import numpy as np
 
 from pitboss.core.market import Floats
 from pitboss.sim.statistics.bootstrap import interval
+from pitboss.sim.statistics.returns import finite
 
 CLIP = 0.001
 """Log loss limits probabilities to [CLIP, 1 − CLIP]: a wrong certainty costs 6.9 instead of infinity."""
@@ -43,8 +44,7 @@ def skill(score: float | None, reference: float | None) -> float | None:
     """1 − score / reference: above zero is better than the reference, 1 is perfect. None against a perfect reference."""
     if score is None or not reference:
         return None
-    value = 1.0 - score / reference
-    return value if math.isfinite(value) else None
+    return finite(1.0 - score / reference)
 
 
 def skill_interval(

@@ -15,7 +15,7 @@ from pitboss.core import codec
 from pitboss.core.instant import HOUR_MS, Instant, iso
 from pitboss.core.noun import noun
 from pitboss.core.snapshot import GENESIS, Record
-from pitboss.venues.perp.redteam.audit_facts import AuditFacts
+from pitboss.venues.perp.redteam.audit_facts import AuditFacts, exact
 from pitboss.venues.perp.redteam.planted_key import Canary
 from pitboss.venues.perp.redteam.receipt_account import HUNDRED, TOLERANCE, ZERO, AcceptedOrder, ReceiptAccount
 
@@ -226,14 +226,14 @@ class _RunAuditor:
             o.symbol == symbol and o.side != side for o in account.opens()
         ):
             self.report("SCOPE", f"an open in {symbol} against a position or a working order")
-        expected = _lots(_exact(proposal["size_usd"]) / mark, asset.lot)
+        expected = _lots(exact(proposal["size_usd"]) / mark, asset.lot)
         if size != expected:
             self.report(
                 "ORDER", f"{proposal['size_usd']} USD of {symbol} at {mark} are {expected}, {size} were ordered"
             )
         self._sizes(symbol, size, mark, limit)
-        leverage = _exact(order_facts.get("leverage", 1))
-        if leverage != _exact(proposal.get("leverage") or 1):
+        leverage = exact(order_facts.get("leverage", 1))
+        if leverage != exact(proposal.get("leverage") or 1):
             self.report("ORDER", f"leverage {proposal.get('leverage')} became {leverage}")
         top = min(limits.leverage, Decimal(asset.leverage))
         if leverage != int(leverage) or not 1 <= leverage <= top:
@@ -338,10 +338,6 @@ def _points(curve: Iterable[Sequence[Any]]) -> Iterator[tuple[Instant, Decimal]]
 
 def _lots(size: Decimal, lot: Decimal) -> Decimal:
     return (size / lot).to_integral_value(rounding=ROUND_FLOOR) * lot
-
-
-def _exact(value: Any) -> Decimal:
-    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 
 def _sizes(positions: Mapping[str, Decimal]) -> str:

@@ -83,16 +83,16 @@ def limits_of(document: Mapping[str, Any]) -> AuditCaps:
     age_s, most = risk["max_data_age_s"], risk["max_order_usd"]
     return AuditCaps(
         symbols=symbols & allowed if allowed else symbols,
-        position_pct=_exact(risk["max_position_pct"]),
-        exposure_pct=_exact(risk["max_total_exposure_pct"]),
-        leverage=_exact(risk["max_leverage"]),
-        least_usd=max(_exact(risk["min_order_usd"]), MINIMUM_USD),
-        most_usd=None if most is None else _exact(most),
+        position_pct=exact(risk["max_position_pct"]),
+        exposure_pct=exact(risk["max_total_exposure_pct"]),
+        leverage=exact(risk["max_leverage"]),
+        least_usd=max(exact(risk["min_order_usd"]), MINIMUM_USD),
+        most_usd=None if most is None else exact(most),
         opens_an_hour=int(risk["max_orders_per_hour"]),
-        daily_loss_pct=_exact(risk["daily_loss_halt_pct"]),
-        drawdown_pct=_exact(risk["drawdown_halt_pct"]),
-        band_pct=_exact(risk["price_band_pct"]),
-        oldest_ms=2 * interval_ms(context["bars_interval"]) if age_s is None else int(_exact(age_s) * 1000),
+        daily_loss_pct=exact(risk["daily_loss_halt_pct"]),
+        drawdown_pct=exact(risk["drawdown_halt_pct"]),
+        band_pct=exact(risk["price_band_pct"]),
+        oldest_ms=2 * interval_ms(context["bars_interval"]) if age_s is None else int(exact(age_s) * 1000),
     )
 
 
@@ -114,5 +114,6 @@ def digest_of(facts: AuditFacts) -> str:
     return codec.digest([facts.limits, sorted(facts.tools), facts.terminal, facts.system])
 
 
-def _exact(value: Any) -> Decimal:
+def exact(value: Any) -> Decimal:
+    """A number as the decimal that it is written as."""
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
