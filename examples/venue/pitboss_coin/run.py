@@ -113,7 +113,7 @@ class CoinLeg:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoinCourse:
-    """The bars of a run as places, with its ticks among them."""
+    """The bars of a run as offsets, with its ticks among them."""
 
     ports: CoinPorts
     closed_at: list[int]
