@@ -6,10 +6,9 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from pitboss.bootstrap.venue_entry_point import GROUP, load_venue
 from pitboss.core.errors import UserError
 from pitboss.runs.venue import Venue
-
-GROUP = "pitboss.venues"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +38,7 @@ def venue_named(name: str) -> Venue:
     venues = installed()
     if name not in venues:
         raise UserError(f"there is no venue {name[:60]!r}", f"installed: {', '.join(venues) or 'none'}")
-    try:
-        venue = venues[name].entry.load()
-    except ImportError as error:
-        raise UserError(f"the venue {name} cannot be loaded: {error}", "reinstall its package") from None
+    venue = load_venue(venues[name].entry)
     if not isinstance(venue, Venue) or venue.name != name:
         raise UserError(f"the entry point {GROUP}:{name} is not a venue of that name", "see CONTRIBUTING, Add a venue")
     return venue

@@ -32,7 +32,6 @@ from indexing import (
 )
 from playing import FreeTime, closing, serving
 
-from pitboss.bootstrap.settings import Settings
 from pitboss.cli.main import main
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import iso
@@ -448,15 +447,16 @@ def test_live_markets_are_those_of_the_server_in_the_settings(tmp_path: Path, mo
     assert ONE in plain[1]
 
 
-def test_positions_are_those_of_the_manager_in_the_settings(tmp_path: Path) -> None:
+def test_positions_are_those_of_the_manager_in_the_settings() -> None:
     from pitboss.venues.predict.readers import live_positions
+    from pitboss.venues.predict.settings import PredictSettings
 
     server = Server({f"/managers/{MANAGER}/positions/summary": [held()]})
     with serving(server.app()) as url:
-        known = Settings(home=tmp_path, predict_server_url=url, predict_id=PREDICT, predict_manager_id=MANAGER)
-        assert [line.quantity for line in asyncio.run(live_positions(known))] == [2_000_000]
+        settings = PredictSettings(predict_server_url=url, predict_id=PREDICT, predict_manager_id=MANAGER)
+        assert [line.quantity for line in asyncio.run(live_positions(settings))] == [2_000_000]
     with pytest.raises(UserError) as caught:
-        asyncio.run(live_positions(Settings(home=tmp_path, predict_server_url=url, predict_id=PREDICT)))
+        asyncio.run(live_positions(PredictSettings(predict_server_url=url, predict_id=PREDICT)))
     assert "PITBOSS_PREDICT_MANAGER_ID" in caught.value.hint
 
 

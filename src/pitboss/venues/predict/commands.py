@@ -141,9 +141,10 @@ def _live(place: Here, underlying: str) -> dict[str, Any]:
     from pitboss.bootstrap.machine import SystemClock
     from pitboss.core.instant import iso
     from pitboss.venues.predict.readers import live_markets
+    from pitboss.venues.predict.settings import PredictSettings
     from pitboss.venues.predict.state import usd
 
-    found = asyncio.run(live_markets(place.settings(), underlying))
+    oracles = asyncio.run(live_markets(PredictSettings.of(place.settings()), underlying))
     now = SystemClock().now()
     return {
         "now": now,
@@ -158,7 +159,7 @@ def _live(place: Here, underlying: str) -> dict[str, Any]:
                 "surface": oracle.svi is not None,
                 "seconds_to_expiry": (oracle.expiry_at - now) // 1000,
             }
-            for oracle in found
+            for oracle in oracles
         ],
     }
 

@@ -27,6 +27,7 @@ from pitboss.core.instant import SECOND_MS, day_of
 from pitboss.core.money import ZERO, text
 from pitboss.core.state import State
 from pitboss.data.fetch import Fetcher
+from pitboss.data.hermes import Hermes
 from pitboss.live.board import Board, Entry
 from pitboss.live.runner import Runner, pace
 from pitboss.live.schedule import schedule
@@ -45,7 +46,6 @@ from pitboss.venues.predict.live_model import connected, request_of
 from pitboss.venues.predict.live_source import PredictSource
 from pitboss.venues.predict.outcome import read_predict_ledger
 from pitboss.venues.predict.ports import read_state
-from pitboss.venues.predict.readers import hermes
 from pitboss.venues.predict.request import SURFACES_FITTED, PredictRequest
 from pitboss.venues.predict.state import QUOTE, open_world
 from pitboss.venues.predict.status import Telling
@@ -316,7 +316,12 @@ async def _spot(settings: Settings, symbol: str) -> AsyncIterator[Spot]:
     clock = SystemClock()
     fetcher = Fetcher(now=clock.now, elapsed=stopwatch, random=unit_random(), timeout_s=ASK_S, attempts=1)
     try:
-        yield Spot(symbol, hermes(settings, fetcher), await candles_of(symbol, settings.pyth_url, fetcher), clock.now)
+        yield Spot(
+            symbol,
+            Hermes(fetcher, settings.hermes_url),
+            await candles_of(symbol, settings.pyth_url, fetcher),
+            clock.now,
+        )
     finally:
         await fetcher.close()
 

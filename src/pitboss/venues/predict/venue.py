@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pitboss.venues.predict.course import PredictCourse
     from pitboss.venues.predict.outcome import PredictLedger
     from pitboss.venues.predict.request import PredictRequest
+    from pitboss.venues.predict.settings import PredictSettings
     from pitboss.venues.predict.skill import PredictSkill
 
 
@@ -36,6 +37,11 @@ class PredictVenue(Venue):
     summary = "binary contracts on the price of BTC, paid by one vault"
     commands = "pitboss.venues.predict.commands:app"
     money = "DUSDC"
+
+    def settings_type(self) -> "type[PredictSettings]":
+        from pitboss.venues.predict.settings import PredictSettings
+
+        return PredictSettings
 
     def skill_type(self) -> "type[PredictSkill]":
         from pitboss.venues.predict.skill import PredictSkill

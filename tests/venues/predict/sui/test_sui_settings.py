@@ -14,8 +14,9 @@ from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
 from pitboss.store.database import open_database
 from pitboss.venues.predict.caps import PredictCaps
+from pitboss.venues.predict.settings import PredictSettings
 from pitboss.venues.predict.sui import transaction
-from pitboss.venues.predict.sui_setup import open_writer, place_of, terms_of
+from pitboss.venues.predict.sui_setup import open_writer, protocol_objects, writer_settings
 from venues.predict.sui.fakechain import KEY, PLACE
 
 WHOLE: dict[str, Any] = {
@@ -66,14 +67,14 @@ def test_what_is_missing_or_wrong_is_told(tmp_path: Path, changes: dict[str, Any
 
 
 def test_mainnet_needs_to_be_allowed_by_its_name():
-    allowed = Settings(sui_network="mainnet", sui_allow_mainnet=True)
+    allowed = PredictSettings(sui_network="mainnet", sui_allow_mainnet=True)
 
-    assert terms_of(allowed, PredictCaps()).network == "mainnet"
-    assert terms_of(Settings(), PredictCaps()).network == "testnet"
+    assert writer_settings(allowed, PredictCaps()).network == "mainnet"
+    assert writer_settings(PredictSettings(), PredictCaps()).network == "testnet"
 
 
 def test_short_ids_are_the_same_as_long_ones():
-    place = place_of(Settings(**{**WHOLE, "predict_id": "0x6", "predict_quote_type": "0x2::sui::SUI"}))
+    place = protocol_objects(PredictSettings(**{**WHOLE, "predict_id": "0x6", "predict_quote_type": "0x2::sui::SUI"}))
 
     assert place.predict == "0x" + "0" * 63 + "6"
     assert place.quote_type == "0x" + "0" * 63 + "2::sui::SUI"
