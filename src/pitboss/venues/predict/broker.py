@@ -1,7 +1,7 @@
 """The paper broker of the predict venue: implements the Broker port on the simulated world.
 
 An order is executed at the first price update at or after its decision. If the world's newest price already has the
-tick's instant, that is immediately; otherwise `venues.predict.execution.bring` executes it with the next update. The
+tick's instant, that is immediately; otherwise `venues.predict.execution.apply_update` executes it with the next update. The
 broker holds no key and no connection.
 """
 

@@ -1,7 +1,7 @@
 """Hard limits of an agent on this venue, their usage, and what remains. Used by the rules and the prompt."""
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from decimal import Decimal
 from math import ceil
 
@@ -82,18 +82,15 @@ class Spent:
         """Amount spent at a tick."""
         return self.tick if tick_at == self.tick_at else 0
 
-    def showing(self, asks: Mapping[str, int]) -> "Spent":
-        """Return a copy that includes asks just shown to the model by a tool or the prompt."""
-        return replace(self, shown={**self.shown, **asks})
-
     def after(self, cost: int, tick_at: Instant, now: Instant) -> "Spent":
-        """Return a copy with one more executed mint."""
+        """Return a copy with one more executed mint. The spend of an older tick than `self.tick_at` is not counted by tick."""
+        tick = self.tick if tick_at < self.tick_at else self.tick_spend(tick_at) + cost
         return Spent(
             self.today_at(now) + cost,
             day_of(now),
             self.total + cost,
-            self.tick_spend(tick_at) + cost,
-            tick_at,
+            tick,
+            max(tick_at, self.tick_at),
             self.shown,
         )
 

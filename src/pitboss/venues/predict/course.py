@@ -23,8 +23,8 @@ from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.sim.course import COMMIT_RECORDS, MAX_MODEL_ERRORS
 from pitboss.sim.speculation import Speculation
-from pitboss.venues.predict.desk import Desk, reckoned
-from pitboss.venues.predict.execution import bring
+from pitboss.venues.predict.desk import Desk, spend_with_reserves
+from pitboss.venues.predict.execution import apply_update
 from pitboss.venues.predict.portfolio import equity
 from pitboss.venues.predict.ports import PredictPorts, ruined
 from pitboss.venues.predict.schedule import FINEST_MS, TIERS
@@ -119,7 +119,7 @@ class PredictCourse:
                 )
             else:
                 update = self._update(desk, at[place], spot[place], volatility[place])
-            desk, happened = bring(desk, update, caps, at[place], account_id)
+            desk, happened = apply_update(desk, update, caps, at[place], account_id)
             if happened:
                 receipts += happened
             account = desk.world.accounts.get(account_id, NO_ACCOUNT)
@@ -221,7 +221,7 @@ class BudgetPlan:
         if index >= count:
             return count
         at, caps = self.tick_at[index], self.ports.caps
-        spent = reckoned(world, at)
+        spent = spend_with_reserves(world, at)
         account = world.world.accounts.get(self.ports.account_id, NO_ACCOUNT)
         forever = min(caps.max_spend_per_tick, caps.max_spend_per_day, caps.max_total_spend - spent.total, account.cash)
         if forever < self.least:

@@ -17,7 +17,7 @@ from pitboss.live.runner import WorldUpdate
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.data.spot import Spot, Update
 from pitboss.venues.predict.desk import Desk
-from pitboss.venues.predict.execution import bring
+from pitboss.venues.predict.execution import apply_update
 from pitboss.venues.predict.portfolio import equity
 from pitboss.venues.predict.state import ACCOUNT, NO_ACCOUNT, contracts
 from pitboss.venues.predict.world import feed
@@ -97,10 +97,10 @@ class PredictSource:
         step = feed(desk.world, self.spot.symbol, update.spot, update.at, update.volatility, tiers=self._tiers)
         later = tuple(one for one in desk.waiting if self._decided_at.get(one.id, update.at) > update.at)
         if not later:
-            return bring(desk, step, self._caps, update.at, self._account_id)
+            return apply_update(desk, step, self._caps, update.at, self._account_id)
         kept = {one.id for one in later}
         ready = tuple(one for one in desk.waiting if one.id not in kept)
-        after, receipts = bring(replace(desk, waiting=ready), step, self._caps, update.at, self._account_id)
+        after, receipts = apply_update(replace(desk, waiting=ready), step, self._caps, update.at, self._account_id)
         return replace(after, waiting=(*after.waiting, *later)), receipts
 
     def _settling(self, desk: Desk, update: Update, now: Instant) -> tuple[Update, ...] | None:

@@ -17,7 +17,7 @@ from pitboss.core.state import LastDecision
 from pitboss.core.verdict import Margin
 from pitboss.venues.predict import caps as budgets
 from pitboss.venues.predict.caps import PredictCaps
-from pitboss.venues.predict.desk import Desk, Fill, reckoned
+from pitboss.venues.predict.desk import Desk, Fill, spend_with_reserves
 from pitboss.venues.predict.portfolio import PredictPortfolio, portfolio
 from pitboss.venues.predict.state import ACCOUNT, Contract, Oracle, open_markets, oracle_of
 
@@ -78,7 +78,9 @@ class PredictObservation:
 
     def room(self) -> list[Margin]:
         """Return what remains of every budget; waiting orders count as spent."""
-        return budgets.room(self.caps, self.desk.world, reckoned(self.desk, self.at), self.account_id, self.at)
+        return budgets.room(
+            self.caps, self.desk.world, spend_with_reserves(self.desk, self.at), self.account_id, self.at
+        )
 
     def candles(self, minutes: int) -> Bars | None:
         """Return one-minute bars closed within the last `minutes`, oldest first; None without candle data."""

@@ -13,9 +13,9 @@ from pitboss.core.instant import HOUR_MS, MINUTE_MS
 from pitboss.store import schema
 from pitboss.store import sealed_rows as rows
 from pitboss.venues.predict.caps import PredictCaps
-from pitboss.venues.predict.desk import reckoned
+from pitboss.venues.predict.desk import spend_with_reserves
 from pitboss.venues.predict.state import QUOTE, Contract
-from pitboss.venues.predict.sui.book import brought
+from pitboss.venues.predict.sui.book import apply_price
 from pitboss.venues.predict.sui.chain import MAINNET, base58
 from pitboss.venues.predict.sui.transaction import digest_of
 from pitboss.venues.predict.sui.wish import deal_of, order_id, wish_of
@@ -271,9 +271,9 @@ def test_an_order_in_doubt_waits_on_the_desk_with_its_spend_reserved_and_no_pric
     assert placed.refusal == ""
     assert [receipt.kind for receipt in placed.receipts] == ["accepted"]
     (ticket,) = placed.world.waiting
-    assert (ticket.id, reckoned(placed.world, TICK).total) == (placed.order_id, 2 * QUOTE)
+    assert (ticket.id, spend_with_reserves(placed.world, TICK).total) == (placed.order_id, 2 * QUOTE)
     update = push_price(placed.world.world, ORACLE, SPOT, SPOT, TICK + 1_000)
-    desk, _ = brought(placed.world, update, PredictCaps(), TICK + 1_000, "agent")
+    desk, _ = apply_price(placed.world, update, PredictCaps(), TICK + 1_000, "agent")
     assert desk.waiting == placed.world.waiting
     assert desk.world.accounts["agent"].positions == {}
 
@@ -343,7 +343,7 @@ def test_a_stale_order_in_doubt_is_fenced_off_and_its_spend_is_free_again(start:
 
     assert [receipt.kind for receipt in told.receipts] == ["rejected"]
     assert "used its coin up" in told.receipts[0].facts["reason"]
-    assert reckoned(told.world, machine.now()).total == 0
+    assert spend_with_reserves(told.world, machine.now()).total == 0
     (fence,) = machine.chain.sends
     assert decode(fence).commands == (("", "TransferObjects", ()),)
     assert agree(machine, told.world, fresh_desk()) == 0

@@ -1,7 +1,7 @@
 """The desk after on-chain results: amounts paid and received are those of the chain, not the local estimates.
 
 With the Sui broker an order waits on the desk only while its result is unknown; its spend stays reserved until the
-chain reports it. New prices are therefore applied with `brought` and not with `execution.bring`, which would execute
+chain reports it. New prices are therefore applied with `apply_price` and not with `execution.apply_update`, which would execute
 waiting orders on paper.
 """
 
@@ -12,8 +12,8 @@ from pitboss.core.instant import Instant
 from pitboss.core.money import exact
 from pitboss.core.receipt import Receipt
 from pitboss.venues.predict.caps import PredictCaps
-from pitboss.venues.predict.desk import MOST_DONE, VENUE, Desk, Fill, WaitingOrder
-from pitboss.venues.predict.execution import bring
+from pitboss.venues.predict.desk import VENUE, Desk, Fill, WaitingOrder, order_facts, with_fills
+from pitboss.venues.predict.execution import apply_update
 from pitboss.venues.predict.state import NO_ACCOUNT, Account, ContractPosition, PredictWorld, Vault, contracts, usd
 from pitboss.venues.predict.sui.wish import Deal, SuiOrder
 from pitboss.venues.predict.trade import ContractTrade, Facts, WorldStep, quote_mint, weigh_redeem
@@ -21,12 +21,12 @@ from pitboss.venues.predict.trade import ContractTrade, Facts, WorldStep, quote_
 Happening = tuple[Desk, tuple[Receipt, ...]]
 
 
-def brought(desk: Desk, update: WorldStep, caps: PredictCaps, at: Instant, account_id: str) -> Happening:
+def apply_price(desk: Desk, update: WorldStep, caps: PredictCaps, at: Instant, account_id: str) -> Happening:
     """Apply an update of the world to the desk. Orders with an unknown result keep waiting: no price resolves them."""
     waiting = desk.waiting
     if not waiting:
-        return bring(desk, update, caps, at, account_id)
-    after, receipts = bring(replace(desk, waiting=()), update, caps, at, account_id)
+        return apply_update(desk, update, caps, at, account_id)
+    after, receipts = apply_update(replace(desk, waiting=()), update, caps, at, account_id)
     return replace(after, waiting=waiting), receipts
 
 
@@ -38,11 +38,7 @@ def known(desk: Desk, order_id: str) -> bool:
 def doubted(desk: Desk, order_id: str, tick_at: Instant, wish: SuiOrder, at: Instant) -> Happening:
     """Return the desk with an order whose result is not known yet."""
     ticket = WaitingOrder(order_id, wish.order, tick_at, wish.confidence, wish.shown)
-    facts: Facts = {"action": wish.action, "side": wish.side, "strike": usd(wish.strike)}
-    facts["quantity"], facts["price"] = contracts(wish.quantity), usd(wish.price)
-    if wish.action == "mint":
-        facts["spend"] = contracts(wish.spend)
-    receipt = Receipt("accepted", at, wish.market_id, order_id, facts)
+    receipt = Receipt("accepted", at, wish.market_id, order_id, order_facts(wish.order))
     return replace(desk, waiting=(*desk.waiting, ticket)), (receipt,)
 
 
@@ -51,7 +47,7 @@ def dropped(desk: Desk, order_id: str, wish: SuiOrder, why: str, at: Instant) ->
     none = Decimal(0)
     fate = Fill("refused", at, wish.market_id, wish.side, usd(wish.strike), none, none, none, order_id, VENUE, why)
     facts: Facts = {"action": wish.action, "side": wish.side, "strike": usd(wish.strike), "code": VENUE, "reason": why}
-    return _noted(_free(desk, order_id), fate), (Receipt("rejected", at, wish.market_id, order_id, facts),)
+    return with_fills(_free(desk, order_id), (fate,)), (Receipt("rejected", at, wish.market_id, order_id, facts),)
 
 
 @exact
@@ -82,20 +78,12 @@ def traded(
         contracts(deal.amount),
         order_id,
     )
-    spent = desk.spent
-    if minted:
-        spent = spent.after(deal.amount, tick_at, at)
-        if tick_at < desk.spent.tick_at:  # an older tick never replaces a newer one
-            spent = replace(spent, tick=desk.spent.tick, tick_at=desk.spent.tick_at)
-    return _noted(replace(desk, world=world, spent=spent), fill), (receipt,)
+    spent = desk.spent.after(deal.amount, tick_at, at) if minted else desk.spent
+    return with_fills(replace(desk, world=world, spent=spent), (fill,)), (receipt,)
 
 
 def _free(desk: Desk, order_id: str) -> Desk:
     return replace(desk, waiting=tuple(ticket for ticket in desk.waiting if ticket.id != order_id))
-
-
-def _noted(desk: Desk, fill: Fill) -> Desk:
-    return replace(desk, done=(*desk.done, fill)[-MOST_DONE:])
 
 
 def _bought(
