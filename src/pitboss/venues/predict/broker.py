@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pitboss.core.instant import Instant
 from pitboss.engine.execute import Placed
-from pitboss.venues.predict.desk import Desk, DeskOrder, submit
+from pitboss.venues.predict.desk import Desk, DeskOrder, DeskResult, submit
 from pitboss.venues.predict.state import ACCOUNT
 
 
@@ -21,10 +21,14 @@ class PredictPaper:
 
     async def submit(self, world: Desk, request: DeskOrder, at: Instant) -> Placed:
         """Mint or redeem on the paper venue, or queue the order until the next price update."""
-        answer = submit(world, request, at, self.account_id)
-        return Placed(answer.desk, answer.receipts, answer.order_id, answer.refusal)
+        return placed_of(submit(world, request, at, self.account_id))
 
     async def cancel(self, world: Desk, order_id: str, at: Instant) -> Placed:
         """Refuse: orders on this venue cannot be cancelled."""
         del order_id, at
         return Placed(world, refusal="orders of this venue cannot be cancelled")
+
+
+def placed_of(result: DeskResult) -> Placed:
+    """Return the result of an order on the desk as the engine's answer type."""
+    return Placed(result.desk, result.receipts, result.order_id, result.refusal)

@@ -101,7 +101,7 @@ NOTHING_SPENT = Spent()
 def exposure(world: PredictWorld, account_id: str, expiry_at: Instant) -> int:
     """Cost of the open contracts of one expiry, including those of twin oracles and ranges."""
     positions = world.accounts.get(account_id, NO_ACCOUNT).positions
-    return sum(held.cost for held in positions.values() if held.expiry_at == expiry_at)
+    return sum(position.cost for position in positions.values() if position.expiry_at == expiry_at)
 
 
 def amount_margin(code: str, limit: int, used: int) -> Margin:
@@ -122,7 +122,7 @@ def room(caps: PredictCaps, world: PredictWorld, spent: Spent, account_id: str, 
         amount_margin("B11_SPEND_TOTAL", caps.max_total_spend, spent.total),
     ]
     account = world.accounts.get(account_id, NO_ACCOUNT)
-    for expiry_at in sorted({held.expiry_at for held in account.positions.values()}):
+    for expiry_at in sorted({position.expiry_at for position in account.positions.values()}):
         used = exposure(world, account_id, expiry_at)
         lines.append(amount_margin(f"B12_EXPOSURE {expiry_at}", caps.max_exposure_per_expiry, used))
     lines.append(amount_margin("B13_BALANCE", account.cash, 0))

@@ -157,7 +157,7 @@ def execute(desk: Desk, request: DeskOrder, at: Instant, account_id: str, waitin
     trade = request.trade if request.judged_world is desk.world else None
     step = perform(desk.world, request.order, at, account_id, trade)
     if step.abort is not None:
-        return DeskResult(desk, refusal=f"{step.abort.words} ({step.abort.name})")
+        return DeskResult(desk, refusal=f"{step.abort.reason} ({step.abort.name})")
     receipts = step.receipts
     if waiting_id:
         receipts = tuple(replace(receipt, facts={**receipt.facts, "order": waiting_id}) for receipt in receipts)

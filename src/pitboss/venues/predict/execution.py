@@ -13,8 +13,9 @@ from typing import Any
 from pitboss.core.instant import Instant
 from pitboss.core.money import exact
 from pitboss.core.receipt import Receipt
-from pitboss.engine.execute import Placed, apply_answer
+from pitboss.engine.execute import apply_answer
 from pitboss.engine.guard import guard
+from pitboss.venues.predict.broker import placed_of
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.desk import (
     Desk,
@@ -63,13 +64,14 @@ def _execute_waiting(
         tick_at=-1,
         shown={} if waiting.shown is None else {order.contract.key: waiting.shown},
     )
-    desk = replace(desk, waiting=tuple(other for other in desk.waiting if other.id != waiting.id))
+    desk = replace(
+        desk, waiting=tuple(order_waiting for order_waiting in desk.waiting if order_waiting.id != waiting.id)
+    )
     book = PredictRuleBook(caps, desk.world, spent, at, waiting.tick_at, account_id)
     judgement = guard(book, {}, _intent(waiting), waiting.tick_at)
     placed = None
     if judgement.order is not None:
-        result = execute(desk, judgement.order, at, account_id, waiting.id)
-        placed = Placed(result.desk, result.receipts, result.order_id, result.refusal)
+        placed = placed_of(execute(desk, judgement.order, at, account_id, waiting.id))
     desk, verdict, receipts = apply_answer(desk, judgement, placed)
     if verdict.outcome != "refused":
         return desk, receipts

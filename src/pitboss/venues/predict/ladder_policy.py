@@ -68,9 +68,9 @@ class Rungs:
 
 def _rung(world: PredictWorld, market: Oracle, side: Side, at: int) -> Rung | None:
     for count in REACH:
-        found = first_rung(world, market.id, side, at, count=count)
-        if found is not None:
-            return found
+        rung = first_rung(world, market.id, side, at, count=count)
+        if rung is not None:
+            return rung
     return None
 
 

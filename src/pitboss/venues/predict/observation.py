@@ -68,9 +68,9 @@ class PredictObservation:
 
     def market(self, market_id: str) -> Oracle | None:
         """Return a market by its id, if it is of the agent's underlying."""
-        found = oracle_of(self.desk.world, market_id)
-        wanted = self.caps.underlying or self.underlying
-        return found if found is not None and found.underlying == wanted else None
+        oracle = oracle_of(self.desk.world, market_id)
+        underlying = self.caps.underlying or self.underlying
+        return oracle if oracle is not None and oracle.underlying == underlying else None
 
     def portfolio(self) -> PredictPortfolio:
         """Return the account with every position at its bid."""
@@ -93,8 +93,8 @@ class PredictObservation:
     def fills(self, market_id: str) -> list[Fill]:
         """Return the trades in a market up to now, oldest first: all accounts' where recorded, and the agent's own."""
         own = [fill for fill in self.desk.done if fill.market_id == market_id and fill.kind != "refused"]
-        others = [fill for fill in self.tape(market_id, self.at) if fill.at <= self.at]
-        return sorted([*others, *own], key=lambda fill: fill.at)
+        recorded = [fill for fill in self.tape(market_id, self.at) if fill.at <= self.at]
+        return sorted([*recorded, *own], key=lambda fill: fill.at)
 
     def since(self) -> list[Fill]:
         """Return the results of orders since the last decision, including that decision's own trade."""

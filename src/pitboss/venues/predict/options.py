@@ -30,24 +30,26 @@ class PredictOptions:
         1_000_000
     )
 
-    def fields(self, place: WorkspaceOptions, skill: dict[str, Any]) -> dict[str, Any]:
+    def fields(self, workspace_options: WorkspaceOptions, skill: dict[str, Any]) -> dict[str, Any]:
         """Return the fields of a `PredictRequest` that these options set. A price file is imported into the lake."""
         fields: dict[str, Any] = {
             "vault_usd": self.vault,
             "surfaces": "" if self.surfaces is None else str(self.surfaces.absolute()),
         }
         if self.prices is not None:
-            fields["data_venue"] = _imported(place, self.prices, skill["context"]["underlying"])
+            fields["data_venue"] = _imported(workspace_options, self.prices, skill["context"]["underlying"])
         return fields
 
 
-def _imported(place: WorkspaceOptions, prices: Path, underlying: str) -> str:
+def _imported(workspace_options: WorkspaceOptions, prices: Path, underlying: str) -> str:
     """Import a file of one-minute bars under a data venue named after its content, and return that name."""
     from pitboss.bootstrap.machine import SystemClock
     from pitboss.data.file_reader import read_hashed
     from pitboss.data.importing import import_paths
 
     venue = f"file-{read_hashed(prices)[1][:12]}"
-    if venue not in place.lake().venues("bars"):
-        import_paths(place.lake(), [prices], "bars", underlying, "1m", venue, False, None, SystemClock().now(), None)
+    if venue not in workspace_options.lake().venues("bars"):
+        import_paths(
+            workspace_options.lake(), [prices], "bars", underlying, "1m", venue, False, None, SystemClock().now(), None
+        )
     return venue

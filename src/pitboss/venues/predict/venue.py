@@ -70,7 +70,7 @@ class PredictVenue(Venue):
     def policies(self) -> Mapping[str, str]:
         from pitboss.venues.predict.heuristics import heuristics
 
-        return {name: one.summary for name, one in sorted(heuristics().items())}
+        return {name: policy.summary for name, policy in sorted(heuristics().items())}
 
     def rules(self) -> "tuple[Rule, ...]":
         from pitboss.venues.predict.rules import RULES

@@ -281,7 +281,7 @@ class FakeChain:
             else:
                 assert name == "::TransferObjects", name
             if abort is not None:
-                return self.world, Effects(found.digest, False, (), abort.module, abort.code, abort.words)
+                return self.world, Effects(found.digest, False, (), abort.module, abort.code, abort.reason)
             results.append(result)
             outputs.append(output)
         return world, Effects(found.digest, True, tuple(events), outputs=tuple(outputs))

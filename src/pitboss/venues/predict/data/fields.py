@@ -90,11 +90,11 @@ def text(row: Row, name: str) -> str:
     return value
 
 
-def word(row: Row, name: str, known: tuple[str, ...]) -> str:
+def choice(row: Row, name: str, allowed: tuple[str, ...]) -> str:
     """Return one of the allowed words."""
     value = row.get(name)
-    if not isinstance(value, str) or value not in known:
-        raise MalformedReply(f"{name} is none of {', '.join(known)}")
+    if not isinstance(value, str) or value not in allowed:
+        raise MalformedReply(f"{name} is none of {', '.join(allowed)}")
     return value
 
 
@@ -111,6 +111,6 @@ def whole_id(value: str) -> str:
     return f"0x{value[2:].lower():0>64}"
 
 
-def optional(row: Row, name: str, read: Callable[[Row, str], T]) -> T | None:
+def optional(row: Row, name: str, parse: Callable[[Row, str], T]) -> T | None:
     """Return a field that may be null or missing."""
-    return None if row.get(name) is None else read(row, name)
+    return None if row.get(name) is None else parse(row, name)

@@ -121,8 +121,8 @@ def base58(data: bytes) -> str:
     """Encode bytes in base58, the encoding of digests."""
     number, text = int.from_bytes(data, "big"), ""
     while number:
-        number, rest = divmod(number, 58)
-        text = _ALPHABET[rest] + text
+        number, digit = divmod(number, 58)
+        text = _ALPHABET[digit] + text
     return "1" * (len(data) - len(data.lstrip(b"\0"))) + text
 
 

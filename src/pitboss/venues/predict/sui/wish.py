@@ -141,7 +141,7 @@ def words(effects: Effects) -> str:
     """Return why a transaction had no effect, in the venue's terms if the abort is listed."""
     known = _WORDS.get((_MODULES.get(effects.module, effects.module), -1 if effects.code is None else effects.code))
     if known is not None:
-        return f"{known.words} ({known.name})"
+        return f"{known.reason} ({known.name})"
     where = f"{effects.module}:{effects.code}" if effects.module or effects.code is not None else ""
     said = " ".join(effects.error.split())[:200]
     return ": ".join(part for part in ("the chain refuses it", where, said) if part)
