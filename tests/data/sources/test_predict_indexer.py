@@ -37,10 +37,10 @@ from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import iso
 from pitboss.data.fetch import MalformedReply
 from pitboss.venues.predict.data import wire
-from pitboss.venues.predict.data.fields import whole_id
 from pitboss.venues.predict.data.indexer import Indexer, Unknown, checked_id
 from pitboss.venues.predict.state import MarketTerms, binary
 from pitboss.venues.predict.state import status as status_of
+from pitboss.venues.predict.sui.chain import full_id
 from pitboss.venues.predict.svi import Fair, Svi, price
 
 ONE = oracle_id(1)
@@ -273,7 +273,7 @@ def test_without_an_address_the_setting_is_named() -> None:
 
 
 def test_an_id_has_one_form() -> None:
-    assert checked_id(" 0xAB ", "x") == whole_id("0xab") == f"0x{'0' * 62}ab"
+    assert checked_id(" 0xAB ", "x") == full_id("0xab") == f"0x{'0' * 62}ab"
 
 
 # Rows that cannot be --------------------------------------------------------------------------------------------------

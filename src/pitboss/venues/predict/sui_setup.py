@@ -20,9 +20,9 @@ from pitboss.store.outbox import StoredOutbox
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.settings import PredictSettings
 from pitboss.venues.predict.sui.broker import PredictSui
-from pitboss.venues.predict.sui.carry import Carrier, WriterSettings
 from pitboss.venues.predict.sui.chain import full_id, is_id
 from pitboss.venues.predict.sui.graphql import GraphqlChain
+from pitboss.venues.predict.sui.order_sender import OrderSender, WriterSettings
 from pitboss.venues.predict.sui.signer import Signer, spellings
 from pitboss.venues.predict.sui.transaction import ProtocolObjects, library
 
@@ -94,6 +94,6 @@ async def open_writer(
     signer = open_signer(settings.home, environment, redactor)
     now = SystemClock().now
     try:
-        yield PredictSui(Carrier(chain, StoredOutbox(database, now), signer, objects, writing, new_id(), now))
+        yield PredictSui(OrderSender(chain, StoredOutbox(database, now), signer, objects, writing, new_id(), now))
     finally:
         await chain.close()

@@ -126,7 +126,7 @@ class FakeChain:
 
     # ---- the port
 
-    async def ground(self, ids: Sequence[str], owner: str) -> TransactionBasis:
+    async def read_basis(self, ids: Sequence[str], owner: str) -> TransactionBasis:
         self._read()
         known = {PLACE.predict, PLACE.manager, CLOCK, ORACLE}
         shared = {name: Shared(name, 5) for name in ids if name in known}

@@ -111,7 +111,7 @@ def test_a_whole_order_leaves_the_key_nowhere(tmp_path: Path, caplog: pytest.Log
             ) as broker:
                 placed = await broker.submit(fresh_desk(), mint_request(), TICK)
                 await broker.settle(placed.world, TICK, TICK)
-                return repr(broker) + repr(broker.carrier) + repr(vars(broker.carrier)) + repr(placed)
+                return repr(broker) + repr(broker.sender) + repr(vars(broker.sender)) + repr(placed)
 
     try:
         with serving(FakeChain(ADDRESS)) as node:

@@ -13,8 +13,9 @@ from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import Instant
 from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, RequestRefused, address, host_of
 from pitboss.venues.predict.data import wire
-from pitboss.venues.predict.data.fields import ID, MOST_ROWS, records, whole_id
+from pitboss.venues.predict.data.fields import MOST_ROWS, records
 from pitboss.venues.predict.state import MarketTerms, Oracle, PredictWorld, Vault, open_markets, status
+from pitboss.venues.predict.sui.chain import full_id, is_id
 
 MOST_BYTES = 16 * 2**20
 LIMIT, PAGE = 100, 1_000
@@ -191,9 +192,9 @@ class Unknown(UserError):
 
 def checked_id(text: str, setting: str) -> str:
     """Validate an id given by the user and expand it; it becomes part of a URL, so nothing else may be in it."""
-    if not ID.fullmatch(text.strip()):
+    if not is_id(text.strip()):
         raise UserError(f"{setting} {text!r} is not an id", "0x and up to 64 hex digits; ids come from the settings")
-    return whole_id(text.strip())
+    return full_id(text.strip())
 
 
 def _bounded(limit: int) -> int:
