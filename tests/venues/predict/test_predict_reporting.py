@@ -91,7 +91,7 @@ def test_without_its_data_a_run_still_has_a_page_that_says_so(workspace: Workspa
     run = made(workspace)
     shutil.rmtree(workspace.lake.root)
     shown = VENUE.page(workspace, run)
-    assert "The data this run stood on is gone" in shown
+    assert "The data of this run is gone" in shown
     assert str(run.digest) in shown
 
 

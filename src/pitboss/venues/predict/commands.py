@@ -37,7 +37,7 @@ def price(
             help="The surface as five numbers: a,b,rho,m,sigma (total variance).",
         ),
     ],
-    pricing: Annotated[Generation, given("--pricing", "v1: N(d2). v2: with the term of the skew.")] = "v1",
+    pricing: Annotated[Generation, given("--pricing", "v1: N(d2). v2: N(d2) with the skew term.")] = "v1",
     json: Json = False,
 ) -> None:
     """Fair prices of UP and DOWN at a strike.
@@ -71,11 +71,11 @@ def price(
 @app.command
 def markets(
     *,
-    at: Annotated[Moment | None, given("--at", "The time to look at; now unless given.")] = None,
-    tiers: Annotated[str, given("--tiers", "Which of 15m,1h,1d,1w; all unless given.")] = "",
-    underlying: Annotated[str, given("--underlying", "What is bet on.")] = "BTC",
+    at: Annotated[Moment | None, given("--at", "Time for which markets are listed; default: now.")] = None,
+    tiers: Annotated[str, given("--tiers", "Tiers to list, of 15m,1h,1d,1w; default: all.")] = "",
+    underlying: Annotated[str, given("--underlying", "Underlying asset of the markets.")] = "BTC",
     live: Annotated[
-        bool, given("--live", "The markets open now, as the protocol's indexer tells them, with their prices.")
+        bool, given("--live", "List the open markets with their prices, as reported by the protocol's indexer.")
     ] = False,
     json: Json = False,
     place: Here,
@@ -93,7 +93,7 @@ def markets(
     from pitboss.core.instant import iso
 
     if live and (at is not None or tiers):
-        raise UserError("--live is about this moment and all markets", "leave --at and --tiers out")
+        raise UserError("--live lists all markets that are open now", "leave --at and --tiers out")
     rows = (
         _live_markets(place, underlying)
         if live
@@ -187,10 +187,10 @@ def _duration(seconds: int) -> str:
 def rounds(
     file: Path,
     *,
-    prices: Annotated[Path, given("--prices", "Prices of that time: bars, or updates of an oracle.")],
-    asset: Annotated[str, given("--asset", "Which asset, where a file holds several.")] = "",
+    prices: Annotated[Path, given("--prices", "File of prices over the same time: bars, or updates of an oracle.")],
+    asset: Annotated[str, given("--asset", "Asset to use if a file holds several.")] = "",
     within: Annotated[
-        Duration, given("--within", "How long after an instant the first price may come; 1m unless given.")
+        Duration, given("--within", "Longest time from an instant to its first price; default: 1m.")
     ] = 60_000,
     json: Json = False,
 ) -> None:

@@ -145,7 +145,7 @@ class PredictCourse:
         if isinstance(decider, Planned):
             return decider.plan(self.market, self.tick_at, (self.ports.underlying,), "1m")
         if self.least_spend is None:
-            raise InvariantError(f"{decider.name} foresees nothing")
+            raise InvariantError(f"{decider.name} cannot plan its ticks")
         return BudgetPlan(self.tick_at.tolist(), self.ports, self.least_spend)
 
     def over(self, world: Desk) -> bool:

@@ -87,10 +87,10 @@ def deployment(file: Path, options: LiveOptions, environment: Environment) -> De
     if options.equity <= 0:
         raise UserError("--equity: must be above zero", "for example --equity 100")
     if options.ticks is not None and options.ticks < 1:
-        raise UserError("--ticks: must be at least 1", "leave it out to go on until you stop it")
+        raise UserError("--ticks: must be at least 1", "omit it to run until you stop it")
     port = options.port if options.port is not None else variables.whole_number("AGENT_STATUS_PORT", 0, 65_535)
     if port is not None and not 0 <= port <= 65_535:
-        raise UserError(f"--port: {port} is not from 0 to 65535", "0 takes any port that is free")
+        raise UserError(f"--port: {port} is not from 0 to 65535", "0 selects any free port")
     model = options.model or _strategy(variables) or skill.model
     catalog.describe(model)  # rejects an unknown name and lists the valid ones
     return Deployment(

@@ -259,7 +259,7 @@ def _run_of(workspace: Workspace, deployment: Deployment, model: str) -> str:
         if deployment.begin == "resume":
             raise UserError(
                 "there is no unfinished run of this skill with this model, equity and time between ticks",
-                "leave --resume out to begin one",
+                "omit --resume to start one",
             )
     skill, now = deployment.skill, workspace.now()
     request = PredictRequest(
@@ -307,7 +307,7 @@ def _unfinished(workspace: Workspace, deployment: Deployment, model: str) -> Run
         if run.status == "error" and deployment.begin == "auto":
             raise UserError(
                 f"run {run.id} of this skill ended in error: {run.error_text}",
-                "--resume goes on with it, --new begins another",
+                "--resume continues it, --new starts another",
             )
         return run
     return None

@@ -17,7 +17,7 @@ class PredictOptions:
     """Options for prices, surfaces and the vault."""
 
     prices: Annotated[
-        Path | None, given("--prices", "A file of one-minute bars to import first; without it the lake has them.")
+        Path | None, given("--prices", "File of one-minute bars to import first; default: the bars in the lake.")
     ] = None
     surfaces: Annotated[
         Path | None,
@@ -26,9 +26,9 @@ class PredictOptions:
             "A file of recorded surfaces, named by market or expiry. Default: flat ones from realised volatility.",
         ),
     ] = None
-    vault: Annotated[Amount, given("--vault", "What the other side of every contract has, in DUSDC.")] = Decimal(
-        1_000_000
-    )
+    vault: Annotated[
+        Amount, given("--vault", "Balance of the vault, the counterparty of every contract, in DUSDC.")
+    ] = Decimal(1_000_000)
 
     def fields(self, workspace_options: WorkspaceOptions, skill: dict[str, Any]) -> dict[str, Any]:
         """Return the fields of a `PredictRequest` that these options set. A price file is imported into the lake."""

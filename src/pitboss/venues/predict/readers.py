@@ -35,7 +35,7 @@ def indexer(settings: PredictSettings, fetcher: Fetcher) -> Indexer:
     """Return a client of the configured indexer."""
     if not settings.predict_id:
         raise UserError(
-            "the id of the Predict object is not known", "set PITBOSS_PREDICT_ID, or predict_id in settings.toml"
+            "the id of the Predict object is not set", "set PITBOSS_PREDICT_ID, or predict_id in settings.toml"
         )
     return Indexer(fetcher, settings.predict_server_url, settings.predict_id)
 
@@ -50,7 +50,7 @@ async def live_positions(settings: PredictSettings) -> tuple[ManagerPosition, ..
     """Return the open and closed positions of the configured manager as the indexer currently reports them."""
     if not settings.predict_manager_id:
         raise UserError(
-            "the id of your PredictManager is not known", "set PITBOSS_PREDICT_MANAGER_ID, or predict_manager_id"
+            "the id of your PredictManager is not set", "set PITBOSS_PREDICT_MANAGER_ID, or predict_manager_id"
         )
     async with open_fetcher() as fetcher:
         return await indexer(settings, fetcher).positions(settings.predict_manager_id)

@@ -29,7 +29,7 @@ def answer(metrics: Plain) -> str:
     """State in one line whether the model forecast better than the market's price."""
     beside = mapping(nested(metrics, "scores", "all", "against", PRICE))
     if not beside.get("calls"):
-        return "no confidence was named on a market that settled: there is nothing to hold against the market's price"
+        return "no confidence was given on a market that settled: there is nothing to compare with the market's price"
     reach = pair(beside.get("skill_ci"))
     skill = figures.share(beside.get("skill"), signed=True)
     if reach is None:
@@ -40,7 +40,7 @@ def answer(metrics: Plain) -> str:
         if reach[0] > 0
         else "worse than the market's price"
         if reach[1] < 0
-        else "not to be told from the market's price"
+        else "not distinguishable from the market's price"
     )
     return f"the model was {comparison}: skill {skill}, 95 % interval {low} to {high}"
 

@@ -29,25 +29,23 @@ def run(
     /,
     *,
     model: Annotated[
-        str, given("--model", "Who decides, instead of the skill's model: policy/alternate, groq/…, llm.")
+        str, given("--model", "Model or policy in place of the skill's: policy/alternate, groq/…, llm.")
     ] = "",
     every: Annotated[
         Duration | None, given("--every", "Time between ticks, from 1s to 1h. Default: the skill's, 60s.")
     ] = None,
     equity: Annotated[Amount, given("--equity", "Paper money to start with, in DUSDC.")] = Decimal(100),
     set_: Override = (),
-    host: Annotated[str, given("--host", "Where the status endpoint listens.")] = "127.0.0.1",
+    host: Annotated[str, given("--host", "Address on which the status endpoint listens.")] = "127.0.0.1",
     port: Annotated[
-        int | None, given("--port", "Port of the status endpoint; 0 takes any that is free. Default: 8083.")
+        int | None, given("--port", "Port of the status endpoint; 0 selects any free port. Default: 8083.")
     ] = None,
     expose: Annotated[
         bool,
-        given(
-            "--expose", "Let the status endpoint listen where other machines can reach it; it asks nobody who they are."
-        ),
+        given("--expose", "Let other machines reach the status endpoint, which has no authentication."),
     ] = False,
     ticks: Annotated[
-        int | None, given("--ticks", "Stop after so many ticks. Default: go on until you stop it.")
+        int | None, given("--ticks", "Stop after this number of ticks; default: run until stopped.")
     ] = None,
     resume: Annotated[
         bool | None,
@@ -59,14 +57,14 @@ def run(
         ),
     ] = None,
     max_cost_usd: Annotated[
-        Amount | None, given("--max-cost-usd", "Most that the model may ever cost; then it is asked no more.")
+        Amount | None, given("--max-cost-usd", "Limit on the total cost of the model; it is not called beyond it.")
     ] = None,
     max_cost_usd_per_day: Annotated[
-        Amount | None, given("--max-cost-usd-per-day", "Most that it may cost on one UTC day.")
+        Amount | None, given("--max-cost-usd-per-day", "Limit on the cost of the model per UTC day.")
     ] = None,
     price_in: Annotated[Amount | None, given("--price-in", "USD for a million tokens the model reads.")] = None,
     price_out: Annotated[Amount | None, given("--price-out", "USD for a million tokens the model writes.")] = None,
-    yes: Annotated[bool, given("--yes", "Go ahead with a model whose price nobody knows.")] = False,
+    yes: Annotated[bool, given("--yes", "Run even if the price of the model is unknown.")] = False,
     json: Annotated[bool, Parameter(name="--json", help="Print one JSON object a line for every tick.")] = False,
     place: Here,
 ) -> int:
@@ -225,5 +223,5 @@ def _print_end(place: WorkspaceOptions, run_id: str, how: str, board: "Board") -
     if how == "complete":
         screen.note(f"hint: check it with `{place.typed(f'runs verify {run_id}')}`")
         return 0
-    screen.note("stopped; start it again to go on with this run, or with --new for another")
+    screen.note("stopped; start it again to continue this run, or with --new to start another")
     return 0 if how == "terminated" else INTERRUPTED

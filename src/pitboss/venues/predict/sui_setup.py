@@ -43,7 +43,7 @@ def protocol_objects(settings: PredictSettings) -> ProtocolObjects:
     for name, meaning in _IDS.items():
         value = str(getattr(settings, name)).strip()
         if not value:
-            raise UserError(f"the id of {meaning} is not known", f"set PITBOSS_{name.upper()}, or {name}")
+            raise UserError(f"the id of {meaning} is not set", f"set PITBOSS_{name.upper()}, or {name}")
         if not is_id(value):
             raise UserError(f"setting {name} is not an id", "write 0x and up to 64 hex digits")
         ids[name] = full_id(value)
@@ -60,7 +60,7 @@ def writer_settings(settings: PredictSettings, caps: PredictCaps) -> WriterSetti
     if settings.sui_network == "mainnet" and not settings.sui_allow_mainnet:
         raise UserError(
             "sui_network is mainnet, where money is real, and sui_allow_mainnet is not set",
-            "use testnet; or set PITBOSS_SUI_ALLOW_MAINNET=true if you mean it",
+            "use testnet; or set PITBOSS_SUI_ALLOW_MAINNET=true to use real money",
         )
     return WriterSettings(settings.sui_network, settings.sui_gas_budget, caps.max_slippage_bps, caps.max_price_age_ms)
 
@@ -87,7 +87,7 @@ async def open_writer(
     """Open a broker that writes to the chain. Missing settings are reported before the key is read."""
     predict = PredictSettings.of(settings)
     if not predict.sui_node_url:
-        raise UserError("the address of a Sui node is not known", "set PITBOSS_SUI_NODE_URL, or sui_node_url")
+        raise UserError("the address of a Sui node is not set", "set PITBOSS_SUI_NODE_URL, or sui_node_url")
     objects, writing = protocol_objects(predict), writer_settings(predict, caps)
     library()  # a missing package is reported before the key is read
     chain = GraphqlChain(predict.sui_node_url)

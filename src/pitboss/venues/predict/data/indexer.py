@@ -35,7 +35,7 @@ class Indexer:
     def __init__(self, fetcher: Fetcher, base_url: str, predict_id: str) -> None:
         if not base_url:
             raise UserError(
-                "the address of the predict protocol's indexer is not known",
+                "the address of the predict protocol's indexer is not set",
                 "set PITBOSS_PREDICT_SERVER_URL, or predict_server_url in settings.toml",
             )
         self._base = address(base_url)
@@ -71,7 +71,7 @@ class Indexer:
             for row in records(reply.json()):
                 oracle = wire.oracle_of_row(row)
                 if oracles.setdefault(oracle.id, oracle) != oracle:
-                    raise MalformedReply("one oracle is listed twice, with other terms")
+                    raise MalformedReply("one oracle is listed twice with different terms")
             return tuple(sorted(oracles.values(), key=lambda oracle: (oracle.expiry_at, oracle.id)))
 
         return await self._ask(f"/predicts/{self.predict_id}/oracles", parse)
@@ -95,7 +95,9 @@ class Indexer:
             if status(oracle, now) == "active" and underlying in (None, oracle.underlying)
         ]
         if len(listed) > MOST_MARKETS:
-            raise UserError(f"{self._host} lists {len(listed)} open markets, more than can be meant")
+            raise UserError(
+                f"{self._host} lists {len(listed)} open markets, more than the protocol's schedule can have"
+            )
         oracles: dict[str, Oracle] = {}
         for start in range(0, len(listed), AT_ONCE):
             requests = (self._or_none(oracle.id) for oracle in listed[start : start + AT_ONCE])
@@ -117,11 +119,13 @@ class Indexer:
             before = len(updates)
             for update in page:
                 if updates.setdefault(update.digest, update) != update:
-                    raise TransientError(f"{self._host}: one event came twice, with other content")
+                    raise TransientError(f"{self._host}: one event was sent twice with different content")
             if len(page) < PAGE:
                 break
             if len(updates) == before or len(updates) > MOST_HISTORY:
-                raise UserError(f"{self._host}: the prices of {name[:10]}… cannot be paged through", "ask for less")
+                raise UserError(
+                    f"{self._host}: the prices of {name[:10]}… cannot be read page by page", "request a shorter range"
+                )
             # The last millisecond is requested twice: a page may have ended within it.
             end = min(update.seen_at for update in page) + 1
         return _in_order(update for update in updates.values() if from_at <= update.seen_at < to_at)
@@ -199,7 +203,7 @@ def checked_id(text: str, setting: str) -> str:
 
 def _bounded(limit: int) -> int:
     if not 0 < limit <= MOST_ROWS:
-        raise UserError(f"a limit of {limit} rows makes no sense", f"between 1 and {MOST_ROWS:,}")
+        raise UserError(f"a limit of {limit} rows is out of range", f"between 1 and {MOST_ROWS:,}")
     return limit
 
 

@@ -180,7 +180,7 @@ def _ordered(table: Table, columns: dict[str, pl.Series], key: tuple[str, ...]) 
     if twice.any():
         row = int(frame.filter(twice)["_row"][1])
         number = 1 + (row if table.places is None else int(table.places[row]))
-        raise UserError(f"{table.where}: row {number}: another row of the same time says otherwise")
+        raise UserError(f"{table.where}: row {number}: another row has the same time and different values")
     return frame
 
 

@@ -79,7 +79,7 @@ class GraphqlChain:
     def __init__(self, url: str, timeout_s: float = TIMEOUT_S) -> None:
         parts = urlsplit(url.strip())
         if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise UserError("the address of the Sui node cannot be read", "set sui_node_url to an https:// address")
+            raise UserError("the address of the Sui node is not valid", "set sui_node_url to an https:// address")
         self._url = url.strip()
         self._host = parts.netloc.rpartition("@")[2]
         self._timeout_s = timeout_s

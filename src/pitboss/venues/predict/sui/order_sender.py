@@ -272,7 +272,7 @@ class OrderSender:
         """Send the stored bytes and no others; query the chain if the reply is lost."""
         tx, signature = entry.tx, entry.signature
         if tx is None or signature is None or digest_of(tx) != entry.digest:
-            raise InvariantError(f"order {entry.order_id} was sent, and its bytes are not those that were kept")
+            raise InvariantError(f"order {entry.order_id} was sent, and its bytes differ from the stored ones")
         for turn in range(times):
             if turn:
                 await self._pause(self.settings.pause_s)
@@ -290,7 +290,9 @@ class OrderSender:
         """Query the chain about sent bytes; return the entry unchanged if there is no answer."""
         digest, coin, last_epoch = entry.digest, entry.coin, entry.last_epoch
         if digest is None or coin is None or last_epoch is None:
-            raise InvariantError(f"order {entry.order_id} was sent, and what was sent is not known")
+            raise InvariantError(
+                f"order {entry.order_id} was sent, and its digest, coin or epoch is missing in the outbox"
+            )
         try:
             epoch = (
                 await self._chain.epoch()
