@@ -240,5 +240,5 @@ def test_effects_that_are_not_whole_are_no_effects(broken: dict[str, Any]):
 
 @pytest.mark.parametrize("address", ["", "node", "ftp://node", "https://"])
 def test_an_address_that_is_none_is_told(address: str):
-    with pytest.raises(UserError, match="node cannot be read"):
+    with pytest.raises(UserError, match="node is not valid"):
         GraphqlChain(address)

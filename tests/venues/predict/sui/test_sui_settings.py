@@ -47,7 +47,7 @@ def test_a_writer_with_all_its_settings_opens_without_asking_anything(tmp_path: 
     ("changes", "told", "hint"),
     [
         ({"sui_node_url": ""}, "address of a Sui node is not set", "PITBOSS_SUI_NODE_URL"),
-        ({"sui_node_url": "node"}, "node cannot be read", "sui_node_url"),
+        ({"sui_node_url": "node"}, "node is not valid", "sui_node_url"),
         ({"predict_package_id": ""}, "the protocol's package is not set", "PITBOSS_PREDICT_PACKAGE_ID"),
         ({"predict_id": ""}, "the Predict object is not set", "PITBOSS_PREDICT_ID"),
         ({"predict_manager_id": ""}, "your PredictManager is not set", "PITBOSS_PREDICT_MANAGER_ID"),
