@@ -56,6 +56,18 @@ def test_looking_at_runs_loads_no_market_and_no_agent(
     assert not [name for name in found if name.startswith(("pitboss.agent", "pitboss.engine", "pitboss.tools"))]
 
 
+def test_a_setting_of_a_venue_loads_no_more_of_venues_than_declares_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def modules() -> set[str]:
+        return {name for name in loaded("runs", "list", "--home", home) if name.startswith("pitboss.venues.")}
+
+    assert modules() == set()
+    monkeypatch.setenv("PITBOSS_PREDICT_ID", "0x1")
+    declaring = {"perp", "perp.venue", "predict", "predict.venue", "predict.settings"}
+    assert modules() == {f"pitboss.venues.{name}" for name in declaring}
+
+
 def test_a_backtest_loads_neither_the_other_venue_nor_what_reaches_out(home: Path, skill: Path) -> None:
     found = loaded("backtest", skill, "--from", FROM, "--to", TO, "--model", "policy/hold", "--home", home)
     assert {"polars", "sqlalchemy"} <= found

@@ -90,7 +90,7 @@ def test_a_file_of_several_assets_needs_one_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([pushed(0), pushed(0, spot=5 * FLOAT)], r"row 2: another row of the same time"),
+        ([pushed(0), pushed(0, spot=5 * FLOAT)], r"row 2: another row has the same time"),
         ([pushed(0), pushed(1, spot=0)], r"row 2 .* is not a price"),
         ([pushed(0, spot=-5 * FLOAT)], r"row 1 .* is not a price"),
         ([pushed(0, forward=None)], r"forward is missing"),
@@ -128,7 +128,7 @@ def test_a_surface_that_cannot_be_names_its_row(tmp_path: Path, row: dict[str, A
         ([round_(0, 1.5)], "not between 0 and 1"),
         ([round_(0, 1.0, duration_s=-5)], "a round of"),
         ([round_(0, 1.0, duration_s=0.5)], "a round of"),
-        ([round_(0, 1.0), round_(0, 0.0)], "row 2: another row of the same time"),
+        ([round_(0, 1.0), round_(0, 0.0)], "row 2: another row has the same time"),
         ([{"start": START, "up_price": 1.0}], "no column for duration_s"),
     ],
 )

@@ -15,7 +15,7 @@ from pitboss.live.runner import Pace, Runner, WorldUpdate
 from pitboss.live.schedule import TickSchedule, schedule
 from pitboss.testing.journal import MemoryJournal
 from pitboss.venues.predict.desk import Desk
-from pitboss.venues.predict.execution import bring
+from pitboss.venues.predict.execution import apply_update
 from pitboss.venues.predict.ports import PredictPorts
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.world import feed
@@ -67,7 +67,7 @@ class TalkedSource:
         while at < before:
             if not self.silent(at):
                 step = feed(world.world, "BTC", self.price(at), at, VOLATILITY, tiers=("15m", "1h"))
-                world, happened = bring(world, step, self.caps, at)
+                world, happened = apply_update(world, step, self.caps, at)
                 receipts += happened
             at += self.step_ms
         return WorldUpdate(world, tuple(receipts))

@@ -260,7 +260,9 @@ def test_where_the_exact_price_is_not_to_be_had_the_first_seen_settles_and_that_
             break
     assert settlement(receipts) == [(start - 1_000, Decimal(repr(wandering(start // 1000 - 1))))]
     assert waited == (2_000 if isinstance(error, UserError) else PATIENCE_MS)
-    assert feed.told == [f"the price at {'2026-05-27T13:00:00Z'} is not to be had: the next one that was seen settles"]
+    assert feed.told == [
+        f"the price at {'2026-05-27T13:00:00Z'} is not available: the next price received settles its market"
+    ]
 
 
 def test_an_exact_price_that_its_publishers_do_not_agree_on_settles_nothing() -> None:
@@ -336,7 +338,7 @@ def test_hours_of_a_policy_on_live_prices_conserve_money_and_leave_nothing_behin
     assert state.world.spent.total <= feed.caps.max_spend_per_day
     assert state.world.waiting == ()
     assert feed.spot.before(feed.at + HOUR_MS) == []
-    assert not feed.spot.recalling(NOW + HOUR_MS)
+    assert not feed.spot.is_requesting(NOW + HOUR_MS)
     again = Board()
     again.restore(journal.records())
     assert (again.newest(), again.account) == (

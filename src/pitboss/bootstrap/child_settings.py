@@ -7,15 +7,18 @@ import os
 import sys
 
 from pitboss.bootstrap.machine import lent
-from pitboss.bootstrap.settings import Settings
+from pitboss.bootstrap.settings import PREFIX, Settings
 
 
 def variables(settings: Settings) -> dict[str, str]:
-    """The settings that differ from their defaults, as environment variables."""
-    return {
-        f"PITBOSS_{name.upper()}": str(value)
+    """The settings that differ from their defaults, and those of venues that are set, as environment variables."""
+    changed = {
+        name: value
         for name, field in Settings.model_fields.items()
         if (value := getattr(settings, name)) != field.default and value is not None
+    }
+    return {
+        f"{PREFIX}{name.upper()}": str(value) for name, value in {**changed, **(settings.model_extra or {})}.items()
     }
 
 

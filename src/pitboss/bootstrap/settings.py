@@ -1,14 +1,19 @@
 """All settings: each is a key of `settings.toml` in the workspace and an environment variable `PITBOSS_<KEY>`.
 
-The environment takes precedence over the file, the file over the default. Secrets are not settings.
+The environment takes precedence over the file, the file over the default. Secrets are not settings. A venue declares
+the settings that only it has as a `VenueSettings` (`Venue.settings_type`).
 """
 
+import os
 import tomllib
+from collections.abc import Iterator
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_validator
+from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from pitboss.core.errors import UserError
@@ -16,12 +21,36 @@ from pitboss.data.object_storage import read_address
 
 FILE = "settings.toml"
 DEFAULT_HOME = Path(".pitboss")
+PREFIX = "PITBOSS_"
+NOT_SETTINGS = ("secret_key", "traceback")
+"""Environment variables with the prefix that are read elsewhere."""
 
 
-class Settings(BaseSettings):
-    """All settings, with defaults and descriptions."""
+class _Declared(BaseSettings):
+    """Settings read from the environment and from the values of the file, which are passed to the constructor."""
 
-    model_config = SettingsConfigDict(env_prefix="PITBOSS_", env_ignore_empty=True, extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Environment first, then the values of the file."""
+        return env_settings, init_settings
+
+
+class Settings(_Declared):
+    """The settings of the platform, with defaults and descriptions.
+
+    Values of other keys are settings of venues, kept as extra values; `load_settings` checks them.
+    """
+
+    model_config = SettingsConfigDict(extra="allow")
 
     home: Path = Field(default=DEFAULT_HOME, description="Workspace folder: database, lake, reports, settings.")
     database_url: str = Field(default="", description="Database address; empty: pitboss.db in the workspace.")
@@ -69,23 +98,6 @@ class Settings(BaseSettings):
     cryptopanic_url: str = Field(default="", description="Where cryptopanic is asked; empty: the service itself.")
     pyth_url: str = Field(default="", description="Where pyth's candles are downloaded from; empty: Pyth Benchmarks.")
     hermes_url: str = Field(default="", description="Where Pyth prices of this moment are asked; empty: Pyth Hermes.")
-    predict_server_url: str = Field(
-        default="", description="Address of the predict protocol's indexer; it has no default."
-    )
-    predict_id: str = Field(default="", description="Id of the protocol's Predict object, as 0x and hex digits.")
-    predict_manager_id: str = Field(default="", description="Id of your PredictManager object, as 0x and hex digits.")
-    predict_package_id: str = Field(default="", description="Id of the protocol's package, for writing to the chain.")
-    predict_quote_type: str = Field(
-        default="", description="Type of the coin that is paid with, as 0x…::dusdc::DUSDC, for writing to the chain."
-    )
-    sui_node_url: str = Field(default="", description="Address of a Sui node's GraphQL service; it has no default.")
-    sui_network: Literal["testnet", "devnet", "localnet", "mainnet"] = Field(
-        default="testnet", description="The network that node must belong to."
-    )
-    sui_allow_mainnet: bool = Field(default=False, description="Whether sui_network may be mainnet: real money.")
-    sui_gas_budget: int = Field(
-        default=50_000_000, ge=1_000_000, le=10_000_000_000, description="Most MIST that one transaction may burn."
-    )
     live_poll_s: float = Field(
         default=2.0, ge=0.2, le=10, description="How often a live run asks for the price of this moment, in seconds."
     )
@@ -132,17 +144,27 @@ class Settings(BaseSettings):
             read_address(text)
         return text
 
+
+class VenueSettings(_Declared):
+    """The settings that only one venue has. Their keys must differ from those of the platform and of other venues."""
+
+    model_config = SettingsConfigDict(extra="ignore")
+
     @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Environment first, then the values of the file, which are passed to the constructor."""
-        return env_settings, init_settings
+    def of(cls, settings: Settings) -> Self:
+        """The settings of this venue in the same workspace."""
+        return cls(**(settings.model_extra or {}))
+
+
+@cache
+def venue_settings() -> tuple[type[VenueSettings], ...]:
+    """The settings models of the installed venues. Imports the venues, so a short command calls it only if it must."""
+    from importlib.metadata import entry_points
+
+    from pitboss.bootstrap.venue_entry_point import GROUP, load_venue
+
+    models = [load_venue(entry).settings_type() for entry in sorted(entry_points(group=GROUP))]
+    return tuple(model for model in models if model is not None)
 
 
 def load_settings(home: Path | None = None, database_url: str | None = None) -> Settings:
@@ -150,15 +172,36 @@ def load_settings(home: Path | None = None, database_url: str | None = None) -> 
     try:
         root = home or Settings().home
         settings = Settings(**_file(root / FILE))
+        changes = _venue_values(settings)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        name = ".".join(str(part) for part in first["loc"])
-        message = "no such setting" if first["type"] == "extra_forbidden" else first["msg"]
-        raise UserError(f"setting {name}: {message}", "`pitboss settings` lists them") from None
-    changes: dict[str, Any] = {"home": root}
+        raise _invalid(".".join(str(part) for part in first["loc"]), first["msg"]) from None
+    changes["home"] = root
     if database_url:
         changes["database_url"] = database_url
     return settings.model_copy(update=changes)
+
+
+def _venue_values(settings: Settings) -> dict[str, Any]:
+    """The values of venues' settings that are set, checked. Raises `UserError` for a key that no venue declares.
+
+    No venue is imported unless the file or the environment sets something that is not a setting of the platform.
+    """
+    extra = settings.model_extra or {}
+    variables = {name[len(PREFIX) :].lower() for name in os.environ if name.upper().startswith(PREFIX)}
+    if not extra and variables <= {*Settings.model_fields, *NOT_SETTINGS}:
+        return {}
+    values: dict[str, Any] = {}
+    for model in venue_settings():
+        values |= model.of(settings).model_dump(exclude_unset=True)
+    unknown = [name for name in extra if name not in values]
+    if unknown:
+        raise _invalid(unknown[0], "no such setting")
+    return values
+
+
+def _invalid(name: str, message: str) -> UserError:
+    return UserError(f"setting {name}: {message}", "`pitboss settings` lists them")
 
 
 def _file(path: Path) -> dict[str, Any]:
@@ -171,14 +214,19 @@ def _file(path: Path) -> dict[str, Any]:
 
 
 def describe(settings: Settings) -> list[dict[str, Any]]:
-    """Every setting with its value, default and description."""
+    """Every setting with its value, default and description; those of venues last."""
     return [
         {
             "key": name,
-            "variable": f"PITBOSS_{name.upper()}",
-            "value": str(getattr(settings, name)),
+            "variable": f"{PREFIX}{name.upper()}",
+            "value": str(getattr(settings, name, field.default)),
             "default": str(field.default),
             "meaning": field.description,
         }
-        for name, field in Settings.model_fields.items()
+        for name, field in _fields()
     ]
+
+
+def _fields() -> Iterator[tuple[str, FieldInfo]]:
+    for model in (Settings, *venue_settings()):
+        yield from model.model_fields.items()

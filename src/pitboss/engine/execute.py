@@ -1,11 +1,14 @@
 """`act`: send what the guard has allowed, and nothing else.
 
-A refusal by the broker is recorded as the venue's last rule.
+`apply_answer` turns a judgement and the broker's answer into the world, the verdict and the receipts after it. Every
+execution passes through it: those of `act`, and those of orders that a venue judges again between ticks. A refusal by
+the broker is recorded as the venue's last rule.
 """
 
 from dataclasses import replace
 from typing import Any, Protocol
 
+from pitboss.core.errors import InvariantError
 from pitboss.core.instant import HOUR_MS, Instant
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
@@ -43,21 +46,25 @@ async def act(
         placed = await broker.submit(state.world, judgement.order, at)
     elif judgement.cancel_id is not None:
         placed = await broker.cancel(state.world, judgement.cancel_id, at)
-    verdict = outcome(judgement, placed)
-    seen = {**state.seen, judgement.key: verdict}
-    if placed is None or placed.refusal:
-        return state.after(seen=seen), verdict, ()
+    world, verdict, receipts = apply_answer(state.world, judgement, placed)
     opens = state.accepted_opens
-    if judgement.opens:
+    if judgement.opens and verdict.outcome != "refused":
         opens = (*(accepted_at for accepted_at in opens if accepted_at > at - HOUR_MS), at)
-    return state.after(world=placed.world, seen=seen, accepted_opens=opens), verdict, placed.receipts
+    seen = {**state.seen, judgement.key: verdict}
+    return state.after(world=world, seen=seen, accepted_opens=opens), verdict, receipts
 
 
-def outcome(judgement: Judgement, placed: Placed | None) -> Verdict:
-    """The verdict after the broker's answer; `placed` is None where nothing was sent."""
+def apply_answer(world: Any, judgement: Judgement, placed: Placed | None) -> tuple[Any, Verdict, tuple[Receipt, ...]]:
+    """The world, the verdict and the receipts after the broker's answer; `placed` is None where nothing was sent.
+
+    A refusal leaves the world as it was. An answer to something that the guard did not allow is an `InvariantError`.
+    """
     verdict = judgement.verdict
     if placed is None:
-        return verdict
+        return world, verdict, ()
+    if judgement.order is None and judgement.cancel_id is None:
+        raise InvariantError(f"something was sent that the guard did not allow: {verdict.code} {verdict.detail}")
     if placed.refusal:
-        return replace(verdict, outcome="refused", code=judgement.venue_code, detail=placed.refusal)
-    return Verdict(verdict.outcome, verdict.code, verdict.detail, verdict.margins, placed.order_id)
+        return world, replace(verdict, outcome="refused", code=judgement.venue_code, detail=placed.refusal), ()
+    allowed = Verdict(verdict.outcome, verdict.code, verdict.detail, verdict.margins, placed.order_id)
+    return placed.world, allowed, placed.receipts

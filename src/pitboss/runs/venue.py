@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pitboss.core.errors import UserError
 
 if TYPE_CHECKING:
-    from pitboss.bootstrap.settings import Settings
+    from pitboss.bootstrap.settings import Settings, VenueSettings
     from pitboss.bootstrap.workspace import Workspace
     from pitboss.core.decision_format import DecisionFormat
     from pitboss.core.instant import Instant
@@ -49,6 +49,10 @@ class Venue(ABC):
     """The unit of its accounts, for tables and pages."""
     judged_by: ClassVar[str] = "total_return_pct"
     """The metric that trials of a study are judged by unless another is named."""
+
+    def settings_type(self) -> "type[VenueSettings] | None":
+        """The class of the settings that only it has; None if there are none."""
+        return None
 
     # Documents ------------------------------------------------------------------------------------------------------
 

@@ -1,16 +1,14 @@
 """The installed venues, found by the entry point `pitboss.venues`; the bundled venues are found in the same way."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from pitboss.bootstrap.venue_entry_point import GROUP, load_venue
 from pitboss.core.errors import UserError
 from pitboss.runs.venue import Venue
-
-GROUP = "pitboss.venues"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,27 +38,10 @@ def venue_named(name: str) -> Venue:
     venues = installed()
     if name not in venues:
         raise UserError(f"there is no venue {name[:60]!r}", f"installed: {', '.join(venues) or 'none'}")
-    try:
-        venue = venues[name].entry.load()
-    except ImportError as error:
-        raise UserError(f"the venue {name} cannot be loaded: {error}", "reinstall its package") from None
-    except TypeError as error:
-        missing = _abstract_methods_in(str(error))
-        if not missing:
-            raise
-        raise UserError(
-            f"the venue {name} lacks methods that every venue must have: {', '.join(missing)}",
-            "update its package, or see CONTRIBUTING, Add a venue",
-        ) from None
+    venue = load_venue(venues[name].entry)
     if not isinstance(venue, Venue) or venue.name != name:
         raise UserError(f"the entry point {GROUP}:{name} is not a venue of that name", "see CONTRIBUTING, Add a venue")
     return venue
-
-
-def _abstract_methods_in(message: str) -> list[str]:
-    """The abstract methods of `Venue` that Python's error about an incomplete class names."""
-    words = set(re.findall(r"\w+", message)) if "abstract class" in message else set[str]()
-    return sorted(Venue.__abstractmethods__ & words)
 
 
 def venues() -> list[Venue]:

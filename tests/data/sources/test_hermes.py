@@ -20,7 +20,6 @@ from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import parse_instant
 from pitboss.data.fetch import MalformedReply
 from pitboss.data.hermes import FEEDS, MOST_PRICE, Hermes, OraclePrice, feed_of, parse_price
-from pitboss.venues.predict.readers import hermes as service
 from pitboss.venues.predict.readers import open_fetcher
 
 NOW = parse_instant("2026-02-21T14:30:00Z")
@@ -88,7 +87,7 @@ def test_a_second_that_the_service_does_not_keep_is_told_with_its_time() -> None
 def test_another_address_comes_from_the_setting(tmp_path: Path) -> None:
     async def priced(settings: Settings) -> OraclePrice:
         async with open_fetcher() as fetcher:
-            return await service(settings, fetcher).latest("BTC")
+            return await Hermes(fetcher, settings.hermes_url).latest("BTC")
 
     with serving(Pyth(said=hermes(second=SECOND)).app()) as url:
         found = asyncio.run(priced(Settings(home=tmp_path, hermes_url=url)))

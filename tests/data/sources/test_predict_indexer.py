@@ -32,16 +32,15 @@ from indexing import (
 )
 from playing import FreeTime, closing, serving
 
-from pitboss.bootstrap.settings import Settings
 from pitboss.cli.main import main
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import iso
 from pitboss.data.fetch import MalformedReply
 from pitboss.venues.predict.data import wire
-from pitboss.venues.predict.data.fields import whole_id
 from pitboss.venues.predict.data.indexer import Indexer, Unknown, checked_id
 from pitboss.venues.predict.state import MarketTerms, binary
 from pitboss.venues.predict.state import status as status_of
+from pitboss.venues.predict.sui.chain import full_id
 from pitboss.venues.predict.svi import Fair, Svi, price
 
 ONE = oracle_id(1)
@@ -192,7 +191,7 @@ def test_the_newest_prices_come_oldest_first_and_no_more_than_asked_for() -> Non
 @pytest.mark.parametrize("limit", [0, -1, 10**9])
 def test_a_limit_that_makes_no_sense_is_not_asked_with(limit: int) -> None:
     server = Server()
-    with pytest.raises(UserError, match="makes no sense"):
+    with pytest.raises(UserError, match="out of range"):
         ask(server, lambda indexer: indexer.fills(ONE, limit))
     assert server.asked == []
 
@@ -205,7 +204,7 @@ def test_a_history_has_its_start_and_not_its_end() -> None:
 
 def test_a_server_that_never_goes_back_is_not_asked_for_ever() -> None:
     server = Server(prices=[pushed(number, at=NOW - 1_000) for number in range(1_500)])
-    with pytest.raises(UserError, match="cannot be paged"):
+    with pytest.raises(UserError, match="cannot be read page by page"):
         ask(server, lambda indexer: indexer.price_history(ONE, 0, NOW))
     assert len(server.asked) == 2
 
@@ -274,7 +273,7 @@ def test_without_an_address_the_setting_is_named() -> None:
 
 
 def test_an_id_has_one_form() -> None:
-    assert checked_id(" 0xAB ", "x") == whole_id("0xab") == f"0x{'0' * 62}ab"
+    assert checked_id(" 0xAB ", "x") == full_id("0xab") == f"0x{'0' * 62}ab"
 
 
 # Rows that cannot be --------------------------------------------------------------------------------------------------
@@ -448,15 +447,16 @@ def test_live_markets_are_those_of_the_server_in_the_settings(tmp_path: Path, mo
     assert ONE in plain[1]
 
 
-def test_positions_are_those_of_the_manager_in_the_settings(tmp_path: Path) -> None:
+def test_positions_are_those_of_the_manager_in_the_settings() -> None:
     from pitboss.venues.predict.readers import live_positions
+    from pitboss.venues.predict.settings import PredictSettings
 
     server = Server({f"/managers/{MANAGER}/positions/summary": [held()]})
     with serving(server.app()) as url:
-        known = Settings(home=tmp_path, predict_server_url=url, predict_id=PREDICT, predict_manager_id=MANAGER)
-        assert [line.quantity for line in asyncio.run(live_positions(known))] == [2_000_000]
+        settings = PredictSettings(predict_server_url=url, predict_id=PREDICT, predict_manager_id=MANAGER)
+        assert [line.quantity for line in asyncio.run(live_positions(settings))] == [2_000_000]
     with pytest.raises(UserError) as caught:
-        asyncio.run(live_positions(Settings(home=tmp_path, predict_server_url=url, predict_id=PREDICT)))
+        asyncio.run(live_positions(PredictSettings(predict_server_url=url, predict_id=PREDICT)))
     assert "PITBOSS_PREDICT_MANAGER_ID" in caught.value.hint
 
 

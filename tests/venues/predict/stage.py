@@ -26,7 +26,7 @@ from pitboss.venues.predict.broker import PredictPaper
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.context import PredictPrompts
 from pitboss.venues.predict.desk import Desk
-from pitboss.venues.predict.execution import bring
+from pitboss.venues.predict.execution import apply_update
 from pitboss.venues.predict.intents import DECISION
 from pitboss.venues.predict.observation import PredictObservation
 from pitboss.venues.predict.ports import PredictPorts
@@ -108,7 +108,7 @@ def updated(state: State, given: PredictPorts, spot: int, at: Instant, **more: A
     """The state after one update of the feed."""
     tiers = more.pop("tiers", ("15m", "1h"))
     step = feed(state.world.world, "BTC", spot, at, VOLATILITY, tiers=tiers)
-    desk, receipts = bring(state.world, step, given.caps, at, given.account_id)
+    desk, receipts = apply_update(state.world, step, given.caps, at, given.account_id)
     return replace(state, world=desk), Happened(receipts)
 
 

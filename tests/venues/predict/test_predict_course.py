@@ -38,7 +38,7 @@ from pitboss.venues.predict.assembly import PredictRun
 from pitboss.venues.predict.context import PredictPrompts
 from pitboss.venues.predict.course import PredictCourse, Updates, first_state
 from pitboss.venues.predict.desk import Desk
-from pitboss.venues.predict.execution import bring
+from pitboss.venues.predict.execution import apply_update
 from pitboss.venues.predict.heuristics import heuristic, heuristics
 from pitboss.venues.predict.intents import DECISION
 from pitboss.venues.predict.ladder_policy import LEAST
@@ -144,7 +144,7 @@ def slow(script: PredictCourse, desk: Desk, start: int, stop: int) -> tuple[Desk
     for place in range(start, stop):
         at, spot = int(updates.at[place]), int(updates.spot[place])
         step = feed(desk.world, "BTC", spot, at, float(updates.volatility[place]), tiers=script.tiers)
-        desk, happened = bring(desk, step, script.ports.caps, at)
+        desk, happened = apply_update(desk, step, script.ports.caps, at)
         receipts += happened
         worth.append((at, codec.dumps(contracts(equity(desk.world, at))).decode().strip('"')))
     return desk, receipts, worth

@@ -9,19 +9,19 @@ from pitboss.core.instant import DAY_MS, HOUR_MS, day_of
 from pitboss.core.receipt import Receipt
 from pitboss.venues.predict.caps import PredictCaps, Spent
 from pitboss.venues.predict.desk import (
-    MOST_DONE,
-    MOST_SHOWN,
-    MOST_WAITING,
+    MAX_FILLS,
+    MAX_SHOWN_ASKS,
+    MAX_WAITING,
     VENUE,
     Desk,
     DeskOrder,
     DeskResult,
-    reckoned,
+    spend_with_reserves,
     submit,
     summary,
-    told,
+    with_shown_asks,
 )
-from pitboss.venues.predict.execution import bring
+from pitboss.venues.predict.execution import apply_update
 from pitboss.venues.predict.state import ACCOUNT, QUOTE, MarketTerms, PredictWorld, money, open_world
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import WorldStep, preview
@@ -36,7 +36,7 @@ REDEEM = {"action": "redeem", "market_id": HOURLY, "side": "YES", "strike": 63_0
 def sent(desk: Desk, at: int, caps: PredictCaps = CAPS, shown: int | None = None, **change: Any) -> DeskResult:
     """A decision judged and submitted at an instant."""
     intent = {**MINT, **change} if change.get("action") != "redeem" else {**REDEEM, **change}
-    found = judge(caps, desk.world, reckoned(desk, at), intent, at)
+    found = judge(caps, desk.world, spend_with_reserves(desk, at), intent, at)
     assert found.order is not None, found.verdict
     return submit(desk, DeskOrder(found.order, at, Decimal("0.7"), shown, found.trade, desk.world), at)
 
@@ -61,24 +61,24 @@ def test_without_one_it_waits_and_is_carried_out_at_the_next_update_and_its_pric
     assert (kinds(answer.receipts), answer.order_id) == (["accepted"], "o1")
     assert answer.desk.world.accounts[ACCOUNT].cash == 1_000 * QUOTE
     step = priced(answer.desk.world, NOW + 4_000, SPOT - 10 * FLOAT)
-    desk, receipts = bring(answer.desk, step, CAPS, NOW + 4_000)
+    desk, receipts = apply_update(answer.desk, step, CAPS, NOW + 4_000)
     (receipt,) = receipts
     assert (receipt.kind, receipt.at, receipt.facts["order"]) == ("filled", NOW + 4_000, "o1")
     quote = preview(step.world, yes(), NOW + 4_000)
     assert abs(int(Decimal(receipt.facts["price"]).scaleb(9)) - quote.ask) < 1_000  # type: ignore[union-attr]
     assert (desk.waiting, desk.done[-1].order_id) == ((), "o1")
     assert desk.spent.tick_at == NOW + 1
-    again, more = bring(desk, priced(desk.world, NOW + 5_000), CAPS, NOW + 5_000)
+    again, more = apply_update(desk, priced(desk.world, NOW + 5_000), CAPS, NOW + 5_000)
     assert (more, again.spent) == ((), desk.spent)
 
 
 def test_an_update_of_another_market_is_not_the_one_it_waits_for() -> None:
     desk = sent(Desk(venue(markets=2)), NOW + 1).desk
     other = push_price(desk.world, LATER, SPOT, SPOT, NOW + 2_000)
-    desk, receipts = bring(desk, other, CAPS, NOW + 2_000)
+    desk, receipts = apply_update(desk, other, CAPS, NOW + 2_000)
     assert (receipts, len(desk.waiting)) == ((), 1)
     mine = push_price(desk.world, HOURLY, SPOT, SPOT, NOW + 3_000)
-    desk, receipts = bring(desk, mine, CAPS, NOW + 3_000)
+    desk, receipts = apply_update(desk, mine, CAPS, NOW + 3_000)
     assert (kinds(receipts), desk.waiting) == (["filled"], ())
 
 
@@ -86,17 +86,17 @@ def test_an_update_that_comes_too_late_refuses_the_mint_by_b4() -> None:
     for wait, kind in ((30_000, "filled"), (30_001, "rejected")):
         desk = sent(Desk(venue()), NOW + 1).desk
         at = NOW + 1 + wait
-        desk, receipts = bring(desk, priced(desk.world, at), CAPS, at)
+        desk, receipts = apply_update(desk, priced(desk.world, at), CAPS, at)
         assert kinds(receipts) == [kind]
     assert receipts[0].facts["code"] == "B4_STALE"
     assert (desk.done[-1].kind, desk.done[-1].code, desk.waiting) == ("refused", "B4_STALE", ())
-    assert (desk.spent.total, reckoned(desk, at).total) == (0, 0)
+    assert (desk.spent.total, spend_with_reserves(desk, at).total) == (0, 0)
 
 
 def test_a_mint_does_not_wait_for_ever_for_a_market_that_fell_silent() -> None:
     desk = sent(Desk(venue(markets=2)), NOW + 1).desk
     silent = priced(desk.world, NOW + 40_000, silent=(HOURLY,))
-    desk, receipts = bring(desk, silent, CAPS, NOW + 40_000)
+    desk, receipts = apply_update(desk, silent, CAPS, NOW + 40_000)
     assert receipts[0].facts["code"] == "B4_STALE"
     assert desk.waiting == ()
 
@@ -104,7 +104,7 @@ def test_a_mint_does_not_wait_for_ever_for_a_market_that_fell_silent() -> None:
 def test_slippage_is_measured_at_execution_against_what_was_shown() -> None:
     ask = preview(venue(), yes(), NOW)
     desk = sent(Desk(venue()), NOW + 1, shown=ask.ask).desk  # type: ignore[union-attr]
-    desk, receipts = bring(desk, priced(desk.world, NOW + 2_000, SPOT + 60 * FLOAT), CAPS, NOW + 2_000)
+    desk, receipts = apply_update(desk, priced(desk.world, NOW + 2_000, SPOT + 60 * FLOAT), CAPS, NOW + 2_000)
     assert receipts[0].facts["code"] == "B7_SLIPPAGE"
     assert "shown to you" in desk.done[-1].detail
 
@@ -112,15 +112,15 @@ def test_slippage_is_measured_at_execution_against_what_was_shown() -> None:
 def test_a_decision_without_a_market_keeps_the_market_it_meant() -> None:
     desk = sent(Desk(venue()), NOW + 1, market_id=None).desk
     two = venue(markets=2)  # by now another market is open, which would make it ambiguous
-    desk, receipts = bring(desk, priced(two, NOW + 2_000), CAPS, NOW + 2_000)
+    desk, receipts = apply_update(desk, priced(two, NOW + 2_000), CAPS, NOW + 2_000)
     assert [(receipt.kind, receipt.symbol) for receipt in receipts] == [("filled", HOURLY)]
 
 
 def test_what_waits_counts_as_spent_at_its_tick_on_its_day_and_in_all() -> None:
     desk = sent(Desk(venue()), NOW + 1, spend=Decimal("1.5")).desk
-    spent = reckoned(desk, NOW + 1)
+    spent = spend_with_reserves(desk, NOW + 1)
     assert (spent.tick_spend(NOW + 1), spent.today_at(NOW + 1), spent.total) == (1_500_000,) * 3
-    later = reckoned(desk, NOW + 2)
+    later = spend_with_reserves(desk, NOW + 2)
     assert (later.tick_spend(NOW + 2), later.total) == (0, 1_500_000)
     found = judge(CAPS, desk.world, spent, {**MINT, "side": "NO"}, NOW + 1)
     assert found.verdict.code == "B9_SPEND_TICK"
@@ -132,10 +132,10 @@ def test_what_waits_counts_as_spent_at_its_tick_on_its_day_and_in_all() -> None:
 
 def test_a_promise_is_not_outgrown_when_another_tick_has_spent_in_between() -> None:
     desk = sent(Desk(venue(markets=2)), NOW + 1, spend=Decimal("0.5")).desk
-    desk, _ = bring(desk, push_price(desk.world, LATER, SPOT, SPOT, NOW + 5_000), CAPS, NOW + 5_000)
+    desk, _ = apply_update(desk, push_price(desk.world, LATER, SPOT, SPOT, NOW + 5_000), CAPS, NOW + 5_000)
     second = sent(desk, NOW + 5_000, market_id=LATER)
     assert kinds(second.receipts) == ["filled"]
-    desk, receipts = bring(second.desk, priced(second.desk.world, NOW + 6_000), CAPS, NOW + 6_000)
+    desk, receipts = apply_update(second.desk, priced(second.desk.world, NOW + 6_000), CAPS, NOW + 6_000)
     assert Decimal(receipts[0].facts["cost"]) <= Decimal("0.5")
     assert desk.spent.tick_at == NOW + 5_000  # the newer tick's spend is not forgotten for the older one's
     assert desk.spent.tick > QUOTE
@@ -146,8 +146,8 @@ def test_a_mint_that_waits_past_midnight_counts_for_the_day_it_is_made() -> None
     world = opened(open_world(10**12, 1_000 * QUOTE), "night", midnight + HOUR_MS, midnight - 2_000)
     desk = Desk(world, Spent(today=47 * QUOTE, day=day_of(NOW), total=47 * QUOTE))
     desk = sent(desk, midnight - 1_000, market_id="night").desk
-    assert reckoned(desk, midnight - 1).today_at(midnight - 1) == 49 * QUOTE
-    desk, receipts = bring(desk, priced(desk.world, midnight + 1_000), CAPS, midnight + 1_000)
+    assert spend_with_reserves(desk, midnight - 1).today_at(midnight - 1) == 49 * QUOTE
+    desk, receipts = apply_update(desk, priced(desk.world, midnight + 1_000), CAPS, midnight + 1_000)
     assert kinds(receipts) == ["filled"]
     assert (desk.spent.day, desk.spent.today_at(midnight - 1)) == (day_of(midnight), 0)
     assert QUOTE < desk.spent.today_at(midnight) <= 2 * QUOTE
@@ -158,10 +158,10 @@ def test_a_redeem_waits_for_a_price_too_but_not_after_settlement() -> None:
     desk = sent(Desk(venue()), NOW).desk
     waiting = sent(desk, NOW + 1, action="redeem")
     assert kinds(waiting.receipts) == ["accepted"]
-    after, receipts = bring(waiting.desk, priced(waiting.desk.world, NOW + 50_000), CAPS, NOW + 50_000)
+    after, receipts = apply_update(waiting.desk, priced(waiting.desk.world, NOW + 50_000), CAPS, NOW + 50_000)
     assert kinds(receipts) == ["filled"]
     assert after.world.accounts[ACCOUNT].positions == {}
-    settled, _ = bring(desk, push_price(desk.world, HOURLY, SPOT, SPOT, NOW + HOUR_MS), CAPS, NOW + HOUR_MS)
+    settled, _ = apply_update(desk, push_price(desk.world, HOURLY, SPOT, SPOT, NOW + HOUR_MS), CAPS, NOW + HOUR_MS)
     paid = sent(settled, NOW + HOUR_MS + 9_000, action="redeem")
     assert kinds(paid.receipts) == ["settled"]
     assert paid.desk.done[-1].kind == "payout"
@@ -170,7 +170,7 @@ def test_a_redeem_waits_for_a_price_too_but_not_after_settlement() -> None:
 def test_a_redeem_of_what_is_gone_by_then_is_refused() -> None:
     desk = sent(Desk(venue()), NOW).desk
     twice = sent(sent(desk, NOW + 1, action="redeem").desk, NOW + 1, action="redeem", reasoning="again").desk
-    after, receipts = bring(twice, priced(twice.world, NOW + 2_000), CAPS, NOW + 2_000)
+    after, receipts = apply_update(twice, priced(twice.world, NOW + 2_000), CAPS, NOW + 2_000)
     assert kinds(receipts) == ["filled", "rejected"]
     assert receipts[1].facts["code"] == "B2_MARKET"
     assert money(after.world) == money(desk.world)
@@ -181,47 +181,48 @@ def test_what_the_venue_aborts_at_once_is_a_refusal_and_changes_nothing() -> Non
     found = judge(CAPS, desk.world, desk.spent, MINT, NOW)
     assert found.order is not None
     paused = replace(desk, world=replace(desk.world, terms=MarketTerms(paused=True)))
-    answer = submit(paused, DeskOrder(found.order, NOW, trade=found.trade, judged=desk.world), NOW)
+    answer = submit(paused, DeskOrder(found.order, NOW, trade=found.trade, judged_world=desk.world), NOW)
     assert (answer.refusal, answer.desk) == ("trading is paused (predict:0)", paused)
 
 
 def test_what_the_venue_refuses_later_is_told_by_b15() -> None:
     desk = sent(Desk(venue()), NOW + 1).desk
     paused = replace(desk.world, terms=MarketTerms(paused=True))
-    desk, receipts = bring(desk, priced(paused, NOW + 2_000), CAPS, NOW + 2_000)
+    desk, receipts = apply_update(desk, priced(paused, NOW + 2_000), CAPS, NOW + 2_000)
     assert receipts[0].facts["code"] == VENUE
 
 
 def test_only_so_many_orders_wait() -> None:
     desk = Desk(venue(), next_order=1)
     wide = PredictCaps(max_spend_per_tick=1_000 * QUOTE)
-    for number in range(MOST_WAITING):
+    for number in range(MAX_WAITING):
         desk = sent(desk, NOW + 1, wide, spend=1, strike=63_000 + number).desk
-    assert sent(desk, NOW + 1, wide, spend=1).refusal == f"{MOST_WAITING} orders wait for a price already"
+    assert sent(desk, NOW + 1, wide, spend=1).refusal == f"{MAX_WAITING} orders wait for a price already"
 
 
 def test_asks_are_remembered_while_their_market_is_there_and_bounded() -> None:
-    desk = told(Desk(venue()), {f"{HOURLY}|YES|{place}": place for place in range(5)})
+    desk = with_shown_asks(Desk(venue()), {f"{HOURLY}|YES|{place}": place for place in range(5)})
     assert len(desk.spent.shown) == 5
-    assert told(desk, {}) is desk
-    gone = told(replace(desk, world=replace(desk.world, oracles={})), {f"{LATER}|NO|1": 1})
+    assert with_shown_asks(desk, {}) is desk
+    assert with_shown_asks(desk, {f"{HOURLY}|YES|1": 7}).spent.shown == {**desk.spent.shown, f"{HOURLY}|YES|1": 7}
+    gone = with_shown_asks(replace(desk, world=replace(desk.world, oracles={})), {f"{LATER}|NO|1": 1})
     assert gone.spent.shown == {f"{LATER}|NO|1": 1}
-    many = told(desk, {f"{HOURLY}|NO|{place}": place for place in range(MOST_SHOWN)})
-    assert len(many.spent.shown) == MOST_SHOWN
-    assert told(desk, {f"{HOURLY}|YES|0": 7}).spent.shown[f"{HOURLY}|YES|0"] == 7
+    many = with_shown_asks(desk, {f"{HOURLY}|NO|{place}": place for place in range(MAX_SHOWN_ASKS)})
+    assert len(many.spent.shown) == MAX_SHOWN_ASKS
+    assert with_shown_asks(desk, {f"{HOURLY}|YES|0": 7}).spent.shown[f"{HOURLY}|YES|0"] == 7
 
 
 def test_only_the_latest_that_came_of_orders_is_kept() -> None:
     desk, wide = Desk(venue()), PredictCaps(max_spend_per_tick=1_000 * QUOTE, max_exposure_per_expiry=1_000 * QUOTE)
-    for number in range(MOST_DONE + 3):
+    for number in range(MAX_FILLS + 3):
         desk = sent(desk, NOW, wide, spend=1, strike=63_000 + number).desk
-    assert len(desk.done) == MOST_DONE
-    assert desk.done[-1].strike == 63_000 + MOST_DONE + 2
+    assert len(desk.done) == MAX_FILLS
+    assert desk.done[-1].strike == 63_000 + MAX_FILLS + 2
 
 
 def test_a_desk_is_stored_and_read_back_exactly() -> None:
     desk = sent(sent(Desk(venue(markets=2)), NOW, shown=5).desk, NOW + 1, shown=7, side="NO", spend=1).desk
-    desk = told(desk, {yes().key: 55})
+    desk = with_shown_asks(desk, {yes().key: 55})
     back = codec.parse(Desk, codec.loads(codec.dumps(desk)))
     assert back == desk
     assert codec.dumps(back) == codec.dumps(desk)

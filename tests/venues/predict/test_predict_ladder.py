@@ -13,8 +13,8 @@ def test_rungs_come_nearest_first_with_the_quotes_of_both_sides() -> None:
     found = ladder(world, HOURLY, NOW, count=2)
     assert [rung.strike // FLOAT for rung in found] == [63_200, 63_250, 63_150, 63_300, 63_100]
     assert found[0].quote == preview(world, yes(63_200), NOW)
-    assert found[0].quote.other == preview(world, no(63_200), NOW)
-    assert found[0].ask("NO") == found[0].quote.other.ask
+    assert found[0].quote.opposite == preview(world, no(63_200), NOW)
+    assert found[0].ask("NO") == found[0].quote.opposite.ask
     assert all(rung.sides == ("YES", "NO") for rung in found)
 
 

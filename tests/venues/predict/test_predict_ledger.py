@@ -191,7 +191,7 @@ def test_a_call_made_after_its_market_settled_never_has_an_outcome() -> None:
 def test_the_other_sides_ask_is_what_the_venue_would_quote(fair: int, used: int) -> None:
     quote = make_quote(MarketTerms(), fair, used)
     call = MarketCall(NOW, "mint", SOON, "YES", D(1), "refused", "B8_EDGE", ask=usd(quote.ask), fair=usd(quote.fair))
-    assert call.other_ask == (usd(quote.other.ask) if quote.ask < FLOAT else None)
+    assert call.other_ask == (usd(quote.opposite.ask) if quote.ask < FLOAT else None)
 
 
 def test_redeems_are_calls_and_no_forecasts() -> None:

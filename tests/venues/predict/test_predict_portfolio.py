@@ -7,9 +7,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from pitboss.core import codec
 from pitboss.core.instant import DAY_MS, HOUR_MS
-from pitboss.venues.predict.portfolio import equity, portfolio, summary
+from pitboss.venues.predict.portfolio import equity, portfolio
 from pitboss.venues.predict.quote import Quote, amount
 from pitboss.venues.predict.state import ACCOUNT, QUOTE
 from pitboss.venues.predict.surface import LEAST_VARIANCE, realised, realised_at, synthetic
@@ -59,15 +58,6 @@ def test_a_position_whose_outcome_is_nearly_certain_has_that_value() -> None:
     sure = replace(world, oracles={HOURLY: oracle})
     assert portfolio(sure, NOW).positions[0].bid == 1
     assert portfolio(replace(world, oracles={}), NOW).positions[0].bid == 0
-
-
-def test_a_summary_is_plain_exact_text() -> None:
-    world = done(mint(venue(), ACCOUNT, yes(), 3 * QUOTE, NOW))
-    found = summary(portfolio(world, NOW))
-    assert codec.plain(found) == found
-    assert found["positions"][0]["strikes"] == ["63000"]
-    assert found["positions"][0]["quantity"] == "3"
-    assert Decimal(found["cash"]) == Decimal(world.accounts[ACCOUNT].cash).scaleb(-6)
 
 
 def test_realised_volatility_is_the_root_of_the_mean_squared_return_of_a_year() -> None:

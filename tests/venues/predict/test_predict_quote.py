@@ -9,7 +9,6 @@ from pitboss.venues.predict.quote import (
     amount,
     ask_bounds,
     check_bounds,
-    kelly,
     make_quote,
     quantity_for,
     spread,
@@ -35,7 +34,14 @@ def test_the_vectors_of_the_specification_come_out_to_eight_digits(
 ) -> None:
     fair = round(up * FLOAT)
     quote = make_quote(TERMS, fair, 0)
-    found = (quote.spread, quote.ask, quote.bid, quote.other.ask, quote.other.bid, spread(TERMS, fair, 3 * FLOAT // 10))
+    found = (
+        quote.spread,
+        quote.ask,
+        quote.bid,
+        quote.opposite.ask,
+        quote.opposite.bid,
+        spread(TERMS, fair, 3 * FLOAT // 10),
+    )
     for units, expected in zip(found, (half, up_ask, up_bid, down_ask, down_bid, busy), strict=True):
         assert units / FLOAT == pytest.approx(expected, abs=1e-8)
 
@@ -44,12 +50,12 @@ def test_the_vectors_of_the_specification_come_out_to_eight_digits(
 def test_the_ask_is_never_below_the_fair_value_nor_the_bid_above_it(fair: int, used: int) -> None:
     quote = make_quote(TERMS, fair, used)
     assert 0 <= quote.bid <= fair <= quote.ask <= FLOAT
-    assert quote.other.bid <= FLOAT - fair <= quote.other.ask
+    assert quote.opposite.bid <= FLOAT - fair <= quote.opposite.ask
 
 
 @given(FAIRS, st.integers(0, FLOAT))
 def test_no_is_quoted_as_a_contract_of_its_own_would_be(fair: int, used: int) -> None:
-    assert make_quote(TERMS, fair, used).other == make_quote(TERMS, FLOAT - fair, used)
+    assert make_quote(TERMS, fair, used).opposite == make_quote(TERMS, FLOAT - fair, used)
 
 
 @given(FAIRS, st.integers(0, FLOAT), st.integers(0, FLOAT))
@@ -78,8 +84,3 @@ def test_bounds_of_one_market_only_tighten_the_general_ones() -> None:
     assert check_bounds(TERMS, 5_000_000, 900_000_000) == LOOSER_BOUNDS
     assert check_bounds(TERMS, 50_000_000, 995_000_000) == LOOSER_BOUNDS
     assert check_bounds(TERMS, 900_000_000, 50_000_000) == BAD_BOUND
-
-
-def test_the_stake_of_a_believer_is_his_edge_over_what_can_be_won() -> None:
-    assert kelly(600_000_000, 500_000_000) == pytest.approx(0.2)
-    assert kelly(400_000_000, 500_000_000) < 0

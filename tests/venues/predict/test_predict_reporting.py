@@ -91,7 +91,7 @@ def test_without_its_data_a_run_still_has_a_page_that_says_so(workspace: Workspa
     run = made(workspace)
     shutil.rmtree(workspace.lake.root)
     shown = VENUE.page(workspace, run)
-    assert "The data this run stood on is gone" in shown
+    assert "The data of this run is missing" in shown
     assert str(run.digest) in shown
 
 
@@ -114,4 +114,4 @@ def test_surfaces_are_recorded_in_part_or_whole_by_what_was_known_at_each_call(t
     by_expiry.write_text(f"{head}\n{TO},{FROM},1000,1000,0,false,0,false,1000000\n")
     assert kind(by_expiry, call(FROM, TO))[0] == "recorded"
     kept, note = kind(tmp_path / "gone.csv", call(FROM, TO))
-    assert (kept, "gone" in note) == ("mixed", True)
+    assert (kept, "missing" in note) == ("mixed", True)

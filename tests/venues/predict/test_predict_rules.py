@@ -292,11 +292,6 @@ def test_limits_as_a_skill_writes_them_become_the_venues_units() -> None:
     assert (odd.max_spend_per_tick, odd.min_edge, odd.min_ms_to_expiry) == (1_234_567, 50_000_000, 1)
 
 
-def test_an_ask_shown_later_replaces_the_one_shown_before() -> None:
-    shown = NONE.showing({"a": 1, "b": 2}).showing({"b": 3})
-    assert shown.shown == {"a": 1, "b": 3}
-
-
 def test_what_is_left_of_every_amount_is_told() -> None:
     world = done(mint(venue(), ACCOUNT, yes(), 3 * QUOTE, NOW))
     lines = {line.code.split()[0]: line for line in room(CAPS, world, NONE.after(QUOTE, NOW, NOW), ACCOUNT, NOW)}

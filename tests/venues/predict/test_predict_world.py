@@ -274,8 +274,8 @@ def test_redeeming_more_than_is_held_aborts() -> None:
 def test_both_sides_at_once_lose_twice_the_spread() -> None:
     world = venue()
     quote = quoted(world, yes())
-    assert quote.ask + quote.other.ask == FLOAT + 2 * quote.spread
-    assert quoted(world, no()) == quote.other
+    assert quote.ask + quote.opposite.ask == FLOAT + 2 * quote.spread
+    assert quoted(world, no()) == quote.opposite
 
 
 def test_a_range_costs_its_two_ends_and_leaves_the_vault_exactly_hedged_against_them() -> None:

@@ -18,7 +18,7 @@ from pitboss.models.scripted import calls, calls_text, says, together
 from pitboss.tick import Happened
 from pitboss.venues.predict import rule_book
 from pitboss.venues.predict.caps import PredictCaps, exposure
-from pitboss.venues.predict.desk import Desk, told
+from pitboss.venues.predict.desk import Desk, with_shown_asks
 from pitboss.venues.predict.heuristics import heuristic
 from pitboss.venues.predict.ladder import ladder
 from pitboss.venues.predict.ports import read_state, ruined
@@ -381,7 +381,7 @@ def test_a_refusal_at_execution_is_told_at_the_next_tick() -> None:
 def test_the_prompt_does_not_depend_on_what_was_shown_before() -> None:
     given = ports(saying())
     state, _ = updated(fresh(), given, SPOT, NOW)
-    other = replace(state, world=told(state.world, {f"{SOON}|YES|1": 5}))
+    other = replace(state, world=with_shown_asks(state.world, {f"{SOON}|YES|1": 5}))
     assert other != state
     prompts = [given.context.prompt(given.observe(one, NOW)) for one in (state, other)]
     assert prompts[0] == prompts[1]

@@ -10,7 +10,7 @@ class Abort:
 
     module: str
     code: int
-    words: str
+    reason: str
 
     @property
     def name(self) -> str:

@@ -67,15 +67,15 @@ def comparable(calls: Sequence[MarketCall]) -> list[MarketCall]:
 def forecaster_scores(calls: Sequence[MarketCall]) -> dict[str, dict[str, float | int | None]]:
     """Return the Brier score and log loss of each forecaster on these calls."""
     won = [bool(call.won) for call in calls]
-    found: dict[str, dict[str, float | int | None]] = {}
+    scores_by_forecaster: dict[str, dict[str, float | int | None]] = {}
     for name, chance in FORECASTERS.items():
         chances = [chance(call) for call in calls]
-        found[name] = {
+        scores_by_forecaster[name] = {
             "calls": len(calls),
             "brier": scores.brier(chances, won),
             "log_loss": scores.log_loss(chances, won),
         }
-    return found
+    return scores_by_forecaster
 
 
 def traded(outcome: PredictOutcome, ledger: PredictLedger, seed: int) -> dict[str, Any]:

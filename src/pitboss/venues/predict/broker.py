@@ -1,7 +1,7 @@
 """The paper broker of the predict venue: implements the Broker port on the simulated world.
 
 An order is executed at the first price update at or after its decision. If the world's newest price already has the
-tick's instant, that is immediately; otherwise `venues.predict.execution.bring` executes it with the next update. The
+tick's instant, that is immediately; otherwise `venues.predict.execution.apply_update` executes it with the next update. The
 broker holds no key and no connection.
 """
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pitboss.core.instant import Instant
 from pitboss.engine.execute import Placed
-from pitboss.venues.predict.desk import Desk, DeskOrder, submit
+from pitboss.venues.predict.desk import Desk, DeskOrder, DeskResult, submit
 from pitboss.venues.predict.state import ACCOUNT
 
 
@@ -21,10 +21,14 @@ class PredictPaper:
 
     async def submit(self, world: Desk, request: DeskOrder, at: Instant) -> Placed:
         """Mint or redeem on the paper venue, or queue the order until the next price update."""
-        answer = submit(world, request, at, self.account_id)
-        return Placed(answer.desk, answer.receipts, answer.order_id, answer.refusal)
+        return placed_of(submit(world, request, at, self.account_id))
 
     async def cancel(self, world: Desk, order_id: str, at: Instant) -> Placed:
         """Refuse: orders on this venue cannot be cancelled."""
         del order_id, at
         return Placed(world, refusal="orders of this venue cannot be cancelled")
+
+
+def placed_of(result: DeskResult) -> Placed:
+    """Return the result of an order on the desk as the engine's answer type."""
+    return Placed(result.desk, result.receipts, result.order_id, result.refusal)

@@ -1,7 +1,7 @@
 """Hard limits of an agent on this venue, their usage, and what remains. Used by the rules and the prompt."""
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from decimal import Decimal
 from math import ceil
 
@@ -82,18 +82,15 @@ class Spent:
         """Amount spent at a tick."""
         return self.tick if tick_at == self.tick_at else 0
 
-    def showing(self, asks: Mapping[str, int]) -> "Spent":
-        """Return a copy that includes asks just shown to the model by a tool or the prompt."""
-        return replace(self, shown={**self.shown, **asks})
-
     def after(self, cost: int, tick_at: Instant, now: Instant) -> "Spent":
-        """Return a copy with one more executed mint."""
+        """Return a copy with one more executed mint. The spend of an older tick than `self.tick_at` is not counted by tick."""
+        tick = self.tick if tick_at < self.tick_at else self.tick_spend(tick_at) + cost
         return Spent(
             self.today_at(now) + cost,
             day_of(now),
             self.total + cost,
-            self.tick_spend(tick_at) + cost,
-            tick_at,
+            tick,
+            max(tick_at, self.tick_at),
             self.shown,
         )
 
@@ -104,7 +101,7 @@ NOTHING_SPENT = Spent()
 def exposure(world: PredictWorld, account_id: str, expiry_at: Instant) -> int:
     """Cost of the open contracts of one expiry, including those of twin oracles and ranges."""
     positions = world.accounts.get(account_id, NO_ACCOUNT).positions
-    return sum(held.cost for held in positions.values() if held.expiry_at == expiry_at)
+    return sum(position.cost for position in positions.values() if position.expiry_at == expiry_at)
 
 
 def amount_margin(code: str, limit: int, used: int) -> Margin:
@@ -125,7 +122,7 @@ def room(caps: PredictCaps, world: PredictWorld, spent: Spent, account_id: str, 
         amount_margin("B11_SPEND_TOTAL", caps.max_total_spend, spent.total),
     ]
     account = world.accounts.get(account_id, NO_ACCOUNT)
-    for expiry_at in sorted({held.expiry_at for held in account.positions.values()}):
+    for expiry_at in sorted({position.expiry_at for position in account.positions.values()}):
         used = exposure(world, account_id, expiry_at)
         lines.append(amount_margin(f"B12_EXPOSURE {expiry_at}", caps.max_exposure_per_expiry, used))
     lines.append(amount_margin("B13_BALANCE", account.cash, 0))

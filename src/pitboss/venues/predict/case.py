@@ -48,8 +48,8 @@ class PredictCase:
     unclear: str = ""
     """Why no market, or more than one, matches the decision."""
     contract: Contract | None = None
-    held: ContractPosition | None = None
-    asked: int | None = None
+    position: ContractPosition | None = None
+    requested: int | None = None
     """The requested spend."""
     spend: int | None = None
     """The spend after reduction to the tick's cap."""
@@ -83,21 +83,21 @@ def make_case(
     market, unclear = _market(caps, world, account_id, decision, strike, now)
     contract = None if market is None or strike is None else binary(market.id, decision.side, strike)
     if decision.action == "redeem":
-        held = None
+        position = None
         if contract is not None:
-            held = world.accounts.get(account_id, NO_ACCOUNT).positions.get(contract.key)
+            position = world.accounts.get(account_id, NO_ACCOUNT).positions.get(contract.key)
         admitted = None
-        if contract is not None and held is not None:
-            admitted = weigh_redeem(world, account_id, contract, held.quantity, now)
-        return PredictCase(*base, market, unclear, contract, held, None, None, None, admitted)
+        if contract is not None and position is not None:
+            admitted = weigh_redeem(world, account_id, contract, position.quantity, now)
+        return PredictCase(*base, market, unclear, contract, position, None, None, None, admitted)
     assert decision.spend is not None  # guaranteed by `read`
-    asked = int(min(decision.spend, Decimal(2**63)).scaleb(6))
-    spend = min(asked, max(0, caps.max_spend_per_tick - spent.tick_spend(tick_at)))
+    requested = int(min(decision.spend, Decimal(2**63)).scaleb(6))
+    spend = min(requested, max(0, caps.max_spend_per_tick - spent.tick_spend(tick_at)))
     if contract is None:
-        return PredictCase(*base, market, unclear, None, None, asked, spend, OFF_GRID if market else None)
+        return PredictCase(*base, market, unclear, None, None, requested, spend, OFF_GRID if market else None)
     quoted = quote_spend(world, contract, spend, now)
     admitted = admit(world, account_id, quoted)
-    return PredictCase(*base, market, unclear, contract, None, asked, spend, quoted, admitted)
+    return PredictCase(*base, market, unclear, contract, None, requested, spend, quoted, admitted)
 
 
 def _units(value: Decimal, scale: int) -> int | None:
@@ -113,28 +113,30 @@ def _market(
 ) -> tuple[Oracle | None, str]:
     """Find the market of a decision. Without a `market_id`, exactly one market must qualify."""
     if decision.market_id is not None:
-        named = oracle_of(world, decision.market_id)
-        return (named, "") if named is not None else (None, f"no market {decision.market_id[:80]!r}")
+        market = oracle_of(world, decision.market_id)
+        return (market, "") if market is not None else (None, f"no market {decision.market_id[:80]!r}")
     if decision.action == "redeem":
         return _held_market(world, account_id, decision.side, strike)
-    found = open_markets(world, now, caps.underlying)
-    if len(found) == 1:
-        return found[0], ""
-    return None, "market_id is missing and " + (f"{len(found)} markets are open" if found else "no market is open")
+    markets = open_markets(world, now, caps.underlying)
+    if len(markets) == 1:
+        return markets[0], ""
+    return None, "market_id is missing and " + (f"{len(markets)} markets are open" if markets else "no market is open")
 
 
 def _held_market(
     world: PredictWorld, account_id: str, side: Side | None, strike: int | None
 ) -> tuple[Oracle | None, str]:
     positions = world.accounts.get(account_id, NO_ACCOUNT).positions.values()
-    held = [
+    market_ids = [
         position.contract.market_id
         for position in positions
         if position.contract.side == side and position.contract.strikes == (strike,)
     ]
-    if len(held) == 1:
-        return oracle_of(world, held[0]), ""
-    return None, "market_id is missing and " + (f"{len(held)} positions match" if held else "no position matches")
+    if len(market_ids) == 1:
+        return oracle_of(world, market_ids[0]), ""
+    return None, "market_id is missing and " + (
+        f"{len(market_ids)} positions match" if market_ids else "no position matches"
+    )
 
 
 def dusdc(units: int) -> str:

@@ -37,7 +37,7 @@ def price(
             help="The surface as five numbers: a,b,rho,m,sigma (total variance).",
         ),
     ],
-    pricing: Annotated[Generation, given("--pricing", "v1: N(d2). v2: with the term of the skew.")] = "v1",
+    pricing: Annotated[Generation, given("--pricing", "v1: N(d2). v2: N(d2) with the skew term.")] = "v1",
     json: Json = False,
 ) -> None:
     """Fair prices of UP and DOWN at a strike.
@@ -57,23 +57,25 @@ def price(
         raise UserError(
             f"--svi {svi!r} is not five numbers", "for example --svi 0.0004,0.01,-0.2,0,0.01 (a,b,rho,m,sigma)"
         ) from None
-    found = fair(pricing, forward, strike, Svi(a, b, rho, m, sigma))
+    probabilities = fair(pricing, forward, strike, Svi(a, b, rho, m, sigma))
     if json:
-        screen.put_json({"up": found.up, "down": found.down, "w": found.w, "d2": found.d2})
+        screen.put_json(
+            {"up": probabilities.up, "down": probabilities.down, "w": probabilities.w, "d2": probabilities.d2}
+        )
         return
-    screen.put(f"UP (YES)   {found.up:.9f}")
-    screen.put(f"DOWN (NO)  {found.down:.9f}")
-    screen.put(f"total variance {found.w:.9g}, d2 {found.d2:.9g}, pricing {pricing}")
+    screen.put(f"UP (YES)   {probabilities.up:.9f}")
+    screen.put(f"DOWN (NO)  {probabilities.down:.9f}")
+    screen.put(f"total variance {probabilities.w:.9g}, d2 {probabilities.d2:.9g}, pricing {pricing}")
 
 
 @app.command
 def markets(
     *,
-    at: Annotated[Moment | None, given("--at", "The time to look at; now unless given.")] = None,
-    tiers: Annotated[str, given("--tiers", "Which of 15m,1h,1d,1w; all unless given.")] = "",
-    underlying: Annotated[str, given("--underlying", "What is bet on.")] = "BTC",
+    at: Annotated[Moment | None, given("--at", "Time for which markets are listed; default: now.")] = None,
+    tiers: Annotated[str, given("--tiers", "Tiers to list, of 15m,1h,1d,1w; default: all.")] = "",
+    underlying: Annotated[str, given("--underlying", "Underlying asset of the markets.")] = "BTC",
     live: Annotated[
-        bool, given("--live", "The markets open now, as the protocol's indexer tells them, with their prices.")
+        bool, given("--live", "List the open markets with their prices, as reported by the protocol's indexer.")
     ] = False,
     json: Json = False,
     place: Here,
@@ -91,9 +93,11 @@ def markets(
     from pitboss.core.instant import iso
 
     if live and (at is not None or tiers):
-        raise UserError("--live is about this moment and all markets", "leave --at and --tiers out")
+        raise UserError("--live lists all markets that are open now", "leave --at and --tiers out")
     rows = (
-        _live(place, underlying) if live else _scheduled(SystemClock().now() if at is None else at, tiers, underlying)
+        _live_markets(place, underlying)
+        if live
+        else _scheduled_markets(SystemClock().now() if at is None else at, tiers, underlying)
     )
     now = rows.pop("now")
     if json:
@@ -105,20 +109,20 @@ def markets(
     names = [name for name in rows["markets"][0] if name != "seconds_to_expiry"]
     screen.put_table(
         [*(name.replace("_", " ") for name in names), "left"],
-        [[*(_cell(row[name]) for name in names), _left(row["seconds_to_expiry"])] for row in rows["markets"]],
+        [[*(_cell(row[name]) for name in names), _duration(row["seconds_to_expiry"])] for row in rows["markets"]],
         right=(len(names),),
     )
 
 
-def _scheduled(now: int, tiers: str, underlying: str) -> dict[str, Any]:
+def _scheduled_markets(now: int, tiers: str, underlying: str) -> dict[str, Any]:
     from pitboss.core.errors import UserError
     from pitboss.core.instant import iso
     from pitboss.venues.predict.schedule import TIERS, expiries, market_name, standing
 
     if not 0 <= now < LATEST:
         raise UserError(f"--at {iso(now)} is outside of the schedule", "give a time between 1970 and 2100")
-    wanted = tuple(dict.fromkeys(word.strip() for word in tiers.split(",") if word.strip())) or TIERS
-    for tier in wanted:
+    selected = tuple(dict.fromkeys(tier.strip() for tier in tiers.split(",") if tier.strip())) or TIERS
+    for tier in selected:
         expiries(tier, now)  # rejects an unknown tier and lists the valid ones
     return {
         "now": now,
@@ -130,20 +134,21 @@ def _scheduled(now: int, tiers: str, underlying: str) -> dict[str, Any]:
                 "expiry": iso(slot.expiry_at),
                 "seconds_to_expiry": (slot.expiry_at - now) // 1000,
             }
-            for slot in standing(now, wanted)
+            for slot in standing(now, selected)
         ],
     }
 
 
-def _live(place: Here, underlying: str) -> dict[str, Any]:
+def _live_markets(place: Here, underlying: str) -> dict[str, Any]:
     import asyncio
 
     from pitboss.bootstrap.machine import SystemClock
     from pitboss.core.instant import iso
     from pitboss.venues.predict.readers import live_markets
+    from pitboss.venues.predict.settings import PredictSettings
     from pitboss.venues.predict.state import usd
 
-    found = asyncio.run(live_markets(place.settings(), underlying))
+    oracles = asyncio.run(live_markets(PredictSettings.of(place.settings()), underlying))
     now = SystemClock().now()
     return {
         "now": now,
@@ -158,7 +163,7 @@ def _live(place: Here, underlying: str) -> dict[str, Any]:
                 "surface": oracle.svi is not None,
                 "seconds_to_expiry": (oracle.expiry_at - now) // 1000,
             }
-            for oracle in found
+            for oracle in oracles
         ],
     }
 
@@ -171,10 +176,10 @@ def _cell(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _left(seconds: int) -> str:
+def _duration(seconds: int) -> str:
     """Format a duration as `1d 02:15:00`."""
-    days, rest = divmod(seconds, 86_400)
-    clock = f"{rest // 3_600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}"
+    days, seconds_of_day = divmod(seconds, 86_400)
+    clock = f"{seconds_of_day // 3_600:02d}:{seconds_of_day // 60 % 60:02d}:{seconds_of_day % 60:02d}"
     return f"{days}d {clock}" if days else clock
 
 
@@ -182,10 +187,10 @@ def _left(seconds: int) -> str:
 def rounds(
     file: Path,
     *,
-    prices: Annotated[Path, given("--prices", "Prices of that time: bars, or updates of an oracle.")],
-    asset: Annotated[str, given("--asset", "Which asset, where a file holds several.")] = "",
+    prices: Annotated[Path, given("--prices", "File of prices over the same time: bars, or updates of an oracle.")],
+    asset: Annotated[str, given("--asset", "Asset to use if a file holds several.")] = "",
     within: Annotated[
-        Duration, given("--within", "How long after an instant the first price may come; 1m unless given.")
+        Duration, given("--within", "Longest time from an instant to its first price; default: 1m.")
     ] = 60_000,
     json: Json = False,
 ) -> None:
@@ -206,29 +211,29 @@ def rounds(
     from pitboss.venues.predict.data.recorded import agreement, read_prices, read_rounds
 
     recorded, history = read_rounds(file, asset or None), read_prices(prices, asset or None)
-    found = agreement(recorded, history, within)
-    if not found.rounds:
+    result = agreement(recorded, history, within)
+    if not result.rounds:
         raise UserError(
             "no round has an outcome and prices at both its ends",
             f"the prices go from {iso(int(history.at[0]))} to {iso(int(history.at[-1]))}, the rounds start from"
             f" {iso(int(recorded.start_at[0]))} to {iso(int(recorded.start_at[-1]))}",
         )
     if json:
-        screen.put_json(_document(found))
+        screen.put_json(_document(result))
         return
-    _tell(found)
+    _print_agreement(result)
 
 
-def _document(found: "Agreement") -> dict[str, Any]:
+def _document(result: "Agreement") -> dict[str, Any]:
     from pitboss.core.instant import iso
 
     return {
-        "rounds": found.rounds,
-        "agreed": found.agreed,
-        "share": found.share,
-        "undecided": found.undecided,
-        "unpriced": found.unpriced,
-        "bands": [{"move": label, "rounds": count} for label, count in found.bands()],
+        "rounds": result.rounds,
+        "agreed": result.agreed,
+        "share": result.share,
+        "undecided": result.undecided,
+        "unpriced": result.unpriced,
+        "bands": [{"move": label, "rounds": count} for label, count in result.bands()],
         "misses": [
             {
                 "start": iso(miss.start_at),
@@ -239,21 +244,21 @@ def _document(found: "Agreement") -> dict[str, Any]:
                 "recorded": _side(miss.recorded_up),
                 "settled": _side(not miss.recorded_up),
             }
-            for miss in found.misses
+            for miss in result.misses
         ],
     }
 
 
-def _tell(found: "Agreement") -> None:
-    screen.put(f"{found.agreed:,} of {found.rounds:,} rounds settle as recorded: {100 * found.share:.2f} %")
-    screen.put(f"not counted: {found.undecided:,} without an outcome, {found.unpriced:,} without prices at both ends")
-    if not found.misses:
+def _print_agreement(result: "Agreement") -> None:
+    screen.put(f"{result.agreed:,} of {result.rounds:,} rounds settle as recorded: {100 * result.share:.2f} %")
+    screen.put(f"not counted: {result.undecided:,} without an outcome, {result.unpriced:,} without prices at both ends")
+    if not result.misses:
         return
     screen.put()
     screen.put("those that differ, by size of the move:")
-    screen.put_table(("move", "rounds"), [(label, f"{count:,}") for label, count in found.bands()], right=(1,))
+    screen.put_table(("move", "rounds"), [(label, f"{count:,}") for label, count in result.bands()], right=(1,))
     screen.put()
-    misses = _document(found)["misses"]
+    misses = _document(result)["misses"]
     screen.put_table(
         ("start", "length", "open", "close", "move bps", "recorded", "settled"),
         [

@@ -23,8 +23,8 @@ from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.sim.course import COMMIT_RECORDS, MAX_MODEL_ERRORS
 from pitboss.sim.speculation import Speculation
-from pitboss.venues.predict.desk import Desk, reckoned
-from pitboss.venues.predict.execution import bring
+from pitboss.venues.predict.desk import Desk, spend_with_reserves
+from pitboss.venues.predict.execution import apply_update
 from pitboss.venues.predict.portfolio import equity
 from pitboss.venues.predict.ports import PredictPorts, ruined
 from pitboss.venues.predict.schedule import FINEST_MS, TIERS
@@ -99,36 +99,36 @@ class PredictCourse:
         at, spot, volatility = self._lists()
         desk, curve, receipts = world, _Points(self.step_ms), list[Receipt]()
         account_id, caps = self.ports.account_id, self.ports.caps
-        place = start
-        while place < stop:
+        index = start
+        while index < stop:
             account = desk.world.accounts.get(account_id, NO_ACCOUNT)
             idle = not account.positions and not desk.waiting
-            if pause_before_change and not idle and _changes(desk, account.positions.values(), at[place]):
+            if pause_before_change and not idle and _changes(desk, account.positions.values(), at[index]):
                 break
-            first = place
+            first = index
             if idle:
-                place = self._coasts(desk, at, place, stop)
-            if place > first:
+                index = self._coasts(desk, at, index, stop)
+            if index > first:
                 update = coast(
                     desk.world,
                     self.ports.underlying,
-                    at[first : place + 1],
-                    spot[first : place + 1],
-                    volatility[place],
+                    at[first : index + 1],
+                    spot[first : index + 1],
+                    volatility[index],
                     self.tiers,
                 )
             else:
-                update = self._update(desk, at[place], spot[place], volatility[place])
-            desk, happened = bring(desk, update, caps, at[place], account_id)
+                update = self._update(desk, at[index], spot[index], volatility[index])
+            desk, happened = apply_update(desk, update, caps, at[index], account_id)
             if happened:
                 receipts += happened
             account = desk.world.accounts.get(account_id, NO_ACCOUNT)
             if idle:
-                curve.flat(at[first : place + 1], account.cash)
+                curve.flat(at[first : index + 1], account.cash)
             else:
-                curve.add(at[place], account.cash, equity(desk.world, at[place], account_id) - account.cash)
-            place += 1
-        return Stage(desk, tuple(receipts), curve.pieces, place)
+                curve.add(at[index], account.cash, equity(desk.world, at[index], account_id) - account.cash)
+            index += 1
+        return Stage(desk, tuple(receipts), curve.pieces, index)
 
     def finish(self, world: Desk, start: int) -> Stage:
         """Apply the updates after the last tick. Contracts that have not expired by the end are marked at their bid."""
@@ -145,7 +145,7 @@ class PredictCourse:
         if isinstance(decider, Planned):
             return decider.plan(self.market, self.tick_at, (self.ports.underlying,), "1m")
         if self.least_spend is None:
-            raise InvariantError(f"{decider.name} foresees nothing")
+            raise InvariantError(f"{decider.name} cannot plan its ticks")
         return BudgetPlan(self.tick_at.tolist(), self.ports, self.least_spend)
 
     def over(self, world: Desk) -> bool:
@@ -168,15 +168,15 @@ class PredictCourse:
             self._columns.append((updates.at.tolist(), updates.spot.tolist(), updates.volatility.tolist()))
         return self._columns[0]
 
-    def _coasts(self, desk: Desk, at: list[int], place: int, stop: int) -> int:
+    def _coasts(self, desk: Desk, at: list[int], index: int, stop: int) -> int:
         """Return the last update to which an account without positions can skip in one step; `place` if it cannot skip."""
         world, underlying = desk.world, self.ports.underlying
         if self.surface is not None or not can_coast(world, underlying):
-            return place
-        if at[place] - world.feeds[underlying].at > FINEST_MS:
-            return place
+            return index
+        if at[index] - world.feeds[underlying].at > FINEST_MS:
+            return index
         holes = self._holes()
-        hole = bisect_left(holes, place + 1)
+        hole = bisect_left(holes, index + 1)
         return min(stop, holes[hole] if hole < len(holes) else stop) - 1
 
     def _holes(self) -> list[int]:
@@ -186,10 +186,10 @@ class PredictCourse:
         return self._late[0]
 
     def _update(self, desk: Desk, at: Instant, spot: int, volatility: float) -> WorldStep:
-        underlying, found = self.ports.underlying, self.surface
-        if found is None:
+        underlying, surface = self.ports.underlying, self.surface
+        if surface is None:
             return feed(desk.world, underlying, spot, at, volatility, tiers=self.tiers)
-        return advance(desk.world, underlying, spot, at, lambda oracle: found(oracle, at), tiers=self.tiers)
+        return advance(desk.world, underlying, spot, at, lambda oracle: surface(oracle, at), tiers=self.tiers)
 
 
 def first_state(script: PredictCourse) -> State:
@@ -221,7 +221,7 @@ class BudgetPlan:
         if index >= count:
             return count
         at, caps = self.tick_at[index], self.ports.caps
-        spent = reckoned(world, at)
+        spent = spend_with_reserves(world, at)
         account = world.world.accounts.get(self.ports.account_id, NO_ACCOUNT)
         forever = min(caps.max_spend_per_tick, caps.max_spend_per_day, caps.max_total_spend - spent.total, account.cash)
         if forever < self.least:
@@ -233,7 +233,7 @@ class BudgetPlan:
 
 def _changes(desk: Desk, positions: Iterable[ContractPosition], at: Instant) -> bool:
     """Whether the next update pays out a position or executes a waiting order."""
-    return bool(desk.waiting) or any(held.expiry_at <= at for held in positions)
+    return bool(desk.waiting) or any(position.expiry_at <= at for position in positions)
 
 
 class _Points:
@@ -250,14 +250,14 @@ class _Points:
         """Add the same amount at each of these instants: no position is open."""
         last = self.pieces[-1] if self.pieces else None
         if last is not None and len(last) == 4 and self._cash == cash and at[0] == self._next:
-            first, held = last[0], last[3]
+            first, earlier = last[0], last[3]
         else:
-            first, held = at[0], 0
+            first, earlier = at[0], 0
             last = None
         if at[-1] - at[0] != (len(at) - 1) * self._step:
             self._flat_with_gaps(at, cash)
             return
-        piece = (first, self._step, self._words(cash), held + len(at))
+        piece = (first, self._step, self._cash_text(cash), earlier + len(at))
         if last is None:
             self.pieces.append(piece)
         else:
@@ -265,8 +265,8 @@ class _Points:
         self._next = at[-1] + self._step
 
     def _flat_with_gaps(self, at: list[Instant], cash: int) -> None:
-        for one in at:
-            self.flat([one], cash)
+        for instant in at:
+            self.flat([instant], cash)
 
     def add(self, at: Instant, cash: int, value: int) -> None:
         """Add one point: cash, and the value of the positions."""
@@ -274,10 +274,10 @@ class _Points:
         if last is not None and len(last) == 5 and self._cash == cash and at == self._next:
             last[4].append(value)
         else:
-            self.pieces.append((at, self._step, self._words(cash), PLACES, [value]))
+            self.pieces.append((at, self._step, self._cash_text(cash), PLACES, [value]))
         self._next = at + self._step
 
-    def _words(self, cash: int) -> str:
+    def _cash_text(self, cash: int) -> str:
         if cash != self._cash:
             self._cash, self._text = cash, text(contracts(cash))
         return self._text

@@ -77,26 +77,28 @@ class LiveOptions:
 
 def deployment(file: Path, options: LiveOptions, environment: Environment) -> Deployment:
     """Merge the three sources. Raises `UserError` that names the invalid value."""
-    said = ReadVariables(environment)
-    skill, notes = _skill(file, options.overrides, said)
-    every_ms = options.every_ms or said.whole("AGENT_TICK_MS", SHORTEST_MS, LONGEST_MS) or skill.schedule.every_ms
+    variables = ReadVariables(environment)
+    skill, notes = _skill(file, options.overrides, variables)
+    every_ms = (
+        options.every_ms or variables.whole_number("AGENT_TICK_MS", SHORTEST_MS, LONGEST_MS) or skill.schedule.every_ms
+    )
     if not SHORTEST_MS <= every_ms <= LONGEST_MS:
         raise UserError("--every: not from 1s to 1h", "for example --every 60s")
     if options.equity <= 0:
         raise UserError("--equity: must be above zero", "for example --equity 100")
     if options.ticks is not None and options.ticks < 1:
-        raise UserError("--ticks: must be at least 1", "leave it out to go on until you stop it")
-    port = options.port if options.port is not None else said.whole("AGENT_STATUS_PORT", 0, 65_535)
+        raise UserError("--ticks: must be at least 1", "omit it to run until you stop it")
+    port = options.port if options.port is not None else variables.whole_number("AGENT_STATUS_PORT", 0, 65_535)
     if port is not None and not 0 <= port <= 65_535:
-        raise UserError(f"--port: {port} is not from 0 to 65535", "0 takes any port that is free")
-    model = options.model or _strategy(said) or skill.model
+        raise UserError(f"--port: {port} is not from 0 to 65535", "0 selects any free port")
+    model = options.model or _strategy(variables) or skill.model
     catalog.describe(model)  # rejects an unknown name and lists the valid ones
     return Deployment(
         skill=skill,
         model=model,
         every_ms=every_ms,
         equity=options.equity,
-        name=cut(said.get("AGENT_NAME") or skill.name, 80),
+        name=cut(variables.get("AGENT_NAME") or skill.name, 80),
         mandate=skill.strategy.mandate or cut(skill.strategy.text or ""),
         host=options.host,
         port=PORT if port is None else port,
@@ -107,7 +109,7 @@ def deployment(file: Path, options: LiveOptions, environment: Environment) -> De
         price_in=options.price_in,
         price_out=options.price_out,
         any_price=options.any_price,
-        notes=(*notes, *said.notes()),
+        notes=(*notes, *variables.notes()),
     )
 
 
@@ -125,7 +127,7 @@ class ReadVariables:
             self._heeded.append(name)
         return value
 
-    def whole(self, name: str, least: int, most: int) -> int | None:
+    def whole_number(self, name: str, least: int, most: int) -> int | None:
         """Return a whole number within bounds, if the variable is set."""
         value = self.get(name)
         if not value:
@@ -139,9 +141,9 @@ class ReadVariables:
         return (f"from the environment: {', '.join(self._heeded)}",) if self._heeded else ()
 
 
-def _skill(file: Path, overrides: Sequence[str], said: ReadVariables) -> tuple[PredictSkill, tuple[str, ...]]:
-    given: list[str] = []
-    trade = said.get("AGENT_TRADE_DUSDC")
+def _skill(file: Path, overrides: Sequence[str], variables: ReadVariables) -> tuple[PredictSkill, tuple[str, ...]]:
+    settings: list[str] = []
+    trade = variables.get("AGENT_TRADE_DUSDC")
     if trade:
         try:
             amount = Decimal(trade)
@@ -149,12 +151,14 @@ def _skill(file: Path, overrides: Sequence[str], said: ReadVariables) -> tuple[P
             amount = Decimal("NaN")
         if not (amount.is_finite() and 0 <= amount <= 1_000_000_000) or len(trade) > 30:
             raise UserError(f"AGENT_TRADE_DUSDC is {trade[:40]!r}, not an amount", "for example AGENT_TRADE_DUSDC=2")
-        given.append(f"risk.max_spend_per_tick={amount:f}")
-    found = check_text(read_text(file), file.suffix, PredictSkill, overrides=(*given, *overrides), folder=file.parent)
-    if found.skill is None:
-        raise summary(file.name, found.errors)
-    skill = found.skill
-    prompt = said.get("AGENT_PROMPT_FILE")
+        settings.append(f"risk.max_spend_per_tick={amount:f}")
+    check = check_text(
+        read_text(file), file.suffix, PredictSkill, overrides=(*settings, *overrides), folder=file.parent
+    )
+    if check.skill is None:
+        raise summary(file.name, check.errors)
+    skill = check.skill
+    prompt = variables.get("AGENT_PROMPT_FILE")
     if prompt:
         path = Path(prompt)
         try:
@@ -162,11 +166,11 @@ def _skill(file: Path, overrides: Sequence[str], said: ReadVariables) -> tuple[P
         except UserError as error:
             raise UserError(f"AGENT_PROMPT_FILE: {error.message}", "name a text file with the mandate") from None
         skill = skill.model_copy(update={"strategy": PredictStrategy(text=text)})
-    return skill, found.notes
+    return skill, check.notes
 
 
-def _strategy(said: ReadVariables) -> str:
-    word = said.get("AGENT_STRATEGY").lower().replace("_", "-")
-    if word and word not in STRATEGIES:
-        raise UserError(f"AGENT_STRATEGY is {word[:40]!r}", f"one of {', '.join(STRATEGIES)}")
-    return STRATEGIES.get(word, "")
+def _strategy(variables: ReadVariables) -> str:
+    name = variables.get("AGENT_STRATEGY").lower().replace("_", "-")
+    if name and name not in STRATEGIES:
+        raise UserError(f"AGENT_STRATEGY is {name[:40]!r}", f"one of {', '.join(STRATEGIES)}")
+    return STRATEGIES.get(name, "")

@@ -1,8 +1,8 @@
 """The account state of one agent on this venue: the world, what it has spent, waiting orders, recent fills.
 
 A decision made at T is executed at the first price update at or after T. Where the market's newest update is that of T
-itself, `submit` executes it at once; otherwise it becomes a waiting order, which `execution.bring` judges again and
-executes when the update arrives. Nothing here knows an update before it is applied.
+itself, `submit` executes it at once; otherwise it becomes a waiting order, which `execution.apply_update` judges again
+and executes when the update arrives. Nothing here depends on an update that has not been applied.
 
 The spend of a waiting order counts as spent, so waiting orders cannot pass a budget together.
 """
@@ -21,13 +21,13 @@ from pitboss.venues.predict.caps import NOTHING_SPENT, Spent
 from pitboss.venues.predict.orders import ContractOrder, perform
 from pitboss.venues.predict.portfolio import equity
 from pitboss.venues.predict.state import ACCOUNT, NO_ACCOUNT, ContractPosition, PredictWorld, contracts, oracle_of, usd
-from pitboss.venues.predict.trade import ContractTrade, Facts, WorldStep
+from pitboss.venues.predict.trade import ContractTrade, Facts
 
-MOST_WAITING = 16
-MOST_DONE = 40
+MAX_WAITING = 16
+MAX_FILLS = 40
 """Number of fills, payouts and late refusals kept for the prompt and tools."""
 
-MOST_SHOWN = 600
+MAX_SHOWN_ASKS = 600
 """Maximum number of shown asks kept beyond their tick: about thirty per market of the schedule."""
 
 VENUE = "B15_VENUE"
@@ -75,14 +75,14 @@ class Desk:
 
 @noun
 class DeskOrder:
-    """An order as the engine passes it to a broker. `trade` is the trade computed on the world `judged`."""
+    """An order as the engine passes it to a broker. `trade` is the trade computed on `judged_world`."""
 
     order: ContractOrder
     tick_at: Instant
     confidence: Decimal | None = None
     shown: int | None = None
     trade: ContractTrade | None = None
-    judged: PredictWorld | None = None
+    judged_world: PredictWorld | None = None
 
 
 @noun
@@ -95,39 +95,39 @@ class DeskResult:
     refusal: str = ""
 
 
-def reckoned(desk: Desk, at: Instant, without: str = "") -> Spent:
+def spend_with_reserves(desk: Desk, at: Instant, except_id: str = "") -> Spent:
     """Return the spend that counts at an instant: executed mints, and the reserved spend of waiting mints.
 
-    The waiting order `without` is excluded.
+    The waiting order `except_id` is excluded.
     """
-    promised = [ticket for ticket in desk.waiting if ticket.order.action == "mint" and ticket.id != without]
+    mints = [waiting for waiting in desk.waiting if waiting.order.action == "mint" and waiting.id != except_id]
     spent = desk.spent
-    if not promised:
+    if not mints:
         return spent
-    reserved = sum(ticket.order.spend for ticket in promised)
-    now = sum(ticket.order.spend for ticket in promised if ticket.tick_at == at)
+    reserved = sum(waiting.order.spend for waiting in mints)
+    reserved_at_tick = sum(waiting.order.spend for waiting in mints if waiting.tick_at == at)
     return Spent(
         spent.today_at(at) + reserved,
         day_of(at),
         spent.total + reserved,
-        spent.tick_spend(at) + now,
+        spent.tick_spend(at) + reserved_at_tick,
         at,
         spent.shown,
     )
 
 
-def told(desk: Desk, asks: Mapping[str, int]) -> Desk:
+def with_shown_asks(desk: Desk, asks: Mapping[str, int]) -> Desk:
     """Return the desk with the asks shown to the model at this tick.
 
-    Asks of markets that no longer exist are dropped. If more than `MOST_SHOWN` remain, all older asks are dropped: the
-    choice must not depend on an order that storage does not preserve.
+    Asks of markets that no longer exist are dropped. If more than `MAX_SHOWN_ASKS` remain, all older asks are dropped:
+    the choice must not depend on an order that storage does not preserve.
     """
     if not asks:
         return desk
-    known = desk.world.oracles
-    kept = {key: ask for key, ask in desk.spent.shown.items() if _market_of(key) in known}
-    shown = {**kept, **asks}
-    return replace(desk, spent=replace(desk.spent, shown=shown if len(shown) <= MOST_SHOWN else dict(asks)))
+    oracles = desk.world.oracles
+    earlier = {key: ask for key, ask in desk.spent.shown.items() if _market_of(key) in oracles}
+    shown = {**earlier, **asks}
+    return replace(desk, spent=replace(desk.spent, shown=shown if len(shown) <= MAX_SHOWN_ASKS else dict(asks)))
 
 
 @lru_cache(maxsize=4_096)
@@ -140,21 +140,32 @@ def submit(desk: Desk, request: DeskOrder, at: Instant, account_id: str = ACCOUN
     """Execute an order if its price update has arrived; otherwise queue it until that update."""
     order = request.order
     if is_due(desk.world, order, request.tick_at):
-        weighed = request.trade if request.judged is desk.world else None
-        step = perform(desk.world, order, at, account_id, weighed)
-        if step.abort is not None:
-            return DeskResult(desk, refusal=f"{step.abort.words} ({step.abort.name})")
-        after = after_trade(desk, order, step, request.tick_at, at)
-        return DeskResult(with_own_fills(after, step.receipts, account_id), step.receipts, step.receipts[0].order_id)
-    if len(desk.waiting) >= MOST_WAITING:
-        return DeskResult(desk, refusal=f"{MOST_WAITING} orders wait for a price already")
-    ticket = WaitingOrder(f"o{desk.next_order}", order, request.tick_at, request.confidence, request.shown)
+        return execute(desk, request, at, account_id)
+    if len(desk.waiting) >= MAX_WAITING:
+        return DeskResult(desk, refusal=f"{MAX_WAITING} orders wait for a price already")
+    waiting = WaitingOrder(f"o{desk.next_order}", order, request.tick_at, request.confidence, request.shown)
     facts = order_facts(order)
     if request.trade is not None:
         facts["fair"] = usd(request.trade.quote.fair)
-    receipt = Receipt("accepted", at, order.contract.market_id, ticket.id, facts)
-    after = replace(desk, waiting=(*desk.waiting, ticket), next_order=desk.next_order + 1)
-    return DeskResult(after, (receipt,), ticket.id)
+    receipt = Receipt("accepted", at, order.contract.market_id, waiting.id, facts)
+    after = replace(desk, waiting=(*desk.waiting, waiting), next_order=desk.next_order + 1)
+    return DeskResult(after, (receipt,), waiting.id)
+
+
+def execute(desk: Desk, request: DeskOrder, at: Instant, account_id: str, waiting_id: str = "") -> DeskResult:
+    """Execute an order on the paper venue. The receipts of an order that waited name it as `order`."""
+    trade = request.trade if request.judged_world is desk.world else None
+    step = perform(desk.world, request.order, at, account_id, trade)
+    if step.abort is not None:
+        return DeskResult(desk, refusal=f"{step.abort.reason} ({step.abort.name})")
+    receipts = step.receipts
+    if waiting_id:
+        receipts = tuple(replace(receipt, facts={**receipt.facts, "order": waiting_id}) for receipt in receipts)
+    after = replace(desk, world=step.world)
+    if request.order.action == "mint":
+        cost = int(Decimal(receipts[0].facts["cost"]).scaleb(6))
+        after = replace(after, spent=desk.spent.after(cost, request.tick_at, at))
+    return DeskResult(with_own_fills(after, receipts, account_id), receipts, waiting_id or receipts[0].order_id)
 
 
 def is_due(world: PredictWorld, order: ContractOrder, tick_at: Instant) -> bool:
@@ -166,6 +177,7 @@ def is_due(world: PredictWorld, order: ContractOrder, tick_at: Instant) -> bool:
 
 
 def order_facts(order: ContractOrder) -> Facts:
+    """Return an order as the facts of its receipts."""
     facts: Facts = {
         "action": order.action,
         "side": order.contract.side,
@@ -176,29 +188,15 @@ def order_facts(order: ContractOrder) -> Facts:
     return facts if order.action == "redeem" else {**facts, "spend": contracts(order.spend)}
 
 
-def after_trade(desk: Desk, order: ContractOrder, step: WorldStep, tick_at: Instant, at: Instant) -> Desk:
-    """Return the desk after a trade, with the cost of a mint counted.
-
-    An older tick never replaces a newer one in `spent`.
-    """
-    if order.action == "redeem":
-        return replace(desk, world=step.world)
-    cost = int(Decimal(step.receipts[0].facts["cost"]).scaleb(6))
-    spent = desk.spent.after(cost, tick_at, at)
-    if tick_at < desk.spent.tick_at:
-        spent = replace(spent, tick=desk.spent.tick, tick_at=desk.spent.tick_at)
-    return replace(desk, world=step.world, spent=spent)
-
-
 def with_own_fills(desk: Desk, receipts: Iterable[Receipt], account_id: str) -> Desk:
     """Return the desk with the account's own trades and payouts from these receipts added to its fills."""
-    found: list[Fill] = []
+    fills: list[Fill] = []
     for receipt in receipts:
         facts = receipt.facts
         if facts.get("account") != account_id or receipt.kind not in ("filled", "settled"):
             continue
         action = "payout" if receipt.kind == "settled" else "mint" if facts["action"] == "mint" else "redeem"
-        found.append(
+        fills.append(
             Fill(
                 action,
                 receipt.at,
@@ -211,11 +209,12 @@ def with_own_fills(desk: Desk, receipts: Iterable[Receipt], account_id: str) -> 
                 str(facts.get("order", receipt.order_id)),
             )
         )
-    return with_fills(desk, found) if found else desk
+    return with_fills(desk, fills) if fills else desk
 
 
 def with_fills(desk: Desk, fills: Iterable[Fill]) -> Desk:
-    return replace(desk, done=(*desk.done, *fills)[-MOST_DONE:])
+    """Return the desk with fills added; only the newest `MAX_FILLS` are kept."""
+    return replace(desk, done=(*desk.done, *fills)[-MAX_FILLS:])
 
 
 def summary(desk: Desk, account_id: str = ACCOUNT) -> dict[str, Any]:
@@ -227,17 +226,17 @@ def summary(desk: Desk, account_id: str = ACCOUNT) -> dict[str, Any]:
         "equity": text(contracts(equity(desk.world, 0, account_id))),
         "spent": text(contracts(desk.spent.total)),
         "positions": [dict(_plain(positions[key])) for key in sorted(positions)],
-        "waiting": [ticket.id for ticket in desk.waiting],
+        "waiting": [waiting.id for waiting in desk.waiting],
     }
 
 
 @lru_cache(maxsize=1_024)
-def _plain(held: ContractPosition) -> Mapping[str, Any]:
+def _plain(position: ContractPosition) -> Mapping[str, Any]:
     """Return a position as records store it. Cached: two of three positions are those of the previous tick."""
     return {
-        "market_id": held.contract.market_id,
-        "side": held.contract.side,
-        "strikes": [text(usd(strike)) for strike in held.contract.strikes],
-        "quantity": text(contracts(held.quantity)),
-        "cost": text(contracts(held.cost)),
+        "market_id": position.contract.market_id,
+        "side": position.contract.side,
+        "strikes": [text(usd(strike)) for strike in position.contract.strikes],
+        "quantity": text(contracts(position.quantity)),
+        "cost": text(contracts(position.cost)),
     }

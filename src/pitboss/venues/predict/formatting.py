@@ -34,16 +34,16 @@ def strike(units: int) -> str:
     return render.size(usd(units))
 
 
-def left(expiry_at: Instant, at: Instant) -> str:
+def time_left(expiry_at: Instant, at: Instant) -> str:
     """Format the time left until an expiry."""
     return render.age(expiry_at - at) if expiry_at > at else "expired"
 
 
-def fill(one: Fill) -> str:
+def fill_line(fill: Fill) -> str:
     """Format the result of an order."""
-    what = f"{one.side} {render.size(one.strike)} in {name(one.market_id)}"
-    if one.kind == "refused":
-        return f"{render.time(one.at)} refused at execution by {one.code}: {what}, {render.fence(one.detail)}"
-    amount = f"{render.size(one.quantity)} contracts at {price(one.price)}, {render.size(one.amount)} DUSDC"
-    verb = {"mint": "minted", "redeem": "redeemed", "payout": "settled and paid"}[one.kind]
-    return f"{render.time(one.at)} {verb}: {what}, {amount}"
+    contract = f"{fill.side} {render.size(fill.strike)} in {name(fill.market_id)}"
+    if fill.kind == "refused":
+        return f"{render.time(fill.at)} refused at execution by {fill.code}: {contract}, {render.fence(fill.detail)}"
+    amount = f"{render.size(fill.quantity)} contracts at {price(fill.price)}, {render.size(fill.amount)} DUSDC"
+    verb = {"mint": "minted", "redeem": "redeemed", "payout": "settled and paid"}[fill.kind]
+    return f"{render.time(fill.at)} {verb}: {contract}, {amount}"

@@ -13,19 +13,19 @@ from pitboss.venues.predict.ladder_policy import Rungs
 @cache
 def heuristics() -> dict[str, Rungs]:
     """Return every heuristic by its short name, discovered in `venues/predict/policies/`."""
-    found: dict[str, Rungs] = {}
+    policies: dict[str, Rungs] = {}
     for module in sorted(iter_modules(predict.__path__), key=lambda module: module.name):
         policy = getattr(import_module(f"{predict.__name__}.{module.name}"), "POLICY", None)
         if not isinstance(policy, Rungs):
             raise InvariantError(f"venues/predict/policies/{module.name}.py has no POLICY = define_heuristic(...)")
-        found[policy.name.removeprefix("policy/")] = policy
-    return found
+        policies[policy.name.removeprefix("policy/")] = policy
+    return policies
 
 
 def heuristic(name: str) -> Rungs:
     """Return a heuristic by name, with or without `policy/`; `-` may replace `_`, as in the original's names."""
-    known = heuristics()
+    policies = heuristics()
     short = name.removeprefix("policy/").replace("-", "_")
-    if short not in known:
-        raise unknown("policy", f"policy/{short}", [f"policy/{one}" for one in known])
-    return known[short]
+    if short not in policies:
+        raise unknown("policy", f"policy/{short}", [f"policy/{policy_name}" for policy_name in policies])
+    return policies[short]

@@ -21,7 +21,7 @@ class Rung:
 
     def ask(self, side: Side) -> int:
         """Return the ask of a side."""
-        return self.quote.ask if side == "YES" else self.quote.other.ask
+        return self.quote.ask if side == "YES" else self.quote.opposite.ask
 
 
 def ladder(world: PredictWorld, market_id: str, now: Instant, step: int = STEP, count: int = 10) -> tuple[Rung, ...]:
@@ -30,14 +30,14 @@ def ladder(world: PredictWorld, market_id: str, now: Instant, step: int = STEP, 
     if oracle is None or oracle.spot <= 0:
         return ()
     lowest, highest = ask_bounds(world.terms, oracle.ask_bounds)
-    found: list[Rung] = []
+    result: list[Rung] = []
     for strike in rungs(oracle.grid, oracle.spot, step, count):
         quote = preview(world, binary(market_id, "YES", strike), now)
         if not isinstance(quote, Quote):
             continue
         sides: tuple[Side, ...] = ("YES",) if lowest <= quote.ask <= highest else ()
-        found.append(Rung(strike, quote, (*sides, "NO") if lowest <= quote.other.ask <= highest else sides))
-    return tuple(found)
+        result.append(Rung(strike, quote, (*sides, "NO") if lowest <= quote.opposite.ask <= highest else sides))
+    return tuple(result)
 
 
 def first_rung(

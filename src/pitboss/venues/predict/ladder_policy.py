@@ -13,7 +13,7 @@ from pitboss.core.errors import InvariantError
 from pitboss.core.intent import Decision
 from pitboss.venues.predict.caps import exposure
 from pitboss.venues.predict.case import cents
-from pitboss.venues.predict.desk import reckoned
+from pitboss.venues.predict.desk import spend_with_reserves
 from pitboss.venues.predict.ladder import Rung, first_rung
 from pitboss.venues.predict.observation import PredictObservation
 from pitboss.venues.predict.state import NO_ACCOUNT, QUOTE, Oracle, PredictWorld, Side, contracts, usd
@@ -45,7 +45,7 @@ class Rungs:
     def intent(self, observation: PredictObservation) -> dict[str, Any] | None:
         """Return the mint of this tick, if any."""
         side, desk, at = self.side(observation.ticks), observation.desk, observation.at
-        caps, spent = observation.caps, reckoned(desk, at)
+        caps, spent = observation.caps, spend_with_reserves(desk, at)
         account = desk.world.accounts.get(observation.account_id, NO_ACCOUNT)
         budget = min(
             caps.max_spend_per_tick,
@@ -68,9 +68,9 @@ class Rungs:
 
 def _rung(world: PredictWorld, market: Oracle, side: Side, at: int) -> Rung | None:
     for count in REACH:
-        found = first_rung(world, market.id, side, at, count=count)
-        if found is not None:
-            return found
+        rung = first_rung(world, market.id, side, at, count=count)
+        if rung is not None:
+            return rung
     return None
 
 

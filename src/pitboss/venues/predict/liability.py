@@ -57,13 +57,13 @@ def make_curve(
 def mark(levels: tuple[StrikeLevel, ...], ranges: int, curve: Curve) -> int:
     """Return the value of the open contracts on a curve that spans their strikes, rounded down once."""
     total = -ranges * FLOAT
-    place = 0
+    index = 0
     left, left_up = right, right_up = curve[0]
     for level in levels:
         strike = level.strike
         while strike > right:
-            place += 1
-            (left, left_up), (right, right_up) = curve[place - 1], curve[place]
+            index += 1
+            (left, left_up), (right, right_up) = curve[index - 1], curve[index]
         up = right_up if strike == right else left_up - (left_up - right_up) * (strike - left) // (right - left)
         total += level.up * up + level.down * (FLOAT - up)
     return max(0, total // FLOAT)

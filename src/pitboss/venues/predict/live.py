@@ -27,6 +27,7 @@ from pitboss.core.instant import SECOND_MS, day_of
 from pitboss.core.money import ZERO, text
 from pitboss.core.state import State
 from pitboss.data.fetch import Fetcher
+from pitboss.data.hermes import Hermes
 from pitboss.live.board import Board, Entry
 from pitboss.live.runner import Runner, pace
 from pitboss.live.schedule import schedule
@@ -45,7 +46,6 @@ from pitboss.venues.predict.live_model import connected, request_of
 from pitboss.venues.predict.live_source import PredictSource
 from pitboss.venues.predict.outcome import read_predict_ledger
 from pitboss.venues.predict.ports import read_state
-from pitboss.venues.predict.readers import hermes
 from pitboss.venues.predict.request import SURFACES_FITTED, PredictRequest
 from pitboss.venues.predict.state import QUOTE, open_world
 from pitboss.venues.predict.status import Telling
@@ -60,7 +60,7 @@ ASK_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class RunStart:
     """Facts about a run at its start, for the first lines of output."""
 
     run_id: str
@@ -75,7 +75,7 @@ class Begun:
 class Listener:
     """Callbacks for the start of the run and for every entry."""
 
-    began: Callable[[Begun], None] = lambda begun: None
+    started: Callable[[RunStart], None] = lambda begun: None
     entry: Callable[[Entry, Board], None] = lambda entry, board: None
 
 
@@ -100,13 +100,13 @@ async def run_live(workspace: Workspace, deployment: Deployment, listener: Liste
         run_id = _run_of(workspace, deployment, model)
         with exclusive_run(workspace.home, run_id):
             epoch = workspace.runs.claim(run_id, into="running")
-            life = _StoredLiveRun(workspace, run_id, epoch, stopwatch(), address)
-            how, board = await _lived(life, deployment, model, warnings, page, listener)
+            stored_run = _StoredLiveRun(workspace, run_id, epoch, stopwatch(), address)
+            how, board = await _lived(stored_run, deployment, model, warnings, page, listener)
         return LiveRunResult(workspace.runs.get(run_id), how, board)
 
 
 async def _lived(
-    life: "_StoredLiveRun",
+    stored_run: "_StoredLiveRun",
     deployment: Deployment,
     model: str,
     warnings: tuple[str, ...],
@@ -114,23 +114,23 @@ async def _lived(
     listener: Listener,
 ) -> "tuple[StopCause, Board]":
     """Execute the run and store how it ended."""
-    runs, run_id, epoch = life.workspace.runs, life.run_id, life.epoch
+    runs, run_id, epoch = stored_run.workspace.runs, stored_run.run_id, stored_run.epoch
     LOG.info("live run begins", extra={"fields": {"run_id": run_id, "model": model}})
     try:
         async with AsyncExitStack() as stack:
-            return await _work(stack, life, deployment, model, warnings, page, listener)
+            return await _work(stack, stored_run, deployment, model, warnings, page, listener)
     except (
         asyncio.CancelledError
     ):  # a second Ctrl-C: no time for the metrics, but the run must not stay marked as running
-        runs.set_status(run_id, "cancelled", epoch, wall_s=life.wall_s())
+        runs.set_status(run_id, "cancelled", epoch, wall_s=stored_run.wall_s())
         raise RunCancelled from None
     except LeaseLost:
         raise  # another process owns the run now: this one must not write to it
     except (TransientError, InvariantError, UserError) as error:
-        runs.fail(run_id, epoch, REDACTOR.redact(str(error)), wall_s=life.wall_s())
+        runs.fail(run_id, epoch, REDACTOR.redact(str(error)), wall_s=stored_run.wall_s())
         raise
     except Exception as error:
-        runs.fail(run_id, epoch, REDACTOR.redact(f"unexpected fault: {error!r}"), wall_s=life.wall_s())
+        runs.fail(run_id, epoch, REDACTOR.redact(f"unexpected fault: {error!r}"), wall_s=stored_run.wall_s())
         raise
 
 
@@ -167,22 +167,24 @@ class _StoredLiveRun:
 
 async def _work(
     stack: AsyncExitStack,
-    life: _StoredLiveRun,
+    stored_run: _StoredLiveRun,
     deployment: Deployment,
     model: str,
     warnings: tuple[str, ...],
     page: _Page,
     listener: Listener,
 ) -> tuple[StopCause, Board]:
-    workspace, clock, board = life.workspace, SystemClock(), Board()
+    workspace, clock, board = stored_run.workspace, SystemClock(), Board()
     settings = workspace.settings
-    journal = StoredJournal(workspace.database, life.run_id, life.epoch)
+    journal = StoredJournal(workspace.database, stored_run.run_id, stored_run.epoch)
     board.restore(journal.records())
     stored = journal.latest_state()
     state = _first(deployment) if stored is None else read_state(stored[1])
     spot = await stack.enter_async_context(_spot(settings, deployment.skill.context.underlying))
-    spent = board.paid_on(day_of(clock.now()))
-    connections, line = await stack.enter_async_context(connected(workspace, deployment, model, life.run_id, spent))
+    spent_usd = board.paid_on(day_of(clock.now()))
+    connections, line = await stack.enter_async_context(
+        connected(workspace, deployment, model, stored_run.run_id, spent_usd)
+    )
     decider = decider_of(deployment.skill, model, connections)
     ports = ports_of(
         deployment.skill,
@@ -197,13 +199,14 @@ async def _work(
         caps_of(deployment.skill),
         deployment.skill.context.sorted_tiers(),
         clock.now,
-        lambda words: listener.entry(board.remark(clock.now(), words), board),
+        lambda message: listener.entry(board.remark(clock.now(), message), board),
     )
     stop = await stack.enter_async_context(stop_signals())
     watching = asyncio.create_task(spot.watch(settings.live_poll_s))
     stack.push_async_callback(_ended, watching)
     cancelled = CancelPoll(
-        lambda: workspace.runs.cancel_requested(life.run_id), lambda: workspace.runs.heartbeat(life.run_id, life.epoch)
+        lambda: workspace.runs.cancel_requested(stored_run.run_id),
+        lambda: workspace.runs.heartbeat(stored_run.run_id, stored_run.epoch),
     )
     runner = Runner(
         ports=ports,
@@ -218,22 +221,24 @@ async def _work(
         tell=lambda entry: listener.entry(entry, board),
         most_ticks=deployment.ticks,
     )
-    telling = Telling(deployment, model, life.run_id, board, spot, clock.now(), warnings)
+    telling = Telling(deployment, model, stored_run.run_id, board, spot, clock.now(), warnings)
     page.tell = lambda: telling.document(clock.now(), runner.next_at)
-    listener.began(Begun(life.run_id, life.address, model, board.ticks, warnings))
+    listener.started(RunStart(stored_run.run_id, stored_run.address, model, board.ticks, warnings))
     await runner.run()
     if watching.done():
         watching.result()
-    figures: dict[str, Any] = {"wall_s": life.wall_s(), "ticks": board.ticks}
+    figures: dict[str, Any] = {"wall_s": stored_run.wall_s(), "ticks": board.ticks}
     paid_usd = ZERO if line is None else line.paid_usd
     figures["cost_usd"] = Decimal("NaN") if board.cost_usd is None else max(board.cost_usd, paid_usd)
     if stop.requested or cancelled.requested:
-        workspace.runs.set_status(life.run_id, "cancelled", life.epoch, **figures)
+        workspace.runs.set_status(stored_run.run_id, "cancelled", stored_run.epoch, **figures)
         return stop.cause or "cancelled", board
     end = await runner.close()
-    run = workspace.runs.get(life.run_id)
+    run = workspace.runs.get(stored_run.run_id)
     metrics = VENUE.measure_again(run.params, read_predict_ledger(journal.records()))
-    workspace.runs.finish(life.run_id, life.epoch, digest=end.prev_digest, metrics=metrics, baselines={}, **figures)
+    workspace.runs.finish(
+        stored_run.run_id, stored_run.epoch, digest=end.prev_digest, metrics=metrics, baselines={}, **figures
+    )
     return "complete", board
 
 
@@ -248,13 +253,13 @@ def _first(deployment: Deployment) -> State:
 def _run_of(workspace: Workspace, deployment: Deployment, model: str) -> str:
     """Return the run to work on: an unfinished run with the same configuration, or a new one."""
     if deployment.begin != "new":
-        found = _unfinished(workspace, deployment, model)
-        if found is not None:
-            return found.id
+        unfinished = _unfinished(workspace, deployment, model)
+        if unfinished is not None:
+            return unfinished.id
         if deployment.begin == "resume":
             raise UserError(
                 "there is no unfinished run of this skill with this model, equity and time between ticks",
-                "leave --resume out to begin one",
+                "omit --resume to start one",
             )
     skill, now = deployment.skill, workspace.now()
     request = PredictRequest(
@@ -295,14 +300,14 @@ def _same(deployment: Deployment, model: str) -> dict[str, Any]:
 
 
 def _unfinished(workspace: Workspace, deployment: Deployment, model: str) -> Run | None:
-    wanted = _same(deployment, model)
+    expected = _same(deployment, model)
     for run in workspace.runs.listing(1_000).runs:
-        if run.status == "complete" or any(run.params.get(name) != value for name, value in wanted.items()):
+        if run.status == "complete" or any(run.params.get(name) != value for name, value in expected.items()):
             continue
         if run.status == "error" and deployment.begin == "auto":
             raise UserError(
                 f"run {run.id} of this skill ended in error: {run.error_text}",
-                "--resume goes on with it, --new begins another",
+                "--resume continues it, --new starts another",
             )
         return run
     return None
@@ -316,7 +321,12 @@ async def _spot(settings: Settings, symbol: str) -> AsyncIterator[Spot]:
     clock = SystemClock()
     fetcher = Fetcher(now=clock.now, elapsed=stopwatch, random=unit_random(), timeout_s=ASK_S, attempts=1)
     try:
-        yield Spot(symbol, hermes(settings, fetcher), await candles_of(symbol, settings.pyth_url, fetcher), clock.now)
+        yield Spot(
+            symbol,
+            Hermes(fetcher, settings.hermes_url),
+            await candles_of(symbol, settings.pyth_url, fetcher),
+            clock.now,
+        )
     finally:
         await fetcher.close()
 

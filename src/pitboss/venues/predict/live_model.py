@@ -29,8 +29,8 @@ class Day(Budget):
     """The budget of one UTC day."""
 
     def _refusal(self, worst: Decimal) -> str:
-        gone = usd(self.spent + self.uncertain)
-        return f"{gone} of {usd(self.limit_usd or ZERO)} spent today; the next call could cost {usd(worst)}"
+        spent = usd(self.spent + self.uncertain)
+        return f"{spent} of {usd(self.limit_usd or ZERO)} spent today; the next call could cost {usd(worst)}"
 
 
 class Daily:
@@ -87,10 +87,10 @@ async def connected(
         if line is None:
             yield UNCONNECTED, None
             return
-        asked, most = line.model, deployment.max_cost_usd_per_day
+        model_client, most = line.model, deployment.max_cost_usd_per_day
         if most is not None:
-            asked = Daily(asked, most, _price(workspace, request), workspace.now, spent_usd)
-        yield Connections(model=asked, forcing=line.forcing, rescue=line.rescue), line
+            model_client = Daily(model_client, most, _price(workspace, request), workspace.now, spent_usd)
+        yield Connections(model=model_client, forcing=line.forcing, rescue=line.rescue), line
 
 
 def _price(workspace: Workspace, request: BacktestRequest) -> ModelPrice | None:

@@ -17,7 +17,7 @@ from pitboss.live.runner import WorldUpdate
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.data.spot import Spot, Update
 from pitboss.venues.predict.desk import Desk
-from pitboss.venues.predict.execution import bring
+from pitboss.venues.predict.execution import apply_update
 from pitboss.venues.predict.portfolio import equity
 from pitboss.venues.predict.state import ACCOUNT, NO_ACCOUNT, contracts
 from pitboss.venues.predict.world import feed
@@ -37,14 +37,14 @@ class PredictSource:
         caps: PredictCaps,
         tiers: tuple[str, ...],
         now: Callable[[], Instant],
-        told: Callable[[str], None] = lambda words: None,
+        notify: Callable[[str], None] = lambda message: None,
         account_id: str = ACCOUNT,
     ) -> None:
         self.spot = spot
         self._caps = caps
         self._tiers = tiers
         self._now = now
-        self._told = told
+        self._notify = notify
         self._account_id = account_id
         self._decided_at: dict[str, Instant] = {}
         self._since: dict[Instant, Instant] = {}
@@ -52,33 +52,32 @@ class PredictSource:
     async def bring(self, world: Desk, before: Instant) -> WorldUpdate:
         """Apply every price published before an instant to the world. Makes no requests, so it does not block."""
         now = self._now()
-        waiting = {ticket.id for ticket in world.waiting}
         # A waiting order first appears here right after its tick, so this is the time of its decision.
-        self._decided_at = {ticket: self._decided_at.get(ticket, now) for ticket in waiting}
+        self._decided_at = {order.id: self._decided_at.get(order.id, now) for order in world.waiting}
         receipts: list[Receipt] = []
         used = 0
         for update in self.spot.before(before):
-            known = world.world.feeds.get(self.spot.symbol)
-            if known is not None and update.at <= known.at:
+            last_price = world.world.feeds.get(self.spot.symbol)
+            if last_price is not None and update.at <= last_price.at:
                 used += 1  # already applied by an earlier process
                 continue
-            settling = self._settling(world, update, now)
-            if settling is None:
+            settlement_prices = self._settlement_prices(world, update, now)
+            if settlement_prices is None:
                 break
-            for one in (*settling, update):
-                world, happened = self._put(world, one)
+            for price in (*settlement_prices, update):
+                world, happened = self._apply(world, price)
                 receipts += happened
             used += 1
-        self.spot.taken(used)
+        self.spot.remove(used)
         return WorldUpdate(world, tuple(receipts))
 
     def unfit(self, world: Desk, at: Instant) -> str:
         """Return the flag for missing or stale prices; empty if the prices are fit to decide on."""
-        known = world.world.feeds.get(self.spot.symbol)
-        if known is None or self.spot.candles_at is None:
+        last_price = world.world.feeds.get(self.spot.symbol)
+        if last_price is None or self.spot.candles_at is None:
             return NO_FEED
         oldest = min(self._caps.max_price_age_ms, world.world.terms.freshness_ms)
-        return STALE if at - known.at > oldest or not self.spot.fresh_candles(at) else ""
+        return STALE if at - last_price.at > oldest or not self.spot.fresh_candles(at) else ""
 
     def pending(self, world: Desk) -> bool:
         """Whether an order waits for its price."""
@@ -92,36 +91,42 @@ class PredictSource:
         """Describe the current problem with the prices; empty if there is none."""
         return self.spot.trouble()
 
-    def _put(self, desk: Desk, update: Update) -> tuple[Desk, tuple[Receipt, ...]]:
+    def _apply(self, desk: Desk, update: Update) -> tuple[Desk, tuple[Receipt, ...]]:
         """Apply one price to the world. Orders decided after it keep waiting."""
         step = feed(desk.world, self.spot.symbol, update.spot, update.at, update.volatility, tiers=self._tiers)
-        later = tuple(one for one in desk.waiting if self._decided_at.get(one.id, update.at) > update.at)
+        later = tuple(order for order in desk.waiting if self._decided_at.get(order.id, update.at) > update.at)
         if not later:
-            return bring(desk, step, self._caps, update.at, self._account_id)
-        kept = {one.id for one in later}
-        ready = tuple(one for one in desk.waiting if one.id not in kept)
-        after, receipts = bring(replace(desk, waiting=ready), step, self._caps, update.at, self._account_id)
+            return apply_update(desk, step, self._caps, update.at, self._account_id)
+        later_ids = {order.id for order in later}
+        ready = tuple(order for order in desk.waiting if order.id not in later_ids)
+        after, receipts = apply_update(replace(desk, waiting=ready), step, self._caps, update.at, self._account_id)
         return replace(after, waiting=(*after.waiting, *later)), receipts
 
-    def _settling(self, desk: Desk, update: Update, now: Instant) -> tuple[Update, ...] | None:
+    def _settlement_prices(self, desk: Desk, update: Update, now: Instant) -> tuple[Update, ...] | None:
         """Return the exact prices for expiries between the last price and this one; None while a request is pending."""
-        known = desk.world.feeds.get(self.spot.symbol)
-        since = None if known is None else known.at
-        held = desk.world.accounts.get(self._account_id, NO_ACCOUNT).positions.values()
+        last_price = desk.world.feeds.get(self.spot.symbol)
+        since = None if last_price is None else last_price.at
+        positions = desk.world.accounts.get(self._account_id, NO_ACCOUNT).positions.values()
         due = sorted(
-            {one.expiry_at for one in held if one.expiry_at < update.at and (since is None or one.expiry_at > since)}
+            {
+                position.expiry_at
+                for position in positions
+                if position.expiry_at < update.at and (since is None or position.expiry_at > since)
+            }
         )
-        found: list[Update] = []
+        prices: list[Update] = []
         for expiry_at in due:
-            exact = self.spot.recalled(expiry_at)
-            asking = exact is None and self.spot.recalling(expiry_at)
-            if asking and now - self._since.setdefault(expiry_at, now) < PATIENCE_MS:
+            exact = self.spot.past_price(expiry_at)
+            is_requesting = exact is None and self.spot.is_requesting(expiry_at)
+            if is_requesting and now - self._since.setdefault(expiry_at, now) < PATIENCE_MS:
                 return None
             if exact is None or not expiry_at <= exact.at <= update.at:
-                self._told(f"the price at {iso(expiry_at)} is not to be had: the next one that was seen settles")
-            elif not found or exact.at > found[-1].at:
-                found.append(replace(exact, volatility=update.volatility))
+                self._notify(
+                    f"the price at {iso(expiry_at)} is not available: the next price received settles its market"
+                )
+            elif not prices or exact.at > prices[-1].at:
+                prices.append(replace(exact, volatility=update.volatility))
         for expiry_at in due:
             self.spot.forget(expiry_at)
             self._since.pop(expiry_at, None)
-        return tuple(found)
+        return tuple(prices)

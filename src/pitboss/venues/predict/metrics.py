@@ -57,8 +57,8 @@ def reference(call: MarketCall, kind: str) -> float | None:
         return None if call.fair is None else float(call.fair)
     if call.ask is None or kind == "ask":
         return None if call.ask is None else float(call.ask)
-    other = call.other_ask
-    return None if other is None else float(call.ask / (call.ask + other))
+    other_ask = call.other_ask
+    return None if other_ask is None else float(call.ask / (call.ask + other_ask))
 
 
 def score(calls: Sequence[MarketCall], seed: int = 0) -> dict[str, Any]:
@@ -80,38 +80,38 @@ def score(calls: Sequence[MarketCall], seed: int = 0) -> dict[str, Any]:
 
 def _against(calls: Sequence[MarketCall], kind: str, seed: int) -> dict[str, Any]:
     """Score model and market on the same calls."""
-    known = [(call, chance) for call in calls if (chance := reference(call, kind)) is not None]
-    same = [call for call, _ in known]
+    pairs = [(call, chance) for call in calls if (chance := reference(call, kind)) is not None]
+    compared = [call for call, _ in pairs]
     ours, theirs, won = (
-        [_confidence(call) for call in same],
-        [chance for _, chance in known],
-        [bool(c.won) for c in same],
+        [_confidence(call) for call in compared],
+        [chance for _, chance in pairs],
+        [bool(c.won) for c in compared],
     )
     model, market = scores.brier(ours, won), scores.brier(theirs, won)
     curve = calibration.curve(theirs, won)
     return {
-        "calls": len(same),
-        "markets": len({call.market_id for call in same}),
+        "calls": len(compared),
+        "markets": len({call.market_id for call in compared}),
         "model_brier": model,
         "market_brier": market,
         "model_log_loss": scores.log_loss(ours, won),
         "market_log_loss": scores.log_loss(theirs, won),
         "skill": scores.skill(model, market),
-        "skill_ci": scores.skill_interval(ours, theirs, won, [call.market_id for call in same], seed),
+        "skill_ci": scores.skill_interval(ours, theirs, won, [call.market_id for call in compared], seed),
         "calibration_error": calibration.calibration_error(curve),
         "calibration": curve,
     }
 
 
 def _call_figures(calls: Sequence[MarketCall], seed: int) -> dict[str, Any]:
-    tried = [call for call in calls if call.forecast]
+    forecast_calls = [call for call in calls if call.forecast]
     scored = forecasts(calls)
-    minted = [call for call in tried if call.minted]
+    minted = [call for call in forecast_calls if call.minted]
     wins, resolved = sum(bool(call.won) for call in minted), [call for call in minted if call.won is not None]
     return {
-        "calls": len(tried),
-        "calls_unresolved": sum(call.won is None for call in tried),
-        "calls_without_confidence": sum(call.confidence is None for call in tried),
+        "calls": len(forecast_calls),
+        "calls_unresolved": sum(call.won is None for call in forecast_calls),
+        "calls_without_confidence": sum(call.confidence is None for call in forecast_calls),
         "minted_resolved": len(resolved),
         "wins": wins,
         "hit_rate": wins / len(resolved) if resolved else None,
@@ -124,12 +124,12 @@ def _call_figures(calls: Sequence[MarketCall], seed: int) -> dict[str, Any]:
 
 def _call_edge(scored: Sequence[MarketCall]) -> dict[str, Any]:
     """Return the mean edge of scored calls with an ask, equally weighted, whether or not they were executed."""
-    known = [(_confidence(call), float(call.ask), bool(call.won)) for call in scored if call.ask is not None]
-    count = len(known)
+    rows = [(_confidence(call), float(call.ask), bool(call.won)) for call in scored if call.ask is not None]
+    count = len(rows)
     return {
         "calls": count,
-        "promised": math.fsum(chance - ask for chance, ask, _ in known) / count if count else None,
-        "realised": math.fsum(hit - ask for _, ask, hit in known) / count if count else None,
+        "promised": math.fsum(chance - ask for chance, ask, _ in rows) / count if count else None,
+        "realised": math.fsum(hit - ask for _, ask, hit in rows) / count if count else None,
     }
 
 
@@ -159,7 +159,7 @@ def _trade_figures(outcome: PredictOutcome) -> dict[str, Any]:
 
     Sums are exact until the final conversion.
     """
-    spend = redeemed = paid = basis = ZERO
+    spend = redeemed = payout = basis = ZERO
     mint_spread = redeem_spread = ZERO
     mints = redeems = payouts = unknown = 0
     for receipt in outcome.receipts:
@@ -171,7 +171,7 @@ def _trade_figures(outcome: PredictOutcome) -> dict[str, Any]:
             spend += Decimal(facts["cost"])
         elif receipt.kind == "settled":
             payouts += 1
-            paid += Decimal(facts["payout"])
+            payout += Decimal(facts["payout"])
             basis += Decimal(facts["basis"])
         else:
             redeems += 1
@@ -191,8 +191,8 @@ def _trade_figures(outcome: PredictOutcome) -> dict[str, Any]:
         "payouts": payouts,
         "total_spend_usd": float(spend),
         "total_redeemed_usd": float(redeemed),
-        "total_payout_usd": float(paid),
-        "realised_pnl_usd": float(paid + redeemed - basis),
+        "total_payout_usd": float(payout),
+        "realised_pnl_usd": float(payout + redeemed - basis),
         "spread_cost": {
             "mints_usd": float(mint_spread),
             "redeems_usd": float(redeem_spread),
@@ -221,39 +221,39 @@ def spread_cost(receipt: Receipt) -> Decimal | None:
 def _counts(outcome: PredictOutcome) -> dict[str, Any]:
     late = Counter(call.code for call in outcome.calls if call.late)
     fills = sum(
-        1 for one in outcome.receipts if one.kind == "filled" and one.facts.get("account") == outcome.account_id
+        1
+        for receipt in outcome.receipts
+        if receipt.kind == "filled" and receipt.facts.get("account") == outcome.account_id
     )
     return {**count_figures(outcome, fills), "late_rejections_by_rule": dict(sorted(late.items()))}
 
 
 def _warnings(outcome: PredictOutcome) -> list[str]:
-    said: list[str] = []
-    tried = [call for call in outcome.calls if call.forecast]
+    warnings: list[str] = []
+    forecast_calls = [call for call in outcome.calls if call.forecast]
     scored = forecasts(outcome.calls)
-    if not any(call.minted for call in tried):
+    if not any(call.minted for call in forecast_calls):
         refused = sum(outcome.rejections_by_rule.values())
-        said.append(
+        warnings.append(
             f"Nothing was bought: {outcome.ticks} ticks → {outcome.decisions_asked} asked → {outcome.proposed} proposals"
             f" → {refused} refused → {outcome.accepted} accepted → 0 fills."
         )
-    if tried and not any(call.confidence is not None for call in tried):
-        said.append("No decision named a confidence, so there is no probability to score.")
+    if forecast_calls and not any(call.confidence is not None for call in forecast_calls):
+        warnings.append("No decision named a confidence, so there is no probability to score.")
     markets = len({call.market_id for call in scored})
     if scored and markets < scores.MIN_MARKETS:
-        said.append(f"Only {markets} markets were scored: an interval of the skill needs {scores.MIN_MARKETS}.")
-    unresolved = sum(call.won is None for call in tried)
+        warnings.append(f"Only {markets} markets were scored: an interval of the skill needs {scores.MIN_MARKETS}.")
+    unresolved = sum(call.won is None for call in forecast_calls)
     if unresolved:
-        said.append(f"{unresolved} of {len(tried)} calls are on markets that did not settle within the run.")
+        warnings.append(
+            f"{unresolved} of {len(forecast_calls)} calls are on markets that did not settle within the run."
+        )
     days = len(daily_returns(float(outcome.initial_usd), *columns(outcome.equity_at, outcome.equity_usd)))
     if days < MIN_BOOTSTRAP_RETURNS:
-        said.append(f"Only {days} daily returns: intervals of return and Sharpe need {MIN_BOOTSTRAP_RETURNS}.")
-    return said
+        warnings.append(f"Only {days} daily returns: intervals of return and Sharpe need {MIN_BOOTSTRAP_RETURNS}.")
+    return warnings
 
 
 def _confidence(call: MarketCall) -> float:
     assert call.confidence is not None
     return float(call.confidence)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -17,7 +17,7 @@ from pitboss.core.state import LastDecision
 from pitboss.core.verdict import Margin
 from pitboss.venues.predict import caps as budgets
 from pitboss.venues.predict.caps import PredictCaps
-from pitboss.venues.predict.desk import Desk, Fill, reckoned
+from pitboss.venues.predict.desk import Desk, Fill, spend_with_reserves
 from pitboss.venues.predict.portfolio import PredictPortfolio, portfolio
 from pitboss.venues.predict.state import ACCOUNT, Contract, Oracle, open_markets, oracle_of
 
@@ -68,9 +68,9 @@ class PredictObservation:
 
     def market(self, market_id: str) -> Oracle | None:
         """Return a market by its id, if it is of the agent's underlying."""
-        found = oracle_of(self.desk.world, market_id)
-        wanted = self.caps.underlying or self.underlying
-        return found if found is not None and found.underlying == wanted else None
+        oracle = oracle_of(self.desk.world, market_id)
+        underlying = self.caps.underlying or self.underlying
+        return oracle if oracle is not None and oracle.underlying == underlying else None
 
     def portfolio(self) -> PredictPortfolio:
         """Return the account with every position at its bid."""
@@ -78,7 +78,9 @@ class PredictObservation:
 
     def room(self) -> list[Margin]:
         """Return what remains of every budget; waiting orders count as spent."""
-        return budgets.room(self.caps, self.desk.world, reckoned(self.desk, self.at), self.account_id, self.at)
+        return budgets.room(
+            self.caps, self.desk.world, spend_with_reserves(self.desk, self.at), self.account_id, self.at
+        )
 
     def candles(self, minutes: int) -> Bars | None:
         """Return one-minute bars closed within the last `minutes`, oldest first; None without candle data."""
@@ -91,8 +93,8 @@ class PredictObservation:
     def fills(self, market_id: str) -> list[Fill]:
         """Return the trades in a market up to now, oldest first: all accounts' where recorded, and the agent's own."""
         own = [fill for fill in self.desk.done if fill.market_id == market_id and fill.kind != "refused"]
-        others = [fill for fill in self.tape(market_id, self.at) if fill.at <= self.at]
-        return sorted([*others, *own], key=lambda fill: fill.at)
+        recorded = [fill for fill in self.tape(market_id, self.at) if fill.at <= self.at]
+        return sorted([*recorded, *own], key=lambda fill: fill.at)
 
     def since(self) -> list[Fill]:
         """Return the results of orders since the last decision, including that decision's own trade."""

@@ -115,18 +115,18 @@ class PredictLedger(Ledger):
         saved_usd: Decimal = ZERO,
     ) -> None:
         """Add one record, given its hashed part as sealed or as read back."""
-        told = list(receipts)
+        receipt_list = list(receipts)
         # Not `super()`: `slots=True` creates a new class, and zero-argument `super()` refers to the old one.
-        Ledger.take(self, kind, body, told, cost_usd, saved_usd)
+        Ledger.take(self, kind, body, receipt_list, cost_usd, saved_usd)
         # A market that settled before this tick did so before the tick's decisions were made.
-        for receipt in told:
+        for receipt in receipt_list:
             if receipt.kind == "settled" and "account" not in receipt.facts:
                 self._settle(receipt.symbol, Decimal(receipt.facts["price"]))
         if kind == "tick":
             for proposal, verdict in zip(body["proposals"], body["verdicts"], strict=True):
                 if verdict["outcome"] != "noop":
                     self._call(body["tick_at"], proposal, verdict)
-        for receipt in told:
+        for receipt in receipt_list:
             self._follow(receipt)
 
     def _call(self, at: Instant, proposal: Any, verdict: Mapping[str, Any]) -> None:
@@ -150,23 +150,23 @@ class PredictLedger(Ledger):
             "" if duplicate else order_id,
             duplicate,
         )
-        place = len(self.calls)
+        index = len(self.calls)
         self.calls.append(call)
         if call.order_id:
-            self._orders[call.order_id] = place
+            self._orders[call.order_id] = index
         if call.market_id:
-            self._awaiting.setdefault(call.market_id, []).append(place)
+            self._awaiting.setdefault(call.market_id, []).append(index)
 
     def _follow(self, receipt: Receipt) -> None:
         """Update a call from a receipt of its order."""
         facts = receipt.facts
-        place = self._orders.get(str(facts.get("order", receipt.order_id)))
-        if place is None:
+        index = self._orders.get(str(facts.get("order", receipt.order_id)))
+        if index is None:
             return
-        call = self.calls[place]
+        call = self.calls[index]
         if not call.market_id:  # the decision named no market; the order has the id of the only open one
             call = replace(call, market_id=receipt.symbol)
-            self._awaiting.setdefault(receipt.symbol, []).append(place)
+            self._awaiting.setdefault(receipt.symbol, []).append(index)
         if receipt.kind == "rejected":
             call = replace(call, verdict="refused", code=str(facts.get("code", "")), late=True)
         elif receipt.kind in ("accepted", "filled", "settled"):
@@ -177,17 +177,17 @@ class PredictLedger(Ledger):
                 call = replace(
                     call, traded=Traded(receipt.at, Decimal(facts["quantity"]), Decimal(facts["price"]), amount)
                 )
-        self.calls[place] = call
+        self.calls[index] = call
 
     def _settle(self, market_id: str, price: Decimal) -> None:
-        for place in self._awaiting.pop(market_id, ()):
-            call = self.calls[place]
-            self.calls[place] = replace(call, won=(price > call.strike) == (call.side == "YES"))
+        for index in self._awaiting.pop(market_id, ()):
+            call = self.calls[index]
+            self.calls[index] = replace(call, won=(price > call.strike) == (call.side == "YES"))
 
     def outcome(self, from_at: Instant, to_at: Instant, interval_ms: int, initial_usd: Decimal) -> PredictOutcome:
         """Return the input of the metrics."""
-        found = Ledger.outcome(self, from_at, to_at, interval_ms, initial_usd)
-        shared = {one.name: getattr(found, one.name) for one in fields(found)}
+        common = Ledger.outcome(self, from_at, to_at, interval_ms, initial_usd)
+        shared = {column.name: getattr(common, column.name) for column in fields(common)}
         # The first tick's price gives a point at its own instant with the initial equity, which is not a return: drop
         # it.
         at, usd = columns(self.equity)

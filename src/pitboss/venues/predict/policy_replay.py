@@ -13,6 +13,8 @@ from pitboss.core.curve import Curve
 from pitboss.core.money import exact
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
+from pitboss.engine.execute import apply_answer
+from pitboss.venues.predict.broker import placed_of
 from pitboss.venues.predict.course import BudgetPlan, PredictCourse, first_state
 from pitboss.venues.predict.desk import Desk, submit
 from pitboss.venues.predict.heuristics import heuristics
@@ -28,32 +30,32 @@ def play(script: PredictCourse, intent: Intent, least_spend: int) -> PredictLedg
     """Replay a heuristic that mints whenever it can, and return its ledger."""
     ports = replace(script.ports, build_prompts=False, keep_prompts=False)
     ledger = PredictLedger(account_id=ports.account_id)
-    ticks, places = script.tick_at.tolist(), script.tick_offsets()
+    ticks, update_counts = script.tick_at.tolist(), script.tick_offsets()
     plan = BudgetPlan(ticks, ports, least_spend)
     desk: Desk = first_state(script).world
-    place = index = 0
+    position = index = 0
     while index < len(ticks):
-        leg = script.advance(desk, place, places[index])
-        desk, place, receipts, equity = leg.world, leg.index, list(leg.receipts), [*leg.equity]
+        leg = script.advance(desk, position, update_counts[index])
+        desk, position, receipts, equity = leg.world, leg.index, list(leg.receipts), [*leg.equity]
         over = script.over(desk)
         acts = len(ticks) if over else plan.next_tick(index, desk)
         if acts == index:
             at = ticks[index]
-            desk, told = _act(replace(script, ports=ports), desk, intent, at)
-            body = {"tick_at": at, "flags": (), "equity": equity, **told}
-            ledger.take("tick", body, [*receipts, *told["receipts"]])
+            desk, acted = _act(replace(script, ports=ports), desk, intent, at)
+            body = {"tick_at": at, "flags": (), "equity": equity, **acted}
+            ledger.take("tick", body, [*receipts, *acted["receipts"]])
             index += 1
             continue
-        goal = places[acts] if acts < len(ticks) else places[-1]
-        leg = script.advance(desk, place, goal, pause_before_change=True)
-        desk, place = leg.world, leg.index
-        after = min(acts, max(index + 1, bisect_right(places, leg.index)))
-        held = after - index
-        flags = {"ruined": held} if over else {}
-        _span(ledger, held, flags, [*receipts, *leg.receipts], [*equity, *leg.equity])
+        goal = update_counts[acts] if acts < len(ticks) else update_counts[-1]
+        leg = script.advance(desk, position, goal, pause_before_change=True)
+        desk, position = leg.world, leg.index
+        after = min(acts, max(index + 1, bisect_right(update_counts, leg.index)))
+        skipped = after - index
+        flags = {"ruined": skipped} if over else {}
+        _span(ledger, skipped, flags, [*receipts, *leg.receipts], [*equity, *leg.equity])
         index = after
-    rest = script.finish(desk, place)
-    ledger.take("close", {"equity": rest.equity, "flags": []}, rest.receipts)
+    last = script.finish(desk, position)
+    ledger.take("close", {"equity": last.equity, "flags": []}, last.receipts)
     return ledger
 
 
@@ -68,25 +70,19 @@ def _act(script: PredictCourse, desk: Desk, intent: Intent, at: int) -> tuple[De
     proposed = intent(observation)
     if proposed is None:
         return desk, {"proposals": [], "verdicts": [], "receipts": ()}
-    found = ports.guard(observation, state, proposed, at)
-    verdict, receipts = found.verdict, ()
-    if found.order is not None:
-        answer = submit(desk, found.order, at, ports.account_id)
-        if answer.refusal:
-            verdict = replace(verdict, outcome="refused", code=found.venue_code, detail=answer.refusal)
-        else:
-            desk, receipts = answer.desk, answer.receipts
-            verdict = replace(verdict, order_id=answer.order_id)
-    told = {
+    judgement = ports.guard(observation, state, proposed, at)
+    placed = None if judgement.order is None else placed_of(submit(desk, judgement.order, at, ports.account_id))
+    desk, verdict, receipts = apply_answer(desk, judgement, placed)
+    verdict_row = {
         "outcome": verdict.outcome,
         "code": verdict.code,
         "margins": verdict.margins,
         "order_id": verdict.order_id,
         "duplicate": verdict.duplicate,
     }
-    return desk, {"proposals": [proposed], "verdicts": [told], "receipts": receipts}
+    return desk, {"proposals": [proposed], "verdicts": [verdict_row], "receipts": receipts}
 
 
-def played(course: PredictCourse, known: Mapping[str, PredictLedger]) -> dict[str, PredictLedger]:
+def played(course: PredictCourse, ledgers: Mapping[str, PredictLedger]) -> dict[str, PredictLedger]:
     """Replay every heuristic over the same course, with the same caps and equity. Ledgers in `known` are reused."""
-    return {name: known.get(name) or play(course, policy.intent, LEAST) for name, policy in heuristics().items()}
+    return {name: ledgers.get(name) or play(course, policy.intent, LEAST) for name, policy in heuristics().items()}

@@ -1,10 +1,9 @@
 """The account as shown to users, prompts, tools and snapshots: plain values derived from a world."""
 
 from decimal import Decimal
-from typing import Any
 
 from pitboss.core.instant import Instant
-from pitboss.core.money import exact, text
+from pitboss.core.money import exact
 from pitboss.core.noun import noun
 from pitboss.venues.predict.aborts import Abort
 from pitboss.venues.predict.quote import amount, spread, utilisation
@@ -69,16 +68,16 @@ def equity(world: PredictWorld, now: Instant, account_id: str = ACCOUNT) -> int:
     account = world.accounts.get(account_id, NO_ACCOUNT)
     total = account.cash
     used = utilisation(world.vault.total_mtm, world.vault.balance)
-    known: dict[str, tuple[Oracle | None, Pricer | None]] = {}
-    for held in account.positions.values():
-        name = held.contract.market_id
-        if name not in known:
+    markets: dict[str, tuple[Oracle | None, Pricer | None]] = {}
+    for position in account.positions.values():
+        name = position.contract.market_id
+        if name not in markets:
             oracle = oracle_of(world, name)
             if oracle is None or oracle.svi is None:
-                known[name] = oracle, None
+                markets[name] = oracle, None
             else:
-                known[name] = oracle, pricer(world.terms.generation, oracle.forward, oracle.svi)
-        total += amount(_bid(world, held.contract, used, *known[name]), held.quantity)
+                markets[name] = oracle, pricer(world.terms.generation, oracle.forward, oracle.svi)
+        total += amount(_bid(world, position.contract, used, *markets[name]), position.quantity)
     return total
 
 
@@ -102,42 +101,19 @@ def _bid(world: PredictWorld, contract: Contract, used: int, oracle: Oracle | No
     return max(0, fair - spread(world.terms, fair, used))
 
 
-def summary(facts: PredictPortfolio) -> dict[str, Any]:
-    """Return the portfolio as a snapshot stores it: amounts as exact text."""
-    return {
-        "cash": text(facts.cash),
-        "equity": text(facts.equity),
-        "positions": [
-            {
-                "market_id": holding.market_id,
-                "side": holding.side,
-                "strikes": [text(strike) for strike in holding.strikes],
-                "quantity": text(holding.quantity),
-                "cost": text(holding.cost),
-                "bid": text(holding.bid),
-                "value": text(holding.value),
-                "expiry_at": holding.expiry_at,
-                "status": holding.status,
-                "quoted": holding.quoted,
-            }
-            for holding in facts.positions
-        ],
-    }
-
-
-def _holding(world: PredictWorld, held: ContractPosition, now: Instant) -> ContractView:
-    contract = held.contract
+def _holding(world: PredictWorld, position: ContractPosition, now: Instant) -> ContractView:
+    contract = position.contract
     bid, quoted = bid_of(world, contract, now)
     oracle = world.oracles.get(contract.market_id)
     return ContractView(
         contract.market_id,
         contract.side,
         tuple(usd(strike) for strike in contract.strikes),
-        contracts(held.quantity),
-        contracts(held.cost),
+        contracts(position.quantity),
+        contracts(position.cost),
         usd(bid),
-        contracts(amount(bid, held.quantity)),
-        held.expiry_at,
+        contracts(amount(bid, position.quantity)),
+        position.expiry_at,
         "settled" if oracle is None else status(oracle, now),
         quoted,
     )

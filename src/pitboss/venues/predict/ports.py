@@ -22,7 +22,7 @@ from pitboss.engine.execute import Broker
 from pitboss.engine.guard import Judgement, guard
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.context import PredictPrompts
-from pitboss.venues.predict.desk import Desk, reckoned, summary, told
+from pitboss.venues.predict.desk import Desk, spend_with_reserves, summary, with_shown_asks
 from pitboss.venues.predict.observation import PredictObservation, Shown, Tape, no_tape
 from pitboss.venues.predict.rule_book import PredictRuleBook
 from pitboss.venues.predict.state import ACCOUNT, NO_ACCOUNT
@@ -76,13 +76,13 @@ class PredictPorts:
 
     def told(self, state: State, observation: PredictObservation) -> State:
         """Return the state with the asks shown by the prompt and the tools."""
-        desk = told(state.world, observation.shown.asks)
+        desk = with_shown_asks(state.world, observation.shown.asks)
         return state if desk is state.world else state.after(world=desk)
 
     def guard(self, observation: PredictObservation, state: State, intent: Any, at: Instant) -> Judgement:
         """Check one decision against rules B1 to B15."""
         desk: Desk = state.world
-        spent = reckoned(desk, at)
+        spent = spend_with_reserves(desk, at)
         shown = {**spent.shown, **observation.shown.asks} if observation.shown.asks else spent.shown
         book = PredictRuleBook(self.caps, desk.world, replace(spent, shown=shown), at, at, self.account_id)
         return guard(book, state.seen, intent, at)

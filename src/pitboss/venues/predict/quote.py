@@ -22,7 +22,7 @@ class Quote:
     bid: int
 
     @property
-    def other(self) -> "Quote":
+    def opposite(self) -> "Quote":
         """Return the quote of the opposite contract. Buying both costs one plus twice the spread."""
         return Quote(FLOAT - self.fair, self.spread, FLOAT - self.bid, FLOAT - self.ask)
 
@@ -75,8 +75,3 @@ def amount(price: int, quantity: int) -> int:
 def quantity_for(spend: int, ask: int) -> int:
     """Return the number of contracts that a spend buys at an ask; they never cost more than the spend."""
     return spend * FLOAT // ask if spend > 0 and ask > 0 else 0
-
-
-def kelly(probability: int, ask: int) -> float:
-    """Return the Kelly fraction of the bankroll for this probability; negative means no stake."""
-    return (probability - ask) / (FLOAT - ask) if ask < FLOAT else 0.0

@@ -4,12 +4,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from pitboss.bootstrap.machine import SystemClock, stopwatch, unit_random
-from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
 from pitboss.data.fetch import Fetcher
-from pitboss.data.hermes import Hermes
 from pitboss.venues.predict.data.indexer import Indexer
 from pitboss.venues.predict.data.wire import ManagerPosition
+from pitboss.venues.predict.settings import PredictSettings
 from pitboss.venues.predict.state import Oracle
 
 TIMEOUT_S, ATTEMPTS = 10.0, 4
@@ -32,31 +31,26 @@ async def open_fetcher() -> AsyncIterator[Fetcher]:
         await fetcher.close()
 
 
-def indexer(settings: Settings, fetcher: Fetcher) -> Indexer:
+def indexer(settings: PredictSettings, fetcher: Fetcher) -> Indexer:
     """Return a client of the configured indexer."""
     if not settings.predict_id:
         raise UserError(
-            "the id of the Predict object is not known", "set PITBOSS_PREDICT_ID, or predict_id in settings.toml"
+            "the id of the Predict object is not set", "set PITBOSS_PREDICT_ID, or predict_id in settings.toml"
         )
     return Indexer(fetcher, settings.predict_server_url, settings.predict_id)
 
 
-def hermes(settings: Settings, fetcher: Fetcher) -> Hermes:
-    """Return a client of the Hermes price service."""
-    return Hermes(fetcher, settings.hermes_url)
-
-
-async def live_markets(settings: Settings, underlying: str) -> tuple[Oracle, ...]:
+async def live_markets(settings: PredictSettings, underlying: str) -> tuple[Oracle, ...]:
     """Return the open markets of an underlying as the indexer currently reports them."""
     async with open_fetcher() as fetcher:
         return await indexer(settings, fetcher).markets(underlying)
 
 
-async def live_positions(settings: Settings) -> tuple[ManagerPosition, ...]:
+async def live_positions(settings: PredictSettings) -> tuple[ManagerPosition, ...]:
     """Return the open and closed positions of the configured manager as the indexer currently reports them."""
     if not settings.predict_manager_id:
         raise UserError(
-            "the id of your PredictManager is not known", "set PITBOSS_PREDICT_MANAGER_ID, or predict_manager_id"
+            "the id of your PredictManager is not set", "set PITBOSS_PREDICT_MANAGER_ID, or predict_manager_id"
         )
     async with open_fetcher() as fetcher:
         return await indexer(settings, fetcher).positions(settings.predict_manager_id)

@@ -21,7 +21,7 @@ class SurfaceRows(Protocol):
     @property
     def market_id(self) -> tuple[str, ...]: ...
 
-    def svi(self, place: int) -> Svi: ...
+    def svi(self, row: int) -> Svi: ...
 
 
 class Recorded:
@@ -30,17 +30,17 @@ class Recorded:
     def __init__(self, rows: SurfaceRows, updates: Updates) -> None:
         self._rows, self._updates = rows, updates
         self._at: dict[str, list[int]] = {}
-        self._places: dict[str, list[int]] = {}
-        for place, (at, name) in enumerate(zip(rows.at.tolist(), rows.market_id, strict=True)):
+        self._row_numbers: dict[str, list[int]] = {}
+        for row, (at, name) in enumerate(zip(rows.at.tolist(), rows.market_id, strict=True)):
             self._at.setdefault(name, []).append(at)
-            self._places.setdefault(name, []).append(place)
+            self._row_numbers.setdefault(name, []).append(row)
 
     def __call__(self, oracle: Oracle, at: Instant) -> Svi | None:
         """Return the newest surface of a market at an instant; computed from realised volatility if none was recorded."""
         name = oracle.id if oracle.id in self._at else str(oracle.expiry_at)
-        known = bisect_right(self._at.get(name, []), at)
-        if known:
-            return self._rows.svi(self._places[name][known - 1])
+        count = bisect_right(self._at.get(name, []), at)
+        if count:
+            return self._rows.svi(self._row_numbers[name][count - 1])
         newest = int(np.searchsorted(self._updates.at, at, side="right")) - 1
         volatility = float(self._updates.volatility[newest]) if newest >= 0 else 0.0
         return synthetic(volatility, oracle.expiry_at, at)

@@ -58,7 +58,9 @@ def build_predict_report(workspace: Workspace, run: Run) -> PredictReport:
         metric_meanings=METRICS,
         synthetic=synthetic,
         standin=run.model.startswith(PROGRAMS),
-        halts=[{"at": one.at, "kind": one.facts["halt"]} for one in ledger.receipts if one.kind == "halted"],
+        halts=[
+            {"at": receipt.at, "kind": receipt.facts["halt"]} for receipt in ledger.receipts if receipt.kind == "halted"
+        ],
         version=str(run.params.get("version", __version__)),
     )
     surfaces, note = surfaces_of(request, ledger.calls)
@@ -72,19 +74,22 @@ def surfaces_of(request: PredictRequest, calls: Sequence[MarketCall]) -> tuple[S
     try:
         rows = read_surfaces(Path(request.surfaces))
     except UserError:
-        return "mixed", "The file they were recorded in is gone, so how many calls had one cannot be told any more."
+        return (
+            "mixed",
+            "The file with the recorded surfaces is missing, so the number of calls that had one is unknown.",
+        )
     since: dict[str, int] = {}
     for name, at in zip(rows.market_id, rows.at.tolist(), strict=True):
         since.setdefault(name, at)
-    asked = [call for call in calls if call.forecast]
-    known = sum(_known(call, since) for call in asked)
-    if not asked:
+    forecast_calls = [call for call in calls if call.forecast]
+    with_surface = sum(_had_surface(call, since) for call in forecast_calls)
+    if not forecast_calls:
         return "mixed", ""
-    whole = known == len(asked)
-    return "recorded" if whole else "mixed", f"{known:,} of {len(asked):,} calls had a recorded one."
+    complete = with_surface == len(forecast_calls)
+    return "recorded" if complete else "mixed", f"{with_surface:,} of {len(forecast_calls):,} calls had a recorded one."
 
 
-def _known(call: MarketCall, since: dict[str, int]) -> bool:
+def _had_surface(call: MarketCall, since: dict[str, int]) -> bool:
     """Whether a surface of the call's market, by id or expiry, was available when the call was made."""
     names = [call.market_id]
     with suppress(UserError):  # the id may not follow the paper venue's naming
@@ -99,13 +104,17 @@ def _curve(equity: Sequence[Piece]) -> list[tuple[Instant, float]]:
 def _curves(prepared: PredictRun, run: Run, ledger: PredictLedger) -> dict[str, list[tuple[Instant, float]]]:
     """Return the equity curve of each heuristic over the same course; a finished run of a heuristic is reused."""
     own = {run.model.removeprefix("policy/"): ledger} if run.status == "complete" else {}
-    return {name: _curve(one.equity) for name, one in played(prepared.course(), own).items()}
+    return {name: _curve(baseline.equity) for name, baseline in played(prepared.course(), own).items()}
 
 
 def _fills(ledger: PredictLedger) -> list[dict[str, Any]]:
     """Return one row per trade of the account, with its action."""
-    own = (one for one in ledger.receipts if one.kind == "filled" and one.facts.get("account") == ledger.account_id)
-    return [{"at": one.at, "reason": one.facts["action"]} for one in own]
+    own = (
+        receipt
+        for receipt in ledger.receipts
+        if receipt.kind == "filled" and receipt.facts.get("account") == ledger.account_id
+    )
+    return [{"at": receipt.at, "reason": receipt.facts["action"]} for receipt in own]
 
 
 def _skill_text(request: PredictRequest) -> str:
@@ -115,25 +124,25 @@ def _skill_text(request: PredictRequest) -> str:
 
 def _assumptions(run: Run, request: PredictRequest, synthetic: bool, data_found: bool) -> list[str]:
     """Return one or two sentences for each assumption of the run."""
-    said = [
-        "Prices are closes of one-minute bars, each known since its bar was over. A market lives on the newest of them, and "
-        "settles at the first one at or after its expiry.",
-        "A decision is carried out at the first price at or after its tick, quoted again there for the size that is bought; "
-        "where that comes too late it is refused.",
-        f"One vault of {request.vault_usd:,f} stands on the other side of every contract, and nobody else trades with it.",
-        "There is no fee besides the spread. What is won is paid out by itself as soon as a market has settled; what has not "
-        "settled at the end counts at its bid.",
-        f"Up to {request.max_gap} missing bars in a row were tolerated; meanwhile prices grow stale and nothing is minted.",
+    sentences = [
+        "Prices are closes of one-minute bars, each available from the end of its bar. A market is priced by the newest of "
+        "them and settles at the first one at or after its expiry.",
+        "A decision is executed at the first price at or after its tick, with a new quote for its size; it is refused if "
+        "that price comes too late.",
+        f"One vault of {request.vault_usd:,f} is the counterparty of every contract; no other account trades with it.",
+        "There is no fee besides the spread. Winning contracts are paid out when their market settles; contracts that have "
+        "not settled by the end are valued at their bid.",
+        f"Up to {request.max_gap} missing bars in a row were tolerated; during a gap prices become stale and mints are refused.",
     ]
     if request.decisions is not None:
-        said.append("The decisions were read from a file. Whoever wrote it may have known what came later.")
+        sentences.append("The decisions were read from a file. Its author may have known later prices.")
     elif run.model.startswith(PROGRAMS):
-        said.append(f"{run.model} is a fixed rule that reads numbers; it does not read the skill's words.")
+        sentences.append(f"{run.model} is a fixed rule that reads numbers; it does not read the skill's text.")
     if synthetic:
-        said.append("The prices are synthetic: generated by `pitboss data demo`. Nothing in them happened.")
+        sentences.append("The prices are synthetic: generated by `pitboss data demo`. They are not market data.")
     if not data_found:
-        said.append(
-            "The data this run stood on is gone or has changed since, so the curves of the heuristics are left out here; their "
-            "figures are those computed when the run ended."
+        sentences.append(
+            "The data of this run is missing or has changed, so the equity curves of the heuristics are omitted; their figures "
+            "are those computed when the run ended."
         )
-    return said
+    return sentences

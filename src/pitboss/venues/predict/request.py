@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from pitboss.core import codec
 from pitboss.core.money import text
 from pitboss.sim.request import BacktestRequest
 
@@ -24,11 +23,6 @@ class PredictRequest(BacktestRequest):
     """Balance of the vault, the counterparty of every contract."""
     surfaces: str = ""
     """Path of a file of recorded surfaces; without one they are computed."""
-
-
-def request_of(params: Mapping[str, Any]) -> PredictRequest:
-    """Return the request a run was started with."""
-    return codec.parse(PredictRequest, params)
 
 
 def surfaces_words(params: Mapping[str, Any]) -> str:

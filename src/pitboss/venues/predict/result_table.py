@@ -29,30 +29,30 @@ def answer(metrics: Plain) -> str:
     """State in one line whether the model forecast better than the market's price."""
     beside = mapping(nested(metrics, "scores", "all", "against", PRICE))
     if not beside.get("calls"):
-        return "no confidence was named on a market that settled: there is nothing to hold against the market's price"
+        return "no confidence was given on a market that settled: there is nothing to compare with the market's price"
     reach = pair(beside.get("skill_ci"))
     skill = figures.share(beside.get("skill"), signed=True)
     if reach is None:
         return f"too few markets to tell the model from the market's price (skill {skill}, no interval)"
     low, high = (figures.share(value, signed=True) for value in reach)
-    word = (
+    comparison = (
         "better than the market's price"
         if reach[0] > 0
         else "worse than the market's price"
         if reach[1] < 0
-        else "not to be told from the market's price"
+        else "not distinguishable from the market's price"
     )
-    return f"the model was {word}: skill {skill}, 95 % interval {low} to {high}"
+    return f"the model was {comparison}: skill {skill}, 95 % interval {low} to {high}"
 
 
 def rows(metrics: Plain, baselines: Plain) -> list[tuple[str, str, str, str, str]]:
     """Return the metrics of the run; a score is followed by those of the other forecasters on the same calls."""
-    others = ("market", "coin", "always_no")
+    forecasters = ("market", "coin", "always_no")
     all_calls = mapping(nested(baselines, "forecasts", "all"))
     minted = mapping(nested(baselines, "forecasts", "minted"))
 
     def scored(name: str, group: Plain, key: str) -> tuple[str, str, str, str, str]:
-        market, coin, never = (figures.plain(nested(group, other, key), 4) for other in others)
+        market, coin, never = (figures.plain(nested(group, forecaster, key), 4) for forecaster in forecasters)
         return name, figures.plain(nested(group, "model", key), 4), market, coin, never
 
     def alone(name: str, value: str) -> tuple[str, str, str, str, str]:
@@ -82,34 +82,34 @@ def rows(metrics: Plain, baselines: Plain) -> list[tuple[str, str, str, str, str
 
 def trading_rows(metrics: Plain, baselines: Plain) -> list[tuple[str, ...]]:
     """Return the trading metrics of the run and of the heuristics over the same prices."""
-    found = {"this run": metrics, **mapping(baselines.get("trading"))}
+    traders = {"this run": metrics, **mapping(baselines.get("trading"))}
     return [
         (
             name.replace("_", " "),
-            _percent(one.get("total_return_pct")),
-            figures.usd(one.get("pnl_usd"), signed=True),
-            figures.count(one.get("mints")),
-            figures.share(one.get("hit_rate")),
-            figures.usd(nested(one, "spread_cost", "total_usd")),
-            cents(nested(one, "edge", "minted", "realised_per_contract")),
+            _percent(trader.get("total_return_pct")),
+            figures.usd(trader.get("pnl_usd"), signed=True),
+            figures.count(trader.get("mints")),
+            figures.share(trader.get("hit_rate")),
+            figures.usd(nested(trader, "spread_cost", "total_usd")),
+            cents(nested(trader, "edge", "minted", "realised_per_contract")),
         )
-        for name, one in ((name, mapping(one)) for name, one in found.items())
+        for name, trader in ((name, mapping(trader)) for name, trader in traders.items())
     ]
 
 
 def cents(value: object) -> str:
     """Format a fraction of a contract's payout in cents."""
-    shown = figures.share(value, signed=True)
-    return shown if shown == figures.NONE else f"{shown[:-1]} ¢"
+    share = figures.share(value, signed=True)
+    return share if share == figures.NONE else f"{share[:-1]} ¢"
 
 
 def _percent(value: object) -> str:
     return figures.percent(value, signed=True)
 
 
-def _around(shown: str, reach: object, form: Any) -> str:
-    found = pair(reach)
-    return shown if found is None else f"{shown} ({form(found[0])} to {form(found[1])})"
+def _around(value: str, reach: object, form: Any) -> str:
+    bounds = pair(reach)
+    return value if bounds is None else f"{value} ({form(bounds[0])} to {form(bounds[1])})"
 
 
 def _skill(metrics: Plain) -> str:
@@ -123,9 +123,9 @@ def _skill(metrics: Plain) -> str:
 
 def _calls(metrics: Plain) -> str:
     parts = [figures.count(metrics.get("calls"))]
-    for key, words in (("calls_unresolved", "unresolved"), ("calls_without_confidence", "without a confidence")):
+    for key, label in (("calls_unresolved", "unresolved"), ("calls_without_confidence", "without a confidence")):
         if metrics.get(key):
-            parts.append(f"{figures.count(metrics.get(key))} {words}")
+            parts.append(f"{figures.count(metrics.get(key))} {label}")
     return ", ".join(parts)
 
 

@@ -49,7 +49,7 @@ class Agreement:
 
     def bands(self, edges_bps: Sequence[float] = BANDS_BPS) -> tuple[tuple[str, int], ...]:
         """Count the misses per band of moves in basis points."""
-        found: list[tuple[str, int]] = []
+        counts: list[tuple[str, int]] = []
         low = 0.0
         for high in (*edges_bps, float("inf")):
             label = (
@@ -59,18 +59,18 @@ class Agreement:
                 if high == float("inf")
                 else f"{low:g} to {high:g} bps"
             )
-            found.append((label, sum(low <= abs(miss.move_bps) < high for miss in self.misses)))
+            counts.append((label, sum(low <= abs(miss.move_bps) < high for miss in self.misses)))
             low = high
-        return tuple(found)
+        return tuple(counts)
 
 
 def first_price(times: Ints, prices: Floats, at: Ints, within_ms: int) -> Floats:
     """Return the first price at or after each instant, NaN if none follows in time. `times` must be sorted."""
-    places = np.searchsorted(times, at, side="left")
-    known = np.minimum(places, max(len(times) - 1, 0))
-    found = prices[known] if len(times) else np.full(len(at), np.nan)
-    late = (places >= len(times)) | ((times[known] - at > within_ms) if len(times) else True)
-    return np.where(late, np.nan, found)
+    indices = np.searchsorted(times, at, side="left")
+    clipped = np.minimum(indices, max(len(times) - 1, 0))
+    following = prices[clipped] if len(times) else np.full(len(at), np.nan)
+    late = (indices >= len(times)) | ((times[clipped] - at > within_ms) if len(times) else True)
+    return np.where(late, np.nan, following)
 
 
 def compare(
@@ -83,18 +83,18 @@ def compare(
     priced = np.isfinite(opened) & np.isfinite(closed)
     used = decided & priced
     ours, theirs = closed > opened, up_price == 1.0
-    places = np.flatnonzero(used & (ours != theirs)).tolist()
+    indices = np.flatnonzero(used & (ours != theirs)).tolist()
     moves = (closed / opened - 1) * 10_000
     misses = [
         Miss(
-            int(start_at[place]),
-            int(duration_s[place]),
-            float(opened[place]),
-            float(closed[place]),
-            float(moves[place]),
-            bool(theirs[place]),
+            int(start_at[index]),
+            int(duration_s[index]),
+            float(opened[index]),
+            float(closed[index]),
+            float(moves[index]),
+            bool(theirs[index]),
         )
-        for place in places
+        for index in indices
     ]
     misses.sort(key=lambda miss: (-abs(miss.move_bps), miss.start_at))
     total = int(np.count_nonzero(used))

@@ -14,7 +14,7 @@ from pitboss.terminal.workspace_options import Here, WorkspaceOptions
 if TYPE_CHECKING:
     from pitboss.live.board import Board, Entry
     from pitboss.venues.predict.deployment import Deployment
-    from pitboss.venues.predict.live import Begun
+    from pitboss.venues.predict.live import RunStart
 
 INTERRUPTED = 130
 
@@ -29,25 +29,23 @@ def run(
     /,
     *,
     model: Annotated[
-        str, given("--model", "Who decides, instead of the skill's model: policy/alternate, groq/…, llm.")
+        str, given("--model", "Model or policy in place of the skill's: policy/alternate, groq/…, llm.")
     ] = "",
     every: Annotated[
         Duration | None, given("--every", "Time between ticks, from 1s to 1h. Default: the skill's, 60s.")
     ] = None,
     equity: Annotated[Amount, given("--equity", "Paper money to start with, in DUSDC.")] = Decimal(100),
     set_: Override = (),
-    host: Annotated[str, given("--host", "Where the status endpoint listens.")] = "127.0.0.1",
+    host: Annotated[str, given("--host", "Address on which the status endpoint listens.")] = "127.0.0.1",
     port: Annotated[
-        int | None, given("--port", "Port of the status endpoint; 0 takes any that is free. Default: 8083.")
+        int | None, given("--port", "Port of the status endpoint; 0 selects any free port. Default: 8083.")
     ] = None,
     expose: Annotated[
         bool,
-        given(
-            "--expose", "Let the status endpoint listen where other machines can reach it; it asks nobody who they are."
-        ),
+        given("--expose", "Let other machines reach the status endpoint, which has no authentication."),
     ] = False,
     ticks: Annotated[
-        int | None, given("--ticks", "Stop after so many ticks. Default: go on until you stop it.")
+        int | None, given("--ticks", "Stop after this number of ticks; default: run until stopped.")
     ] = None,
     resume: Annotated[
         bool | None,
@@ -59,14 +57,14 @@ def run(
         ),
     ] = None,
     max_cost_usd: Annotated[
-        Amount | None, given("--max-cost-usd", "Most that the model may ever cost; then it is asked no more.")
+        Amount | None, given("--max-cost-usd", "Limit on the total cost of the model; it is not called beyond it.")
     ] = None,
     max_cost_usd_per_day: Annotated[
-        Amount | None, given("--max-cost-usd-per-day", "Most that it may cost on one UTC day.")
+        Amount | None, given("--max-cost-usd-per-day", "Limit on the cost of the model per UTC day.")
     ] = None,
     price_in: Annotated[Amount | None, given("--price-in", "USD for a million tokens the model reads.")] = None,
     price_out: Annotated[Amount | None, given("--price-out", "USD for a million tokens the model writes.")] = None,
-    yes: Annotated[bool, given("--yes", "Go ahead with a model whose price nobody knows.")] = False,
+    yes: Annotated[bool, given("--yes", "Run even if the price of the model is unknown.")] = False,
     json: Annotated[bool, Parameter(name="--json", help="Print one JSON object a line for every tick.")] = False,
     place: Here,
 ) -> int:
@@ -113,39 +111,41 @@ def run(
         price_out=price_out,
         any_price=yes,
     )
-    wanted = deployment(skill, options, environment)
-    listener = Listener(lambda begun: _began(begun, wanted, json), lambda entry, board: _tell(entry, board, json))
+    config = deployment(skill, options, environment)
+    listener = Listener(
+        lambda start: _print_start(start, config, json), lambda entry, board: _print_entry(entry, board, json)
+    )
     with place.workspace() as workspace:
-        ended = asyncio.run(run_live(workspace, wanted, listener))
-    return _ended(place, ended.run.id, ended.how, ended.board)
+        ended = asyncio.run(run_live(workspace, config, listener))
+    return _print_end(place, ended.run.id, ended.how, ended.board)
 
 
-def _began(begun: "Begun", wanted: "Deployment", json: bool) -> None:
+def _print_start(start: "RunStart", config: "Deployment", json: bool) -> None:
     from pitboss.venues.predict.status import caps_line
 
     if json:
         screen.put_line(
             {
                 "kind": "began",
-                "run_id": begun.run_id,
+                "run_id": start.run_id,
                 "mode": "paper",
-                "model": begun.model,
-                "every_ms": wanted.every_ms,
-                "status": f"{begun.address}/status",
-                "ticks": begun.ticks,
-                "warnings": list(begun.warnings),
+                "model": start.model,
+                "every_ms": config.every_ms,
+                "status": f"{start.address}/status",
+                "ticks": start.ticks,
+                "warnings": list(start.warnings),
             }
         )
-    for warning in begun.warnings:
+    for warning in start.warnings:
         screen.note(f"note: {warning}")
-    seconds = wanted.every_ms / 1000
-    went = f", going on after {begun.ticks} ticks" if begun.ticks else ""
-    screen.note(f"run {begun.run_id} on paper with live prices{went}")
-    screen.note(f"{begun.model} decides every {seconds:g} s; it {caps_line(wanted)}")
-    screen.note(f"status: {begun.address}/status   stop: Ctrl-C")
+    seconds = config.every_ms / 1000
+    went = f", going on after {start.ticks} ticks" if start.ticks else ""
+    screen.note(f"run {start.run_id} on paper with live prices{went}")
+    screen.note(f"{start.model} decides every {seconds:g} s; it {caps_line(config)}")
+    screen.note(f"status: {start.address}/status   stop: Ctrl-C")
 
 
-def _tell(entry: "Entry", board: "Board", json: bool) -> None:
+def _print_entry(entry: "Entry", board: "Board", json: bool) -> None:
     if json:
         screen.put_line(entry)
     else:
@@ -155,9 +155,14 @@ def _tell(entry: "Entry", board: "Board", json: bool) -> None:
 def line_of(entry: "Entry", board: "Board") -> str:
     """Format an entry as one line."""
     head = entry["at"][:19].replace("T", " ")
-    happened = "; ".join(_event(event) for event in entry.get("events", ()) if _worth_telling(event))
+    happened = "; ".join(_event_text(event) for event in entry.get("events", ()) if _is_reported(event))
     if entry["kind"] == "tick":
-        parts = [f"tick {entry['tick']}", _decided(entry), happened, f"equity {_amount(board.account.get('equity'))}"]
+        parts = [
+            f"tick {entry['tick']}",
+            _decision_text(entry),
+            happened,
+            f"equity {_amount(board.account.get('equity'))}",
+        ]
     elif entry["kind"] == "missed":
         count = "1 tick" if entry["slots"] == 1 else f"{entry['slots']:,} ticks"
         parts = [f"{count} missed, up to {entry['until']}"]
@@ -168,36 +173,37 @@ def line_of(entry: "Entry", board: "Board") -> str:
     return f"{head}  " + "  ".join(part for part in parts if part)
 
 
-def _decided(entry: "Entry") -> str:
+def _decision_text(entry: "Entry") -> str:
     flags = f" ({', '.join(entry['flags'])})" if entry["flags"] else ""
-    said = [
-        f"{_intent(one)} {_verdict(verdict)}" for one, verdict in zip(entry["intents"], entry["verdicts"], strict=False)
+    decisions = [
+        f"{_intent_text(intent)} {_verdict_text(verdict)}"
+        for intent, verdict in zip(entry["intents"], entry["verdicts"], strict=False)
     ]
     why = f": {entry['reasoning'][:100]}" if entry["flags"] and entry["reasoning"] else ""
-    return ("; ".join(said) or "hold") + flags + why
+    return ("; ".join(decisions) or "hold") + flags + why
 
 
-def _intent(one: Any) -> str:
-    if not isinstance(one, dict):
+def _intent_text(intent: Any) -> str:
+    if not isinstance(intent, dict):
         return "something that is no decision"
-    words = [one.get("action"), one.get("side"), one.get("strike"), one.get("market_id")]
-    spend = f" for {_amount(one['spend'])}" if one.get("spend") is not None else ""
-    return " ".join(str(word)[:40] for word in words if word is not None) + spend
+    parts = [intent.get("action"), intent.get("side"), intent.get("strike"), intent.get("market_id")]
+    spend = f" for {_amount(intent['spend'])}" if intent.get("spend") is not None else ""
+    return " ".join(str(part)[:40] for part in parts if part is not None) + spend
 
 
-def _verdict(verdict: dict[str, Any]) -> str:
+def _verdict_text(verdict: dict[str, Any]) -> str:
     code = f" by {verdict['code']}" if verdict["code"] else ""
     return f"→ {verdict['outcome']}{code}"
 
 
-def _worth_telling(event: dict[str, Any]) -> bool:
+def _is_reported(event: dict[str, Any]) -> bool:
     """Whether to print an event: the settlement of a market only if it had an open position."""
     return event["kind"] != "accepted" and (event["kind"] != "settled" or "payout" in event)
 
 
-def _event(event: dict[str, Any]) -> str:
-    words = [event["kind"], event.get("action"), event.get("side"), event.get("strike")]
-    text = " ".join(str(word) for word in words if word)
+def _event_text(event: dict[str, Any]) -> str:
+    parts = [event["kind"], event.get("action"), event.get("side"), event.get("strike")]
+    text = " ".join(str(part) for part in parts if part)
     if "payout" in event:
         return f"{text} paid {_amount(event['payout'])}"
     if "cost" in event:
@@ -212,10 +218,10 @@ def _amount(value: object) -> str:
         return str(value)[:40]
 
 
-def _ended(place: WorkspaceOptions, run_id: str, how: str, board: "Board") -> int:
+def _print_end(place: WorkspaceOptions, run_id: str, how: str, board: "Board") -> int:
     screen.note(f"run {run_id}: {board.ticks} ticks, {board.acted} acted, {board.errors} errors, {board.missed} missed")
     if how == "complete":
         screen.note(f"hint: check it with `{place.typed(f'runs verify {run_id}')}`")
         return 0
-    screen.note("stopped; start it again to go on with this run, or with --new for another")
+    screen.note("stopped; start it again to continue this run, or with --new to start another")
     return 0 if how == "terminated" else INTERRUPTED

@@ -46,43 +46,38 @@ def expiries(tier: str, now: Instant, count: int = EXPIRIES, lead_ms: int = LEAD
     return tuple(first + step * number for number in range(count))
 
 
-def wanted(now: Instant, tiers: Iterable[str] = TIERS) -> tuple[Slot, ...]:
-    """Return the expiries for which the operator creates an oracle at or before this instant, by time."""
-    return _slots({tier: expiries(tier, now) for tier in tiers})
-
-
 def standing(now: Instant, tiers: Iterable[str] = TIERS) -> tuple[Slot, ...]:
     """Return the future expiries that have an oracle, created now or earlier, by time."""
-    found = _standing(-(-now // FINEST_MS) * FINEST_MS - 1, tuple(tiers))
-    return found if not found or found[0].expiry_at > now else tuple(slot for slot in found if slot.expiry_at > now)
+    slots = _standing(-(-now // FINEST_MS) * FINEST_MS - 1, tuple(tiers))
+    return slots if not slots or slots[0].expiry_at > now else tuple(slot for slot in slots if slot.expiry_at > now)
 
 
 @lru_cache(maxsize=4_096)
 def _standing(now: Instant, tiers: tuple[str, ...]) -> tuple[Slot, ...]:
     """Return the expiries just before a boundary of the finest tier. Cached: nothing changes between two boundaries."""
-    found: dict[str, tuple[Instant, ...]] = {}
+    expiries_by_tier: dict[str, tuple[Instant, ...]] = {}
     for tier in tiers:
         last = expiries(tier, now)[-1]
         step = _STEPS[tier][0]
-        found[tier] = tuple(range(last - (last - now - 1) // step * step, last + 1, step))
-    return _slots(found)
+        expiries_by_tier[tier] = tuple(range(last - (last - now - 1) // step * step, last + 1, step))
+    return _slots(expiries_by_tier)
 
 
-def _slots(found: dict[str, tuple[Instant, ...]]) -> tuple[Slot, ...]:
-    together: dict[Instant, list[str]] = {}
+def _slots(expiries_by_tier: dict[str, tuple[Instant, ...]]) -> tuple[Slot, ...]:
+    tiers_by_expiry: dict[Instant, list[str]] = {}
     for tier in TIERS:
-        for expiry_at in found.get(tier, ()):
-            together.setdefault(expiry_at, []).append(tier)
-    return tuple(Slot(expiry_at, tuple(together[expiry_at])) for expiry_at in sorted(together))
+        for expiry_at in expiries_by_tier.get(tier, ()):
+            tiers_by_expiry.setdefault(expiry_at, []).append(tier)
+    return tuple(Slot(expiry_at, tuple(tiers_by_expiry[expiry_at])) for expiry_at in sorted(tiers_by_expiry))
 
 
 def expiring(tiers: Iterable[str], after: Instant, until: Instant) -> list[Instant]:
     """Return every expiry of these tiers in `(after, until]`, by time."""
-    found: set[Instant] = set()
+    instants: set[Instant] = set()
     for tier in tiers:
         step, offset = _STEPS[tier]
-        found.update(range(offset - (offset - after - 1) // step * step, until + 1, step))
-    return sorted(found)
+        instants.update(range(offset - (offset - after - 1) // step * step, until + 1, step))
+    return sorted(instants)
 
 
 @lru_cache(maxsize=4_096)
@@ -94,7 +89,7 @@ def market_name(underlying: str, expiry_at: Instant) -> str:
 def rungs(grid: Grid, spot: int, step: int = 50 * FLOAT, count: int = 10) -> tuple[int, ...]:
     """Return grid strikes outward from spot in steps: nearest first, above before below."""
     middle = (spot + step // 2) // step * step
-    found = [middle]
+    strikes = [middle]
     for number in range(1, count + 1):
-        found += [middle + step * number, middle - step * number]
-    return tuple(strike for strike in found if grid.holds(strike))
+        strikes += [middle + step * number, middle - step * number]
+    return tuple(strike for strike in strikes if grid.holds(strike))

@@ -217,7 +217,7 @@ class PredictSkill(SkillDocument):
 _NAMED_AT, _TEXT_AT = ("strategy", "mandate"), ("strategy", "text")
 
 
-def include_mandate(document: dict[str, Any], read: Callable[[str], str]) -> FileInclusion | None:
+def include_mandate(document: dict[str, Any], read_file: Callable[[str], str]) -> FileInclusion | None:
     """Replace the file name of a mandate by its text.
 
     If the document also has a mandate text, the file is not read: two mandates are an error whatever the file contains.
@@ -229,15 +229,15 @@ def include_mandate(document: dict[str, Any], read: Callable[[str], str]) -> Fil
     name = plain.get("mandate")
     if not isinstance(name, str) or not name.lower().endswith(MANDATE_FILE):
         return None
-    rest = {key: value for key, value in plain.items() if key != "mandate"}
+    others = {key: value for key, value in plain.items() if key != "mandate"}
     if "text" in plain:
-        document["strategy"] = rest
+        document["strategy"] = others
         return FileInclusion(
             "", _NAMED_AT, _TEXT_AT, ((_TEXT_AT, "is given together with mandate", "keep one of them"),)
         )
     try:
-        text = read(name)
+        text = read_file(name)
     except UserError as error:
         return FileInclusion("", _NAMED_AT, _TEXT_AT, ((_NAMED_AT, error.message, error.hint),))
-    document["strategy"] = {**rest, "text": text}
+    document["strategy"] = {**others, "text": text}
     return FileInclusion(name, _NAMED_AT, _TEXT_AT)

@@ -37,20 +37,20 @@ class PredictStandIn(StandIn):
 def answer(request: ModelRequest) -> StandInReply:
     """Return the reply text, the tool to call and its arguments."""
     page = next((message.text for message in request.messages if message.role == "user"), "")
-    told = {message.name for message in request.messages if message.role == "tool"}
+    answered_tools = {message.name for message in request.messages if message.role == "tool"}
     dice = hashlib.sha256(page.encode("utf-8", "surrogatepass")).digest()
     score = _score(page)
     if _FADES.search(request.system):
         score = -score
     markets = _MARKET.findall(page)
-    rooms = [float(found) for found in (*_LEFT.findall(page), *_BUDGETS.findall(page))]
+    rooms = [float(number) for number in (*_LEFT.findall(page), *_BUDGETS.findall(page))]
     if not markets or not rooms or min(rooms) < 0.01:
         return _hold("no market quotes, or a budget is used up")
     if abs(score) < LEAST_SCORE or dice[0] % ACTS_ONE_IN:
         return _hold(f"the last half hour's move is {score:+.1f} of its usual size, which is not enough")
     name, _, strike, yes, no = markets[dice[1] % min(3, len(markets))]
     offered = {tool.name for tool in request.tools} if not request.must_call else set()
-    if "list_strikes" in offered - told and dice[2] % LOOKS_ONE_IN == 0:
+    if "list_strikes" in offered - answered_tools and dice[2] % LOOKS_ONE_IN == 0:
         return f"Looking at the strikes of {name} first.", "list_strikes", {"market_id": name}
     side, ask = ("YES", float(yes)) if score > 0 else ("NO", float(no))
     confidence = round(min(0.97, max(0.03, ask + 0.02 * min(3.0, abs(score)))), 2)
@@ -70,8 +70,8 @@ def answer(request: ModelRequest) -> StandInReply:
 
 def _score(page: str) -> float:
     """Return the move of the last closes relative to the size expected by chance."""
-    found = _CLOSES.search(page)
-    closes = [float(text) for text in found.group(1).split()][-REACH:] if found else []
+    match = _CLOSES.search(page)
+    closes = [float(text) for text in match.group(1).split()][-REACH:] if match else []
     if len(closes) < 5:
         return 0.0
     steps = [later / earlier - 1 for earlier, later in pairwise(closes)]

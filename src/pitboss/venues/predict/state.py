@@ -151,11 +151,15 @@ NO_BOOK = StrikeBook()
 
 def changed(levels: tuple[StrikeLevel, ...], strike: int, up: int, down: int) -> tuple[StrikeLevel, ...]:
     """Return the levels after adding or removing contracts at one strike; empty levels are dropped."""
-    place = bisect_left(levels, strike, key=_strike)
-    found = levels[place] if place < len(levels) and levels[place].strike == strike else None
-    level = StrikeLevel(strike, up, down) if found is None else StrikeLevel(strike, found.up + up, found.down + down)
-    rest = levels[place + (found is not None) :]
-    return (*levels[:place], *((level,) if level.up or level.down else ()), *rest)
+    index = bisect_left(levels, strike, key=_strike)
+    existing = levels[index] if index < len(levels) and levels[index].strike == strike else None
+    level = (
+        StrikeLevel(strike, up, down)
+        if existing is None
+        else StrikeLevel(strike, existing.up + up, existing.down + down)
+    )
+    after = levels[index + (existing is not None) :]
+    return (*levels[:index], *((level,) if level.up or level.down else ()), *after)
 
 
 def _strike(level: StrikeLevel) -> int:
@@ -282,14 +286,14 @@ def _fed(world: PredictWorld, oracle: Oracle) -> Oracle:
     if feed is None or feed.at >= oracle.expiry_at:
         return oracle
     # Cached by identity: a tick needs each market several times, and both inputs are frozen.
-    kept = _FED.get(id(oracle))
-    if kept is not None and kept[0] is oracle and kept[1] is feed:
-        return kept[2]
-    found = _with_feed(oracle, feed)
+    cached = _FED.get(id(oracle))
+    if cached is not None and cached[0] is oracle and cached[1] is feed:
+        return cached[2]
+    fed = _with_feed(oracle, feed)
     if len(_FED) >= _MOST_FED:
         _FED.clear()
-    _FED[id(oracle)] = oracle, feed, found
-    return found
+    _FED[id(oracle)] = oracle, feed, fed
+    return fed
 
 
 _FED: dict[int, tuple[Oracle, Feed, Oracle]] = {}
@@ -330,22 +334,26 @@ def open_markets(
         if (underlying is not None and oracle.underlying != underlying) or status(oracle, now) != "active":
             continue
         key = (oracle.expiry_at, oracle.underlying)
-        other = best.get(key)
-        if other is None or _freshness(_fed(world, oracle)) < _freshness(_fed(world, other)):
+        current = best.get(key)
+        if current is None or _freshness(_fed(world, oracle)) < _freshness(_fed(world, current)):
             best[key] = oracle
-    found = [best[key] for key in sorted(best)]
-    return tuple(_fed(world, oracle) for oracle in found) if priced else tuple(found)
+    markets = [best[key] for key in sorted(best)]
+    return tuple(_fed(world, oracle) for oracle in markets) if priced else tuple(markets)
 
 
 def fresher_twin(world: PredictWorld, oracle: Oracle, now: Instant) -> Oracle | None:
     """Return another active oracle of the same underlying and expiry that `open_markets` would prefer."""
     best = oracle
-    for known in world.oracles.values():
-        if known.expiry_at != oracle.expiry_at or known.underlying != oracle.underlying or known.id == oracle.id:
+    for candidate in world.oracles.values():
+        if (
+            candidate.expiry_at != oracle.expiry_at
+            or candidate.underlying != oracle.underlying
+            or candidate.id == oracle.id
+        ):
             continue
-        other = _fed(world, known)
-        if status(other, now) == "active" and _freshness(other) < _freshness(best):
-            best = other
+        twin = _fed(world, candidate)
+        if status(twin, now) == "active" and _freshness(twin) < _freshness(best):
+            best = twin
     return best if best is not oracle else None
 
 

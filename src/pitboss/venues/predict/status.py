@@ -32,7 +32,7 @@ class Telling:
     def document(self, now: Instant, next_at: Instant | None) -> dict[str, Any]:
         """Return the document at an instant."""
         board, is_policy = self.board, self.model.startswith("policy/")
-        counted = board.events
+        events = board.events
         return {
             "name": self.deployment.name,
             "strategy": _strategy(self.model),
@@ -41,7 +41,7 @@ class Telling:
             "mandate": self.deployment.mandate,
             "lastTick": None if board.last_tick_at is None else iso(board.last_tick_at),
             "ticks": board.ticks,
-            "mints": counted["filled", "mint"],
+            "mints": events["filled", "mint"],
             "skips": board.skips,
             "errors": board.errors,
             "actionFeed": board.newest(),
@@ -52,7 +52,7 @@ class Telling:
             "at": iso(now),
             "nextTick": None if next_at is None else iso(next_at),
             "missed": board.missed,
-            "redeems": counted["filled", "redeem"],
+            "redeems": events["filled", "redeem"],
             "flags": dict(sorted(board.flags.items())),
             "account": dict(board.account),
             "feed": self._feed(now),
@@ -76,14 +76,14 @@ class Telling:
 
 
 def _strategy(model: str) -> str:
-    return next((word for word, name in STRATEGIES.items() if name == model), "llm")
+    return next((name for name, model_name in STRATEGIES.items() if model_name == model), "llm")
 
 
-def _config(given: Deployment) -> dict[str, Any]:
-    risk, context = given.skill.risk, given.skill.context
+def _config(deployment: Deployment) -> dict[str, Any]:
+    risk, context = deployment.skill.risk, deployment.skill.context
     return {
         "tradeDusdc": text(risk.max_spend_per_tick),
-        "tickMs": given.every_ms,
+        "tickMs": deployment.every_ms,
         "underlying": context.underlying,
         "tiers": list(context.sorted_tiers()),
         "maxSpendPerDay": text(risk.max_spend_per_day),
@@ -93,14 +93,14 @@ def _config(given: Deployment) -> dict[str, Any]:
         "minEdge": None if risk.min_edge is None else text(risk.min_edge),
         "minSecondsToExpiry": text(risk.min_seconds_to_expiry),
         "maxPriceAgeS": text(risk.max_price_age_s),
-        "maxCostUsd": None if given.max_cost_usd is None else text(given.max_cost_usd),
-        "maxCostUsdPerDay": None if given.max_cost_usd_per_day is None else text(given.max_cost_usd_per_day),
+        "maxCostUsd": None if deployment.max_cost_usd is None else text(deployment.max_cost_usd),
+        "maxCostUsdPerDay": None if deployment.max_cost_usd_per_day is None else text(deployment.max_cost_usd_per_day),
     }
 
 
-def caps_line(given: Deployment) -> str:
+def caps_line(deployment: Deployment) -> str:
     """Format the limits as one line."""
-    risk = given.skill.risk
+    risk = deployment.skill.risk
     parts: Sequence[str] = (
         f"{text(risk.max_spend_per_tick)} a tick",
         f"{text(risk.max_spend_per_day)} a day",

@@ -8,6 +8,7 @@ all its encodings.
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from pitboss.bootstrap.keys import Environment, key_for, open_secrets
 from pitboss.bootstrap.machine import SystemClock, environment, new_id
@@ -17,10 +18,11 @@ from pitboss.core.errors import UserError
 from pitboss.store.database import Database
 from pitboss.store.outbox import StoredOutbox
 from pitboss.venues.predict.caps import PredictCaps
+from pitboss.venues.predict.settings import PredictSettings
 from pitboss.venues.predict.sui.broker import PredictSui
-from pitboss.venues.predict.sui.carry import Carrier, WriterSettings
 from pitboss.venues.predict.sui.chain import full_id, is_id
 from pitboss.venues.predict.sui.graphql import GraphqlChain
+from pitboss.venues.predict.sui.order_sender import OrderSender, WriterSettings
 from pitboss.venues.predict.sui.signer import Signer, spellings
 from pitboss.venues.predict.sui.transaction import ProtocolObjects, library
 
@@ -32,40 +34,40 @@ _IDS = {
     "predict_id": "the Predict object",
     "predict_manager_id": "your PredictManager",
 }
-_TYPE = re.compile(r"(0x[0-9a-fA-F]{1,64})::(\w+)::(\w+)")
+_COIN_TYPE = re.compile(r"(0x[0-9a-fA-F]{1,64})::(\w+)::(\w+)")
 
 
-def place_of(settings: Settings) -> ProtocolObjects:
+def protocol_objects(settings: PredictSettings) -> ProtocolObjects:
     """Return the configured protocol objects."""
-    found: dict[str, str] = {}
+    ids: dict[str, str] = {}
     for name, meaning in _IDS.items():
         value = str(getattr(settings, name)).strip()
         if not value:
-            raise UserError(f"the id of {meaning} is not known", f"set PITBOSS_{name.upper()}, or {name}")
+            raise UserError(f"the id of {meaning} is not set", f"set PITBOSS_{name.upper()}, or {name}")
         if not is_id(value):
             raise UserError(f"setting {name} is not an id", "write 0x and up to 64 hex digits")
-        found[name] = full_id(value)
-    kind = _TYPE.fullmatch(settings.predict_quote_type.strip())
-    if kind is None:
-        wrong = "is not the type of a coin" if settings.predict_quote_type else "is not set"
-        raise UserError(f"setting predict_quote_type {wrong}", "write it as 0x…::dusdc::DUSDC")
-    quote_type = f"{full_id(kind[1])}::{kind[2]}::{kind[3]}"
-    return ProtocolObjects(found["predict_package_id"], found["predict_id"], found["predict_manager_id"], quote_type)
+        ids[name] = full_id(value)
+    coin = _COIN_TYPE.fullmatch(settings.predict_quote_type.strip())
+    if coin is None:
+        problem = "is not the type of a coin" if settings.predict_quote_type else "is not set"
+        raise UserError(f"setting predict_quote_type {problem}", "write it as 0x…::dusdc::DUSDC")
+    quote_type = f"{full_id(coin[1])}::{coin[2]}::{coin[3]}"
+    return ProtocolObjects(ids["predict_package_id"], ids["predict_id"], ids["predict_manager_id"], quote_type)
 
 
-def terms_of(settings: Settings, caps: PredictCaps) -> WriterSettings:
+def writer_settings(settings: PredictSettings, caps: PredictCaps) -> WriterSettings:
     """Return the writer's settings, within the engine's caps. Mainnet must be allowed explicitly."""
     if settings.sui_network == "mainnet" and not settings.sui_allow_mainnet:
         raise UserError(
             "sui_network is mainnet, where money is real, and sui_allow_mainnet is not set",
-            "use testnet; or set PITBOSS_SUI_ALLOW_MAINNET=true if you mean it",
+            "use testnet; or set PITBOSS_SUI_ALLOW_MAINNET=true to use real money",
         )
     return WriterSettings(settings.sui_network, settings.sui_gas_budget, caps.max_slippage_bps, caps.max_price_age_ms)
 
 
-def signer_of(settings: Settings, environment: Environment = environment, redactor: Redactor = REDACTOR) -> Signer:
+def open_signer(home: Path, environment: Environment = environment, redactor: Redactor = REDACTOR) -> Signer:
     """Return the signer. This is the only function that reads the key."""
-    key = key_for(KEYS, environment, open_secrets(settings.home, environment, redactor), redactor)
+    key = key_for(KEYS, environment, open_secrets(home, environment, redactor), redactor)
     if key is None:
         raise UserError(
             "there is no key to sign with on Sui", f"pitboss secrets set {KEYS[0]}, or set the variable {KEYS[0]}"
@@ -83,14 +85,15 @@ async def open_writer(
     redactor: Redactor = REDACTOR,
 ) -> AsyncIterator[PredictSui]:
     """Open a broker that writes to the chain. Missing settings are reported before the key is read."""
-    if not settings.sui_node_url:
-        raise UserError("the address of a Sui node is not known", "set PITBOSS_SUI_NODE_URL, or sui_node_url")
-    place, terms = place_of(settings), terms_of(settings, caps)
+    predict = PredictSettings.of(settings)
+    if not predict.sui_node_url:
+        raise UserError("the address of a Sui node is not set", "set PITBOSS_SUI_NODE_URL, or sui_node_url")
+    objects, writing = protocol_objects(predict), writer_settings(predict, caps)
     library()  # a missing package is reported before the key is read
-    chain = GraphqlChain(settings.sui_node_url)
-    signer = signer_of(settings, environment, redactor)
+    chain = GraphqlChain(predict.sui_node_url)
+    signer = open_signer(settings.home, environment, redactor)
     now = SystemClock().now
     try:
-        yield PredictSui(Carrier(chain, StoredOutbox(database, now), signer, place, terms, new_id(), now))
+        yield PredictSui(OrderSender(chain, StoredOutbox(database, now), signer, objects, writing, new_id(), now))
     finally:
         await chain.close()

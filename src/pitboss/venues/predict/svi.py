@@ -84,10 +84,10 @@ def from_units(a: int, b: int, rho: int, m: int, sigma: int) -> Svi:
 
 def fair(pricing: Generation, forward: float, strike: float, svi: Svi) -> Fair:
     """Return the fair price for a command; raises `UserError` if there is none."""
-    found = price(pricing, forward, strike, svi)
-    if isinstance(found, Fair):
-        return found
-    raise UserError(*_HINTS[found])
+    result = price(pricing, forward, strike, svi)
+    if isinstance(result, Fair):
+        return result
+    raise UserError(*_HINTS[result])
 
 
 def fair_range(pricing: Generation, forward: float, lower: float, higher: float, svi: Svi) -> float:
@@ -148,8 +148,8 @@ def up_units(pricing: Generation, forward: int, strike: int, svi: Svi) -> Units:
     """Return the probability of UP in billionths: the boundary between floats and integers."""
     if forward <= 0:
         return "zero_forward"
-    found = price(pricing, forward / FLOAT, strike / FLOAT, svi)
-    return round(found.up * FLOAT) if isinstance(found, Fair) else found
+    result = price(pricing, forward / FLOAT, strike / FLOAT, svi)
+    return round(result.up * FLOAT) if isinstance(result, Fair) else result
 
 
 def pricer(pricing: Generation, forward: int, svi: Svi) -> Pricer:
@@ -185,13 +185,13 @@ def falls_with_strike(pricing: Generation, svi: Svi) -> bool:
         return False
     width = max(svi.sigma, 1e-9)
     reach = log(2 * (4 + abs(svi.m)) / width)
-    places = [svi.m + width * sinh(reach * step / SAMPLES) for step in range(-SAMPLES, SAMPLES + 1)]
+    samples = [svi.m + width * sinh(reach * step / SAMPLES) for step in range(-SAMPLES, SAMPLES + 1)]
     at_money = _variance(svi, 0.0)
     if not 0.0 < at_money < inf:
         return False
     near = sqrt(at_money)
-    places += [near * step / 8 for step in range(-SAMPLES, SAMPLES + 1)]
-    return all(_falls_at(pricing, svi, k) for k in places)
+    samples += [near * step / 8 for step in range(-SAMPLES, SAMPLES + 1)]
+    return all(_falls_at(pricing, svi, k) for k in samples)
 
 
 def _variance(svi: Svi, k: float) -> float:

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from pitboss.core.errors import ToolFailed
 from pitboss.tools.define import ToolContext
-from pitboss.venues.predict import formatting as words
+from pitboss.venues.predict import formatting
 from pitboss.venues.predict.observation import PredictObservation
 from pitboss.venues.predict.state import Oracle
 
@@ -18,15 +18,15 @@ MARKET: Mapping[str, Any] = {
 MOST_NAMED = 6
 
 
-def seen(context: ToolContext) -> PredictObservation:
+def observation_of(context: ToolContext) -> PredictObservation:
     """Return the observation of the tick; the tools of this venue always get a `PredictObservation`."""
     return cast("PredictObservation", context.observation)
 
 
 def market_of(observation: PredictObservation, market_id: str) -> Oracle:
     """Return the market with this id. Raises `ToolFailed` that lists open markets."""
-    found = observation.market(market_id)
-    if found is None:
-        known = [words.name(market.id) for market in observation.markets()[:MOST_NAMED]]
-        raise ToolFailed(f"no market {market_id[:80]!r}; open: {', '.join(known) if known else 'none'}")
-    return found
+    market = observation.market(market_id)
+    if market is None:
+        names = [formatting.name(open_market.id) for open_market in observation.markets()[:MOST_NAMED]]
+        raise ToolFailed(f"no market {market_id[:80]!r}; open: {', '.join(names) if names else 'none'}")
+    return market

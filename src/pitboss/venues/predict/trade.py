@@ -108,10 +108,10 @@ def quote_spend(world: PredictWorld, contract: Contract, spend: int, now: Instan
     A larger size is never cheaper, so the price for the size that the current ask would give is an upper bound for any
     smaller size.
     """
-    seen = preview(world, contract, now)
-    if isinstance(seen, Abort):
-        return seen
-    trade = quote_mint(world, contract, quantity_for(spend, seen.ask), now)
+    current = preview(world, contract, now)
+    if isinstance(current, Abort):
+        return current
+    trade = quote_mint(world, contract, quantity_for(spend, current.ask), now)
     if isinstance(trade, Abort) or trade.amount <= spend:
         return trade
     return quote_mint(world, contract, quantity_for(spend, trade.price), now)
@@ -160,8 +160,8 @@ def weigh_redeem(
         return oracle
     if quantity <= 0:
         return aborts.NO_QUANTITY
-    held = world.accounts.get(account_id, NO_ACCOUNT).positions.get(contract.key)
-    if held is None or held.quantity < quantity:
+    position = world.accounts.get(account_id, NO_ACCOUNT).positions.get(contract.key)
+    if position is None or position.quantity < quantity:
         return aborts.NO_RANGE if contract.side == "RANGE" else aborts.NO_POSITION
     vault = _booked(world, oracle, contract, -quantity)
     if isinstance(vault, Abort):
@@ -179,8 +179,8 @@ def carry_out(
     world: PredictWorld, account_id: str, action: Literal["mint", "redeem"], trade: ContractTrade, at: Instant
 ) -> WorldStep:
     """Execute a trade that was computed on this same world and instant, without computing it again."""
-    made = _minted if action == "mint" else _redeemed
-    return made(world, account_id, trade, trade.contract, at)
+    execute = _minted if action == "mint" else _redeemed
+    return execute(world, account_id, trade, trade.contract, at)
 
 
 def mint(world: PredictWorld, account_id: str, contract: Contract, quantity: int, at: Instant) -> WorldStep:
@@ -205,13 +205,13 @@ def redeem_settled(world: PredictWorld, account_id: str, contract: Contract, at:
         return rejected(world, aborts.UNKNOWN, at, contract.market_id)
     if oracle.settlement is None:
         return rejected(world, aborts.NOT_SETTLED, at, contract.market_id)
-    held = world.accounts.get(account_id, NO_ACCOUNT).positions.get(contract.key)
-    return redeem(world, account_id, contract, 0 if held is None else held.quantity, at)
+    position = world.accounts.get(account_id, NO_ACCOUNT).positions.get(contract.key)
+    return redeem(world, account_id, contract, 0 if position is None else position.quantity, at)
 
 
 def rejected(world: PredictWorld, abort: Abort, at: Instant, market_id: str) -> WorldStep:
     """Return the unchanged world with a `rejected` receipt that gives the reason."""
-    facts: Facts = {"abort": abort.name, "reason": abort.words}
+    facts: Facts = {"abort": abort.name, "reason": abort.reason}
     return WorldStep(world, (Receipt("rejected", at, market_id, "", facts),), abort)
 
 
@@ -263,14 +263,14 @@ def _booked(world: PredictWorld, oracle: Oracle, contract: Contract, quantity: i
     if contract.higher is not None:
         levels = changed(levels, contract.higher, 0, quantity)
         ranges += quantity if contract.lower is not None else 0
-    found = refreshed(world.terms, oracle, StrikeBook(levels, ranges, lowest, highest))
-    if isinstance(found, Abort):
-        return found
+    book = refreshed(world.terms, oracle, StrikeBook(levels, ranges, lowest, highest))
+    if isinstance(book, Abort):
+        return book
     return Vault(
         vault.balance,
-        {**vault.books, oracle.id: found},
-        vault.total_mtm - old.mtm + found.mtm,
-        vault.total_max_payout - old.max_payout + found.max_payout,
+        {**vault.books, oracle.id: book},
+        vault.total_mtm - old.mtm + book.mtm,
+        vault.total_max_payout - old.max_payout + book.max_payout,
     )
 
 
@@ -280,11 +280,11 @@ def _minted(
     if isinstance(trade, Abort):
         return rejected(world, trade, at, contract.market_id)
     account = world.accounts.get(account_id, NO_ACCOUNT)
-    key, held = contract.key, account.positions.get(contract.key)
+    key, earlier = contract.key, account.positions.get(contract.key)
     position = (
         ContractPosition(contract, world.oracles[contract.market_id].expiry_at, trade.quantity, trade.amount, at)
-        if held is None
-        else replace(held, quantity=held.quantity + trade.quantity, cost=held.cost + trade.amount)
+        if earlier is None
+        else replace(earlier, quantity=earlier.quantity + trade.quantity, cost=earlier.cost + trade.amount)
     )
     after = Account(account.cash - trade.amount, {**account.positions, key: position})
     facts = _facts(account_id, "mint", trade)
@@ -300,10 +300,12 @@ def _redeemed(
         return rejected(world, trade, at, contract.market_id)
     account = world.accounts[account_id]
     positions = dict(account.positions)
-    held = positions.pop(contract.key)
-    basis = held.cost * trade.quantity // held.quantity
-    if trade.quantity < held.quantity:
-        positions[contract.key] = replace(held, quantity=held.quantity - trade.quantity, cost=held.cost - basis)
+    position = positions.pop(contract.key)
+    basis = position.cost * trade.quantity // position.quantity
+    if trade.quantity < position.quantity:
+        positions[contract.key] = replace(
+            position, quantity=position.quantity - trade.quantity, cost=position.cost - basis
+        )
     settled = world.oracles[contract.market_id].settlement is not None
     facts = _facts(account_id, "redeem", trade)
     facts["payout"], facts["basis"] = contracts(trade.amount), contracts(basis)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pitboss.venues.predict.course import PredictCourse
     from pitboss.venues.predict.outcome import PredictLedger
     from pitboss.venues.predict.request import PredictRequest
+    from pitboss.venues.predict.settings import PredictSettings
     from pitboss.venues.predict.skill import PredictSkill
 
 
@@ -36,6 +37,11 @@ class PredictVenue(Venue):
     summary = "binary contracts on the price of BTC, paid by one vault"
     commands = "pitboss.venues.predict.commands:app"
     money = "DUSDC"
+
+    def settings_type(self) -> "type[PredictSettings]":
+        from pitboss.venues.predict.settings import PredictSettings
+
+        return PredictSettings
 
     def skill_type(self) -> "type[PredictSkill]":
         from pitboss.venues.predict.skill import PredictSkill
@@ -64,7 +70,7 @@ class PredictVenue(Venue):
     def policies(self) -> Mapping[str, str]:
         from pitboss.venues.predict.heuristics import heuristics
 
-        return {name: one.summary for name, one in sorted(heuristics().items())}
+        return {name: policy.summary for name, policy in sorted(heuristics().items())}
 
     def rules(self) -> "tuple[Rule, ...]":
         from pitboss.venues.predict.rules import RULES

@@ -65,10 +65,10 @@ def push_price(world: PredictWorld, oracle_id: str, spot: int, forward: int, at:
     oracle = world.oracles.get(oracle_id)
     if oracle is None:
         return rejected(world, aborts.UNKNOWN, at, oracle_id)
-    found = _priced(oracle, spot, forward, at)
-    if isinstance(found, Abort):
-        return rejected(world, found, at, oracle_id)
-    return WorldStep(with_oracle(world, found), _settlements((found,), at))
+    priced = _priced(oracle, spot, forward, at)
+    if isinstance(priced, Abort):
+        return rejected(world, priced, at, oracle_id)
+    return WorldStep(with_oracle(world, priced), _settlements((priced,), at))
 
 
 def push_svi(world: PredictWorld, oracle_id: str, svi: Svi, at: Instant) -> WorldStep:
@@ -106,13 +106,13 @@ def push(
         if refusal is not None:
             receipts += rejected(world, refusal, at, oracle.id).receipts
             svi = None
-        found = _priced(oracle, spot, forward, at, svi)
-        if isinstance(found, Abort):
-            receipts += rejected(world, found, at, oracle.id).receipts
+        priced = _priced(oracle, spot, forward, at, svi)
+        if isinstance(priced, Abort):
+            receipts += rejected(world, priced, at, oracle.id).receipts
             continue
-        oracles[oracle.id] = found
-        if found.settlement is not None:
-            receipts += _settlements((found,), at)
+        oracles[oracle.id] = priced
+        if priced.settlement is not None:
+            receipts += _settlements((priced,), at)
     return WorldStep(
         PredictWorld(world.vault, world.accounts, oracles, world.terms, world.next_trade, world.feeds), tuple(receipts)
     )
@@ -127,14 +127,14 @@ def list_markets(
     fed: bool = False,
 ) -> WorldStep:
     """Create and activate the markets of the schedule that do not exist yet."""
-    known = {oracle.expiry_at for oracle in world.oracles.values() if oracle.underlying == underlying}
-    missing = [slot.expiry_at for slot in standing(at, tiers) if slot.expiry_at not in known]
+    expiries = {oracle.expiry_at for oracle in world.oracles.values() if oracle.underlying == underlying}
+    missing = [slot.expiry_at for slot in standing(at, tiers) if slot.expiry_at not in expiries]
     if not missing:
         return WorldStep(world)
     grid = grid or Grid()
     names = {market_name(underlying, expiry_at): expiry_at for expiry_at in missing}
-    made = {name: Oracle(name, underlying, expiry_at, grid, True, fed=fed) for name, expiry_at in names.items()}
-    return WorldStep(_with_oracles(world, {**world.oracles, **made}))
+    created = {name: Oracle(name, underlying, expiry_at, grid, True, fed=fed) for name, expiry_at in names.items()}
+    return WorldStep(_with_oracles(world, {**world.oracles, **created}))
 
 
 def sweep(world: PredictWorld, at: Instant) -> WorldStep:
@@ -148,7 +148,7 @@ def sweep(world: PredictWorld, at: Instant) -> WorldStep:
     receipts: list[Receipt] = []
     for account_id in sorted(world.accounts):
         positions = world.accounts[account_id].positions
-        for key in sorted(key for key, held in positions.items() if held.contract.market_id in settled):
+        for key in sorted(key for key, position in positions.items() if position.contract.market_id in settled):
             step = redeem_settled(world, account_id, positions[key].contract, at)
             world = step.world
             receipts += step.receipts
@@ -172,9 +172,9 @@ def advance(
     surfaces: dict[str, Svi] = {}
     for oracle in world.oracles.values():
         if oracle.underlying == underlying and at < oracle.expiry_at:
-            found = surface(oracle)
-            if found is not None:
-                surfaces[oracle.id] = found
+            svi = surface(oracle)
+            if svi is not None:
+                surfaces[oracle.id] = svi
     pushed = push(world, underlying, spot, at, surfaces, basis)
     swept = sweep(pushed.world, at)
     return WorldStep(swept.world, (*pushed.receipts, *swept.receipts))
@@ -252,11 +252,11 @@ def coast(
     """
     receipts: list[Receipt] = []
     for expiry_at in expiring(tiers, world.feeds[underlying].at, at[-1]):
-        place = bisect_left(at, expiry_at)
+        index = bisect_left(at, expiry_at)
         name = market_name(underlying, expiry_at)
-        receipts.append(Receipt("settled", at[place], name, "", {"price": usd(spot[place])}))
-    left = {name: oracle for name, oracle in world.oracles.items() if oracle.expiry_at > at[-1]}
-    step = feed(_with_oracles(world, left), underlying, spot[-1], at[-1], volatility, tiers=tiers)
+        receipts.append(Receipt("settled", at[index], name, "", {"price": usd(spot[index])}))
+    remaining = {name: oracle for name, oracle in world.oracles.items() if oracle.expiry_at > at[-1]}
+    step = feed(_with_oracles(world, remaining), underlying, spot[-1], at[-1], volatility, tiers=tiers)
     return WorldStep(step.world, tuple(receipts))
 
 
@@ -318,10 +318,10 @@ def _settlements(oracles: Iterable[Oracle], at: Instant) -> tuple[Receipt, ...]:
 def _forget(world: PredictWorld, settled: Collection[str]) -> PredictWorld:
     """Remove settled markets without open contracts, and their books."""
     vault = world.vault
-    gone = {name for name in settled if name not in vault.books or not vault.books[name].levels}
-    if not gone:
+    removed = {name for name in settled if name not in vault.books or not vault.books[name].levels}
+    if not removed:
         return world
-    books = {name: book for name, book in vault.books.items() if name not in gone}
-    oracles = {name: oracle for name, oracle in world.oracles.items() if name not in gone}
-    kept = Vault(vault.balance, books, vault.total_mtm, vault.total_max_payout)
-    return PredictWorld(kept, world.accounts, oracles, world.terms, world.next_trade, world.feeds)
+    books = {name: book for name, book in vault.books.items() if name not in removed}
+    oracles = {name: oracle for name, oracle in world.oracles.items() if name not in removed}
+    vault_after = Vault(vault.balance, books, vault.total_mtm, vault.total_max_payout)
+    return PredictWorld(vault_after, world.accounts, oracles, world.terms, world.next_trade, world.feeds)

@@ -126,7 +126,7 @@ class FakeChain:
 
     # ---- the port
 
-    async def ground(self, ids: Sequence[str], owner: str) -> TransactionBasis:
+    async def read_basis(self, ids: Sequence[str], owner: str) -> TransactionBasis:
         self._read()
         known = {PLACE.predict, PLACE.manager, CLOCK, ORACLE}
         shared = {name: Shared(name, 5) for name in ids if name in known}
@@ -281,7 +281,7 @@ class FakeChain:
             else:
                 assert name == "::TransferObjects", name
             if abort is not None:
-                return self.world, Effects(found.digest, False, (), abort.module, abort.code, abort.words)
+                return self.world, Effects(found.digest, False, (), abort.module, abort.code, abort.reason)
             results.append(result)
             outputs.append(output)
         return world, Effects(found.digest, True, tuple(events), outputs=tuple(outputs))

@@ -16,7 +16,7 @@ from pitboss.venues.predict.orders import ContractOrder
 from pitboss.venues.predict.quote import quantity_for
 from pitboss.venues.predict.state import QUOTE, binary, open_world
 from pitboss.venues.predict.sui.broker import PredictSui
-from pitboss.venues.predict.sui.carry import Carrier, WriterSettings
+from pitboss.venues.predict.sui.order_sender import OrderSender, WriterSettings
 from pitboss.venues.predict.sui.signer import Signer
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import quote_spend
@@ -56,7 +56,7 @@ def redeem_request(quantity: int, side: str = "YES", tick_at: int = TICK + MINUT
 class Machine:
     """One chain and one database, on which processes come and go.
 
-    A process here is a carrier: what it knew is gone with it, what it committed stays. That of real processes, which the
+    A process here is a sender: what it knew is gone with it, what it committed stays. That of real processes, which the
     system ends, is `test_sui_processes`.
     """
 
@@ -78,8 +78,8 @@ class Machine:
         self.born += 1
         outbox = gremlin.wrap(StoredOutbox(self.database, self.now), "outbox")
         chain, key = gremlin.wrap(self.chain, "chain"), gremlin.wrap(SIGNER, "signer")
-        carrier = Carrier(chain, outbox, key, PLACE, terms or WriterSettings(), f"p{self.born}", self.now, no_pause)
-        yield PredictSui(carrier)
+        sender = OrderSender(chain, outbox, key, PLACE, terms or WriterSettings(), f"p{self.born}", self.now, no_pause)
+        yield PredictSui(sender)
 
     def entries(self) -> list[OutboxEntry]:
         """Everything the outbox holds."""
@@ -101,7 +101,7 @@ def settled(machine: Machine, desk: Desk, since: int, terms: WriterSettings | No
         machine.chain.reads += machine.chain.lag
         with machine.alive(terms=terms) as broker:
             desk = run(broker.settle(desk, since, machine.now())).world
-            if not broker.carrier.outbox.pending(broker.carrier.scope):
+            if not broker.sender.outbox.pending(broker.sender.scope):
                 return run(broker.settle(desk, since, machine.now())).world
         machine.chain.pass_epochs(1)
     raise AssertionError("the doubt never ended")

@@ -53,7 +53,7 @@ class Node:
 
     async def ground(self, keys: list[Any], owner: str, coin: str, most: int) -> Any:
         assert coin == "0x2::coin::Coin<0x2::sui::SUI>"
-        found = await self.chain.ground([key["address"] for key in keys], owner)
+        found = await self.chain.read_basis([key["address"] for key in keys], owner)
         objects = [
             None
             if key["address"] not in found.shared

@@ -14,19 +14,19 @@ from hypothesis import strategies as st
 from pitboss.core.errors import TransientError, UserError
 from pitboss.store.outbox import StoredOutbox
 from pitboss.venues.predict.sui.broker import PredictSui
-from pitboss.venues.predict.sui.carry import Carrier, WriterSettings
 from pitboss.venues.predict.sui.chain import CLOCK
 from pitboss.venues.predict.sui.graphql import (
     GraphqlChain,
+    _basis,
     _consumer,
     _effects,
-    _executed,
-    _ground,
+    _execution,
     _outcome,
-    _simulated,
-    understood,
+    _simulation,
+    parse_reply,
 )
-from pitboss.venues.predict.sui.transaction import ContractCall, Fee, build, build_look, digest_of, objects_of
+from pitboss.venues.predict.sui.order_sender import OrderSender, WriterSettings
+from pitboss.venues.predict.sui.transaction import ContractCall, Fee, build, build_balance_read, digest_of, objects_of
 from venues.predict.sui.fakechain import ORACLE, PLACE, TESTNET, FakeChain
 from venues.predict.sui.lives import (
     ADDRESS,
@@ -60,12 +60,12 @@ def asked(url: str, ask: Callable[[GraphqlChain], Any], timeout_s: float = 5.0) 
 def test_what_a_node_tells_is_what_the_chain_holds():
     chain = FakeChain(ADDRESS)
     with serving(chain) as node:
-        ground = asked(node.url, lambda c: c.ground((*KEYS, "0x" + "77" * 32), ADDRESS))
-        look = build_look(PLACE, ground, Fee(ADDRESS, ground.coins[0], 5_000_000, 1000, 7))
+        ground = asked(node.url, lambda c: c.read_basis((*KEYS, "0x" + "77" * 32), ADDRESS))
+        look = build_balance_read(PLACE, ground, Fee(ADDRESS, ground.coins[0], 5_000_000, 1000, 7))
         seen = asked(node.url, lambda c: c.simulate(look))
         epoch = asked(node.url, lambda c: c.epoch())
 
-    assert ground == asyncio.run(chain.ground(KEYS, ADDRESS))
+    assert ground == asyncio.run(chain.read_basis(KEYS, ADDRESS))
     assert (ground.chain_id, ground.epoch, set(ground.shared)) == (
         TESTNET,
         7,
@@ -78,7 +78,7 @@ def test_what_a_node_tells_is_what_the_chain_holds():
 def test_an_abort_is_read_with_its_module_and_code():
     chain = FakeChain(ADDRESS, deposit=0)
     with serving(chain) as node:
-        ground = asked(node.url, lambda c: c.ground(KEYS, ADDRESS))
+        ground = asked(node.url, lambda c: c.read_basis(KEYS, ADDRESS))
         call = ContractCall("mint", ORACLE, chain.world.oracles[ORACLE].expiry_at, 63_000 * 10**9, True, 1_000_000)
         tx = build(PLACE, ground, call, Fee(ADDRESS, ground.coins[0], 5_000_000, 1000, 7))
         seen = asked(node.url, lambda c: c.simulate(tx))
@@ -91,7 +91,7 @@ def test_an_abort_is_read_with_its_module_and_code():
 def test_a_fault_of_any_question_says_that_nothing_is_known(fault: str, operation: str):
     tx = b""
     asks: dict[str, Callable[[GraphqlChain], Any]] = {
-        "Ground": lambda c: c.ground(KEYS, ADDRESS),
+        "Ground": lambda c: c.read_basis(KEYS, ADDRESS),
         "Simulate": lambda c: c.simulate(tx),
         "Execute": lambda c: c.execute(tx, SIGNER.sign(tx)),
         "Outcome": lambda c: c.outcome("x"),
@@ -99,8 +99,8 @@ def test_a_fault_of_any_question_says_that_nothing_is_known(fault: str, operatio
         "Epoch": lambda c: c.epoch(),
     }
     chain = FakeChain(ADDRESS)
-    ground = asyncio.run(chain.ground(KEYS, ADDRESS))
-    tx = build_look(PLACE, ground, Fee(ADDRESS, ground.coins[0], 5_000_000, 1000, 7))
+    ground = asyncio.run(chain.read_basis(KEYS, ADDRESS))
+    tx = build_balance_read(PLACE, ground, Fee(ADDRESS, ground.coins[0], 5_000_000, 1000, 7))
     with serving(chain) as node:
         node.faults[operation] = [fault]
         with pytest.raises(TransientError):
@@ -117,8 +117,8 @@ def test_an_order_whose_reply_is_lost_on_the_wire_is_minted_once(start: Start, f
         chain = GraphqlChain(url, 2.0 if fault == "hang" else 20.0)
         outbox = StoredOutbox(machine.database, machine.now)
         try:
-            carrier = Carrier(chain, outbox, SIGNER, PLACE, WriterSettings(), "wire", machine.now, no_pause)
-            return await PredictSui(carrier).submit(desk, mint_request(), TICK)
+            sender = OrderSender(chain, outbox, SIGNER, PLACE, WriterSettings(), "wire", machine.now, no_pause)
+            return await PredictSui(sender).submit(desk, mint_request(), TICK)
         finally:
             await chain.close()
 
@@ -138,8 +138,8 @@ def test_an_order_whose_reply_is_lost_on_the_wire_is_minted_once(start: Start, f
 def test_what_leaves_are_signed_bytes_and_no_key():
     chain = FakeChain(ADDRESS)
     with serving(chain) as node:
-        ground = asked(node.url, lambda c: c.ground(KEYS, ADDRESS))
-        tx = build_look(PLACE, ground, Fee(ADDRESS, ground.coins[0], 5_000_000, 1000, 7))
+        ground = asked(node.url, lambda c: c.read_basis(KEYS, ADDRESS))
+        tx = build_balance_read(PLACE, ground, Fee(ADDRESS, ground.coins[0], 5_000_000, 1000, 7))
         asked(node.url, lambda c: c.execute(tx, SIGNER.sign(tx)))
 
     _, variables = node.asked[-1]
@@ -187,16 +187,16 @@ def replies() -> dict[str, tuple[Any, Callable[[Any], Any]]]:
     """A whole reply to each question, and who reads it."""
     chain = FakeChain(ADDRESS)
     node = Node(chain)
-    ground = run(chain.ground(KEYS, ADDRESS))
+    ground = run(chain.read_basis(KEYS, ADDRESS))
     fee = Fee(ADDRESS, ground.coins[0], 50_000_000, 1000, 7)
     call = ContractCall("mint", ORACLE, chain.world.oracles[ORACLE].expiry_at, 63_000 * 10**9, True, 1_000_000)
-    tx = build(PLACE, ground, call, fee, looking=True)
+    tx = build(PLACE, ground, call, fee, with_balance=True)
     encoded = base64.b64encode(tx).decode()
     keys = [{"address": key} for key in KEYS]
     return {
-        "ground": (run(node.ground(keys, ADDRESS, "0x2::coin::Coin<0x2::sui::SUI>", 50)), _ground),
-        "simulate": (run(node.simulate({"bcs": {"value": encoded}})), _simulated),
-        "execute": (run(node.execute(encoded, [SIGNER.sign(tx)])), _executed),
+        "ground": (run(node.ground(keys, ADDRESS, "0x2::coin::Coin<0x2::sui::SUI>", 50)), _basis),
+        "simulate": (run(node.simulate({"bcs": {"value": encoded}})), _simulation),
+        "execute": (run(node.execute(encoded, [SIGNER.sign(tx)])), _execution),
         "outcome": (run(node.outcome(digest_of(tx))), _outcome),
         "consumer": (run(node.consumer(fee.coin.id, fee.coin.version)), lambda d: _consumer(d, fee.coin.id, 10)),
     }
@@ -210,12 +210,12 @@ REPLIES = replies()
 @settings(max_examples=20)
 def test_an_answer_with_anything_in_it_is_read_or_is_nothing_known(name: str, data: st.DataObject):
     reply, read = REPLIES[name]
-    whole = understood(orjson.dumps({"data": reply}), "node", read)
+    whole = parse_reply(orjson.dumps({"data": reply}), "node", read)
     assert whole is not None
 
     content = orjson.dumps(torn({"data": reply}, data))
     with suppress(TransientError):
-        found = understood(content[: data.draw(st.sampled_from([None, -1]))], "node", read)
+        found = parse_reply(content[: data.draw(st.sampled_from([None, -1]))], "node", read)
         assert found is None or type(found) is type(whole)
 
 
@@ -240,5 +240,5 @@ def test_effects_that_are_not_whole_are_no_effects(broken: dict[str, Any]):
 
 @pytest.mark.parametrize("address", ["", "node", "ftp://node", "https://"])
 def test_an_address_that_is_none_is_told(address: str):
-    with pytest.raises(UserError, match="node cannot be read"):
+    with pytest.raises(UserError, match="node is not valid"):
         GraphqlChain(address)

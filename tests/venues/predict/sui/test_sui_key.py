@@ -22,7 +22,7 @@ from pitboss.models.secret import forms
 from pitboss.store.database import open_database
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.sui.signer import Signer, spellings
-from pitboss.venues.predict.sui_setup import open_writer, signer_of
+from pitboss.venues.predict.sui_setup import open_signer, open_writer
 from venues.predict.sui.fakechain import KEY, PLACE, SECRET, FakeChain
 from venues.predict.sui.lives import ADDRESS, SIGNER, TICK, Machine, fresh_desk, mint_request
 from venues.predict.sui.node import serving
@@ -111,7 +111,7 @@ def test_a_whole_order_leaves_the_key_nowhere(tmp_path: Path, caplog: pytest.Log
             ) as broker:
                 placed = await broker.submit(fresh_desk(), mint_request(), TICK)
                 await broker.settle(placed.world, TICK, TICK)
-                return repr(broker) + repr(broker.carrier) + repr(vars(broker.carrier)) + repr(placed)
+                return repr(broker) + repr(broker.sender) + repr(vars(broker.sender)) + repr(placed)
 
     try:
         with serving(FakeChain(ADDRESS)) as node:
@@ -133,12 +133,12 @@ def test_a_whole_order_leaves_the_key_nowhere(tmp_path: Path, caplog: pytest.Log
 def test_the_key_is_read_from_the_environment_and_then_from_the_store(tmp_path: Path):
     from pitboss.bootstrap.keys import open_secrets
 
-    settings, redactor = Settings(home=tmp_path), Redactor()
+    redactor = Redactor()
     open_secrets(tmp_path, {}.get, redactor).set("SUI_PRIVATE_KEY", KEY)
 
-    assert signer_of(settings, {}.get, redactor).address == ADDRESS
+    assert open_signer(tmp_path, {}.get, redactor).address == ADDRESS
     other = base64.b64encode(b"\0" + bytes(32)).decode()
-    assert signer_of(settings, {"AGENT_KEY": other}.get, redactor).address == Signer(other).address
+    assert open_signer(tmp_path, {"AGENT_KEY": other}.get, redactor).address == Signer(other).address
 
 
 def test_without_a_live_write_no_key_is_read(tmp_path: Path):

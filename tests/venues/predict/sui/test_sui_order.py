@@ -13,12 +13,12 @@ from pitboss.core.instant import HOUR_MS, MINUTE_MS
 from pitboss.store import schema
 from pitboss.store import sealed_rows as rows
 from pitboss.venues.predict.caps import PredictCaps
-from pitboss.venues.predict.desk import reckoned
+from pitboss.venues.predict.desk import spend_with_reserves
 from pitboss.venues.predict.state import QUOTE, Contract
-from pitboss.venues.predict.sui.book import brought
 from pitboss.venues.predict.sui.chain import MAINNET, base58
+from pitboss.venues.predict.sui.desk_changes import apply_price
+from pitboss.venues.predict.sui.order import order_id, sui_order_of, trade_in
 from pitboss.venues.predict.sui.transaction import digest_of
-from pitboss.venues.predict.sui.wish import deal_of, order_id, wish_of
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.world import push_price
 from venues.predict.scene import SPOT
@@ -227,17 +227,17 @@ def test_only_the_trade_that_was_asked_for_is_taken_for_it(start: Start):
     machine = start()
     submitted(machine, mint_request())
     (effects,) = machine.chain.mints
-    wish = wish_of(mint_request(), NEVER)
+    order = sui_order_of(mint_request(), NEVER)
 
-    assert deal_of(effects, wish, PLACE.manager) is not None
-    assert deal_of(effects, wish, PLACE.predict) is None
+    assert trade_in(effects, order, PLACE.manager) is not None
+    assert trade_in(effects, order, PLACE.predict) is None
     for other in (
-        replace(wish, side="NO"),
-        replace(wish, strike=wish.strike + FLOAT),
-        replace(wish, market_id=PLACE.predict),
-        replace(wish, action="redeem"),
+        replace(order, side="NO"),
+        replace(order, strike=order.strike + FLOAT),
+        replace(order, market_id=PLACE.predict),
+        replace(order, action="redeem"),
     ):
-        assert deal_of(effects, other, PLACE.manager) is None
+        assert trade_in(effects, other, PLACE.manager) is None
 
 
 def test_a_position_is_sold_back_once(start: Start):
@@ -271,9 +271,9 @@ def test_an_order_in_doubt_waits_on_the_desk_with_its_spend_reserved_and_no_pric
     assert placed.refusal == ""
     assert [receipt.kind for receipt in placed.receipts] == ["accepted"]
     (ticket,) = placed.world.waiting
-    assert (ticket.id, reckoned(placed.world, TICK).total) == (placed.order_id, 2 * QUOTE)
+    assert (ticket.id, spend_with_reserves(placed.world, TICK).total) == (placed.order_id, 2 * QUOTE)
     update = push_price(placed.world.world, ORACLE, SPOT, SPOT, TICK + 1_000)
-    desk, _ = brought(placed.world, update, PredictCaps(), TICK + 1_000, "agent")
+    desk, _ = apply_price(placed.world, update, PredictCaps(), TICK + 1_000, "agent")
     assert desk.waiting == placed.world.waiting
     assert desk.world.accounts["agent"].positions == {}
 
@@ -343,7 +343,7 @@ def test_a_stale_order_in_doubt_is_fenced_off_and_its_spend_is_free_again(start:
 
     assert [receipt.kind for receipt in told.receipts] == ["rejected"]
     assert "used its coin up" in told.receipts[0].facts["reason"]
-    assert reckoned(told.world, machine.now()).total == 0
+    assert spend_with_reserves(told.world, machine.now()).total == 0
     (fence,) = machine.chain.sends
     assert decode(fence).commands == (("", "TransferObjects", ()),)
     assert agree(machine, told.world, fresh_desk()) == 0
@@ -369,7 +369,7 @@ def test_an_order_that_was_never_run_is_void_when_a_whole_epoch_has_passed_even_
     def states_after(epochs: int) -> list[str]:
         machine.clock[0] += 5 * MINUTE_MS
         machine.chain.pass_epochs(epochs)
-        with machine.alive(losing("chain.ground")) as broker:
+        with machine.alive(losing("chain.read_basis")) as broker:
             run(broker.settle(doubt, TICK, machine.now()))
         return [entry.state for entry in machine.entries()]
 
@@ -387,7 +387,7 @@ def test_an_order_that_lands_before_its_fence_is_kept(start: Start):
     machine.clock[0] += 5 * MINUTE_MS
 
     def land(name: str) -> None:
-        if name == "chain.ground":
+        if name == "chain.read_basis":
             machine.chain.heal()
 
     with machine.alive(Gremlin(before=land)) as broker:
@@ -465,14 +465,14 @@ def test_a_check_before_the_first_order_tells_what_is_missing(
     start: Start, chain: dict[str, Any], told: str, hint: str
 ):
     with start(**chain).alive() as broker, pytest.raises(UserError, match=told) as caught:
-        run(broker.carrier.check())
+        run(broker.sender.check())
 
     assert hint in caught.value.hint
 
 
 def test_a_check_of_a_sound_writer_tells_what_the_manager_holds(start: Start):
     with start().alive() as broker:
-        assert run(broker.carrier.check()) == 100 * QUOTE
+        assert run(broker.sender.check()) == 100 * QUOTE
 
 
 def test_only_yes_and_no_of_markets_of_the_chain_are_traded(start: Start):

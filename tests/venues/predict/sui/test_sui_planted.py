@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from pitboss.core import codec
-from pitboss.venues.predict.sui import carry
-from pitboss.venues.predict.sui.carry import Carrier, Fate
+from pitboss.venues.predict.sui import order_sender
+from pitboss.venues.predict.sui.order import SuiOrder
+from pitboss.venues.predict.sui.order_sender import OrderSender, SendResult
 from pitboss.venues.predict.sui.ports import OutboxAttempt
 from pitboss.venues.predict.sui.transaction import digest_of
-from pitboss.venues.predict.sui.wish import SuiOrder
 from venues.predict.sui.gremlin import Gremlin, breakable
 from venues.predict.sui.lives import Machine
 from venues.predict.sui.test_sui_once import healthy, story
@@ -18,26 +18,26 @@ from venues.predict.sui.test_sui_once import healthy, story
 Start = Callable[..., Machine]
 
 
-async def silence_is_a_no(self: Carrier, entry: OutboxAttempt) -> OutboxAttempt:
+async def silence_is_a_no(self: OrderSender, entry: OutboxAttempt) -> OutboxAttempt:
     """A node that does not know the digest is believed."""
     assert entry.digest is not None
     effects = await self._chain.outcome(entry.digest)
-    return self._noted(entry, effects) if effects else self._ended(entry, "void", None, "unknown")
+    return self._close_by_effects(entry, effects) if effects else self._close(entry, "void", None, "unknown")
 
 
-async def sent_before_it_is_kept(self: Carrier, entry: OutboxAttempt, wish: SuiOrder) -> Fate:
+async def sent_before_it_is_kept(self: OrderSender, entry: OutboxAttempt, order: SuiOrder) -> SendResult:
     """The bytes leave first and are written down afterwards."""
-    ready = await self._prepared(wish)
+    ready = await self._prepare(order)
     if isinstance(ready, str):
-        return self._dropped(entry, ready)
+        return self._void(entry, ready)
     signature, digest = self._signer.sign(ready.tx), digest_of(ready.tx)
     effects = await self._chain.execute(ready.tx, signature)
-    request = codec.dumps(ready.wish)
+    request = codec.dumps(ready.order)
     signed = self.outbox.sign(entry, request, ready.tx, signature, digest, ready.coin, ready.last_epoch)
-    return Fate(self._noted(self.outbox.send(signed), effects))  # pyright: ignore[reportArgumentType]
+    return SendResult(self._close_by_effects(self.outbox.send(signed), effects))  # pyright: ignore[reportArgumentType]
 
 
-async def given_up_when_in_doubt(self: Carrier, entry: OutboxAttempt) -> None:
+async def given_up_when_in_doubt(self: OrderSender, entry: OutboxAttempt) -> None:
     """What is not known after a restart is taken for dead."""
     self.outbox.close(entry, "void", None, "given up")
 
@@ -45,7 +45,7 @@ async def given_up_when_in_doubt(self: Carrier, entry: OutboxAttempt) -> None:
 @pytest.mark.parametrize(
     ("method", "planted", "chain"),
     [
-        ("_seen", silence_is_a_no, {"lag": 3}),
+        ("_query_chain", silence_is_a_no, {"lag": 3}),
         ("_attempt", sent_before_it_is_kept, {}),
         ("_resolve", given_up_when_in_doubt, {}),
     ],
@@ -55,7 +55,7 @@ def test_a_writer_with_a_missing_rule_is_found_out(
     start: Start, monkeypatch: pytest.MonkeyPatch, method: str, planted: Any, chain: dict[str, Any]
 ):
     calls = healthy(start, chain)
-    monkeypatch.setattr(Carrier, method, planted)
+    monkeypatch.setattr(OrderSender, method, planted)
 
     def found_out() -> bool:
         for number, kind in breakable(calls):
@@ -80,4 +80,4 @@ def test_a_second_attempt_comes_only_after_the_first_is_void(start: Start):
 
     assert (first.attempt, first.state, first.tx, first.signature, first.coin) == (1, "void", None, None, None)
     assert (second.attempt, second.state) == (2, "landed")
-    assert second.attempt < carry.ATTEMPTS
+    assert second.attempt < order_sender.ATTEMPTS

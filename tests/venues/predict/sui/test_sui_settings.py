@@ -14,8 +14,9 @@ from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
 from pitboss.store.database import open_database
 from pitboss.venues.predict.caps import PredictCaps
+from pitboss.venues.predict.settings import PredictSettings
 from pitboss.venues.predict.sui import transaction
-from pitboss.venues.predict.sui_setup import open_writer, place_of, terms_of
+from pitboss.venues.predict.sui_setup import open_writer, protocol_objects, writer_settings
 from venues.predict.sui.fakechain import KEY, PLACE
 
 WHOLE: dict[str, Any] = {
@@ -45,11 +46,11 @@ def test_a_writer_with_all_its_settings_opens_without_asking_anything(tmp_path: 
 @pytest.mark.parametrize(
     ("changes", "told", "hint"),
     [
-        ({"sui_node_url": ""}, "address of a Sui node is not known", "PITBOSS_SUI_NODE_URL"),
-        ({"sui_node_url": "node"}, "node cannot be read", "sui_node_url"),
-        ({"predict_package_id": ""}, "the protocol's package is not known", "PITBOSS_PREDICT_PACKAGE_ID"),
-        ({"predict_id": ""}, "the Predict object is not known", "PITBOSS_PREDICT_ID"),
-        ({"predict_manager_id": ""}, "your PredictManager is not known", "PITBOSS_PREDICT_MANAGER_ID"),
+        ({"sui_node_url": ""}, "address of a Sui node is not set", "PITBOSS_SUI_NODE_URL"),
+        ({"sui_node_url": "node"}, "node is not valid", "sui_node_url"),
+        ({"predict_package_id": ""}, "the protocol's package is not set", "PITBOSS_PREDICT_PACKAGE_ID"),
+        ({"predict_id": ""}, "the Predict object is not set", "PITBOSS_PREDICT_ID"),
+        ({"predict_manager_id": ""}, "your PredictManager is not set", "PITBOSS_PREDICT_MANAGER_ID"),
         ({"predict_manager_id": "mine"}, "predict_manager_id is not an id", "hex"),
         ({"predict_quote_type": ""}, "predict_quote_type is not set", "::dusdc::DUSDC"),
         ({"predict_quote_type": "DUSDC"}, "predict_quote_type is not the type of a coin", "::dusdc::DUSDC"),
@@ -66,14 +67,14 @@ def test_what_is_missing_or_wrong_is_told(tmp_path: Path, changes: dict[str, Any
 
 
 def test_mainnet_needs_to_be_allowed_by_its_name():
-    allowed = Settings(sui_network="mainnet", sui_allow_mainnet=True)
+    allowed = PredictSettings(sui_network="mainnet", sui_allow_mainnet=True)
 
-    assert terms_of(allowed, PredictCaps()).network == "mainnet"
-    assert terms_of(Settings(), PredictCaps()).network == "testnet"
+    assert writer_settings(allowed, PredictCaps()).network == "mainnet"
+    assert writer_settings(PredictSettings(), PredictCaps()).network == "testnet"
 
 
 def test_short_ids_are_the_same_as_long_ones():
-    place = place_of(Settings(**{**WHOLE, "predict_id": "0x6", "predict_quote_type": "0x2::sui::SUI"}))
+    place = protocol_objects(PredictSettings(**{**WHOLE, "predict_id": "0x6", "predict_quote_type": "0x2::sui::SUI"}))
 
     assert place.predict == "0x" + "0" * 63 + "6"
     assert place.quote_type == "0x" + "0" * 63 + "2::sui::SUI"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pitboss.venues.predict.sui.carry import WriterSettings
+from pitboss.venues.predict.sui.order_sender import WriterSettings
 from venues.predict.sui.gremlin import Gremlin
 from venues.predict.sui.lives import TICK, Machine, agree, fresh_desk, mint_request, run, settled
 from venues.predict.sui.test_sui_once import healthy

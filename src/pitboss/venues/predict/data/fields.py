@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from pitboss.core.instant import Instant
 from pitboss.data.fetch import MalformedReply
+from pitboss.venues.predict.sui.chain import full_id, is_id
 from pitboss.venues.predict.svi import FLOAT
 
 MOST = 2**63 - 1
@@ -13,7 +14,6 @@ MOST_ROWS = 100_000
 LATEST = 4_102_444_800_000
 """The year 2100, in milliseconds."""
 
-ID = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _TEXT = re.compile(r"[\w.:/ -]{1,200}", re.ASCII)
 
 Row = Mapping[str, Any]
@@ -90,27 +90,22 @@ def text(row: Row, name: str) -> str:
     return value
 
 
-def word(row: Row, name: str, known: tuple[str, ...]) -> str:
+def choice(row: Row, name: str, allowed: tuple[str, ...]) -> str:
     """Return one of the allowed words."""
     value = row.get(name)
-    if not isinstance(value, str) or value not in known:
-        raise MalformedReply(f"{name} is none of {', '.join(known)}")
+    if not isinstance(value, str) or value not in allowed:
+        raise MalformedReply(f"{name} is none of {', '.join(allowed)}")
     return value
 
 
 def object_id(row: Row, name: str) -> str:
     """Return an on-chain id in its full form, by which ids are compared."""
     value = row.get(name)
-    if not isinstance(value, str) or not ID.fullmatch(value):
+    if not isinstance(value, str) or not is_id(value):
         raise MalformedReply(f"{name} is not an id")
-    return whole_id(value)
+    return full_id(value)
 
 
-def whole_id(value: str) -> str:
-    """Expand an id to 0x and 64 lower-case digits (`0x6` → `0x000…6`): an object may be written both ways."""
-    return f"0x{value[2:].lower():0>64}"
-
-
-def optional(row: Row, name: str, read: Callable[[Row, str], T]) -> T | None:
+def optional(row: Row, name: str, parse: Callable[[Row, str], T]) -> T | None:
     """Return a field that may be null or missing."""
-    return None if row.get(name) is None else read(row, name)
+    return None if row.get(name) is None else parse(row, name)

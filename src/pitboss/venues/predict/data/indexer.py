@@ -13,8 +13,9 @@ from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import Instant
 from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, RequestRefused, address, host_of
 from pitboss.venues.predict.data import wire
-from pitboss.venues.predict.data.fields import ID, MOST_ROWS, records, whole_id
+from pitboss.venues.predict.data.fields import MOST_ROWS, records
 from pitboss.venues.predict.state import MarketTerms, Oracle, PredictWorld, Vault, open_markets, status
+from pitboss.venues.predict.sui.chain import full_id, is_id
 
 MOST_BYTES = 16 * 2**20
 LIMIT, PAGE = 100, 1_000
@@ -34,7 +35,7 @@ class Indexer:
     def __init__(self, fetcher: Fetcher, base_url: str, predict_id: str) -> None:
         if not base_url:
             raise UserError(
-                "the address of the predict protocol's indexer is not known",
+                "the address of the predict protocol's indexer is not set",
                 "set PITBOSS_PREDICT_SERVER_URL, or predict_server_url in settings.toml",
             )
         self._base = address(base_url)
@@ -49,31 +50,31 @@ class Indexer:
     async def protocol(self) -> wire.Protocol:
         """Return the current spreads, ask bounds and exposure cap."""
 
-        def read(reply: Reply) -> wire.Protocol:
+        def parse(reply: Reply) -> wire.Protocol:
             return wire.protocol_state(reply.json(), self.predict_id, MarketTerms())
 
-        return await self._ask(f"/predicts/{self.predict_id}/state", read)
+        return await self._ask(f"/predicts/{self.predict_id}/state", parse)
 
     async def vault(self) -> wire.VaultSummary:
         """Return the vault's balance and liabilities."""
 
-        def read(reply: Reply) -> wire.VaultSummary:
+        def parse(reply: Reply) -> wire.VaultSummary:
             return wire.vault_summary(reply.json(), self.predict_id)
 
-        return await self._ask(f"/predicts/{self.predict_id}/vault/summary", read)
+        return await self._ask(f"/predicts/{self.predict_id}/vault/summary", parse)
 
     async def oracles(self) -> tuple[Oracle, ...]:
         """Return every oracle ever created, by expiry, without prices."""
 
-        def read(reply: Reply) -> tuple[Oracle, ...]:
-            found: dict[str, Oracle] = {}
+        def parse(reply: Reply) -> tuple[Oracle, ...]:
+            oracles: dict[str, Oracle] = {}
             for row in records(reply.json()):
                 oracle = wire.oracle_of_row(row)
-                if found.setdefault(oracle.id, oracle) != oracle:
-                    raise MalformedReply("one oracle is listed twice, with other terms")
-            return tuple(sorted(found.values(), key=lambda oracle: (oracle.expiry_at, oracle.id)))
+                if oracles.setdefault(oracle.id, oracle) != oracle:
+                    raise MalformedReply("one oracle is listed twice with different terms")
+            return tuple(sorted(oracles.values(), key=lambda oracle: (oracle.expiry_at, oracle.id)))
 
-        return await self._ask(f"/predicts/{self.predict_id}/oracles", read)
+        return await self._ask(f"/predicts/{self.predict_id}/oracles", parse)
 
     async def oracle(self, oracle_id: str) -> Oracle:
         """Return one oracle with its newest price, surface and ask bounds."""
@@ -94,12 +95,14 @@ class Indexer:
             if status(oracle, now) == "active" and underlying in (None, oracle.underlying)
         ]
         if len(listed) > MOST_MARKETS:
-            raise UserError(f"{self._host} lists {len(listed)} open markets, more than can be meant")
-        found: dict[str, Oracle] = {}
+            raise UserError(
+                f"{self._host} lists {len(listed)} open markets, more than the protocol's schedule can have"
+            )
+        oracles: dict[str, Oracle] = {}
         for start in range(0, len(listed), AT_ONCE):
-            asked = (self._or_none(oracle.id) for oracle in listed[start : start + AT_ONCE])
-            found |= {oracle.id: oracle for oracle in await asyncio.gather(*asked) if oracle is not None}
-        return open_markets(PredictWorld(Vault(0), oracles=found), self._fetcher.now(), underlying)
+            requests = (self._or_none(oracle.id) for oracle in listed[start : start + AT_ONCE])
+            oracles |= {oracle.id: oracle for oracle in await asyncio.gather(*requests) if oracle is not None}
+        return open_markets(PredictWorld(Vault(0), oracles=oracles), self._fetcher.now(), underlying)
 
     async def prices(self, oracle_id: str, limit: int = LIMIT) -> tuple[wire.PriceUpdate, ...]:
         """Return the newest price updates, oldest first."""
@@ -109,63 +112,65 @@ class Indexer:
     async def price_history(self, oracle_id: str, from_at: Instant, to_at: Instant) -> tuple[wire.PriceUpdate, ...]:
         """Return every update whose checkpoint lies in `[from_at, to_at)`, oldest first."""
         name, end = checked_id(oracle_id, "market_id"), to_at
-        found: dict[str, wire.PriceUpdate] = {}
+        updates: dict[str, wire.PriceUpdate] = {}
         while True:
-            asked = {"limit": str(PAGE), "start_time": str(from_at), "end_time": str(end)}
-            page = await self._prices(name, asked, PAGE)
-            before = len(found)
+            parameters = {"limit": str(PAGE), "start_time": str(from_at), "end_time": str(end)}
+            page = await self._prices(name, parameters, PAGE)
+            before = len(updates)
             for update in page:
-                if found.setdefault(update.digest, update) != update:
-                    raise TransientError(f"{self._host}: one event came twice, with other content")
+                if updates.setdefault(update.digest, update) != update:
+                    raise TransientError(f"{self._host}: one event was sent twice with different content")
             if len(page) < PAGE:
                 break
-            if len(found) == before or len(found) > MOST_HISTORY:
-                raise UserError(f"{self._host}: the prices of {name[:10]}… cannot be paged through", "ask for less")
+            if len(updates) == before or len(updates) > MOST_HISTORY:
+                raise UserError(
+                    f"{self._host}: the prices of {name[:10]}… cannot be read page by page", "request a shorter range"
+                )
             # The last millisecond is requested twice: a page may have ended within it.
             end = min(update.seen_at for update in page) + 1
-        return _in_order(update for update in found.values() if from_at <= update.seen_at < to_at)
+        return _in_order(update for update in updates.values() if from_at <= update.seen_at < to_at)
 
     async def surfaces(self, oracle_id: str, limit: int = LIMIT) -> tuple[wire.SurfaceUpdate, ...]:
         """Return the newest surface updates, oldest first. The server does not page beyond its limit."""
         name = checked_id(oracle_id, "market_id")
 
-        def read(reply: Reply) -> list[wire.SurfaceUpdate]:
+        def parse(reply: Reply) -> list[wire.SurfaceUpdate]:
             return [wire.surface_update(row, name, reply.asked_at) for row in records(reply.json(), limit)]
 
-        return _in_order(await self._ask(f"/oracles/{name}/svi", read, {"limit": str(_bounded(limit))}))
+        return _in_order(await self._ask(f"/oracles/{name}/svi", parse, {"limit": str(_bounded(limit))}))
 
     async def fills(self, oracle_id: str, limit: int = LIMIT) -> tuple[wire.IndexedFill, ...]:
         """Return the newest trades of one market, newest first."""
         name = checked_id(oracle_id, "market_id")
 
-        def read(reply: Reply) -> tuple[wire.IndexedFill, ...]:
+        def parse(reply: Reply) -> tuple[wire.IndexedFill, ...]:
             fills = [wire.fill(row, name, reply.asked_at) for row in records(reply.json(), limit)]
             rows = {row.digest: row for row in fills}
             return tuple(sorted(rows.values(), key=lambda row: (-row.at, row.digest)))
 
-        return await self._ask(f"/trades/{name}", read, {"limit": str(_bounded(limit))})
+        return await self._ask(f"/trades/{name}", parse, {"limit": str(_bounded(limit))})
 
     async def positions(self, manager_id: str) -> tuple[wire.ManagerPosition, ...]:
         """Return the open and closed positions of a manager, by expiry and contract."""
         name = checked_id(manager_id, "predict_manager_id")
 
-        def read(reply: Reply) -> tuple[wire.ManagerPosition, ...]:
+        def parse(reply: Reply) -> tuple[wire.ManagerPosition, ...]:
             rows = [wire.standing(row) for row in records(reply.json())]
             if len({row.contract.key for row in rows}) != len(rows):
                 raise MalformedReply("one position is listed twice")
             return tuple(sorted(rows, key=lambda row: (row.expiry_at, row.contract.key)))
 
-        return await self._ask(f"/managers/{name}/positions/summary", read)
+        return await self._ask(f"/managers/{name}/positions/summary", parse)
 
     @property
     def _host(self) -> str:
         return host_of(self._base)
 
-    async def _prices(self, name: str, asked: dict[str, str], most: int) -> list[wire.PriceUpdate]:
-        def read(reply: Reply) -> list[wire.PriceUpdate]:
-            return [wire.price_update(row, name, reply.asked_at) for row in records(reply.json(), most)]
+    async def _prices(self, name: str, parameters: dict[str, str], max_rows: int) -> list[wire.PriceUpdate]:
+        def parse(reply: Reply) -> list[wire.PriceUpdate]:
+            return [wire.price_update(row, name, reply.asked_at) for row in records(reply.json(), max_rows)]
 
-        return await self._ask(f"/oracles/{name}/prices", read, asked)
+        return await self._ask(f"/oracles/{name}/prices", parse, parameters)
 
     async def _or_none(self, oracle_id: str) -> Oracle | None:
         try:
@@ -173,10 +178,10 @@ class Indexer:
         except Unknown:
             return None  # listed, but removed before this request
 
-    async def _ask(self, path: str, read: Callable[[Reply], T], asked: dict[str, str] | None = None) -> T:
-        query = Query(f"{self._base}{path}", asked or {}, most_bytes=MOST_BYTES)
+    async def _ask(self, path: str, parse: Callable[[Reply], T], parameters: dict[str, str] | None = None) -> T:
+        query = Query(f"{self._base}{path}", parameters or {}, most_bytes=MOST_BYTES)
         try:
-            return await self._fetcher.ask(query, read, self._budget)
+            return await self._fetcher.ask(query, parse, self._budget)
         except RequestRefused as error:
             if error.status != 404:
                 raise
@@ -189,16 +194,16 @@ class Unknown(UserError):
     """The indexer has no object with this id."""
 
 
-def checked_id(text: str, what: str) -> str:
+def checked_id(text: str, setting: str) -> str:
     """Validate an id given by the user and expand it; it becomes part of a URL, so nothing else may be in it."""
-    if not ID.fullmatch(text.strip()):
-        raise UserError(f"{what} {text!r} is not an id", "0x and up to 64 hex digits; ids come from the settings")
-    return whole_id(text.strip())
+    if not is_id(text.strip()):
+        raise UserError(f"{setting} {text!r} is not an id", "0x and up to 64 hex digits; ids come from the settings")
+    return full_id(text.strip())
 
 
 def _bounded(limit: int) -> int:
     if not 0 < limit <= MOST_ROWS:
-        raise UserError(f"a limit of {limit} rows makes no sense", f"between 1 and {MOST_ROWS:,}")
+        raise UserError(f"a limit of {limit} rows is out of range", f"between 1 and {MOST_ROWS:,}")
     return limit
 
 

@@ -50,9 +50,9 @@ class Surfaces:
     def __len__(self) -> int:
         return len(self.at)
 
-    def svi(self, place: int) -> Svi:
+    def svi(self, row: int) -> Svi:
         """Return the surface of one row."""
-        return Svi(*(float(column[place]) for column in self.columns))
+        return Svi(*(float(column[row]) for column in self.columns))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,11 +85,11 @@ def read_surfaces(path: Path) -> Surfaces:
     times, check = read_times(table, (*PUSHED, *TIMES))
     columns = {name: _numbers(table, check, name, (name,)) for name in _SURFACE}
     for name in ("a", "b", "sigma"):
-        check.refuse(columns[name] < 0, _says(columns[name], f"{name} is {{}}, below zero"))
+        check.refuse(columns[name] < 0, _row_message(columns[name], f"{name} is {{}}, below zero"))
     for name in ("rho", "m"):
         columns[name] = columns[name] * np.where(_flags(table, check, f"{name}_negative"), -1.0, 1.0)
     rho = columns["rho"]
-    check.refuse(np.abs(rho) > FLOAT, _says(rho / FLOAT, "rho is {}, outside −1 and 1"))
+    check.refuse(np.abs(rho) > FLOAT, _row_message(rho / FLOAT, "rho is {}, outside −1 and 1"))
     check.raise_first()
     ids = table.frame[table.need("the oracle's id", "oracle_id", "market_id")].cast(pl.String)
     scaled = {name: pl.Series(column / FLOAT) for name, column in columns.items()}
@@ -104,10 +104,10 @@ def read_rounds(path: Path, asset: str | None = None) -> Rounds:
     table = _table(path, asset)
     times, check = read_times(table, ("start", "start_at", "start_time", *TIMES))
     lengths = _numbers(table, check, "duration_s", ("duration_s",))
-    check.refuse((lengths <= 0) | (lengths % 1 != 0) | (lengths > 1e9), _says(lengths, "a round of {} seconds"))
+    check.refuse((lengths <= 0) | (lengths % 1 != 0) | (lengths > 1e9), _row_message(lengths, "a round of {} seconds"))
     raw = numbers_of(table.frame[table.need("the price of UP", "up_price")])
     up_price = raw.fill_null(float("nan")).to_numpy()
-    check.refuse((up_price < 0) | (up_price > 1), _says(up_price, "the price of UP is {}, not between 0 and 1"))
+    check.refuse((up_price < 0) | (up_price > 1), _row_message(up_price, "the price of UP is {}, not between 0 and 1"))
     check.raise_first()
     columns = {"at": times, "s": pl.Series(lengths.astype(np.int64)), "up": pl.Series(up_price)}
     frame = _ordered(table, columns, ("at", "s"))
@@ -121,53 +121,55 @@ def agreement(rounds: Rounds, prices: Prices, within_ms: int = 60_000) -> Agreem
 
 
 def _table(path: Path, asset: str | None) -> Table:
-    found = read(path)
-    if not isinstance(found, pl.DataFrame):
+    frame = read(path)
+    if not isinstance(frame, pl.DataFrame):
         raise UserError(f"{path}: not a table of rows", f"readable are {READABLE}")
-    table = Table(str(path), found)
+    table = Table(str(path), frame)
     column = table.find(*_ASSETS)
-    if column is None or found[column].dtype.is_nested():
+    if column is None or frame[column].dtype.is_nested():
         return table
-    words = found[column].cast(pl.String)
-    known = sorted(set(words.drop_nulls().to_list()))
-    if asset is None and len(known) <= 1:
+    assets = frame[column].cast(pl.String)
+    names = sorted(set(assets.drop_nulls().to_list()))
+    if asset is None and len(names) <= 1:
         return table
-    if asset is None or asset not in known:
-        said = f"{path}: no rows of {asset!r}" if asset else f"{path}: rows of several assets"
-        raise UserError(said, f"--asset, one of {', '.join(known[:12])}")
-    chosen = (words == asset).fill_null(False).to_numpy()
-    return Table(table.where, found.filter(chosen), places=np.flatnonzero(chosen))
+    if asset is None or asset not in names:
+        message = f"{path}: no rows of {asset!r}" if asset else f"{path}: rows of several assets"
+        raise UserError(message, f"--asset, one of {', '.join(names[:12])}")
+    selected = (assets == asset).fill_null(False).to_numpy()
+    return Table(table.where, frame.filter(selected), places=np.flatnonzero(selected))
 
 
-def _numbers(table: Table, check: RowCheck, what: str, names: Sequence[str]) -> Floats:
-    column = table.frame[table.need(what, *names)]
+def _numbers(table: Table, check: RowCheck, label: str, names: Sequence[str]) -> Floats:
+    column = table.frame[table.need(label, *names)]
     numbers = numbers_of(column).fill_null(float("nan")).to_numpy()
     check.refuse(
         ~np.isfinite(numbers),
-        lambda row: f"{what} is missing" if column[row] is None else f"{what} is {display(column[row])}, not a number",
+        lambda row: (
+            f"{label} is missing" if column[row] is None else f"{label} is {display(column[row])}, not a number"
+        ),
     )
     return numbers
 
 
-def _prices(table: Table, check: RowCheck, what: str, names: Sequence[str], pushed: bool) -> pl.Series:
+def _prices(table: Table, check: RowCheck, label: str, names: Sequence[str], pushed: bool) -> pl.Series:
     """Return prices in billionths: indexer rows already are, all others are in USD."""
-    numbers = _numbers(table, check, what, names)
+    numbers = _numbers(table, check, label, names)
     usd = numbers / FLOAT if pushed else numbers
-    check.refuse(~((usd > 0) & (usd < MOST_PRICE)) & np.isfinite(usd), _says(usd, "{} is not a price"))
-    if pushed and table.frame[table.need(what, *names)].dtype.is_integer():
-        return table.frame[table.need(what, *names)].cast(pl.Int64, strict=False)
+    check.refuse(~((usd > 0) & (usd < MOST_PRICE)) & np.isfinite(usd), _row_message(usd, "{} is not a price"))
+    if pushed and table.frame[table.need(label, *names)].dtype.is_integer():
+        return table.frame[table.need(label, *names)].cast(pl.Int64, strict=False)
     bounded = np.where(np.isfinite(usd) & (np.abs(usd) < MOST_PRICE), usd, 0.0)
     return pl.Series(np.rint(bounded * FLOAT).astype(np.int64))
 
 
 def _flags(table: Table, check: RowCheck, name: str) -> np.ndarray:
     column = table.frame[table.need(name, name)]
-    words = [str(value).strip().lower() for value in column.to_list()]
+    values = [str(item).strip().lower() for item in column.to_list()]
     check.refuse(
-        np.array([word not in ("true", "false", "1", "0") for word in words], dtype=bool),
+        np.array([value not in ("true", "false", "1", "0") for value in values], dtype=bool),
         lambda row: f"{name} is {display(column[row])}, neither true nor false",
     )
-    return np.array([word in ("true", "1") for word in words], dtype=bool)
+    return np.array([value in ("true", "1") for value in values], dtype=bool)
 
 
 def _ordered(table: Table, columns: dict[str, pl.Series], key: tuple[str, ...]) -> pl.DataFrame:
@@ -178,9 +180,9 @@ def _ordered(table: Table, columns: dict[str, pl.Series], key: tuple[str, ...]) 
     if twice.any():
         row = int(frame.filter(twice)["_row"][1])
         number = 1 + (row if table.places is None else int(table.places[row]))
-        raise UserError(f"{table.where}: row {number}: another row of the same time says otherwise")
+        raise UserError(f"{table.where}: row {number}: another row has the same time and different values")
     return frame
 
 
-def _says(values: Floats, form: str) -> Callable[[int], str]:
+def _row_message(values: Floats, form: str) -> Callable[[int], str]:
     return lambda row: form.format(values[row])

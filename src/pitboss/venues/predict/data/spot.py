@@ -55,8 +55,8 @@ class Update:
 
 async def candles_of(symbol: str, base_url: str, fetcher: Fetcher) -> Pages:
     """Return the function that fetches the one-minute candles of a symbol."""
-    wanted = DownloadRequest(SOURCE.venue, (symbol,), (INTERVAL,), base_url=base_url)
-    (task,) = await SOURCE.plan(wanted, fetcher)
+    request = DownloadRequest(SOURCE.venue, (symbol,), (INTERVAL,), base_url=base_url)
+    (task,) = await SOURCE.plan(request, fetcher)
     assert isinstance(task, Ranged)
     return task.page
 
@@ -77,8 +77,8 @@ class Spot:
         self._now = now
         self._bars: Bars | None = None
         self._waiting: list[Update] = []
-        self._wanted: dict[Instant, Update | None] = {}
-        self._asked: set[Instant] = set()
+        self._past_prices: dict[Instant, Update | None] = {}
+        self._past_requests: set[Instant] = set()
         self._price_trouble = ""
         self._candle_trouble = ""
 
@@ -88,32 +88,32 @@ class Spot:
         """Return the unconsumed prices published before an instant, oldest first."""
         return self._waiting[: bisect_left(self._waiting, at, key=lambda update: update.at)]
 
-    def taken(self, count: int) -> None:
+    def remove(self, count: int) -> None:
         """Remove the first `count` queued prices as consumed."""
         del self._waiting[:count]
 
-    def recalled(self, at: Instant) -> Update | None:
+    def past_price(self, at: Instant) -> Update | None:
         """Return the first price published at or after a past instant; None until it arrives or if it is unavailable.
 
-        `recalling` tells whether the request is still pending.
+        `is_requesting` tells whether the request is still pending.
         """
-        if at not in self._wanted:
-            self._wanted[at] = None
-            self._asked.add(at)
-        return self._wanted[at]
+        if at not in self._past_prices:
+            self._past_prices[at] = None
+            self._past_requests.add(at)
+        return self._past_prices[at]
 
-    def recalling(self, at: Instant) -> bool:
+    def is_requesting(self, at: Instant) -> bool:
         """Whether the price of a past instant is still being requested."""
-        return at in self._asked
+        return at in self._past_requests
 
     def forget(self, at: Instant) -> None:
         """Drop the request for the price of a past instant."""
-        self._wanted.pop(at, None)
-        self._asked.discard(at)
+        self._past_prices.pop(at, None)
+        self._past_requests.discard(at)
 
     def trouble(self) -> str:
         """Describe the current problem; the text stays the same while the problem lasts."""
-        return "; ".join(words for words in (self._price_trouble, self._candle_trouble) if words)
+        return "; ".join(message for message in (self._price_trouble, self._candle_trouble) if message)
 
     def fresh_candles(self, at: Instant) -> bool:
         """Whether the newest candle is recent enough at an instant."""
@@ -137,28 +137,28 @@ class Spot:
         try:
             price = await self._hermes.latest(self.symbol)
         except (TransientError, UserError) as error:
-            self._price_trouble = _words(error)
+            self._price_trouble = _message(error)
         else:
             self._price_trouble = self._take(price)
-        for at in sorted(self._asked):
+        for at in sorted(self._past_requests):
             try:
-                found = await self._hermes.at(self.symbol, at)
+                price_then = await self._hermes.at(self.symbol, at)
             except TransientError:
                 break  # retried at the next poll
             except UserError:  # no longer available
-                self._asked.discard(at)
+                self._past_requests.discard(at)
                 continue
-            if at in self._asked:
-                self._asked.discard(at)
-                if _sure(found):
-                    self._wanted[at] = Update(found.units, found.published_at, self.volatility or 0.0)
+            if at in self._past_requests:
+                self._past_requests.discard(at)
+                if _is_certain(price_then):
+                    self._past_prices[at] = Update(price_then.units, price_then.published_at, self.volatility or 0.0)
         return not self._price_trouble
 
     def _take(self, price: OraclePrice) -> str:
         """Queue a price; return why it is discarded, if it is."""
         if self.newest is not None and price.published_at < self.newest.published_at:
             return "the price service went back in time"
-        if not _sure(price):
+        if not _is_certain(price):
             return "the publishers of the price do not agree on it"
         close = self._close()
         if close is not None and abs(price.price / close - 1) > MOST_OFF:
@@ -187,7 +187,7 @@ class Spot:
             try:
                 page = await self._pages(since, until)
             except (TransientError, UserError) as error:
-                self._candle_trouble = _words(error)
+                self._candle_trouble = _message(error)
                 return False
             if len(page):
                 self._add(page, until - WINDOW_MS - MINUTE_MS)
@@ -204,15 +204,15 @@ class Spot:
         """Append new candles and drop those older than the window."""
         frame = frame.with_columns(pl.col("open_at").cast(pl.Int64))
         fresh = {name: frame[name].to_numpy() for name in _COLUMNS}
-        known = None if self._bars is None else self._bars.open_at[-1]
-        later = np.ones(len(frame), bool) if known is None else fresh["open_at"] > known
+        last = None if self._bars is None else self._bars.open_at[-1]
+        later = np.ones(len(frame), bool) if last is None else fresh["open_at"] > last
         columns = {name: values[later] for name, values in fresh.items()}
         if self._bars is not None:
             columns = {name: np.concatenate([getattr(self._bars, name), columns[name]]) for name in _COLUMNS}
-        kept = columns["open_at"] >= oldest
-        if not kept.any():
+        recent = columns["open_at"] >= oldest
+        if not recent.any():
             return
-        bars = Bars(self.symbol, INTERVAL, MINUTE_MS, **{name: values[kept] for name, values in columns.items()})
+        bars = Bars(self.symbol, INTERVAL, MINUTE_MS, **{name: values[recent] for name, values in columns.items()})
         self._bars = bars
         self.market = Market({(self.symbol, INTERVAL): bars})
         self.candles_at = int(bars.open_at[-1]) + MINUTE_MS
@@ -220,11 +220,11 @@ class Spot:
             self.volatility = realised(bars.close.tolist())
 
 
-def _sure(price: OraclePrice) -> bool:
+def _is_certain(price: OraclePrice) -> bool:
     return price.confidence <= price.price * MOST_UNSURE
 
 
-def _words(error: TransientError | UserError) -> str:
+def _message(error: TransientError | UserError) -> str:
     return error.message if isinstance(error, UserError) else str(error)
 
 

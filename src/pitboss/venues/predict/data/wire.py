@@ -12,6 +12,7 @@ from pitboss.core.noun import noun
 from pitboss.data.fetch import MalformedReply
 from pitboss.venues.predict.data.fields import (
     Row,
+    choice,
     flag,
     number,
     object_id,
@@ -22,7 +23,6 @@ from pitboss.venues.predict.data.fields import (
     signed,
     text,
     time,
-    word,
 )
 from pitboss.venues.predict.state import Contract, Grid, MarketTerms, Oracle, Vault, binary
 from pitboss.venues.predict.svi import FLOAT, Svi, from_units
@@ -117,7 +117,7 @@ class ManagerPosition:
 
 def oracle_of_row(row: Row) -> Oracle:
     """Parse an oracle without prices. `active` means activated; whether it still is depends on the clock."""
-    status, settlement = word(row, "status", STATUSES), optional(row, "settlement_price", price)
+    status, settlement = choice(row, "status", STATUSES), optional(row, "settlement_price", price)
     if (settlement is None) == (status == "settled"):
         raise MalformedReply("an oracle is settled without a price, or has one without being settled")
     grid = Grid(price(row, "min_strike"), price(row, "tick_size"))
@@ -229,16 +229,16 @@ def vault_summary(value: Any, predict_id: str) -> VaultSummary:
 
 def fill(row: Row, oracle_id: str, now: Instant) -> IndexedFill:
     """Parse a mint or a redeem."""
-    kind = word(row, "type", ("mint", "redeem"))
-    paid, quoted = ("cost", "ask_price") if kind == "mint" else ("payout", "bid_price")
+    kind = choice(row, "type", ("mint", "redeem"))
+    amount_field, price_field = ("cost", "ask_price") if kind == "mint" else ("payout", "bid_price")
     return IndexedFill(
         "mint" if kind == "mint" else "redeem",
         _past(row, "checkpoint_timestamp_ms", now),
         _contract(row, _ours(row, oracle_id)),
         time(row, "expiry"),
         number(row, "quantity"),
-        share(row, quoted),
-        number(row, paid),
+        share(row, price_field),
+        number(row, amount_field),
         object_id(row, "manager_id"),
         text(row, "event_digest"),
     )
@@ -253,7 +253,7 @@ def standing(row: Row) -> ManagerPosition:
         number(row, "open_cost_basis"),
         signed(row, "realized_pnl"),
         optional(row, "mark_price", share),
-        word(row, "status", HELD_AS),
+        choice(row, "status", HELD_AS),
     )
 
 
@@ -261,7 +261,7 @@ def health(value: Any) -> Health:
     """Parse the indexer's own status."""
     row = record(value)
     return Health(
-        word(row, "status", ("OK", "UNHEALTHY")) == "OK",
+        choice(row, "status", ("OK", "UNHEALTHY")) == "OK",
         number(row, "latest_onchain_checkpoint"),
         signed(row, "max_checkpoint_lag"),
         signed(row, "max_time_lag_seconds"),
@@ -277,10 +277,10 @@ def _past(row: Row, name: str, now: Instant) -> Instant:
 
 
 def _ours(row: Row, oracle_id: str) -> str:
-    found = object_id(row, "oracle_id")
-    if found != oracle_id:
+    row_oracle_id = object_id(row, "oracle_id")
+    if row_oracle_id != oracle_id:
         raise MalformedReply("a row is of another oracle than was asked for")
-    return found
+    return row_oracle_id
 
 
 def _contract(row: Row, oracle_id: str) -> Contract:

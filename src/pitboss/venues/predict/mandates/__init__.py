@@ -7,12 +7,12 @@ from importlib.resources import files
 @cache
 def mandates() -> dict[str, str]:
     """Return the text of every mandate by name."""
-    found = [path for path in files(__name__).iterdir() if path.name.endswith(".md")]
+    paths = [path for path in files(__name__).iterdir() if path.name.endswith(".md")]
     return {
-        path.name.removesuffix(".md"): _text(path.read_text("utf-8")) for path in sorted(found, key=lambda p: p.name)
+        path.name.removesuffix(".md"): _text(path.read_text("utf-8")) for path in sorted(paths, key=lambda p: p.name)
     }
 
 
-def _text(written: str) -> str:
+def _text(text: str) -> str:
     """Remove carriage returns that some checkouts add: the bytes of the prompt must not depend on them."""
-    return written.replace("\r\n", "\n").strip()
+    return text.replace("\r\n", "\n").strip()

@@ -22,14 +22,14 @@ def calibration_section(report: PredictReport) -> Html:
     if not model:
         return tag("p", "No call with a confidence has settled, so there is nothing to draw.", class_="note")
     most = max(number(row.get("calls")) or 0 for row in (*model, *market))
-    words = (
+    note = (
         "Each point is a tenth of the scale: the mean probability of the chosen sides and the share of them that won. On the "
         "dashed line both agree; points below it show overconfidence. Bars are 95% intervals that treat calls as independent, "
         f"so they are too short where many calls share a market. Hollow points have fewer than {FEW} calls."
     )
     return join(
         [
-            tag("p", words, class_="note"),
+            tag("p", note, class_="note"),
             tag(
                 "div",
                 _panel("The model's confidence", "model", model, most),

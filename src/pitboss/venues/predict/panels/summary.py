@@ -89,9 +89,9 @@ def score(value: object) -> str:
 
 def surface_label(report: PredictReport) -> Html:
     """The origin of the prices. Always shown, because the answer above depends on it."""
-    name, words = SURFACES[report.surfaces]
+    name, meaning = SURFACES[report.surfaces]
     quiet = " plain-label" if report.surfaces == "recorded" else ""
-    return tag("div", label(name, f"{words} {report.surface_note}".strip()), class_=f"labels{quiet}")
+    return tag("div", label(name, f"{meaning} {report.surface_note}".strip()), class_=f"labels{quiet}")
 
 
 def tiles(report: PredictReport, funnel: Funnel) -> Html:

@@ -47,7 +47,7 @@ def _forecasts(report: PredictReport) -> Html:
     best = [_lowest([nested(group, key, name) for key in keys]) for group, name in columns_of_scores]
     rows = [
         (
-            _named(*FORECASTERS[key]),
+            _with_meaning(*FORECASTERS[key]),
             *[
                 _cell(nested(group, key, name), least)
                 for (group, name), least in zip(columns_of_scores, best, strict=True)
@@ -56,16 +56,16 @@ def _forecasts(report: PredictReport) -> Html:
         for key in keys
     ]
     some = number(nested(minted, "model", "calls"))
-    words = (
+    note = (
         f"Lower is better, and the best of each column is bold. All forecasters are scored on the same "
         f"{figures.plural(forecasts.get('calls'), 'call')} in {figures.plural(forecasts.get('markets'), 'market')} "
         f"({figures.count(some)} of them minted): those with a confidence, a known price of both sides, and a settled market. "
         f"Log loss limits probabilities to at least {figures.share(report.metrics.get('log_loss_clip'))}."
     )
-    return join([tag("p", words, class_="note"), table("Scores on the same calls", columns, rows, style="named")])
+    return join([tag("p", note, class_="note"), table("Scores on the same calls", columns, rows, style="named")])
 
 
-def _named(name: str, meaning: str) -> Html:
+def _with_meaning(name: str, meaning: str) -> Html:
     return tag("span", name, tag("small", meaning), class_="stack")
 
 
@@ -74,8 +74,8 @@ def _lowest(values: Sequence[object]) -> float | None:
 
 
 def _cell(value: object, least: float | None) -> object:
-    shown = score(value)
-    return tag("b", shown) if least is not None and number(value) == least else shown
+    text = score(value)
+    return tag("b", text) if least is not None and number(value) == least else text
 
 
 def _trading(report: PredictReport) -> Html:
@@ -99,7 +99,7 @@ def _trading(report: PredictReport) -> Html:
 def _trader(name: str, meaning: str, metrics: Plain) -> tuple[object, ...]:
     change = metrics.get("total_return_pct")
     return (
-        _named(name, meaning),
+        _with_meaning(name, meaning),
         gain_or_loss(figures.percent(change, signed=True), figures.tone(change)),
         figures.usd(metrics.get("pnl_usd"), signed=True),
         figures.percent(metrics.get("max_drawdown_pct")),
@@ -120,17 +120,17 @@ def spread_section(report: PredictReport) -> Html:
     total, result = mints + redeems, number(metrics.get("pnl_usd")) or 0.0
     rows = [
         (
-            _named("Buying above the fair price", "Ask less fair, times contracts."),
+            _with_meaning("Buying above the fair price", "Ask less fair, times contracts."),
             figures.usd(mints),
             _of(mints, metrics),
         ),
         (
-            _named("Selling back below it", "Fair less bid, times contracts."),
+            _with_meaning("Selling back below it", "Fair less bid, times contracts."),
             figures.usd(redeems),
             _of(redeems, metrics),
         ),
         (tag("b", "Total spread"), tag("b", figures.usd(total)), tag("b", _of(total, metrics))),
-        (_named("The model", "Paid separately, not from the account."), figures.usd(model), _of(model, metrics)),
+        (_with_meaning("The model", "Paid separately, not from the account."), figures.usd(model), _of(model, metrics)),
     ]
     columns = (("Cost", LEFT), ("USD", RIGHT), ("Of spend", RIGHT))
     results = (
@@ -152,8 +152,8 @@ def spread_section(report: PredictReport) -> Html:
 
 
 def _of(value: float, metrics: Plain) -> str:
-    spent = number(metrics.get("total_spend_usd"))
-    return figures.percent(100 * value / spent) if spent else figures.NONE
+    spend_usd = number(metrics.get("total_spend_usd"))
+    return figures.percent(100 * value / spend_usd) if spend_usd else figures.NONE
 
 
 FIGURES: tuple[tuple[tuple[str, ...], str, Form, str], ...] = (
@@ -213,12 +213,12 @@ def figure_section(report: PredictReport) -> Html:
         value = nested(report.metrics, *path)
         digits = 4 if path[-1] in ("brier", "log_loss") else None
         reach = pair(nested(report.metrics, *INTERVALS[path])) if path in INTERVALS else None
-        shown = figures.NONE if reach is None else " to ".join(format_metric(end, form) for end in reach)
+        interval = figures.NONE if reach is None else " to ".join(format_metric(end, form) for end in reach)
         rows.append(
             (
                 name,
                 format_metric(value, form) if digits is None else score(value),
-                shown if path in INTERVALS else "",
+                interval if path in INTERVALS else "",
                 meaning,
             )
         )

@@ -21,13 +21,13 @@ def check(case: PredictCase) -> Finding:
         return Finding(case.unclear or "no market is named")
     phase = status(market, case.now)
     if decision.action == "redeem":
-        if case.held is None:
+        if case.position is None:
             return Finding(f"no {decision.side} position at strike {shown_strike(decision.strike)} in {market.id}")
         return Finding(f"{market.id} has expired and waits for its settlement") if phase == "pending" else PASS
     if case.caps.underlying is not None and market.underlying != case.caps.underlying:
         return Finding(f"{market.id} is not a market of {case.caps.underlying}")
     if phase != "active":
-        words = {"pending": "has expired and waits for its settlement", "settled": "is settled"}
-        return Finding(f"{market.id} {words.get(phase, 'is not activated')}")
+        phases = {"pending": "has expired and waits for its settlement", "settled": "is settled"}
+        return Finding(f"{market.id} {phases.get(phase, 'is not activated')}")
     twin = fresher_twin(case.world, market, case.now)
     return Finding(f"{market.id} no longer gets prices: {twin.id} is the market of this expiry") if twin else PASS

@@ -32,11 +32,11 @@ def check(case: PredictCase) -> Finding | Margin:
         return PASS
     if quoted == NO_QUANTITY:
         # If the tick has nothing left to spend, the tick's cap refuses instead, in a later rule.
-        return Finding("the spend buys nothing") if case.spend or not case.asked else PASS
+        return Finding("the spend buys nothing") if case.spend or not case.requested else PASS
     if quoted not in UNQUOTED:
         return PASS
     if quoted == OFF_GRID:
         grid = market.grid
         low, high, step = (text(usd(units)) for units in (grid.min_strike, grid.max_strike, grid.tick))
         return Finding(f"strike {shown_strike(decision.strike)} is not on the grid: {low} to {high} in steps of {step}")
-    return Finding(f"strike {shown_strike(decision.strike)} does not quote: {quoted.words}")
+    return Finding(f"strike {shown_strike(decision.strike)} does not quote: {quoted.reason}")

@@ -14,12 +14,12 @@ SCOPE: Scope = "mints"
 
 def check(case: PredictCase) -> Finding:
     """Report the reduction made in the case."""
-    if case.asked is None or case.spend is None:
+    if case.requested is None or case.spend is None:
         return PASS
     limit = case.caps.max_spend_per_tick
     margin = amount_margin(CODE, limit, case.spent.tick_spend(case.tick_at) + case.spend)
-    if case.spend >= case.asked:
+    if case.spend >= case.requested:
         return Finding(margin=margin)
     if case.spend == 0:
         return Finding(f"nothing is left of the {dusdc(limit)} of this tick", margin)
-    return Finding(margin=margin, reduced=f"spend {dusdc(case.asked)} reduced to {dusdc(case.spend)}")
+    return Finding(margin=margin, reduced=f"spend {dusdc(case.requested)} reduced to {dusdc(case.spend)}")

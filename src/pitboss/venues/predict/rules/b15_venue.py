@@ -14,5 +14,5 @@ SCOPE: Scope = "every"
 
 def check(case: PredictCase) -> Finding:
     """Refuse a trade that the venue would abort."""
-    found = case.admitted
-    return Finding(f"{found.words} ({found.name})") if isinstance(found, Abort) else PASS
+    admitted = case.admitted
+    return Finding(f"{admitted.reason} ({admitted.name})") if isinstance(admitted, Abort) else PASS

@@ -17,6 +17,6 @@ Section = Callable[[PredictObservation], str | None]
 @lru_cache(maxsize=1)
 def sections() -> tuple[Section, ...]:
     """Return the `render` function of every section, in the order of the message."""
-    names = sorted(found.name for found in pkgutil.iter_modules(__path__))
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
     modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
     return tuple(module.render for module in sorted(modules, key=lambda module: module.PLACE))

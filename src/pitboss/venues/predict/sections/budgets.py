@@ -30,8 +30,8 @@ def render(observation: PredictObservation) -> str:
 
 def _line(margin: Margin) -> str:
     code, _, expiry = margin.code.partition(" ")
-    where = f" {iso(int(expiry))}" if expiry else ""
+    expiry_text = f" {iso(int(expiry))}" if expiry else ""
     numbers = [
         written.size(part) for part in (margin.limit, margin.used, margin.left) if not isinstance(part, str | None)
     ]
-    return f"{code} {_NAMES.get(code, '')}{where}: limit {numbers[0]}, used {numbers[1]}, left {numbers[2]}"
+    return f"{code} {_NAMES.get(code, '')}{expiry_text}: limit {numbers[0]}, used {numbers[1]}, left {numbers[2]}"

@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from pitboss.core.instant import iso
-from pitboss.venues.predict import formatting as words
+from pitboss.venues.predict import formatting
 from pitboss.venues.predict.ladder import ladder
 from pitboss.venues.predict.observation import PredictObservation
 from pitboss.venues.predict.state import Oracle, binary
@@ -29,13 +29,13 @@ def render(observation: PredictObservation) -> str:
 
 
 def _line(observation: PredictObservation, market: Oracle) -> str:
-    facts = f"{words.name(market.id)} | {_iso(market.expiry_at)} | {words.left(market.expiry_at, observation.at)}"
+    facts = f"{formatting.name(market.id)} | {_iso(market.expiry_at)} | {formatting.time_left(market.expiry_at, observation.at)}"
     rungs = ladder(observation.desk.world, market.id, observation.at, count=0)
     if not rungs:
         return f"{facts} | no quote now"
     strike, quote = rungs[0].strike, rungs[0].quote
-    yes, no = quote.ask, quote.other.ask
+    yes, no = quote.ask, quote.opposite.ask
     observation.shown.note(binary(market.id, "YES", strike), yes)
     observation.shown.note(binary(market.id, "NO", strike), no)
-    asks = f"YES {words.chance(yes)}, NO {words.chance(no)}"
-    return f"{facts} | {words.strike(market.spot)} | {words.strike(strike)}: {asks}"
+    asks = f"YES {formatting.chance(yes)}, NO {formatting.chance(no)}"
+    return f"{facts} | {formatting.strike(market.spot)} | {formatting.strike(strike)}: {asks}"

@@ -1,6 +1,6 @@
 """`## BTC price`: recent one-minute closes, if candles are available."""
 
-from pitboss.prompt import render as words
+from pitboss.prompt import render as written
 from pitboss.venues.predict.observation import PredictObservation, mid_change
 
 PLACE = 20
@@ -12,7 +12,7 @@ def render(observation: PredictObservation) -> str | None:
     if bars is None or not len(bars):
         return None
     change = mid_change(bars)
-    moved = "" if change is None else f", {words.percent(change)} over them"
+    moved = "" if change is None else f", {written.percent(change)} over them"
     closes = " ".join(f"{close:.2f}" for close in bars.close.tolist())
     title = f"## {observation.underlying} price"
     return f"{title}\n{len(bars)} one-minute closes, oldest first{moved}: {closes}"

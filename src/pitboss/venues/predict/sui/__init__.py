@@ -1,11 +1,12 @@
 """The writer of the predict protocol on Sui: sends orders as signed transactions, each at most once.
 
     broker        the Broker port: an order in, a desk and receipts out
-    carry         the state machine that brings one order to the chain at most once
+    order_sender  the state machine that brings one order to the chain at most once
     transaction   bytes and digest of a transaction (needs the extra `sui`)
     signer        signs transactions
     chain         the port to a node; `graphql` implements it over the network
-    wish, book    an order and a trade in plain numbers; the desk after a trade
+    order         an order and a trade in plain numbers
+    desk_changes  the desk after a trade or a refusal
     ports         the outbox and the signer, as ports
 
 Disabled by default. It reads no settings and no keys: `venues.predict.sui_setup` builds it.

@@ -12,18 +12,18 @@ from pitboss.core.receipt import Receipt
 from pitboss.engine.execute import Placed
 from pitboss.venues.predict.desk import Desk, DeskOrder
 from pitboss.venues.predict.state import ACCOUNT, NO_ACCOUNT
-from pitboss.venues.predict.sui.book import doubted, dropped, known, traded
-from pitboss.venues.predict.sui.carry import Carrier, deal_kept, wish_kept
 from pitboss.venues.predict.sui.chain import is_id
+from pitboss.venues.predict.sui.desk_changes import has_order, with_pending_order, with_refused_order, with_trade
+from pitboss.venues.predict.sui.order import order_id, sui_order_of
+from pitboss.venues.predict.sui.order_sender import OrderSender, stored_order, stored_trade
 from pitboss.venues.predict.sui.ports import OutboxAttempt
-from pitboss.venues.predict.sui.wish import order_id, wish_of
 
 
 @dataclass(frozen=True, slots=True)
 class PredictSui:
     """Executes mints and redeems that the engine allows on the chain."""
 
-    carrier: Carrier
+    sender: OrderSender
     account_id: str = ACCOUNT
 
     async def submit(self, world: Desk, request: DeskOrder, at: Instant) -> Placed:
@@ -31,19 +31,19 @@ class PredictSui:
         contract = request.order.contract
         if contract.side == "RANGE" or not is_id(contract.market_id):
             return Placed(world, refusal="only YES and NO of a market of the chain can be traded here")
-        name = order_id(self.carrier.scope, request)
-        done = next((fill for fill in world.done if fill.order_id == name), None)
-        if done is not None and done.kind == "refused":
-            return Placed(world, refusal=done.detail)
-        if known(world, name):
+        name = order_id(self.sender.scope, request)
+        earlier_fill = next((fill for fill in world.done if fill.order_id == name), None)
+        if earlier_fill is not None and earlier_fill.kind == "refused":
+            return Placed(world, refusal=earlier_fill.detail)
+        if has_order(world, name):
             return Placed(world, (), name)
         expiry_at = self._expiry(world, request)
         if expiry_at is None:
             return Placed(world, refusal=f"the expiry of {contract.market_id} is not known")
-        fate = await self.carrier.carry(name, request.tick_at, wish_of(request, expiry_at))
-        if fate.entry is None or fate.refusal:
-            return Placed(world, refusal=fate.refusal)
-        desk, receipts = self._told(world, fate.entry, at)
+        result = await self.sender.send(name, request.tick_at, sui_order_of(request, expiry_at))
+        if result.entry is None or result.refusal:
+            return Placed(world, refusal=result.refusal)
+        desk, receipts = self._apply_entry(world, result.entry, at)
         return Placed(desk, receipts, name)
 
     async def cancel(self, world: Desk, order_id: str, at: Instant) -> Placed:
@@ -58,32 +58,32 @@ class PredictSui:
         not store their results; they are added to the desk here. For a new desk it is the instant of its creation.
         Repeated calls change nothing.
         """
-        await self.carrier.tidy()
+        await self.sender.resolve_pending()
         receipts: list[Receipt] = []
-        for ticket in world.waiting:
-            entry = self.carrier.outbox.get(ticket.id)
+        for waiting in world.waiting:
+            entry = self.sender.outbox.get(waiting.id)
             if entry is not None and entry.state != "sent":
-                world, happened = self._told(world, entry, at)
+                world, happened = self._apply_entry(world, entry, at)
                 receipts += happened
-        for entry in self.carrier.outbox.after(self.carrier.scope, since):
-            if not known(world, entry.order_id):
-                world, happened = self._told(world, entry, at)
+        for entry in self.sender.outbox.after(self.sender.scope, since):
+            if not has_order(world, entry.order_id):
+                world, happened = self._apply_entry(world, entry, at)
                 receipts += happened
         return Placed(world, tuple(receipts))
 
-    def _told(self, world: Desk, entry: OutboxAttempt, at: Instant) -> tuple[Desk, tuple[Receipt, ...]]:
-        wish, name = wish_kept(entry), entry.order_id
+    def _apply_entry(self, world: Desk, entry: OutboxAttempt, at: Instant) -> tuple[Desk, tuple[Receipt, ...]]:
+        order, name = stored_order(entry), entry.order_id
         if entry.state == "landed":
-            deal, digest = deal_kept(entry), entry.digest or ""
-            return traded(world, name, entry.tick_at, wish, deal, at, self.account_id, digest)
+            trade, digest = stored_trade(entry), entry.digest or ""
+            return with_trade(world, name, entry.tick_at, order, trade, at, self.account_id, digest)
         if entry.state == "sent":
-            return doubted(world, name, entry.tick_at, wish, at)
-        return dropped(world, name, wish, entry.note, at)
+            return with_pending_order(world, name, entry.tick_at, order, at)
+        return with_refused_order(world, name, order, entry.note, at)
 
     def _expiry(self, world: Desk, request: DeskOrder) -> Instant | None:
         contract = request.order.contract
         market = world.world.oracles.get(contract.market_id)
         if market is not None:
             return market.expiry_at
-        held = world.world.accounts.get(self.account_id, NO_ACCOUNT).positions.get(contract.key)
-        return None if held is None else held.expiry_at
+        position = world.world.accounts.get(self.account_id, NO_ACCOUNT).positions.get(contract.key)
+        return None if position is None else position.expiry_at

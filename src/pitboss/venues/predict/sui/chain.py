@@ -2,7 +2,7 @@
 
 An error of any of these calls says nothing about what happened: only `Effects` are facts. `outcome` may return None
 long after the execution, because nodes index behind the chain; None never means that a transaction was not executed
-(see `carry`).
+(see `order_sender`).
 """
 
 import re
@@ -82,7 +82,7 @@ class Effects:
 class Chain(Protocol):
     """A node. Every call may raise `TransientError`, which means that the result is unknown."""
 
-    async def ground(self, ids: Sequence[str], owner: str) -> TransactionBasis:
+    async def read_basis(self, ids: Sequence[str], owner: str) -> TransactionBasis:
         """Return the epoch and its gas price, those of the shared objects that exist, and the owner's coins."""
         ...
 
@@ -113,7 +113,7 @@ def is_id(text: str) -> bool:
 
 
 def full_id(text: str) -> str:
-    """Return an id in its full form."""
+    """Expand an id to 0x and 64 lower-case digits (`0x6` → `0x000…6`): an object may be written both ways."""
     return "0x" + text[2:].lower().rjust(64, "0")
 
 
@@ -121,8 +121,8 @@ def base58(data: bytes) -> str:
     """Encode bytes in base58, the encoding of digests."""
     number, text = int.from_bytes(data, "big"), ""
     while number:
-        number, rest = divmod(number, 58)
-        text = _ALPHABET[rest] + text
+        number, digit = divmod(number, 58)
+        text = _ALPHABET[digit] + text
     return "1" * (len(data) - len(data.lstrip(b"\0"))) + text
 
 

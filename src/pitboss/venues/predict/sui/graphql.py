@@ -79,27 +79,27 @@ class GraphqlChain:
     def __init__(self, url: str, timeout_s: float = TIMEOUT_S) -> None:
         parts = urlsplit(url.strip())
         if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise UserError("the address of the Sui node cannot be read", "set sui_node_url to an https:// address")
+            raise UserError("the address of the Sui node is not valid", "set sui_node_url to an https:// address")
         self._url = url.strip()
         self._host = parts.netloc.rpartition("@")[2]
         self._timeout_s = timeout_s
         self._session: aiohttp.ClientSession | None = None
 
-    async def ground(self, ids: Sequence[str], owner: str) -> TransactionBasis:
+    async def read_basis(self, ids: Sequence[str], owner: str) -> TransactionBasis:
         """See `Chain`."""
         keys = [{"address": name} for name in ids]
         variables = {"keys": keys, "owner": owner, "coin": f"0x2::coin::Coin<{SUI}>", "most": MOST_COINS}
-        return await self._ask(GROUND, variables, _ground)
+        return await self._ask(GROUND, variables, _basis)
 
     async def simulate(self, tx: bytes) -> Effects:
         """See `Chain`."""
         transaction = {"bcs": {"value": base64.b64encode(tx).decode()}}
-        return await self._ask(SIMULATE, {"transaction": transaction}, _simulated)
+        return await self._ask(SIMULATE, {"transaction": transaction}, _simulation)
 
     async def execute(self, tx: bytes, signature: str) -> Effects:
         """See `Chain`. Sent once: retries are the caller's decision."""
         variables = {"tx": base64.b64encode(tx).decode(), "signatures": [signature]}
-        return await self._ask(EXECUTE, variables, _executed)
+        return await self._ask(EXECUTE, variables, _execution)
 
     async def outcome(self, digest: str) -> Effects | None:
         """See `Chain`."""
@@ -120,7 +120,7 @@ class GraphqlChain:
             await self._session.close()
             self._session = None
 
-    async def _ask(self, query: str, variables: Mapping[str, Any], read: Callable[[Mapping[str, Any]], T]) -> T:
+    async def _ask(self, query: str, variables: Mapping[str, Any], parse: Callable[[Mapping[str, Any]], T]) -> T:
         import aiohttp
 
         if self._session is None:
@@ -141,32 +141,32 @@ class GraphqlChain:
             raise TransientError(f"{self._host} gave no whole answer in {self._timeout_s:g} s") from None
         except aiohttp.ClientError as error:
             raise TransientError(f"{self._host} cannot be asked ({type(error).__name__})") from None
-        return understood(bytes(content), self._host, read)
+        return parse_reply(bytes(content), self._host, parse)
 
 
-def understood(content: bytes, host: str, read: Callable[[Mapping[str, Any]], T]) -> T:
+def parse_reply(content: bytes, host: str, parse: Callable[[Mapping[str, Any]], T]) -> T:
     """Parse a reply. Anything that is not an answer to the query raises `TransientError`."""
     try:
         reply = orjson.loads(content)
     except orjson.JSONDecodeError:
         raise TransientError(f"{host} sent no whole JSON") from None
     if not isinstance(reply, dict) or reply.get("errors") or not isinstance(reply.get("data"), dict):
-        said = _said(reply.get("errors") if isinstance(reply, dict) else None)
-        raise TransientError(f"{host} answers with an error: {said}")
+        message = _error_text(reply.get("errors") if isinstance(reply, dict) else None)
+        raise TransientError(f"{host} answers with an error: {message}")
     try:
-        return read(reply["data"])
+        return parse(reply["data"])
     except (AttributeError, TypeError, ValueError, KeyError):  # wrong JSON types, such as a list instead of an object
         raise TransientError(f"{host} sent something else than was asked for") from None
 
 
-def _ground(data: Mapping[str, Any]) -> TransactionBasis:
+def _basis(data: Mapping[str, Any]) -> TransactionBasis:
     epoch = _object(data, "epoch")
     shared: dict[str, Shared] = {}
-    for found in _list(data, "multiGetObjects"):
-        holder = (found or {}).get("owner") or {}
-        if holder.get("__typename") == "Shared":
-            name = full_id(_id(found, "address"))
-            shared[name] = Shared(name, _number(holder, "initialSharedVersion"))
+    for node_object in _list(data, "multiGetObjects"):
+        owner = (node_object or {}).get("owner") or {}
+        if owner.get("__typename") == "Shared":
+            name = full_id(_id(node_object, "address"))
+            shared[name] = Shared(name, _number(owner, "initialSharedVersion"))
     coins = tuple(
         Coin(
             full_id(_id(node, "address")),
@@ -180,20 +180,20 @@ def _ground(data: Mapping[str, Any]) -> TransactionBasis:
     return TransactionBasis(chain_id, _number(epoch, "epochId"), price, shared, coins)
 
 
-def _simulated(data: Mapping[str, Any]) -> Effects:
-    found = _object(data, "simulateTransaction")
+def _simulation(data: Mapping[str, Any]) -> Effects:
+    simulation = _object(data, "simulateTransaction")
     outputs = tuple(
         tuple(_bytes(_object(value, "value"), "bcs") for value in (command or {}).get("returnValues") or ())
-        for command in found.get("outputs") or ()
+        for command in simulation.get("outputs") or ()
     )
-    return _effects(_object(found, "effects"), outputs)
+    return _effects(_object(simulation, "effects"), outputs)
 
 
-def _executed(data: Mapping[str, Any]) -> Effects:
-    found = _object(data, "executeTransaction")
-    if not found.get("effects"):
-        raise TransientError(f"the node did not run it: {_said(found.get('errors'))}")
-    return _effects(_object(found, "effects"))
+def _execution(data: Mapping[str, Any]) -> Effects:
+    execution = _object(data, "executeTransaction")
+    if not execution.get("effects"):
+        raise TransientError(f"the node did not run it: {_error_text(execution.get('errors'))}")
+    return _effects(_object(execution, "effects"))
 
 
 def _outcome(data: Mapping[str, Any]) -> Effects | None:
@@ -211,20 +211,20 @@ def _consumer(data: Mapping[str, Any], object_id: str, version: int) -> str | No
     return None
 
 
-def _effects(found: Mapping[str, Any], outputs: tuple[tuple[bytes, ...], ...] = ()) -> Effects:
-    status = _text(found, "status")
+def _effects(effects: Mapping[str, Any], outputs: tuple[tuple[bytes, ...], ...] = ()) -> Effects:
+    status = _text(effects, "status")
     if status not in ("SUCCESS", "FAILURE"):
         raise TransientError(f"the node tells a status {status[:20]!r}")
-    digest = _digest(found)
+    digest = _digest(effects)
     if status == "SUCCESS":
-        nodes = (found.get("events") or {}).get("nodes") or ()
+        nodes = (effects.get("events") or {}).get("nodes") or ()
         return Effects(digest, True, tuple(_event(node) for node in nodes), outputs=outputs)
-    failure = found.get("executionError") or {}
-    said = str(failure.get("message") or "")
+    failure = effects.get("executionError") or {}
+    message = str(failure.get("message") or "")
     code = failure.get("abortCode")
     number = None if code is None else _number(failure, "abortCode")
     module = str((failure.get("module") or {}).get("name") or "")
-    return Effects(digest, False, (), module, number, said[:500], outputs)
+    return Effects(digest, False, (), module, number, message[:500], outputs)
 
 
 def _event(node: Mapping[str, Any]) -> ChainEvent:
@@ -234,50 +234,50 @@ def _event(node: Mapping[str, Any]) -> ChainEvent:
     return ChainEvent(name, fields if isinstance(fields, dict) else {})
 
 
-def _said(errors: Any) -> str:
+def _error_text(errors: Any) -> str:
     first = errors[0] if isinstance(errors, list) and errors else errors
     text = first.get("message") if isinstance(first, dict) else first
     return " ".join(str(text or "no reason told").split())[:200]
 
 
-def _object(found: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = found.get(name) if isinstance(found, dict) else None
+def _object(container: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = container.get(name) if isinstance(container, dict) else None
     if not isinstance(value, dict):
         raise TransientError(f"the node's answer has no {name}")
     return value
 
 
-def _list(found: Mapping[str, Any], name: str) -> list[Any]:
-    value = found.get(name) if isinstance(found, dict) else None
+def _list(container: Mapping[str, Any], name: str) -> list[Any]:
+    value = container.get(name) if isinstance(container, dict) else None
     if not isinstance(value, list):
         raise TransientError(f"the node's answer has no {name}")
     return value
 
 
-def _text(found: Mapping[str, Any], name: str) -> str:
-    value = found.get(name) if isinstance(found, dict) else None
+def _text(container: Mapping[str, Any], name: str) -> str:
+    value = container.get(name) if isinstance(container, dict) else None
     if not isinstance(value, str) or not value:
         raise TransientError(f"the node's answer has no {name}")
     return value
 
 
-def _id(found: Mapping[str, Any], name: str) -> str:
-    text = _text(found, name)
+def _id(container: Mapping[str, Any], name: str) -> str:
+    text = _text(container, name)
     if not is_id(text):
         raise TransientError(f"the node's answer has no {name} that is an id")
     return text
 
 
-def _digest(found: Mapping[str, Any]) -> str:
-    text = _text(found, "digest")
+def _digest(container: Mapping[str, Any]) -> str:
+    text = _text(container, "digest")
     if not is_digest(text):
         raise TransientError("the node's answer has no digest that is one")
     return text
 
 
-def _number(found: Mapping[str, Any], name: str) -> int:
+def _number(container: Mapping[str, Any], name: str) -> int:
     """Return a number of at least zero; large numbers arrive as text."""
-    value = found.get(name) if isinstance(found, dict) else None
+    value = container.get(name) if isinstance(container, dict) else None
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**64:
@@ -285,8 +285,8 @@ def _number(found: Mapping[str, Any], name: str) -> int:
     return value
 
 
-def _bytes(found: Mapping[str, Any], name: str) -> bytes:
+def _bytes(container: Mapping[str, Any], name: str) -> bytes:
     try:
-        return base64.b64decode(_text(found, name), validate=True)
+        return base64.b64decode(_text(container, name), validate=True)
     except binascii.Error:
         raise TransientError(f"the node's answer has no bytes {name}") from None

@@ -22,7 +22,7 @@ class Signer:
 
     def __init__(self, key: str) -> None:
         """`key` is in a wallet's export format: `suiprivkey1…`, or 33 bytes in base64."""
-        pair = _read(key)
+        pair = _key_pair(key)
         if pair is None:
             raise UserError("the Sui key cannot be read", "it starts with suiprivkey1; `sui keytool export` shows it")
         if int(pair.scheme) != ED25519:
@@ -44,14 +44,14 @@ class Signer:
 
 def spellings(key: str) -> tuple[str, ...]:
     """Return every encoding of a key, for the redactor."""
-    pair = _read(key)
+    pair = _key_pair(key)
     if pair is None:
         return (key,)
     secret = bytes(pair.private_key.key_bytes)
     return key.strip(), pair.serialize(), pair.to_bech32(), secret.hex(), base64.b64encode(secret).decode()
 
 
-def _read(key: str) -> Any:
+def _key_pair(key: str) -> Any:
     crypto = library().crypto
     try:
         return crypto.keypair_from_keystring(key.strip())

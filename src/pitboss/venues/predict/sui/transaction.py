@@ -75,24 +75,24 @@ def library() -> Any:
 class _Draft:
     """A transaction under construction."""
 
-    def __init__(self, place: ProtocolObjects, ground: TransactionBasis) -> None:
+    def __init__(self, objects: ProtocolObjects, basis: TransactionBasis) -> None:
         self._lib = library()
         self._bcs = self._lib.bcs
         self._builder = self._lib.Builder()
-        self._place = place
-        self._ground = ground
-        self._objects: dict[str, Any] = {}
+        self._protocol = objects
+        self._basis = basis
+        self._inputs: dict[str, Any] = {}
 
     def object(self, object_id: str, mutable: bool) -> Any:
         """Return the input for a shared object; repeated calls return the same input."""
-        if object_id not in self._objects:
-            found: Shared = self._ground.shared[object_id]
+        if object_id not in self._inputs:
+            shared: Shared = self._basis.shared[object_id]
             address = self._bcs.Address.from_str(object_id)
             argument = self._bcs.ObjectArg(
-                "SharedObject", self._bcs.SharedObjectReference(address, found.initial_version, mutable)
+                "SharedObject", self._bcs.SharedObjectReference(address, shared.initial_version, mutable)
             )
-            self._objects[object_id] = self._builder.input_obj(self._bcs.BuilderArg("Object", address), argument)
-        return self._objects[object_id]
+            self._inputs[object_id] = self._builder.input_obj(self._bcs.BuilderArg("Object", address), argument)
+        return self._inputs[object_id]
 
     def pure(self, value: Any) -> Any:
         return self._builder.input_pure(self._lib.Pure.as_input(value))
@@ -107,16 +107,16 @@ class _Draft:
         return self.pure(self._bcs.Address.from_str(text))
 
     def call(self, module: str, function: str, arguments: list[Any], quoted: bool = True) -> Any:
-        kinds = [self._bcs.TypeTag.type_tag_from(self._place.quote_type)] if quoted else []
+        type_arguments = [self._bcs.TypeTag.type_tag_from(self._protocol.quote_type)] if quoted else []
         return self._builder.move_call(
-            target=self._bcs.Address.from_str(self._place.package),
+            target=self._bcs.Address.from_str(self._protocol.package),
             arguments=arguments,
-            type_arguments=kinds,
+            type_arguments=type_arguments,
             module=module,
             function=function,
         )
 
-    def back_to(self, owner: str) -> None:
+    def return_gas_coin(self, owner: str) -> None:
         """Transfer the gas coin to its owner, with no effect other than the use of its version."""
         gas = self._bcs.Argument("GasCoin")
         self._builder.transfer_objects(recipient=self.id(owner), object_ref=gas)
@@ -136,22 +136,22 @@ class _Draft:
         return bytes(bcs.TransactionData("V1", data).serialize())
 
 
-def objects_of(place: ProtocolObjects, oracle: str | None = None) -> tuple[str, ...]:
+def objects_of(objects: ProtocolObjects, oracle: str | None = None) -> tuple[str, ...]:
     """Return the ids of the shared objects that a transaction uses."""
-    return (place.predict, place.manager, CLOCK) + (() if oracle is None else (oracle,))
+    return (objects.predict, objects.manager, CLOCK) + (() if oracle is None else (oracle,))
 
 
 def build(
-    place: ProtocolObjects, ground: TransactionBasis, call: ContractCall, fee: Fee, looking: bool = False
+    objects: ProtocolObjects, basis: TransactionBasis, call: ContractCall, fee: Fee, with_balance: bool = False
 ) -> bytes:
-    """Build a mint or a redeem. `looking` adds a read of the manager's balance, for simulation only."""
-    draft = _Draft(place, ground)
-    manager = draft.object(place.manager, True)
-    if looking:
+    """Build a mint or a redeem. `with_balance` adds a read of the manager's balance, for simulation only."""
+    draft = _Draft(objects, basis)
+    manager = draft.object(objects.manager, True)
+    if with_balance:
         draft.call("predict_manager", "balance", [manager])
-    kept = None
+    withdrawn = None
     if call.keep:
-        kept = draft.call("predict_manager", "withdraw", [manager, draft.u64(call.keep)])
+        withdrawn = draft.call("predict_manager", "withdraw", [manager, draft.u64(call.keep)])
     key = draft.call(
         "market_key",
         "new",
@@ -162,7 +162,7 @@ def build(
         "predict",
         call.action,
         [
-            draft.object(place.predict, True),
+            draft.object(objects.predict, True),
             manager,
             draft.object(call.oracle, False),
             key,
@@ -170,22 +170,22 @@ def build(
             draft.object(CLOCK, False),
         ],
     )
-    if kept is not None:
-        draft.call("predict_manager", "deposit", [manager, kept])
+    if withdrawn is not None:
+        draft.call("predict_manager", "deposit", [manager, withdrawn])
     return draft.bytes(fee)
 
 
-def build_look(place: ProtocolObjects, ground: TransactionBasis, fee: Fee) -> bytes:
+def build_balance_read(objects: ProtocolObjects, basis: TransactionBasis, fee: Fee) -> bytes:
     """Build a read of the manager's balance, for simulation only."""
-    draft = _Draft(place, ground)
-    draft.call("predict_manager", "balance", [draft.object(place.manager, False)])
+    draft = _Draft(objects, basis)
+    draft.call("predict_manager", "balance", [draft.object(objects.manager, False)])
     return draft.bytes(fee)
 
 
-def build_fence(place: ProtocolObjects, ground: TransactionBasis, fee: Fee) -> bytes:
+def build_fence(objects: ProtocolObjects, basis: TransactionBasis, fee: Fee) -> bytes:
     """Build a transaction whose only effect is to consume one version of a coin, so that another can never be executed."""
-    draft = _Draft(place, ground)
-    draft.back_to(fee.sender)
+    draft = _Draft(objects, basis)
+    draft.return_gas_coin(fee.sender)
     return draft.bytes(fee)
 
 

@@ -7,7 +7,7 @@ from pitboss.core.instant import iso
 from pitboss.prompt import render
 from pitboss.tools.define import ToolContext, define_tool
 from pitboss.venues.predict.observation import mid_change
-from pitboss.venues.predict.tool_market import seen
+from pitboss.venues.predict.tool_market import observation_of
 
 FEW, MOST = 60, 360
 SCHEMA: dict[str, Any] = {
@@ -27,7 +27,7 @@ SCHEMA: dict[str, Any] = {
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Return a table, newest first; the minute still forming is never included."""
-    observation = seen(context)
+    observation = observation_of(context)
     minutes = arguments.get("minutes", FEW)
     bars = observation.candles(minutes)
     if bars is None or not len(bars):

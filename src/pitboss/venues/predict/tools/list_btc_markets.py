@@ -5,8 +5,8 @@ from typing import Any
 
 from pitboss.core.instant import iso
 from pitboss.tools.define import ToolContext, define_tool
-from pitboss.venues.predict import formatting as words
-from pitboss.venues.predict.tool_market import seen
+from pitboss.venues.predict import formatting
+from pitboss.venues.predict.tool_market import observation_of
 
 SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
 MOST = 40
@@ -14,7 +14,7 @@ MOST = 40
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Return one line per market: id, expiry, time left, spot, forward, age of the price, grid."""
-    observation = seen(context)
+    observation = observation_of(context)
     markets = observation.markets()
     if not markets:
         return f"no market is open at {iso(observation.at)}"
@@ -25,12 +25,10 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
             priced = "no price yet | - | -"
         else:
             age = (observation.at - market.priced_at) // 1000
-            priced = f"{words.strike(market.spot)} | {words.strike(market.forward)} | {age}s"
-        strikes = (
-            f"{words.strike(grid.min_strike)} to {words.strike(grid.max_strike)} in steps of {words.strike(grid.tick)}"
-        )
-        expiry = f"{iso(market.expiry_at)} | {words.left(market.expiry_at, observation.at)}"
-        lines.append(f"{words.name(market.id)} | {expiry} | {priced} | {strikes}")
+            priced = f"{formatting.strike(market.spot)} | {formatting.strike(market.forward)} | {age}s"
+        strikes = f"{formatting.strike(grid.min_strike)} to {formatting.strike(grid.max_strike)} in steps of {formatting.strike(grid.tick)}"
+        expiry = f"{iso(market.expiry_at)} | {formatting.time_left(market.expiry_at, observation.at)}"
+        lines.append(f"{formatting.name(market.id)} | {expiry} | {priced} | {strikes}")
     return "\n".join(lines)
 
 

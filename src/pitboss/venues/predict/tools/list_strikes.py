@@ -5,11 +5,11 @@ from typing import Any
 
 from pitboss.core.instant import iso
 from pitboss.tools.define import ToolContext, define_tool
-from pitboss.venues.predict import formatting as words
+from pitboss.venues.predict import formatting
 from pitboss.venues.predict.ladder import ladder
 from pitboss.venues.predict.state import SIDES, binary
 from pitboss.venues.predict.svi import FLOAT
-from pitboss.venues.predict.tool_market import MARKET, market_of, seen
+from pitboss.venues.predict.tool_market import MARKET, market_of, observation_of
 
 STEP, FEW, MOST = 50, 8, 40
 SCHEMA: dict[str, Any] = {
@@ -36,22 +36,22 @@ SCHEMA: dict[str, Any] = {
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Return one line per strike, highest first: ask and bid of both sides, and which can be minted."""
-    observation = seen(context)
+    observation = observation_of(context)
     market = market_of(observation, arguments["market_id"])
     step, count = arguments.get("step", STEP), arguments.get("count", FEW)
     rungs = ladder(observation.desk.world, market.id, observation.at, step * FLOAT, count)
     if not rungs:
-        return f"{words.name(market.id)} has no quotes at {iso(observation.at)}"
+        return f"{formatting.name(market.id)} has no quotes at {iso(observation.at)}"
     lines = [
-        f"{words.name(market.id)}, spot {words.strike(market.spot)}, prices of one contract",
+        f"{formatting.name(market.id)}, spot {formatting.strike(market.spot)}, prices of one contract",
         "strike | YES ask | YES bid | NO ask | NO bid | mintable",
     ]
     for rung in sorted(rungs, key=lambda rung: -rung.strike):
         for side in SIDES:
             observation.shown.note(binary(market.id, side, rung.strike), rung.ask(side))
-        yes, no = rung.quote, rung.quote.other
-        prices = " | ".join(words.chance(units) for units in (yes.ask, yes.bid, no.ask, no.bid))
-        lines.append(f"{words.strike(rung.strike)} | {prices} | {' '.join(rung.sides) or 'neither'}")
+        yes, no = rung.quote, rung.quote.opposite
+        prices = " | ".join(formatting.chance(units) for units in (yes.ask, yes.bid, no.ask, no.bid))
+        lines.append(f"{formatting.strike(rung.strike)} | {prices} | {' '.join(rung.sides) or 'neither'}")
     return "\n".join(lines)
 
 

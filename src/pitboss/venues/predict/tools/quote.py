@@ -8,12 +8,12 @@ from pitboss.core.errors import ToolFailed
 from pitboss.core.money import exact
 from pitboss.prompt import render
 from pitboss.tools.define import ToolContext, define_tool
-from pitboss.venues.predict import formatting as words
+from pitboss.venues.predict import formatting
 from pitboss.venues.predict.aborts import Abort
 from pitboss.venues.predict.quote import ask_bounds
 from pitboss.venues.predict.state import SIDES, binary, contracts
 from pitboss.venues.predict.svi import FLOAT
-from pitboss.venues.predict.tool_market import MARKET, market_of, seen
+from pitboss.venues.predict.tool_market import MARKET, market_of, observation_of
 from pitboss.venues.predict.trade import preview, quote_spend
 
 SCHEMA: dict[str, Any] = {
@@ -41,32 +41,34 @@ SCHEMA: dict[str, Any] = {
 
 @exact
 def _answer(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    observation = seen(context)
+    observation = observation_of(context)
     market = market_of(observation, arguments["market_id"])
     units = Decimal(arguments["strike"]) * FLOAT
     if units != units.to_integral_value():
-        raise ToolFailed(f"strike {arguments['strike']} is not on the grid of {words.name(market.id)}")
+        raise ToolFailed(f"strike {arguments['strike']} is not on the grid of {formatting.name(market.id)}")
     contract = binary(market.id, arguments["side"], int(units))
     world, cap = observation.desk.world, observation.caps.max_spend_per_tick
-    asked = int(Decimal(arguments["spend"]).scaleb(6))
-    spend = min(asked, cap)
-    seen_now = preview(world, contract, observation.at)
+    requested = int(Decimal(arguments["spend"]).scaleb(6))
+    spend = min(requested, cap)
+    current = preview(world, contract, observation.at)
     trade = quote_spend(world, contract, spend, observation.at)
-    if isinstance(seen_now, Abort) or isinstance(trade, Abort):
-        abort = seen_now if isinstance(seen_now, Abort) else trade
+    if isinstance(current, Abort) or isinstance(trade, Abort):
+        abort = current if isinstance(current, Abort) else trade
         assert isinstance(abort, Abort)
-        raise ToolFailed(f"{contract.side} {words.strike(int(units))} does not quote: {abort.words} ({abort.name})")
+        raise ToolFailed(
+            f"{contract.side} {formatting.strike(int(units))} does not quote: {abort.reason} ({abort.name})"
+        )
     observation.shown.note(contract, trade.price)
     lowest, highest = ask_bounds(world.terms, market.ask_bounds)
     within = "mintable" if lowest <= trade.price <= highest else "outside the ask bounds, not mintable"
-    cut = f" (cut to the cap of a tick, {render.size(contracts(cap))})" if spend < asked else ""
+    reduction = f" (cut to the cap of a tick, {render.size(contracts(cap))})" if spend < requested else ""
     return "\n".join(
         (
-            f"{contract.side} {words.strike(int(units))} in {words.name(market.id)}, spot {words.strike(market.spot)}",
-            f"spend {render.size(contracts(spend))} DUSDC{cut} buys {render.size(contracts(trade.quantity))} contracts"
-            f" at ask {words.chance(trade.price)}, cost {render.size(contracts(trade.amount))}: {within}",
-            f"ask of one contract {words.chance(seen_now.ask)}, bid {words.chance(seen_now.bid)},"
-            f" fair {words.chance(seen_now.fair)}; break-even probability {words.chance(trade.price)}",
+            f"{contract.side} {formatting.strike(int(units))} in {formatting.name(market.id)}, spot {formatting.strike(market.spot)}",
+            f"spend {render.size(contracts(spend))} DUSDC{reduction} buys {render.size(contracts(trade.quantity))} contracts"
+            f" at ask {formatting.chance(trade.price)}, cost {render.size(contracts(trade.amount))}: {within}",
+            f"ask of one contract {formatting.chance(current.ask)}, bid {formatting.chance(current.bid)},"
+            f" fair {formatting.chance(current.fair)}; break-even probability {formatting.chance(trade.price)}",
         )
     )
 

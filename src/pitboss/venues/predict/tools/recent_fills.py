@@ -6,8 +6,8 @@ from typing import Any
 from pitboss.core.instant import iso
 from pitboss.tools.define import ToolContext, define_tool
 from pitboss.tools.history_text import count_of
-from pitboss.venues.predict import formatting as words
-from pitboss.venues.predict.tool_market import MARKET, market_of, seen
+from pitboss.venues.predict import formatting
+from pitboss.venues.predict.tool_market import MARKET, market_of, observation_of
 
 FEW, MOST = 20, 100
 SCHEMA: dict[str, Any] = {
@@ -20,12 +20,12 @@ SCHEMA: dict[str, Any] = {
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Return one line per fill, newest first."""
-    observation = seen(context)
+    observation = observation_of(context)
     market = market_of(observation, arguments["market_id"])
     fills = observation.fills(market.id)[-arguments.get("count", FEW) :]
     if not fills:
-        return f"no fills are known in {words.name(market.id)} by {iso(observation.at)}"
-    return "\n".join(words.fill(one) for one in reversed(fills))
+        return f"no fills are known in {formatting.name(market.id)} by {iso(observation.at)}"
+    return "\n".join(formatting.fill_line(fill) for fill in reversed(fills))
 
 
 TOOL = define_tool(

@@ -20,7 +20,7 @@ from pitboss.venues.predict.state import Contract
 from pitboss.venues.predict.sui.chain import ChainEvent, Effects, full_id, is_id
 
 _MODULES = {"predict_manager": "manager"}
-_WORDS = {(abort.module, abort.code): abort for abort in vars(aborts).values() if isinstance(abort, Abort)}
+_ABORTS = {(abort.module, abort.code): abort for abort in vars(aborts).values() if isinstance(abort, Abort)}
 
 
 @noun
@@ -49,7 +49,7 @@ class SuiOrder:
         return full_id(self.market_id)
 
     @property
-    def order(self) -> ContractOrder:
+    def contract_order(self) -> ContractOrder:
         """Return the order in the venue's type."""
         up = self.side == "YES"
         contract = Contract(self.market_id, self.strike if up else None, None if up else self.strike)
@@ -57,7 +57,7 @@ class SuiOrder:
 
 
 @noun
-class Deal:
+class ChainTrade:
     """The result of a transaction: quantity, price per contract, and amount."""
 
     quantity: int
@@ -66,7 +66,7 @@ class Deal:
     settled: bool = False
 
 
-def wish_of(request: DeskOrder, expiry_at: Instant) -> SuiOrder:
+def sui_order_of(request: DeskOrder, expiry_at: Instant) -> SuiOrder:
     """Convert the engine's request."""
     order = request.order
     contract = order.contract
@@ -91,40 +91,40 @@ def order_id(scope: str, request: DeskOrder) -> str:
     the same order.
     """
     order = request.order
-    named = [scope, request.tick_at, order.action, order.contract.key, order.spend]
-    return hashlib.sha256(codec.dumps(named)).hexdigest()
+    parts = [scope, request.tick_at, order.action, order.contract.key, order.spend]
+    return hashlib.sha256(codec.dumps(parts)).hexdigest()
 
 
-def deal_of(effects: Effects, wish: SuiOrder, manager: str) -> Deal | None:
+def trade_in(effects: Effects, order: SuiOrder, manager: str) -> ChainTrade | None:
     """Return the trade reported by a transaction, if it belongs to this order.
 
     Unreadable fields mean an incomplete reply.
     """
     name, amount, price = (
         ("PositionMinted", "cost", "ask_price")
-        if wish.action == "mint"
+        if order.action == "mint"
         else ("PositionRedeemed", "payout", "bid_price")
     )
     for event in effects.events:
-        if event.name == name and _about(event, wish, manager):
+        if event.name == name and _about(event, order, manager):
             fields = event.fields
             settled = fields.get("is_settled") is True
-            return Deal(_int(fields, "quantity"), _int(fields, amount), _int(fields, price), settled)
+            return ChainTrade(_int(fields, "quantity"), _int(fields, amount), _int(fields, price), settled)
     return None
 
 
-def _about(event: ChainEvent, wish: SuiOrder, manager: str) -> bool:
+def _about(event: ChainEvent, order: SuiOrder, manager: str) -> bool:
     fields = event.fields
     return (
         _same(fields.get("manager_id"), manager)
-        and _same(fields.get("oracle_id"), wish.market_id)
-        and _int(fields, "strike") == wish.strike
-        and fields.get("is_up") is (wish.side == "YES")
+        and _same(fields.get("oracle_id"), order.market_id)
+        and _int(fields, "strike") == order.strike
+        and fields.get("is_up") is (order.side == "YES")
     )
 
 
-def _same(told: Any, meant: str) -> bool:
-    return isinstance(told, str) and is_id(told) and full_id(told) == full_id(meant)
+def _same(value: Any, expected: str) -> bool:
+    return isinstance(value, str) and is_id(value) and full_id(value) == full_id(expected)
 
 
 def _int(fields: Mapping[str, Any], name: str) -> int:
@@ -137,17 +137,17 @@ def _int(fields: Mapping[str, Any], name: str) -> int:
     return value
 
 
-def words(effects: Effects) -> str:
+def failure_text(effects: Effects) -> str:
     """Return why a transaction had no effect, in the venue's terms if the abort is listed."""
-    known = _WORDS.get((_MODULES.get(effects.module, effects.module), -1 if effects.code is None else effects.code))
-    if known is not None:
-        return f"{known.words} ({known.name})"
-    where = f"{effects.module}:{effects.code}" if effects.module or effects.code is not None else ""
-    said = " ".join(effects.error.split())[:200]
-    return ": ".join(part for part in ("the chain refuses it", where, said) if part)
+    abort = _ABORTS.get((_MODULES.get(effects.module, effects.module), -1 if effects.code is None else effects.code))
+    if abort is not None:
+        return f"{abort.reason} ({abort.name})"
+    code = f"{effects.module}:{effects.code}" if effects.module or effects.code is not None else ""
+    message = " ".join(effects.error.split())[:200]
+    return ": ".join(part for part in ("the chain refuses it", code, message) if part)
 
 
-def unit(outputs: Iterable[Iterable[bytes]]) -> int | None:
+def first_number(outputs: Iterable[Iterable[bytes]]) -> int | None:
     """Return the number that the first command of a simulation returned."""
     for command in outputs:
         for value in command:

@@ -1,0 +1,59 @@
+"""Settings of the platform and of the installed venues, from the file and the environment."""
+
+from pathlib import Path
+
+import pytest
+
+from pitboss.bootstrap.child_settings import variables
+from pitboss.bootstrap.settings import Settings, describe, load_settings
+from pitboss.core.errors import UserError
+from pitboss.venues.predict.settings import PredictSettings
+
+
+def test_a_venue_setting_comes_from_the_file_and_the_environment_takes_precedence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "settings.toml").write_text('predict_id = "0x1"\nsui_network = "devnet"\nmax_gap = 3\n')
+    monkeypatch.setenv("PITBOSS_PREDICT_ID", "0x2")
+    monkeypatch.setenv("PITBOSS_SUI_ALLOW_MAINNET", "true")
+    settings = load_settings(tmp_path)
+
+    predict = PredictSettings.of(settings)
+    assert (predict.predict_id, predict.sui_network, predict.sui_allow_mainnet) == ("0x2", "devnet", True)
+    assert settings.max_gap == 3
+    values = {row["key"]: row["value"] for row in describe(settings)}
+    assert (values["predict_id"], values["sui_network"], values["sui_gas_budget"]) == ("0x2", "devnet", "50000000")
+
+
+def test_every_venue_setting_is_listed_with_its_variable_default_and_meaning() -> None:
+    rows = {row["key"]: row for row in describe(Settings.model_construct())}
+
+    assert set(PredictSettings.model_fields) <= set(rows)
+    assert rows["sui_network"]["variable"] == "PITBOSS_SUI_NETWORK"
+    assert rows["sui_network"]["default"] == "testnet"
+    assert all(row["meaning"] for row in rows.values())
+
+
+@pytest.mark.parametrize(
+    ("file", "variable", "message"),
+    [
+        ('predict_idd = "0x1"\n', "", "setting predict_idd: no such setting"),
+        ("sui_gas_budget = 3\n", "", "setting sui_gas_budget: Input should be greater than or equal to 1000000"),
+        ("", "moon", "setting sui_network: Input should be 'testnet', 'devnet', 'localnet' or 'mainnet'"),
+    ],
+)
+def test_an_unknown_key_or_a_bad_value_of_a_venue_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, variable: str, message: str
+) -> None:
+    (tmp_path / "settings.toml").write_text(file)
+    monkeypatch.setenv("PITBOSS_SUI_NETWORK", variable)
+    with pytest.raises(UserError) as caught:
+        load_settings(tmp_path)
+    assert (caught.value.message, caught.value.hint) == (message, "`pitboss settings` lists them")
+
+
+def test_a_child_process_gets_the_settings_of_venues_that_are_set(tmp_path: Path) -> None:
+    (tmp_path / "settings.toml").write_text('predict_id = "0x1"\n')
+    passed = variables(load_settings(tmp_path))
+
+    assert passed == {"PITBOSS_HOME": str(tmp_path), "PITBOSS_PREDICT_ID": "0x1"}
