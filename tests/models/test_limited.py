@@ -345,12 +345,12 @@ def test_too_many_at_once_halves_the_bound_once_for_a_storm_and_recovers() -> No
         held = [await one.acquire("a") for _ in range(39)]
         with pytest.raises(TransientError):
             await Limited(Storm(), one, "a").complete(ASK)
-        assert one.bound == 20  # half of the 40 that were under way
+        assert one.concurrency_limit == 20  # half of the 40 that were under way
         for ticket in held:
             one.release(ticket)
         for _ in range(3_000):
             one.learn({})
-        assert one.bound == 64
+        assert one.concurrency_limit == 64
 
     run(main())
 
@@ -360,7 +360,7 @@ def test_calls_from_before_a_halving_do_not_halve_again() -> None:
         provider = Provider(lane(most=64), limit=8, headers=False, latencies=[1.0])
         await ask_all(provider, {"a": 64})
         assert provider.refused == 56
-        assert 25 <= provider.lane.bound <= 32  # one halving of what was left after the good answers
+        assert 25 <= provider.lane.concurrency_limit <= 32  # one halving of what was left after the good answers
 
     run(main())
 

@@ -45,8 +45,8 @@ class Budgeted(ModelClient):
 
     async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
         """Make the call if its worst case can be paid."""
-        bound = self.worst(request)
-        worst = ZERO if bound is None else bound
+        worst_usd = self.worst(request)
+        worst = ZERO if worst_usd is None else worst_usd
         try:
             if self._patient:
                 await self.budget.reserve_in_turn(worst)
@@ -60,13 +60,13 @@ class Budgeted(ModelClient):
         except BaseException:  # a cancelled call may have been charged if it was sent
             self.budget.settle(worst, ZERO, uncertain=worst if context.attempts > sent_before else ZERO)
             raise
-        return self._settled(result, worst, has_price=bound is not None)
+        return self._settled(result, worst, has_price=worst_usd is not None)
 
     def worst(self, request: ModelRequest) -> Decimal | None:
         """The most that one attempt of this request can cost; None where the price is unknown."""
         max_tokens = request.settings.get("max_tokens")
-        bound = max_tokens if isinstance(max_tokens, int) and max_tokens > 0 else self._max_tokens
-        return worst_case(self.price, request, bound)
+        token_limit = max_tokens if isinstance(max_tokens, int) and max_tokens > 0 else self._max_tokens
+        return worst_case(self.price, request, token_limit)
 
     def _settled(self, result: CallResult, worst: Decimal, has_price: bool) -> CallResult:
         """Settle with a result. Where its cost is unknown, its worst case is uncertain."""

@@ -22,9 +22,9 @@ class Limited(ModelClient):
     async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
         """Wait, call, and free the place."""
         max_tokens = request.settings.get("max_tokens")
-        bound = max_tokens if isinstance(max_tokens, int) and max_tokens > 0 else self._max_tokens
+        token_limit = max_tokens if isinstance(max_tokens, int) and max_tokens > 0 else self._max_tokens
         try:
-            permit = await self.lane.acquire(self.run_id, self.lane.need(request, bound))
+            permit = await self.lane.acquire(self.run_id, self.lane.need(request, token_limit))
         except TransientError as error:
             return CallResult(failure=Failure("give_up", "paused", str(error)))
         usage, attempts = NO_USAGE, 1

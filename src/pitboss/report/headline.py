@@ -38,23 +38,23 @@ def header(kind: str, status: str, complete: bool, skill: str, rows: Sequence[tu
 
 def labels(report: RunReport) -> Html:
     """Warnings that affect how everything below is to be read."""
-    shown: list[Html] = []
+    warnings: list[Html] = []
     if report.synthetic:
-        shown.append(
+        warnings.append(
             label(
                 "Synthetic market",
                 "The prices, funding and news are generated. The result allows no conclusion about a real market.",
             )
         )
     if report.standin:
-        shown.append(
+        warnings.append(
             label(
                 "Not a language model",
                 f"Decisions were made by {report.model}, a fixed program. They show how the system works, not the skill of a language model.",
             )
         )
     if report.document.get("blind"):
-        shown.append(
+        warnings.append(
             label(
                 "Blind run",
                 "The model saw anonymised names, dates and prices. This page shows the real ones; the mapping is under the assumptions.",
@@ -62,7 +62,7 @@ def labels(report: RunReport) -> Html:
         )
     if not report.finished:
         status = str(report.document.get("status")).replace("_", " ")
-        shown.append(
+        warnings.append(
             label(
                 "Partial run",
                 f"The run ended as “{status}” before the end of its period. Every number covers only the completed part.",
@@ -70,8 +70,8 @@ def labels(report: RunReport) -> Html:
         )
     errors = report.document.get("errors")
     if isinstance(errors, list | tuple) and errors:
-        shown.append(label("Errors", "; ".join(_error(error) for error in errors[:5])))
-    return label_list(shown)
+        warnings.append(label("Errors", "; ".join(_error(error) for error in errors[:5])))
+    return label_list(warnings)
 
 
 def label_list(labels: Sequence[Html]) -> Html:
@@ -132,9 +132,9 @@ def tile(name: str, value: str, below: Html, tone_of: object = None, style: str 
     )
 
 
-def note(words: str) -> Html:
+def note(text: str) -> Html:
     """Small text below a number."""
-    return tag("p", words, class_="below")
+    return tag("p", text, class_="below")
 
 
 def interval(value: object, point: object, *, percent: bool = False) -> Html:

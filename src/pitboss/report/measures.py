@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from pitboss.report import figures
 from pitboss.report.equity import NAMES
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.meaning import INTERVALS, Form, Metric
+from pitboss.report.meaning import INTERVALS, Form, Metric, unknown_metric
 from pitboss.report.source import Plain, RunReport, mapping, model_cost, number, pair
 from pitboss.report.table import LEFT, RIGHT, table
 
@@ -45,11 +45,10 @@ def metric_section(report: RunReport) -> Html:
     for key, metric in report.known_metrics().items():
         if key in metrics or any(key in baseline for baseline in baselines.values()):
             rows.append(_row(key, metric, metrics, [baselines[name] for name in names]))
-    known = {*report.known_metrics(), *INTERVALS.values()}
-    for key in sorted(set(metrics) - known):
+    listed_keys = {*report.known_metrics(), *INTERVALS.values()}
+    for key in sorted(set(metrics) - listed_keys):
         if isinstance(metrics[key], int | float | str) and not isinstance(metrics[key], bool):
-            unknown = Metric(key.replace("_", " ").capitalize(), "ratio", "")
-            rows.append(_row(key, unknown, metrics, [baselines[name] for name in names]))
+            rows.append(_row(key, unknown_metric(key), metrics, [baselines[name] for name in names]))
     if not rows:
         return tag("p", "The metrics have not been computed yet.", class_="note")
     return table("Metrics", columns, rows, style="metrics")
@@ -79,17 +78,17 @@ def cost_section(report: RunReport) -> Html:
     """Each cost in dollars and relative to the starting equity, and the result with and without costs."""
     metrics = report.metrics
     model, wasted = model_cost(report.document)
-    paid = {
+    costs = {
         "Fees": number(metrics.get("total_fees_usd")) or 0.0,
         "Funding": number(metrics.get("total_funding_usd")) or 0.0,
         "Slippage": number(metrics.get("total_slippage_usd")) or 0.0,
         "Liquidation penalties": number(metrics.get("total_penalties_usd")) or 0.0,
     }
-    total = sum(paid.values())
+    total = sum(costs.values())
     result = report.final_usd - report.initial_usd
-    most = max([abs(value) for value in (*paid.values(), model or 0.0)] + [1e-9])
+    most = max([abs(value) for value in (*costs.values(), model or 0.0)] + [1e-9])
     rows: list[tuple[object, ...]] = [
-        (name, figures.usd(value), _of(value, report), _bar(value, most)) for name, value in paid.items()
+        (name, figures.usd(value), _of(value, report), _bar(value, most)) for name, value in costs.items()
     ]
     rows.append((tag("b", "All trading costs"), tag("b", figures.usd(total)), tag("b", _of(total, report)), ""))
     label = (

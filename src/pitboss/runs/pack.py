@@ -131,7 +131,7 @@ class _Noting:
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         reply = await self.inner.complete(request)
-        place = self.inner.place(request)
+        place = self.inner.position(request)
         self.places.setdefault(request_key(self.name, request, self.repeat), []).append((place.seq, place.step))
         return reply
 

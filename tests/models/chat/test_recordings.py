@@ -80,10 +80,10 @@ def test_plain_calls_have_the_recorded_names_and_arguments(
 def test_every_good_reply_says_something_or_why_not(chats: list[tuple[Exchange, ModelReply | Failure]]) -> None:
     for exchange, outcome in chats:
         if exchange.status == 200:
-            assert isinstance(outcome, ModelReply), exchange.place
-            assert outcome.text or outcome.calls or outcome.problem, exchange.place
+            assert isinstance(outcome, ModelReply), exchange.id
+            assert outcome.text or outcome.calls or outcome.problem, exchange.id
             assert not outcome.text.lstrip().startswith("<think")
-            assert outcome.usage.input_tokens or outcome.problem, exchange.place
+            assert outcome.usage.input_tokens or outcome.problem, exchange.id
             assert outcome.usage.reasoning_tokens <= outcome.usage.output_tokens
             assert outcome.usage.cached_tokens <= outcome.usage.input_tokens
 
@@ -128,8 +128,8 @@ def test_cutting_any_recorded_stream_in_half_is_never_taken_for_a_whole_reply(
     for exchange, _ in chats:
         if exchange.streamed:
             half = exchange.body[: exchange.body.index("data: ") + 60]
-            cut = recordings.parse(Exchange(exchange.place, exchange.uri, None, 200, exchange.headers, half))
-            assert isinstance(cut, Failure), exchange.place
+            cut = recordings.parse(Exchange(exchange.id, exchange.uri, None, 200, exchange.headers, half))
+            assert isinstance(cut, Failure), exchange.id
 
 
 def test_a_file_of_exchanges_is_read_in_order(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_file_of_exchanges_is_read_in_order(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl.gz"
     path.write_bytes(gzip.compress(json.dumps({"cassette": "a.yaml", "interactions": [one, as_text, other]}).encode()))
     found = list(recordings.read(path))
-    assert [one.place for one in found] == ["a.yaml#0", "a.yaml#1", "a.yaml#2"]
+    assert [one.id for one in found] == ["a.yaml#0", "a.yaml#1", "a.yaml#2"]
     assert [recordings.kind(one) for one in found] == ["chat", "chat", "unsupported"]
     first, second, third = (recordings.parse(one) for one in found)
     assert isinstance(first, ModelReply)

@@ -57,8 +57,8 @@ def _kind(request: ModelRequest, spec: ToolSpec | None, can_force: bool, has_sch
 
 def _target(request: ModelRequest) -> ToolSpec | None:
     """The tool whose arguments are wanted; without a name the last one, which is the terminal tool."""
-    named = [spec for spec in request.tools if spec.name == request.must_call]
-    return named[0] if named else request.tools[-1] if request.tools else None
+    matches = [spec for spec in request.tools if spec.name == request.must_call]
+    return matches[0] if matches else request.tools[-1] if request.tools else None
 
 
 def _prompt(spec: ToolSpec) -> str:

@@ -78,8 +78,8 @@ def _thinking(request: ModelRequest, model: GoogleCapabilities) -> dict[str, Any
 def _nearest(level: str, levels: tuple[str, ...]) -> str:
     """The supported level that is nearest to the requested one; of two, the lower."""
     scale = list(BUDGETS)
-    place = scale.index(level) if level in scale else len(scale)
-    return min(levels, key=lambda name: (abs(scale.index(name) - place), scale.index(name)))
+    position = scale.index(level) if level in scale else len(scale)
+    return min(levels, key=lambda name: (abs(scale.index(name) - position), scale.index(name)))
 
 
 def _contents(request: ModelRequest, prompt: str) -> list[dict[str, Any]]:

@@ -49,7 +49,7 @@ class PredictSource:
         self._decided_at: dict[str, Instant] = {}
         self._since: dict[Instant, Instant] = {}
 
-    async def bring(self, world: Desk, before: Instant) -> WorldUpdate:
+    async def update(self, world: Desk, before: Instant) -> WorldUpdate:
         """Apply every price published before an instant to the world. Makes no requests, so it does not block."""
         now = self._now()
         waiting = {ticket.id for ticket in world.waiting}
@@ -72,7 +72,7 @@ class PredictSource:
         self.spot.taken(used)
         return WorldUpdate(world, tuple(receipts))
 
-    def unfit(self, world: Desk, at: Instant) -> str:
+    def hold_flag(self, world: Desk, at: Instant) -> str:
         """Return the flag for missing or stale prices; empty if the prices are fit to decide on."""
         known = world.world.feeds.get(self.spot.symbol)
         if known is None or self.spot.candles_at is None:
