@@ -14,7 +14,7 @@ from pitboss.core.errors import TransientError
 from pitboss.tools.mcp.connection import connect
 from pitboss.tools.mcp.server_entry import ServerEntry, ServerLimits, ToolPolicy
 from pitboss.tools.mcp.tool_names import names_of
-from pitboss.tools.mcp.transport import guarded_transport
+from pitboss.tools.mcp.transport import CheckedTransport
 from tools.mcp.asking import (
     LIMITS,
     MARK,
@@ -136,7 +136,7 @@ async def tick(
     """What a tick gets out of a server: a text, a failure or a note."""
     try:
         async with connect(
-            entry, environment=MARK, limits=limits, transport=guarded_transport, bearer=Canary()
+            entry, environment=MARK, limits=limits, transport=CheckedTransport, bearer=Canary()
         ) as connection:
             await settled()
             approved = (await connection.definitions())["look"] if approved_as_it_is else pinned()
