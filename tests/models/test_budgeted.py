@@ -294,7 +294,7 @@ def test_a_call_is_written_down_before_it_is_made() -> None:
             seen.append(list(notebook.lines))
             return await super().call(request, context)
 
-    run(Budgeted(Watching((0, CENT)), Budget(note=notebook), PRICE).complete(ASK))
+    run(Budgeted(Watching((0, CENT)), Budget(store_note=notebook), PRICE).complete(ASK))
     assert len(seen[0]) == 1
     assert seen[0][0] >= 1
 
@@ -303,7 +303,7 @@ def test_a_call_that_cannot_be_written_down_is_not_made() -> None:
     def full(usd: Decimal) -> None:
         raise UserError("the disk is full")
 
-    provider, budget = Provider((0, CENT)), Budget(note=full)
+    provider, budget = Provider((0, CENT)), Budget(store_note=full)
     with pytest.raises(UserError, match="disk"):
         run(Budgeted(provider, budget, PRICE).complete(ASK))
     assert (provider.asked, budget.reserved) == (0, 0)
@@ -313,7 +313,7 @@ def test_a_call_that_cannot_be_written_down_is_not_made() -> None:
 def test_calls_of_about_the_same_size_are_not_written_down_one_by_one() -> None:
     async def main() -> None:
         notebook, count = Notebook(), 200
-        budget = Budget(note=notebook)
+        budget = Budget(store_note=notebook)
         model = Budgeted(Provider(*[(0, CENT)] * count), budget, PRICE)
         for number in range(count):
             await model.complete(ask(100 + number // 5))
@@ -327,7 +327,7 @@ def test_calls_of_about_the_same_size_are_not_written_down_one_by_one() -> None:
 
 def test_a_free_model_writes_nothing_down() -> None:
     notebook = Notebook()
-    budget = Budget(note=notebook)
+    budget = Budget(store_note=notebook)
     run(Budgeted(Provider((0, ZERO)), budget, FREE).complete(ASK))
     budget.close()
     assert notebook.lines == []
@@ -339,13 +339,13 @@ def test_a_reply_that_is_not_kept_and_cost_more_than_it_could_is_written_down_at
             return replace(super().reply(cost_usd), finish_reason="error")
 
     notebook = Notebook()
-    run(Budgeted(Dear((0, Decimal(9))), Budget(note=notebook), PRICE).complete(ASK))
+    run(Budgeted(Dear((0, Decimal(9))), Budget(store_note=notebook), PRICE).complete(ASK))
     assert notebook.lines[-1] == 9
 
 
 def test_an_end_in_good_order_leaves_what_is_uncertain_and_no_more() -> None:
     notebook = Notebook()
-    budget = Budget(Decimal(9), note=notebook)
+    budget = Budget(Decimal(9), store_note=notebook)
     model = Budgeted(Provider((0, LATE), (0, CENT)), budget, PRICE)
     with pytest.raises(TransientError):
         run(model.complete(ASK))
@@ -360,7 +360,7 @@ def test_what_a_reply_cost_that_is_not_kept_is_left_too() -> None:
             return replace(super().reply(cost_usd), finish_reason="error")
 
     notebook = Notebook()
-    budget = Budget(Decimal(9), note=notebook)
+    budget = Budget(Decimal(9), store_note=notebook)
     run(Budgeted(Failing((0, CENT)), budget, PRICE).complete(ASK))
     budget.close()
     assert (budget.spent, notebook.lines[-1]) == (CENT, CENT)
@@ -401,7 +401,7 @@ def test_wherever_a_run_is_killed_what_was_paid_and_written_down_covers_all_that
                 cost_usd = None if kind == "unknown" else CENT * tokens
                 return CallResult(ModelReply(finish_reason=finish, cost_usd=cost_usd), attempts=1)
 
-        model = Budgeted(Merciless(), Budget(limit, note=notebook), PRICE)
+        model = Budgeted(Merciless(), Budget(limit, store_note=notebook), PRICE)
 
         async def one(start: int, call: tuple[int, str, int]) -> None:
             await asyncio.sleep(start)

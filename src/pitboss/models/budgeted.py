@@ -11,7 +11,6 @@ from pitboss.models.cacheable import is_cacheable
 from pitboss.models.call import CallContext, CallResult, ModelClient
 from pitboss.models.failures import Failure
 from pitboss.models.prices import ModelPrice
-from pitboss.models.providers import MAX_TOKENS
 from pitboss.models.token_bounds import worst_case
 
 
@@ -22,15 +21,7 @@ class Budgeted(ModelClient):
     are not worth waiting for.
     """
 
-    def __init__(
-        self,
-        inner: ModelClient,
-        budget: Budget,
-        price: ModelPrice | None,
-        *,
-        max_tokens: int = MAX_TOKENS,
-        patient: bool = True,
-    ) -> None:
+    def __init__(self, inner: ModelClient, budget: Budget, price: ModelPrice | None, *, patient: bool = True) -> None:
         if budget.limit_usd is not None and price is None:
             raise UserError(
                 f"no price is known for {inner.name}, so --max-cost-usd cannot be kept",
@@ -40,7 +31,6 @@ class Budgeted(ModelClient):
         self.inner = inner
         self.budget = budget
         self.price = price
-        self._max_tokens = max_tokens
         self._patient = patient
 
     async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
@@ -64,9 +54,7 @@ class Budgeted(ModelClient):
 
     def worst(self, request: ModelRequest) -> Decimal | None:
         """The most that one attempt of this request can cost; None where the price is unknown."""
-        max_tokens = request.settings.get("max_tokens")
-        token_limit = max_tokens if isinstance(max_tokens, int) and max_tokens > 0 else self._max_tokens
-        return worst_case(self.price, request, token_limit)
+        return worst_case(self.price, request)
 
     def _settled(self, result: CallResult, worst: Decimal, has_price: bool) -> CallResult:
         """Settle with a result. Where its cost is unknown, its worst case is uncertain."""

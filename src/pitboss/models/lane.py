@@ -64,9 +64,9 @@ class Lane:
         """How many calls wait for their turn."""
         return len(self._queue)
 
-    def need(self, request: ModelRequest, max_tokens: int) -> QuotaNeed:
+    def need(self, request: ModelRequest) -> QuotaNeed:
         """What a request will probably take from the quotas."""
-        return self._ledger.need(request, max_tokens)
+        return self._ledger.need(request)
 
     async def acquire(self, run_id: str, need: QuotaNeed = ONE_CALL) -> CallPermit:
         """Wait for this run's turn. Raises `TransientError` where the provider asks for a longer pause than is waited for."""

@@ -5,7 +5,6 @@ from typing import Literal
 from pitboss.core import codec
 from pitboss.core.noun import noun
 from pitboss.core.ports import ModelRequest, ToolSpec
-from pitboss.models.providers import MAX_TOKENS
 
 Kind = Literal["free", "forced", "only", "schema", "prompted"]
 """The kinds of forms.
@@ -64,11 +63,6 @@ def _target(request: ModelRequest) -> ToolSpec | None:
 def _prompt(spec: ToolSpec) -> str:
     schema = codec.dumps(dict(spec.schema)).decode()
     return f"Answer with one JSON object and nothing else: the arguments of {spec.name}, by this JSON Schema.\n{schema}"
-
-
-def token_limit(request: ModelRequest) -> int:
-    """The most tokens of a reply. It is always sent, so that the worst case of a call is known."""
-    return int(request.settings.get("max_tokens") or MAX_TOKENS)
 
 
 def reasoning_level(request: ModelRequest) -> str:
