@@ -261,7 +261,7 @@ def test_whoever_comes_leaves_or_fails_every_question_is_paid_once_and_nobody_wa
     room = Room(Provider(fails))
     runs = [room.run(f"run{number}", repeat, plan.attempts) for number, repeat in enumerate(plan.repeats)]
 
-    async def requests(ask: Ask) -> ModelReply:
+    async def complete_ask(ask: Ask) -> ModelReply:
         await asyncio.sleep(ask.after_s)
         if ask.leaves_s is None:
             return await runs[ask.run].complete(question(ask.question))
@@ -273,12 +273,12 @@ def test_whoever_comes_leaves_or_fails_every_question_is_paid_once_and_nobody_wa
         await runs[number].close()
 
     async def main() -> list[ModelReply | BaseException]:
-        tasks = [asyncio.create_task(requests(ask)) for ask in plan.asks]
+        tasks = [asyncio.create_task(complete_ask(ask)) for ask in plan.asks]
         stops = [asyncio.create_task(closed(*run)) for run in plan.closes.items()]
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*stops)
-        for run in runs:
-            await run.close()
+        for client in runs:
+            await client.close()
         return ended
 
     ended = run(main())  # where everybody waits for nothing, the loop says so
