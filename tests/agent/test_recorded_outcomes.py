@@ -32,7 +32,7 @@ def chat_replies() -> tuple[tuple[Exchange, ModelReply], ...]:
 
 def recorded(place: str) -> ModelReply:
     """The reply of one exchange, named by the end of its place."""
-    (exchange,) = [one for one in exchanges() if one.place.endswith(place)]
+    (exchange,) = [one for one in exchanges() if one.id.endswith(place)]
     reply = parse(exchange)
     assert isinstance(reply, ModelReply)
     return reply
@@ -114,7 +114,7 @@ def test_answers_to_a_schema_hold_one_object_which_is_the_answer() -> None:
     ]
     assert asked
     for exchange, reply in asked:
-        assert objects(reply.text) == [reply.text.strip()], exchange.place
+        assert objects(reply.text) == [reply.text.strip()], exchange.id
 
 
 def test_thoughts_written_into_an_answer_are_not_the_answer() -> None:
@@ -132,7 +132,7 @@ def test_no_recorded_reply_decides_for_us_and_every_one_is_told_and_can_be_kept(
     for exchange, reply in chat_replies():
         table = Table([reply] * 3, max_steps=1, rescue=True)
         decision = table.play()
-        assert (decision.intents, decision.flags) == ((), ("no_decision",)), exchange.place
+        assert (decision.intents, decision.flags) == ((), ("no_decision",)), exchange.id
         assert [request.answer for request in table.model.requests] == ["call", "schema", "schema"]
-        assert all(table.told(step)[-1].endswith(ask(table.format)) for step in (1, 2)), exchange.place
+        assert all(table.told(step)[-1].endswith(ask(table.format)) for step in (1, 2)), exchange.id
         assert codec.loads(codec.dumps([decision.steps, decision.text]))

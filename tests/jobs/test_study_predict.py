@@ -21,7 +21,7 @@ from pitboss.jobs.study_page import result_document, write_page
 from pitboss.jobs.study_plans import BuiltPlan, arena_plan, sweep_plan
 from pitboss.jobs.study_status import chained, runs_of, trials_of
 from pitboss.report.arena import render as render_arena
-from pitboss.report.metric import chosen, metrics_of
+from pitboss.report.metric import checked_metric, metrics_of
 from pitboss.report.study import render
 from pitboss.runs.run import verify
 from pitboss.runs.venues import venue_named, venues
@@ -138,7 +138,7 @@ def test_a_metric_that_no_run_will_have_is_refused_with_one_that_they_have(
 ) -> None:
     with pytest.raises(UserError) as told:
         known = venue_named(venue)
-        chosen(by, known.metrics(), known.study_metrics(), venue)
+        checked_metric(by, known.metrics(), known.study_metrics(), venue)
     assert said in told.value.message
     assert hint in (told.value.hint or "")
 

@@ -58,7 +58,7 @@ class TalkedSource:
     words: str = ""
     first: Instant = NOW - 10_000
 
-    async def bring(self, world: Desk, before: Instant) -> WorldUpdate:
+    async def update(self, world: Desk, before: Instant) -> WorldUpdate:
         if self.hang is not None:
             await self.hang(before)
         known = world.world.feeds.get("BTC")
@@ -72,7 +72,7 @@ class TalkedSource:
             at += self.step_ms
         return WorldUpdate(world, tuple(receipts))
 
-    def unfit(self, world: Desk, at: Instant) -> str:
+    def hold_flag(self, world: Desk, at: Instant) -> str:
         known = world.world.feeds.get("BTC")
         return "no_feed" if known is None else "stale_prices" if at - known.at > 30_000 else ""
 
@@ -114,7 +114,7 @@ class Stand:
             board=self.board,
             pause=self.clock.pause,
             stop=self.stop,
-            tell=self.told.append,
+            on_entry=self.told.append,
             most_ticks=ticks,
         )
 

@@ -86,7 +86,7 @@ def test_too_few_candles_are_no_volatility_so_no_price_is_taken() -> None:
     feed.look(NOW)
     assert feed.spot.before(NOW) == []
     assert "30 candles" in feed.spot.trouble()
-    assert feed.source.unfit(desk(), NOW) == "no_feed"
+    assert feed.source.hold_flag(desk(), NOW) == "no_feed"
 
 
 @pytest.mark.parametrize(
@@ -128,14 +128,14 @@ def test_a_price_is_old_after_half_a_minute_and_candles_after_a_quarter_of_an_ho
     feed = Feed()
     feed.look(NOW)
     world, _ = feed.bring(desk())
-    assert feed.source.unfit(world, NOW + 29_000) == ""
-    assert feed.source.unfit(world, NOW + 29_001) == "stale_prices"
+    assert feed.source.hold_flag(world, NOW + 29_000) == ""
+    assert feed.source.hold_flag(world, NOW + 29_001) == "stale_prices"
     feed.candles = "down"
     for minute in range(1, 17):
         feed.look(NOW + minute * MINUTE_MS)
         asyncio.run(feed.spot.refresh())
         world, _ = feed.bring(world)
-        fit = feed.source.unfit(world, feed.at)
+        fit = feed.source.hold_flag(world, feed.at)
         assert fit == ("" if minute <= 15 else "stale_prices"), minute
     assert "benchmarks answers 503" in feed.spot.trouble()
 
@@ -226,7 +226,7 @@ def test_what_is_held_settles_by_the_first_price_at_or_after_expiry_however_late
     world, receipts = feed.bring(world)
     assert settlement(receipts) == []
     assert priced_at(world) == NOW + 2_000  # it waits for the exact price
-    assert feed.source.unfit(world, feed.at) == "stale_prices"
+    assert feed.source.hold_flag(world, feed.at) == "stale_prices"
     feed.look(NOW + HOUR_MS + 19_000)
     world, receipts = feed.bring(world)
     assert feed.hermes.recalled == [NOW + HOUR_MS]
@@ -331,7 +331,7 @@ def test_hours_of_a_policy_on_live_prices_conserve_money_and_leave_nothing_behin
     state = asyncio.run(runner.run())
     world = state.world.world
     assert money(world) == total
-    assert (board.ticks, board.missed) == (150, 0)
+    assert (board.ticks, board.missed_slots) == (150, 0)
     assert board.events["settled", "redeem"] > 5
     sides = [one["intents"][0]["side"] for one in board.feed if one["kind"] == "tick" and one["intents"]]
     assert {(sides[place], sides[place + 1]) for place in range(len(sides) - 1)} == {("YES", "NO"), ("NO", "YES")}

@@ -138,7 +138,7 @@ def test_slots_that_were_slept_through_are_one_record_and_no_ticks() -> None:
     assert (first, second) == (NOW + 61 * MINUTE_MS, NOW + 62 * MINUTE_MS)
     assert stand.missed() == 60
     assert [entry["slots"] for entry in stand.told if entry["kind"] == "missed"] == [stand.missed()]
-    assert stand.board.missed == stand.missed()
+    assert stand.board.missed_slots == stand.missed()
 
 
 def test_a_clock_that_goes_back_makes_no_slot_tick_twice_and_is_told() -> None:
@@ -303,12 +303,12 @@ def test_a_run_killed_at_any_commit_goes_on_with_the_same_chain(dies_at: int, af
     assert (ticks[-1] - ticks[0]) // MINUTE_MS + 1 == len(ticks) + second.missed()
     again = Board()
     again.restore(second.journal.records())
-    assert (again.ticks, again.acted, again.skips, again.errors, again.missed, again.events, again.account) == (
+    assert (again.ticks, again.acted, again.skips, again.errors, again.missed_slots, again.events, again.account) == (
         second.board.ticks,
         second.board.acted,
         second.board.skips,
         second.board.errors,
-        second.board.missed,
+        second.board.missed_slots,
         second.board.events,
         second.board.account,
     )

@@ -17,7 +17,7 @@ from live.stand import Stand
 from pitboss.bootstrap.redact import Redactor
 from pitboss.core.errors import UserError
 from pitboss.core.snapshot import GENESIS, ZERO_COST_EXTRA, seal
-from pitboss.live.board import MOST_ENTRIES, MOST_WORDS, Board, cut
+from pitboss.live.board import MAX_TEXT_CHARS, MOST_ENTRIES, Board, display_text
 from pitboss.live.status import FEED, MOST_BYTES, content, is_loopback, serving
 from pitboss.venues.predict.data.spot import Spot
 from pitboss.venues.predict.deployment import LiveOptions, deployment
@@ -183,13 +183,13 @@ def test_words_of_models_stay_data_on_one_line_and_are_cut() -> None:
     for seq in range(60):
         record = hostile_record(seq, prev, SCRIPT * 100)
         prev = record.digest
-        board.take(record)
+        board.add(record)
     assert len(board.feed) == MOST_ENTRIES
     data = content({FEED: board.newest()}, str)
     assert len(data) <= MOST_BYTES
     (entry, *_) = json.loads(data)[FEED]
     assert entry["seq"] == 59
-    assert len(entry["reasoning"]) == MOST_WORDS
+    assert len(entry["reasoning"]) == MAX_TEXT_CHARS
     assert entry["reasoning"].startswith("<script>alert(1)</script> [31m line break")
     assert set(entry["intents"][0]) == {"cut"}
     assert entry["intents"][2] == 5
@@ -200,8 +200,8 @@ def test_words_of_models_stay_data_on_one_line_and_are_cut() -> None:
 
 @given(st.text(max_size=2_000))
 def test_a_text_that_is_shown_is_printable_and_bounded(words: str) -> None:
-    shown = cut(words)
-    assert len(shown) <= MOST_WORDS
+    shown = display_text(words)
+    assert len(shown) <= MAX_TEXT_CHARS
     assert shown.isprintable()
 
 

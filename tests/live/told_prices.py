@@ -75,5 +75,5 @@ class Feed:
         asyncio.run(self.spot.look())
 
     def bring(self, desk: Desk, before: int | None = None) -> tuple[Desk, list[Any]]:
-        found = asyncio.run(self.source.bring(desk, self.at if before is None else before))
+        found = asyncio.run(self.source.update(desk, self.at if before is None else before))
         return found.world, list(found.receipts)

@@ -217,13 +217,13 @@ def test_whatever_the_interleaving_the_limit_is_never_passed_and_what_fits_is_le
     limit: int, plan: list[tuple[int, int, int, int, str, int | None, bool]]
 ) -> None:
     budget = Budget(CENT * limit)
-    paid = ZERO
+    charged_usd = ZERO
 
     class World:
         name = "openai/some-model"
 
         async def complete(self, request: ModelRequest) -> ModelReply:
-            nonlocal paid
+            nonlocal charged_usd
             number = request.settings["call"]
             _, worst, percent, takes, outcome, _, _ = plan[number]
             assert budget.spent + budget.uncertain + budget.reserved <= CENT * limit
@@ -231,17 +231,17 @@ def test_whatever_the_interleaving_the_limit_is_never_passed_and_what_fits_is_le
             await asyncio.sleep(takes)
             if outcome == "refused":
                 raise UserError("no")
-            paid += cost  # the provider charges, whether we hear of it or not
+            charged_usd += cost  # the provider charges, whether we hear of it or not
             if outcome == "timeout":
                 raise TransientError("lost")
             return ModelReply(cost_usd=None if outcome == "no cost" else cost)
 
-    async def one(number: int) -> None:
+    async def call_once(number: int) -> None:
         start, worst, _, _, _, _, patient = plan[number]
         await asyncio.sleep(start)
         request = ModelRequest("", (), (), settings={"max_tokens": worst, "call": number})
         fitted = budget.fits(CENT * worst)
-        known = budget.spent + budget.uncertain
+        counted = budget.spent + budget.uncertain
         try:
             await Budgeted(DirectClient(World()), budget, PRICE, patient=patient).complete(request)
         except BudgetExceeded:
@@ -249,22 +249,22 @@ def test_whatever_the_interleaving_the_limit_is_never_passed_and_what_fits_is_le
             if patient:  # even with nobody else under way it would not have fitted
                 assert budget.spent + budget.uncertain + CENT * worst > CENT * limit
             else:
-                assert known <= budget.spent + budget.uncertain
+                assert counted <= budget.spent + budget.uncertain
         except (UserError, TransientError):
             pass
 
     async def everybody() -> None:
-        tasks = [asyncio.create_task(one(number)) for number in range(len(plan))]
+        tasks = [asyncio.create_task(call_once(number)) for number in range(len(plan))]
         for task, (start, _, _, _, _, cancelled, _) in zip(tasks, plan, strict=True):
             if cancelled is not None:
                 asyncio.get_running_loop().call_later(start + cancelled, task.cancel)
-        done = await asyncio.gather(*tasks, return_exceptions=True)
-        assert [error for error in done if isinstance(error, Exception)] == []
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [error for error in outcomes if isinstance(error, Exception)] == []
 
     run(everybody())
-    assert paid <= budget.spent + budget.uncertain <= CENT * limit
+    assert charged_usd <= budget.spent + budget.uncertain <= CENT * limit
     assert budget.reserved == 0
-    assert worst_case(PRICE, ask(7), 7) == CENT * 7
+    assert worst_case(PRICE, ask(7)) == CENT * 7
 
 
 # What is written down, so that a resumed run knows of it
@@ -287,23 +287,23 @@ def test_what_was_uncertain_before_a_resume_counts() -> None:
 
 def test_a_call_is_written_down_before_it_is_made() -> None:
     notebook = Notebook()
-    seen: list[list[Decimal]] = []
+    notes: list[list[Decimal]] = []
 
     class Watching(Provider):
         async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
-            seen.append(list(notebook.lines))
+            notes.append(list(notebook.lines))
             return await super().call(request, context)
 
-    run(Budgeted(Watching((0, CENT)), Budget(note=notebook), PRICE).complete(ASK))
-    assert len(seen[0]) == 1
-    assert seen[0][0] >= 1
+    run(Budgeted(Watching((0, CENT)), Budget(store_note=notebook), PRICE).complete(ASK))
+    assert len(notes[0]) == 1
+    assert notes[0][0] >= 1
 
 
 def test_a_call_that_cannot_be_written_down_is_not_made() -> None:
     def full(usd: Decimal) -> None:
         raise UserError("the disk is full")
 
-    provider, budget = Provider((0, CENT)), Budget(note=full)
+    provider, budget = Provider((0, CENT)), Budget(store_note=full)
     with pytest.raises(UserError, match="disk"):
         run(Budgeted(provider, budget, PRICE).complete(ASK))
     assert (provider.asked, budget.reserved) == (0, 0)
@@ -313,7 +313,7 @@ def test_a_call_that_cannot_be_written_down_is_not_made() -> None:
 def test_calls_of_about_the_same_size_are_not_written_down_one_by_one() -> None:
     async def main() -> None:
         notebook, count = Notebook(), 200
-        budget = Budget(note=notebook)
+        budget = Budget(store_note=notebook)
         model = Budgeted(Provider(*[(0, CENT)] * count), budget, PRICE)
         for number in range(count):
             await model.complete(ask(100 + number // 5))
@@ -327,7 +327,7 @@ def test_calls_of_about_the_same_size_are_not_written_down_one_by_one() -> None:
 
 def test_a_free_model_writes_nothing_down() -> None:
     notebook = Notebook()
-    budget = Budget(note=notebook)
+    budget = Budget(store_note=notebook)
     run(Budgeted(Provider((0, ZERO)), budget, FREE).complete(ASK))
     budget.close()
     assert notebook.lines == []
@@ -339,13 +339,13 @@ def test_a_reply_that_is_not_kept_and_cost_more_than_it_could_is_written_down_at
             return replace(super().reply(cost_usd), finish_reason="error")
 
     notebook = Notebook()
-    run(Budgeted(Dear((0, Decimal(9))), Budget(note=notebook), PRICE).complete(ASK))
+    run(Budgeted(Dear((0, Decimal(9))), Budget(store_note=notebook), PRICE).complete(ASK))
     assert notebook.lines[-1] == 9
 
 
 def test_an_end_in_good_order_leaves_what_is_uncertain_and_no_more() -> None:
     notebook = Notebook()
-    budget = Budget(Decimal(9), note=notebook)
+    budget = Budget(Decimal(9), store_note=notebook)
     model = Budgeted(Provider((0, LATE), (0, CENT)), budget, PRICE)
     with pytest.raises(TransientError):
         run(model.complete(ASK))
@@ -360,7 +360,7 @@ def test_what_a_reply_cost_that_is_not_kept_is_left_too() -> None:
             return replace(super().reply(cost_usd), finish_reason="error")
 
     notebook = Notebook()
-    budget = Budget(Decimal(9), note=notebook)
+    budget = Budget(Decimal(9), store_note=notebook)
     run(Budgeted(Failing((0, CENT)), budget, PRICE).complete(ASK))
     budget.close()
     assert (budget.spent, notebook.lines[-1]) == (CENT, CENT)
@@ -382,35 +382,35 @@ def test_wherever_a_run_is_killed_what_was_paid_and_written_down_covers_all_that
 ) -> None:
     """`kept` stands for the answers in the database, `charged` for what a merciless provider has charged by then."""
     limit, notebook = Decimal(dollars), Notebook()
-    kept = charged = ZERO
+    stored = charged = ZERO
 
     async def main() -> None:
         class Merciless(ModelClient):
             name = "m"
 
             async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
-                nonlocal charged, kept
+                nonlocal charged, stored
                 tokens, kind, takes_s = request.settings["call"]
                 charged += 0 if kind == "refused" else CENT * tokens
                 with context.sending():
                     await asyncio.sleep(takes_s)
                 if kind in ("late", "refused"):
                     return CallResult(failure=LATE if kind == "late" else REFUSED, attempts=1)
-                kept += CENT * tokens if kind == "ok" else 0
+                stored += CENT * tokens if kind == "ok" else 0
                 finish = "error" if kind == "unkept" else "stop"
                 cost_usd = None if kind == "unknown" else CENT * tokens
                 return CallResult(ModelReply(finish_reason=finish, cost_usd=cost_usd), attempts=1)
 
-        model = Budgeted(Merciless(), Budget(limit, note=notebook), PRICE)
+        model = Budgeted(Merciless(), Budget(limit, store_note=notebook), PRICE)
 
-        async def one(start: int, call: tuple[int, str, int]) -> None:
+        async def call_once(start: int, call: tuple[int, str, int]) -> None:
             await asyncio.sleep(start)
             await model.complete(ModelRequest("", (), (), settings={"max_tokens": call[0], "call": call}))
 
-        tasks = [asyncio.create_task(one(number * 2, call)) for number, call in enumerate(calls)]
+        tasks = [asyncio.create_task(call_once(number * 2, call)) for number, call in enumerate(calls)]
         await asyncio.sleep(kill_s)
-        found = kept + (notebook.lines[-1] if notebook.lines else ZERO)
-        assert charged <= found
+        accounted = stored + (notebook.lines[-1] if notebook.lines else ZERO)
+        assert charged <= accounted
         assert charged <= limit
         for task in tasks:
             task.cancel()

@@ -34,19 +34,19 @@ class Shelf:
     """Answers in memory, with the order of events."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, Kept] = {}
+        self.rows: dict[str, Kept] = {}
 
     def get(self, key: str) -> Kept | None:
-        return self.kept.get(key)
+        return self.rows.get(key)
 
     async def put(
         self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply, more: bool = False
     ) -> None:
         await asyncio.sleep(0)
-        self.kept.setdefault(key, Kept(run_id, cost_usd, reply))
+        self.rows.setdefault(key, Kept(run_id, cost_usd, reply))
 
     def paid_usd(self, run_id: str) -> Decimal:
-        return sum((one.cost_usd or ZERO for one in self.kept.values() if one.run_id == run_id), ZERO)
+        return sum((row.cost_usd or ZERO for row in self.rows.values() if row.run_id == run_id), ZERO)
 
 
 class Slow:
@@ -70,7 +70,7 @@ class Slow:
         return self.reply
 
 
-def paid(text: str = "hold", cost: Decimal | None = CENT, **more: Any) -> ModelReply:
+def priced_reply(text: str = "hold", cost: Decimal | None = CENT, **more: Any) -> ModelReply:
     return ModelReply(text, cost_usd=cost, latency_ms=90.0, **more)
 
 
@@ -80,7 +80,7 @@ def ask(model: Cached, request: ModelRequest = ASKED) -> ModelReply:
 
 def test_an_equal_question_is_not_asked_again():
     shelf = Shelf()
-    model = Cached(DirectClient(Scripted([paid()])), shelf, "run1")
+    model = Cached(DirectClient(Scripted([priced_reply()])), shelf, "run1")
 
     first, second = ask(model), ask(model)
 
@@ -91,7 +91,7 @@ def test_an_equal_question_is_not_asked_again():
 
 def test_a_hit_that_this_run_paid_for_counts_as_spent():
     shelf = Shelf()
-    model = Cached(DirectClient(Scripted([paid()])), shelf, "run1")
+    model = Cached(DirectClient(Scripted([priced_reply()])), shelf, "run1")
     ask(model)
 
     again = ask(Cached(DirectClient(Scripted([])), shelf, "run1"))
@@ -102,7 +102,7 @@ def test_a_hit_that_this_run_paid_for_counts_as_spent():
 
 def test_a_hit_that_another_run_paid_for_counts_as_saved():
     shelf = Shelf()
-    ask(Cached(DirectClient(Scripted([paid()])), shelf, "run1"))
+    ask(Cached(DirectClient(Scripted([priced_reply()])), shelf, "run1"))
 
     again = ask(Cached(DirectClient(Scripted([])), shelf, "run2"))
 
@@ -112,7 +112,7 @@ def test_a_hit_that_another_run_paid_for_counts_as_saved():
 @pytest.mark.parametrize(("run_id", "cost"), [("run1", None), ("run2", ZERO)])
 def test_an_unknown_cost_stays_unknown_to_who_paid_and_saves_nobody_anything(run_id, cost):
     shelf = Shelf()
-    ask(Cached(DirectClient(Scripted([paid(cost=None)])), shelf, "run1"))
+    ask(Cached(DirectClient(Scripted([priced_reply(cost=None)])), shelf, "run1"))
 
     again = ask(Cached(DirectClient(Scripted([])), shelf, run_id))
 
@@ -122,17 +122,17 @@ def test_an_unknown_cost_stays_unknown_to_who_paid_and_saves_nobody_anything(run
 def test_the_answer_is_kept_before_it_is_given():
     shelf = Shelf()
 
-    ask(Cached(DirectClient(Scripted([paid()])), shelf, "run1"))
+    ask(Cached(DirectClient(Scripted([priced_reply()])), shelf, "run1"))
 
-    assert [kept.reply.text for kept in shelf.kept.values()] == ["hold"]
+    assert [row.reply.text for row in shelf.rows.values()] == ["hold"]
 
 
 def choice(finish_reason: str, **message: Any) -> ModelReply:
     """A reply as the chat client reads it."""
     said = {"role": "assistant", "content": None, **message}
-    found = reply.read({"choices": [{"finish_reason": finish_reason, "message": said}]}, "groq/m")
-    assert isinstance(found, ModelReply)
-    return found
+    result = reply.read({"choices": [{"finish_reason": finish_reason, "message": said}]}, "groq/m")
+    assert isinstance(result, ModelReply)
+    return result
 
 
 @pytest.mark.parametrize(
@@ -156,12 +156,12 @@ def test_a_failure_of_the_provider_is_not_kept_and_a_refusal_is_an_answer_like_a
 
     ask(model)
 
-    assert bool(shelf.kept) is is_kept
+    assert bool(shelf.rows) is is_kept
 
 
 def test_equal_questions_at_once_share_one_call():
     async def main() -> tuple[int, list[str]]:
-        slow = Slow(paid())
+        slow = Slow(priced_reply())
         model = Cached(DirectClient(slow), Shelf(), "run1")
         waiting = [asyncio.create_task(model.complete(ASKED)) for _ in range(5)]
         await asyncio.sleep(0)
@@ -187,7 +187,7 @@ def test_the_last_answer_of_several_that_come_together_is_kept_without_waiting_f
             await super().put(key, model, run_id, cost_usd, reply)
 
     async def story() -> list[bool]:
-        inner, shelf = Slow(paid()), Told()
+        inner, shelf = Slow(priced_reply()), Told()
         model = Cached(DirectClient(inner), shelf, "run1")
         asked = [asyncio.create_task(model.complete(replace(ASKED, system=f"system {n}"))) for n in range(3)]
         for _ in range(3):
@@ -202,7 +202,7 @@ def test_the_last_answer_of_several_that_come_together_is_kept_without_waiting_f
 
 def test_one_who_leaves_does_not_take_the_call_from_the_others():
     async def main() -> tuple[str, int]:
-        slow = Slow(paid())
+        slow = Slow(priced_reply())
         model = Cached(DirectClient(slow), Shelf(), "run1")
         leaving, staying = [asyncio.create_task(model.complete(ASKED)) for _ in range(2)]
         await asyncio.sleep(0)
@@ -217,7 +217,7 @@ def test_one_who_leaves_does_not_take_the_call_from_the_others():
 
 def test_a_call_that_nobody_waits_for_any_more_is_given_up_and_can_be_made_again():
     async def main() -> tuple[int, str]:
-        slow = Slow(paid())
+        slow = Slow(priced_reply())
         model = Cached(DirectClient(slow), Shelf(), "run1")
         leaving = asyncio.create_task(model.complete(ASKED))
         await asyncio.sleep(0)
@@ -234,7 +234,7 @@ def test_a_call_that_nobody_waits_for_any_more_is_given_up_and_can_be_made_again
 
 def test_an_answer_that_has_come_is_kept_although_who_asked_has_left():
     async def main() -> int:
-        slow, shelf = Slow(paid()), Shelf()
+        slow, shelf = Slow(priced_reply()), Shelf()
         model = Cached(DirectClient(slow), shelf, "run1")
         leaving = asyncio.create_task(model.complete(ASKED))
         await asyncio.sleep(0)
@@ -244,7 +244,7 @@ def test_an_answer_that_has_come_is_kept_although_who_asked_has_left():
         leaving.cancel()
         for _ in range(4):
             await asyncio.sleep(0)
-        return len(shelf.kept)
+        return len(shelf.rows)
 
     assert asyncio.run(main()) == 1
 
@@ -256,11 +256,11 @@ class Sending(ModelClient):
 
     def __init__(self, *plan: ModelReply | Failure) -> None:
         self.plan, self.asked, self.cancelled = list(plan), 0, 0
-        self.sent, self.let = asyncio.Event(), asyncio.Event()
+        self.was_sent, self.let = asyncio.Event(), asyncio.Event()
 
     async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
         self.asked += 1
-        self.sent.set()
+        self.was_sent.set()
         try:
             with context.sending():
                 await self.let.wait()
@@ -281,28 +281,28 @@ def remembering(client: Sending, shelf: Shelf) -> Cached:
 async def left_alone(model: Cached, client: Sending) -> None:
     """Ask, and leave once the question is at the provider."""
     leaving = asyncio.create_task(model.complete(ASKED))
-    await client.sent.wait()
+    await client.was_sent.wait()
     leaving.cancel()
     await asyncio.gather(leaving, return_exceptions=True)
 
 
 def test_a_question_that_was_sent_is_paid_for_so_its_answer_is_awaited_and_kept_for_whoever_asks_next():
     async def main() -> None:
-        client, shelf = Sending(paid()), Shelf()
+        client, shelf = Sending(priced_reply()), Shelf()
         model = remembering(client, shelf)
         await left_alone(model, client)
         next_one = asyncio.create_task(model.complete(ASKED))
         await asyncio.sleep(0)
         client.let.set()
         assert (await next_one).text == "hold"
-        assert (client.asked, client.cancelled, len(shelf.kept)) == (1, 0, 1)
+        assert (client.asked, client.cancelled, len(shelf.rows)) == (1, 0, 1)
 
     run(main())
 
 
 def test_a_question_that_nobody_wants_is_not_tried_again():
     async def main() -> None:
-        client, shelf = Sending(BUSY, paid()), Shelf()
+        client, shelf = Sending(BUSY, priced_reply()), Shelf()
         model = remembering(client, shelf)
         await left_alone(model, client)
         client.let.set()
@@ -315,7 +315,7 @@ def test_a_question_that_nobody_wants_is_not_tried_again():
 
 def test_a_question_that_somebody_wants_again_is_tried_again():
     async def main() -> None:
-        client, shelf = Sending(BUSY, paid()), Shelf()
+        client, shelf = Sending(BUSY, priced_reply()), Shelf()
         model = remembering(client, shelf)
         await left_alone(model, client)
         next_one = asyncio.create_task(model.complete(ASKED))
@@ -329,7 +329,7 @@ def test_a_question_that_somebody_wants_again_is_tried_again():
 
 def test_a_question_that_waits_between_two_tries_is_given_up_with_who_asked():
     async def main() -> None:
-        client = Sending(BUSY, paid())
+        client = Sending(BUSY, priced_reply())
         client.let.set()
         model = remembering(client, Shelf())
         leaving = asyncio.create_task(model.complete(ASKED))
@@ -344,11 +344,11 @@ def test_a_question_that_waits_between_two_tries_is_given_up_with_who_asked():
 
 def test_closing_gives_up_what_is_still_asked_and_waits_for_it():
     async def main() -> None:
-        client, shelf = Sending(paid()), Shelf()
+        client, shelf = Sending(priced_reply()), Shelf()
         model = remembering(client, shelf)
         await left_alone(model, client)
         await model.close()
-        assert (client.cancelled, len(shelf.kept)) == (1, 0)
+        assert (client.cancelled, len(shelf.rows)) == (1, 0)
         await model.close()
 
     run(main())
@@ -362,7 +362,7 @@ def test_whoever_joined_a_call_that_fails_asks_for_itself_and_no_failure_is_kept
         await asyncio.sleep(0)
         slow.let.set()
         ended = await asyncio.gather(*waiting, return_exceptions=True)
-        slow.reply = paid()
+        slow.reply = priced_reply()
         assert (await model.complete(ASKED)).text == "hold"
         return [str(error) for error in ended], slow.asked
 
@@ -370,7 +370,7 @@ def test_whoever_joined_a_call_that_fails_asks_for_itself_and_no_failure_is_kept
 
 
 @pytest.mark.parametrize(
-    "other",
+    "changed",
     [
         replace(ASKED, system="Be bold."),
         replace(ASKED, messages=(Message("user", "And now?"),)),
@@ -382,8 +382,8 @@ def test_whoever_joined_a_call_that_fails_asks_for_itself_and_no_failure_is_kept
         replace(ASKED, settings={"temperature": 1}),
     ],
 )
-def test_whatever_can_change_the_answer_changes_the_key(other):
-    assert request_key("m", other) != request_key("m", ASKED)
+def test_whatever_can_change_the_answer_changes_the_key(changed):
+    assert request_key("m", changed) != request_key("m", ASKED)
 
 
 def test_models_and_repeats_have_keys_of_their_own():
@@ -392,9 +392,9 @@ def test_models_and_repeats_have_keys_of_their_own():
 
 def talk(first: str, second: str, state: str = "", order: tuple[int, int] = (0, 1)) -> ModelRequest:
     calls = (ToolCall(first, "look", '{"id":"x"}'), ToolCall(second, "look", '{"id":"y"}'))
-    results = [Message("tool", f"saw {place}", call_id=call.id, name="look") for place, call in enumerate(calls)]
+    results = [Message("tool", f"saw {index}", call_id=call.id, name="look") for index, call in enumerate(calls)]
     turn = Message("assistant", "", calls, state=state)
-    return replace(ASKED, messages=(*ASKED.messages, turn, *(results[place] for place in order)))
+    return replace(ASKED, messages=(*ASKED.messages, turn, *(results[index] for index in order)))
 
 
 def test_ids_and_state_that_a_provider_invents_are_not_part_of_the_question():
@@ -403,8 +403,8 @@ def test_ids_and_state_that_a_provider_invents_are_not_part_of_the_question():
 
 def test_results_that_belong_to_other_calls_are_another_question():
     swapped = talk("c1", "c2")
-    one, two = swapped.messages[2:]
-    crossed = replace(swapped, messages=(*swapped.messages[:2], replace(one, call_id="c2"), replace(two, call_id="c1")))
+    row, two = swapped.messages[2:]
+    crossed = replace(swapped, messages=(*swapped.messages[:2], replace(row, call_id="c2"), replace(two, call_id="c1")))
 
     assert request_key("m", crossed) != request_key("m", swapped)
 
@@ -412,9 +412,9 @@ def test_results_that_belong_to_other_calls_are_another_question():
 def test_an_id_inside_arguments_is_part_of_the_question():
     asked = talk("c1", "c2")
     turn = asked.messages[1]
-    other = replace(turn, calls=(ToolCall("c1", "look", '{"id":"z"}'), turn.calls[1]))
+    changed = replace(turn, calls=(ToolCall("c1", "look", '{"id":"z"}'), turn.calls[1]))
 
-    assert request_key("m", replace(asked, messages=(asked.messages[0], other, *asked.messages[2:]))) != request_key(
+    assert request_key("m", replace(asked, messages=(asked.messages[0], changed, *asked.messages[2:]))) != request_key(
         "m", asked
     )
 

@@ -58,18 +58,18 @@ def test_no_pattern_stands_in_two_rows() -> None:
     ],
 )
 def test_a_name_finds_its_row_or_is_unknown(name: str, until: str | None) -> None:
-    found = cutoff_of(name)
-    assert found.applies
-    assert (None if found.until is None else found.until.isoformat()) == until
-    assert found.source
+    cutoff = cutoff_of(name)
+    assert cutoff.applies
+    assert (None if cutoff.until is None else cutoff.until.isoformat()) == until
+    assert cutoff.source
 
 
 @pytest.mark.parametrize("name", ["policy/hold", "standin/analyst", "decisions"])
 def test_programs_and_files_have_none(name: str) -> None:
-    found = cutoff_of(name, date(2024, 1, 1))
-    assert not found.applies
-    assert found.side(0, DAY_MS) == "not_applicable"
-    assert "not applicable" in cutoff_text(found, 0, DAY_MS)
+    cutoff = cutoff_of(name, date(2024, 1, 1))
+    assert not cutoff.applies
+    assert cutoff.side(0, DAY_MS) == "not_applicable"
+    assert "not applicable" in cutoff_text(cutoff, 0, DAY_MS)
 
 
 def test_every_default_model_of_a_provider_is_in_the_table_known_or_unknown() -> None:
@@ -80,13 +80,13 @@ def test_every_default_model_of_a_provider_is_in_the_table_known_or_unknown() ->
 
 @given(DAYS, st.integers(-900, 900), st.integers(1, 900))
 def test_a_range_lies_before_after_or_across_and_the_day_itself_still_counts(day: date, start: int, days: int) -> None:
-    found = Cutoff("x/y", day, "training", "s")
-    ends_at = found.ends_at
+    cutoff = Cutoff("x/y", day, "training", "s")
+    ends_at = cutoff.ends_at
     assert ends_at == parse_instant(day.isoformat()) + DAY_MS
     from_at, to_at = ends_at + start * DAY_MS, ends_at + (start + days) * DAY_MS
     inside = {at < ends_at for at in range(from_at, to_at, DAY_MS)}
     expected = {(True,): "before", (False,): "after"}.get(tuple(inside), "across")
-    assert found.side(from_at, to_at) == expected
+    assert cutoff.side(from_at, to_at) == expected
 
 
 @given(DAYS)

@@ -23,10 +23,10 @@ MARKET = make_market({"BTC": [1.0] * 5})
 def load(tmp_path: Path, *lines: str) -> DecisionFile:
     file = tmp_path / "decisions.jsonl"
     file.write_text("\n".join(lines), encoding="utf-8")
-    return read(file)
+    return read_file(file)
 
 
-def read(file: Path) -> DecisionFile:
+def read_file(file: Path) -> DecisionFile:
     return DecisionFile.read(file.read_bytes(), file.name, TICKS, DECISION)
 
 
@@ -64,9 +64,9 @@ def test_a_bad_value_is_left_for_the_engine_to_refuse(tmp_path: Path) -> None:
     assert at(decider, 0) == ({"action": 7, "size_usd": "1e999999", "leverage": []},)
 
 
-@pytest.mark.parametrize(("written", "value"), [('"close"', "close"), ("7", 7), ("[]", []), ("false", False)])
-def test_a_proposal_that_is_not_an_object_is_left_for_the_engine_too(tmp_path: Path, written: str, value: Any) -> None:
-    assert at(load(tmp_path, f'{{"tick_at": "2025-06-01", "proposal": {written}}}'), 0) == (value,)
+@pytest.mark.parametrize(("text", "value"), [('"close"', "close"), ("7", 7), ("[]", []), ("false", False)])
+def test_a_proposal_that_is_not_an_object_is_left_for_the_engine_too(tmp_path: Path, text: str, value: Any) -> None:
+    assert at(load(tmp_path, f'{{"tick_at": "2025-06-01", "proposal": {text}}}'), 0) == (value,)
 
 
 def test_an_empty_file_holds_all_the_way(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_text_that_is_not_utf8_names_its_line_too(tmp_path: Path) -> None:
     file = tmp_path / "latin.jsonl"
     file.write_bytes(GOOD.encode() + b'\n{"tick_at": "2025-06-01", "proposal": {"reason": "gr\xfc\xdfe"}}\n')
     with pytest.raises(UserError, match=r"latin\.jsonl line 2: not UTF-8"):
-        read(file)
+        read_file(file)
 
 
 def test_a_file_that_is_not_there_is_a_users_mistake(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_windows_line_ends_a_mark_in_front_and_odd_characters_are_fine(tmp_path:
     file.write_bytes(
         b'\xef\xbb\xbf{"tick_at": "2025-06-01", "proposal": {"action": "close", "reason": "a\xe2\x80\xa8b"}}\r\n'
     )
-    assert at(read(file), 0) == ({"action": "close", "reason": "a\u2028b"},)
+    assert at(read_file(file), 0) == ({"action": "close", "reason": "a\u2028b"},)
 
 
 @given(st.sets(st.integers(0, 99)), st.integers(0, 100))

@@ -7,17 +7,19 @@ from pitboss.models.identity_cache import MOST_ENTRIES, IdentityCache
 
 
 @given(st.lists(st.integers(0, 5), max_size=60))
-def test_every_object_has_its_own_value_and_is_worked_out_once(places: list[int]) -> None:
+def test_every_object_has_its_own_value_and_is_worked_out_once(indices: list[int]) -> None:
     objects = [[1], [1], [2], [2], [], []]  # equal ones are still others
-    made: list[int] = []
-    remembered = IdentityCache[list[int], tuple[int, int]](lambda one: (made.append(id(one)) or len(made), id(one)))
-    for place in places:
-        assert remembered(objects[place])[1] == id(objects[place])
-    assert len(made) == len(set(places))
+    computed: list[int] = []
+    remembered = IdentityCache[list[int], tuple[int, int]](
+        lambda value: (computed.append(id(value)) or len(computed), id(value))
+    )
+    for index in indices:
+        assert remembered(objects[index])[1] == id(objects[index])
+    assert len(computed) == len(set(indices))
 
 
 def test_objects_that_come_and_go_are_not_taken_for_each_other_and_do_not_pile_up() -> None:
-    remembered = IdentityCache[list[int], int](lambda one: one[0])
+    remembered = IdentityCache[list[int], int](lambda value: value[0])
     for number in range(3 * MOST_ENTRIES):
         assert remembered([number]) == number
         assert len(remembered._entries) <= MOST_ENTRIES

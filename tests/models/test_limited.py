@@ -43,7 +43,7 @@ class Provider(ModelClient):
     output: int = 100
     name: str = "example/model"
     arrivals: list[float] = field(default_factory=list)
-    who: list[str] = field(default_factory=list)
+    order: list[str] = field(default_factory=list)
     refused: int = 0
     most_at_once: int = 0
     _at_once: int = 0
@@ -52,7 +52,7 @@ class Provider(ModelClient):
     async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
         loop = asyncio.get_running_loop()
         latency = self.latencies[len(self.arrivals) % len(self.latencies)]
-        self.who.append(str(request.settings.get("run")))
+        self.order.append(str(request.settings.get("run")))
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)
         try:
@@ -63,7 +63,7 @@ class Provider(ModelClient):
             self._counts[window] += 1
             left = self.limit - self._counts[window]
             reset = (window + 1) * self.window_s - arrived
-            told = {
+            headers = {
                 "X-RateLimit-Limit-Requests": str(self.limit),
                 "X-RateLimit-Remaining-Requests": str(max(left, 0)),
                 "X-RateLimit-Reset-Requests": f"{reset:.3f}s",
@@ -74,8 +74,10 @@ class Provider(ModelClient):
         usage = Usage(10, self.output)
         if left < 0:
             self.refused += 1
-            return CallResult(failure=BUSY, attempts=1, status=429, headers=told)
-        return CallResult(ModelReply("ok", usage=usage), attempts=1, status=200, headers=told if self.headers else {})
+            return CallResult(failure=BUSY, attempts=1, status=429, headers=headers)
+        return CallResult(
+            ModelReply("ok", usage=usage), attempts=1, status=200, headers=headers if self.headers else {}
+        )
 
 
 async def ask_all(provider: Provider, runs: Mapping[str, int]) -> None:
@@ -111,19 +113,19 @@ def test_a_set_limit_is_kept_in_every_window_wherever_it_begins(
 @given(st.integers(50, 500), st.lists(st.tuples(st.integers(1, 400), st.integers(0, 100)), max_size=30), latencies)
 def test_a_limit_of_tokens_is_kept_in_every_window(tpm: int, calls: list[tuple[int, int]], slow: list[float]) -> None:
     async def main() -> None:
-        one, taken = lane(tpm=tpm), []
+        tested_lane, times = lane(tpm=tpm), []
 
         async def call(number: int, estimate: int, percent: int) -> None:
             estimate = min(estimate, tpm)
-            ticket = await one.acquire("a", QuotaNeed(estimate, 0))
+            ticket = await tested_lane.acquire("a", QuotaNeed(estimate, 0))
             await asyncio.sleep(slow[number % len(slow)])
-            taken.append((asyncio.get_running_loop().time(), max(estimate * percent // 100, 1)))
-            one.release(ticket, Usage(taken[-1][1], 0))
+            times.append((asyncio.get_running_loop().time(), max(estimate * percent // 100, 1)))
+            tested_lane.release(ticket, Usage(times[-1][1], 0))
 
         await asyncio.gather(*(call(number, *sizes) for number, sizes in enumerate(calls)))
-        assert len(taken) == len(calls)
-        for at, _ in taken:
-            assert sum(tokens for when, tokens in taken if at <= when < at + 60) <= tpm
+        assert len(times) == len(calls)
+        for at, _ in times:
+            assert sum(tokens for when, tokens in times if at <= when < at + 60) <= tpm
 
     run(main())
 
@@ -186,13 +188,13 @@ class Counting(ModelClient):
         number, self.asked = self.asked, self.asked + 1
         latency = self.latencies[number % len(self.latencies)]
         await asyncio.sleep(latency / 3)
-        told = self._arrive()
+        headers = self._arrive()
         self.unheard += 1
         await asyncio.sleep(latency * 2 / 3)
         says = number == 0 or number % 4 >= self.silent
         self.unheard -= says
         reply = ModelReply("ok", usage=Usage(10, 10))
-        return CallResult(reply, attempts=1, status=200, headers=told if says else {})
+        return CallResult(reply, attempts=1, status=200, headers=headers if says else {})
 
 
 @settings(max_examples=80, deadline=None)
@@ -218,11 +220,11 @@ def test_a_learned_limit_is_kept_however_it_is_counted_whatever_is_cancelled_or_
         provider.latencies = slow
         loop = asyncio.get_running_loop()
 
-        async def one(number: int, start: int) -> None:
+        async def tested_lane(number: int, start: int) -> None:
             await asyncio.sleep(start)
             await Limited(provider, provider.lane, f"run {number % 3}").complete(ASK)
 
-        tasks = [asyncio.create_task(one(number, start)) for number, (start, _) in enumerate(calls)]
+        tasks = [asyncio.create_task(tested_lane(number, start)) for number, (start, _) in enumerate(calls)]
         for task, (_, cancelled) in zip(tasks, calls, strict=True):
             if cancelled is not None:
                 loop.call_later(cancelled, task.cancel)
@@ -274,13 +276,13 @@ def test_waiting_runs_are_served_in_turn(counts: list[int], rpm: int) -> None:
         await ask_all(provider, {f"run {number}": count for number, count in enumerate(counts)})
         left = {f"run {number}": count for number, count in enumerate(counts)}
         # The first ones found nobody waiting. From then on nobody gets a second call while another waits for a first.
-        for run_id in provider.who[:rpm]:
+        for run_id in provider.order[:rpm]:
             left[run_id] -= 1
         waiting = [run_id for run_id, count in left.items() if count]
         since = dict.fromkeys(waiting, 0)
-        for run_id in provider.who[rpm:]:
-            for other in since:
-                since[other] += other != run_id
+        for run_id in provider.order[rpm:]:
+            for earlier in since:
+                since[earlier] += earlier != run_id
             assert since.pop(run_id) <= 2 * len(waiting)
             left[run_id] -= 1
             if left[run_id]:
@@ -293,7 +295,7 @@ def test_a_run_with_a_hundred_waiting_calls_does_not_starve_a_run_with_one() -> 
     async def main() -> None:
         provider = Provider(lane(rpm=2), headers=False)
         await ask_all(provider, {"many": 100, "one": 1})
-        assert provider.who.index("one") <= 3
+        assert provider.order.index("one") <= 3
 
     run(main())
 
@@ -308,11 +310,11 @@ def test_cancelled_waits_leave_no_trace(rpm: int, calls: list[tuple[int, int | N
         provider = Provider(lane(rpm=rpm, most=2), headers=False)
         loop = asyncio.get_running_loop()
 
-        async def one(number: int, start: int) -> None:
+        async def tested_lane(number: int, start: int) -> None:
             await asyncio.sleep(start)
             await Limited(provider, provider.lane, f"run {number % 3}").complete(ASK)
 
-        tasks = [asyncio.create_task(one(number, start)) for number, (start, _) in enumerate(calls)]
+        tasks = [asyncio.create_task(tested_lane(number, start)) for number, (start, _) in enumerate(calls)]
         for task, (_, cancelled) in zip(tasks, calls, strict=True):
             if cancelled is not None:
                 loop.call_later(cancelled, task.cancel)
@@ -327,9 +329,9 @@ def test_cancelled_waits_leave_no_trace(rpm: int, calls: list[tuple[int, int | N
 
 def test_too_many_at_once_halves_the_bound_once_for_a_storm_and_recovers() -> None:
     async def main() -> None:
-        one = lane(most=64)
-        tickets = [await one.acquire("a") for _ in range(64)]
-        waiting = asyncio.create_task(one.acquire("b"))
+        tested_lane = lane(most=64)
+        tickets = [await tested_lane.acquire("a") for _ in range(64)]
+        waiting = asyncio.create_task(tested_lane.acquire("b"))
         await asyncio.sleep(0)
         assert not waiting.done()
 
@@ -340,17 +342,17 @@ def test_too_many_at_once_halves_the_bound_once_for_a_storm_and_recovers() -> No
                 return CallResult(failure=BUSY, attempts=1, status=429)
 
         for ticket in tickets:
-            one.release(ticket)
-        one.release(await waiting)
-        held = [await one.acquire("a") for _ in range(39)]
+            tested_lane.release(ticket)
+        tested_lane.release(await waiting)
+        permits = [await tested_lane.acquire("a") for _ in range(39)]
         with pytest.raises(TransientError):
-            await Limited(Storm(), one, "a").complete(ASK)
-        assert one.bound == 20  # half of the 40 that were under way
-        for ticket in held:
-            one.release(ticket)
+            await Limited(Storm(), tested_lane, "a").complete(ASK)
+        assert tested_lane.concurrency_limit == 20  # half of the 40 that were under way
+        for ticket in permits:
+            tested_lane.release(ticket)
         for _ in range(3_000):
-            one.learn({})
-        assert one.bound == 64
+            tested_lane.learn({})
+        assert tested_lane.concurrency_limit == 64
 
     run(main())
 
@@ -360,19 +362,19 @@ def test_calls_from_before_a_halving_do_not_halve_again() -> None:
         provider = Provider(lane(most=64), limit=8, headers=False, latencies=[1.0])
         await ask_all(provider, {"a": 64})
         assert provider.refused == 56
-        assert 25 <= provider.lane.bound <= 32  # one halving of what was left after the good answers
+        assert 25 <= provider.lane.concurrency_limit <= 32  # one halving of what was left after the good answers
 
     run(main())
 
 
 def test_retry_after_counts_only_on_errors() -> None:
     async def main() -> None:
-        one = lane()
-        one.learn({"retry-after": "30"})
-        one.release(await one.acquire("a"))
+        tested_lane = lane()
+        tested_lane.learn({"retry-after": "30"})
+        tested_lane.release(await tested_lane.acquire("a"))
         assert asyncio.get_running_loop().time() < 0.01
-        one.learn({"Retry-After": "30"}, 429)
-        one.release(await one.acquire("a"))
+        tested_lane.learn({"Retry-After": "30"}, 429)
+        tested_lane.release(await tested_lane.acquire("a"))
         assert asyncio.get_running_loop().time() == pytest.approx(30, abs=0.01)
 
     run(main())
@@ -380,10 +382,10 @@ def test_retry_after_counts_only_on_errors() -> None:
 
 def test_a_provider_that_wants_hours_of_rest_fails_the_call_at_once() -> None:
     async def main() -> None:
-        one = lane()
-        one.learn({"retry-after": "7200"}, 429)
+        tested_lane = lane()
+        tested_lane.learn({"retry-after": "7200"}, 429)
         with pytest.raises(TransientError, match=r"api.example.com: no more calls for 7200 s"):
-            await one.acquire("a")
+            await tested_lane.acquire("a")
         assert asyncio.get_running_loop().time() < 0.01
 
     run(main())
@@ -391,17 +393,17 @@ def test_a_provider_that_wants_hours_of_rest_fails_the_call_at_once() -> None:
 
 def test_a_quota_of_the_day_that_is_used_up_is_tried_again_one_call_at_a_time() -> None:
     async def main() -> None:
-        one = lane()
-        told = {"x-ratelimit-limit-requests": "1000", "x-ratelimit-remaining-requests": "0"}
-        told["x-ratelimit-reset-requests"] = "23h12m0.5s"
+        tested_lane = lane()
+        headers = {"x-ratelimit-limit-requests": "1000", "x-ratelimit-remaining-requests": "0"}
+        headers["x-ratelimit-reset-requests"] = "23h12m0.5s"
 
         class Groq(ModelClient):
             name = "groq/m"
 
             async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
-                return CallResult(ModelReply("ok"), attempts=1, status=200, headers=told)
+                return CallResult(ModelReply("ok"), attempts=1, status=200, headers=headers)
 
-        model = Limited(Groq(), one, "a")
+        model = Limited(Groq(), tested_lane, "a")
         await model.complete(ASK)
         await asyncio.gather(model.complete(ASK), model.complete(ASK))
         assert asyncio.get_running_loop().time() == pytest.approx(600, abs=1)
@@ -411,13 +413,13 @@ def test_a_quota_of_the_day_that_is_used_up_is_tried_again_one_call_at_a_time() 
 
 def test_a_call_larger_than_the_whole_quota_goes_alone_instead_of_never() -> None:
     async def main() -> None:
-        one = lane(tpm=100)
-        first = await one.acquire("a", QuotaNeed(40, 0))
-        large = asyncio.create_task(one.acquire("a", QuotaNeed(5_000, 0)))
+        tested_lane = lane(tpm=100)
+        first = await tested_lane.acquire("a", QuotaNeed(40, 0))
+        large = asyncio.create_task(tested_lane.acquire("a", QuotaNeed(5_000, 0)))
         await asyncio.sleep(1)
         assert not large.done()
-        one.release(first, Usage(40, 0))
-        one.release(await large)
+        tested_lane.release(first, Usage(40, 0))
+        tested_lane.release(await large)
         assert asyncio.get_running_loop().time() == pytest.approx(61, abs=0.01)
 
     run(main())
@@ -425,12 +427,12 @@ def test_a_call_larger_than_the_whole_quota_goes_alone_instead_of_never() -> Non
 
 def test_calls_that_fail_without_a_word_count_as_used() -> None:
     async def main() -> None:
-        one = lane()
-        one.learn({"x-ratelimit-remaining-requests": "2", "x-ratelimit-reset-requests": "10s"})
+        tested_lane = lane()
+        tested_lane.learn({"x-ratelimit-remaining-requests": "2", "x-ratelimit-reset-requests": "10s"})
         for _ in range(2):
-            one.release(await one.acquire("a"))
+            tested_lane.release(await tested_lane.acquire("a"))
         assert asyncio.get_running_loop().time() < 0.01
-        one.release(await one.acquire("a"))
+        tested_lane.release(await tested_lane.acquire("a"))
         assert asyncio.get_running_loop().time() == pytest.approx(10, abs=0.01)
 
     run(main())
@@ -438,7 +440,7 @@ def test_calls_that_fail_without_a_word_count_as_used() -> None:
 
 def test_repeated_attempts_of_a_call_count_each() -> None:
     async def main() -> None:
-        one = lane(rpm=3)
+        tested_lane = lane(rpm=3)
 
         class Retrying(ModelClient):
             name = "m"
@@ -446,8 +448,8 @@ def test_repeated_attempts_of_a_call_count_each() -> None:
             async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
                 return CallResult(ModelReply("ok"), attempts=3, status=200)
 
-        await Limited(Retrying(), one, "a").complete(ASK)
-        await Limited(Retrying(), one, "a").complete(ASK)
+        await Limited(Retrying(), tested_lane, "a").complete(ASK)
+        await Limited(Retrying(), tested_lane, "a").complete(ASK)
         assert asyncio.get_running_loop().time() == pytest.approx(60, abs=0.01)
 
     run(main())
@@ -466,8 +468,8 @@ def test_one_lane_for_a_key_at_a_host_and_another_for_every_other() -> None:
 
 
 def one_reading(headers: Mapping[str, str]) -> tuple[str, int, int | None, int | None]:
-    (found,) = read_quotas(headers, NOW)
-    return found.unit, found.remaining, found.limit, None if found.reset_at is None else found.reset_at - NOW
+    (reading,) = read_quotas(headers, NOW)
+    return reading.unit, reading.remaining, reading.limit, None if reading.reset_at is None else reading.reset_at - NOW
 
 
 @pytest.mark.parametrize(
@@ -538,23 +540,26 @@ def test_several_quotas_in_one_reply_are_kept_apart() -> None:
         "x-ratelimit-remaining-images": "1",
         "ratelimit-policy": '"api";q=1000;w=300',
     }
-    assert {(found.name, found.remaining) for found in read_quotas(headers, NOW)} == {("requests", 5), ("tokens", 500)}
+    assert {(reading.name, reading.remaining) for reading in read_quotas(headers, NOW)} == {
+        ("requests", 5),
+        ("tokens", 500),
+    }
 
 
 @given(st.dictionaries(st.sampled_from(["ratelimit", "x-ratelimit-remaining", "x-ratelimit-reset", "date"]), st.text()))
 def test_headers_of_any_content_are_survived(headers: dict[str, str]) -> None:
-    for found in read_quotas(headers, NOW):
-        assert found.remaining >= 0
+    for reading in read_quotas(headers, NOW):
+        assert reading.remaining >= 0
 
 
 @given(st.lists(st.tuples(st.text(max_size=8), st.sampled_from([200, 429, 500])), max_size=8))
 @settings(max_examples=20, deadline=None)
-def test_whatever_a_provider_says_calls_go_on_in_the_end(said: list[tuple[str, int]]) -> None:
+def test_whatever_a_provider_says_calls_go_on_in_the_end(readings: list[tuple[str, int]]) -> None:
     async def main() -> None:
-        one = lane()
-        for text, status in said:
-            one.learn({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": text}, status)
-        one.release(await one.acquire("a"))
+        tested_lane = lane()
+        for text, status in readings:
+            tested_lane.learn({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": text}, status)
+        tested_lane.release(await tested_lane.acquire("a"))
         assert asyncio.get_running_loop().time() * 1000 <= 6 * MINUTE_MS
 
     run(main())

@@ -12,16 +12,16 @@ from pitboss.models.secret import HIDDEN, Secret, forms
 
 
 def test_a_name_is_split_at_its_first_slash() -> None:
-    found = route("openrouter/anthropic/claude-sonnet-4.6", {"OPENROUTER_API_KEY": "k"})
-    assert found.provider.name == "openrouter"
-    assert found.model == "anthropic/claude-sonnet-4.6"
+    resolved = route("openrouter/anthropic/claude-sonnet-4.6", {"OPENROUTER_API_KEY": "k"})
+    assert resolved.provider.name == "openrouter"
+    assert resolved.model == "anthropic/claude-sonnet-4.6"
 
 
 @pytest.mark.parametrize("name", ["anthropic/claude-sonnet-4.6", "anthropic-chat/claude-sonnet-4.6"])
 def test_anthropic_is_asked_by_its_own_spelling(name: str) -> None:
-    found = route(name, {"ANTHROPIC_API_KEY": "k"})
-    assert found.model == "claude-sonnet-4-6"
-    assert found.name == name
+    resolved = route(name, {"ANTHROPIC_API_KEY": "k"})
+    assert resolved.model == "claude-sonnet-4-6"
+    assert resolved.name == name
 
 
 def test_native_and_compatible_addresses_share_a_key() -> None:
@@ -47,13 +47,13 @@ def test_native_and_compatible_addresses_share_a_key() -> None:
         ({"LLM_PROVIDER": "ollama", "LLM_BASE_URL": "http://box:1/v1"}, "http://box:1/v1", "llama3.1:8b", "ollama"),
     ],
 )
-@pytest.mark.parametrize("asked", ["llm", "llm/"])
-def test_presets_are_worked_out(values: dict[str, str], url: str, model: str, name: str, asked: str) -> None:
-    found = route(asked, values | {"LLM_API_KEY": "secret"})
-    assert (found.provider.base_url, found.model, found.provider.name) == (url, model, name)
-    assert found.name == f"{name}/{model}"
-    assert found.key == Secret("secret")
-    assert found.provider.may_hold_key
+@pytest.mark.parametrize("preset", ["llm", "llm/"])
+def test_presets_are_worked_out(values: dict[str, str], url: str, model: str, name: str, preset: str) -> None:
+    resolved = route(preset, values | {"LLM_API_KEY": "secret"})
+    assert (resolved.provider.base_url, resolved.model, resolved.provider.name) == (url, model, name)
+    assert resolved.name == f"{name}/{model}"
+    assert resolved.key == Secret("secret")
+    assert resolved.provider.may_hold_key
 
 
 def test_a_model_in_the_name_goes_before_llm_model() -> None:
@@ -62,9 +62,9 @@ def test_a_model_in_the_name_goes_before_llm_model() -> None:
 
 def test_a_providers_own_key_never_goes_to_an_address_that_stands_in_for_it() -> None:
     values = {"LLM_PROVIDER": "openai", "LLM_BASE_URL": "https://elsewhere.test/v1", "OPENAI_API_KEY": "mine"}
-    found = route("llm/m", values)
-    assert found.key is None
-    assert found.provider.prices is None
+    resolved = route("llm/m", values)
+    assert resolved.key is None
+    assert resolved.provider.prices is None
 
 
 def test_a_preset_without_its_own_key_takes_the_providers() -> None:
@@ -73,15 +73,15 @@ def test_a_preset_without_its_own_key_takes_the_providers() -> None:
 
 
 def test_a_known_host_over_another_scheme_gets_no_key_of_its_own() -> None:
-    found = route("llm/m", {"LLM_BASE_URL": "http://api.openai.com/v1", "OPENAI_API_KEY": "mine"})
-    assert found.key is None
+    resolved = route("llm/m", {"LLM_BASE_URL": "http://api.openai.com/v1", "OPENAI_API_KEY": "mine"})
+    assert resolved.key is None
 
 
 def test_servers_of_ones_own_can_be_moved() -> None:
-    found = route("vllm/m", {"VLLM_BASE_URL": "http://gpu:9/v1", "VLLM_API_KEY": "k"})
-    assert found.provider.base_url == "http://gpu:9/v1"
-    assert found.provider.may_hold_key
-    assert not found.provider.free
+    resolved = route("vllm/m", {"VLLM_BASE_URL": "http://gpu:9/v1", "VLLM_API_KEY": "k"})
+    assert resolved.provider.base_url == "http://gpu:9/v1"
+    assert resolved.provider.may_hold_key
+    assert not resolved.provider.free
     assert route("ollama/m", {}).provider.free
 
 
@@ -131,9 +131,9 @@ def test_a_call_cannot_be_forced_on_ollama_nor_while_thinking() -> None:
 def test_a_secret_is_not_shown_pickled_or_copied() -> None:
     secret = Secret("sk-canary-1234")
     assert f"{secret}{secret!r}{secret!s}{secret:>20}{[secret]}".count("canary") == 0
-    for way in (pickle.dumps, copy.deepcopy):
+    for copier in (pickle.dumps, copy.deepcopy):
         with pytest.raises(TypeError):
-            way(secret)
+            copier(secret)
     assert secret.reveal() == "sk-canary-1234"
 
 
@@ -158,8 +158,8 @@ def test_a_secret_takes_itself_out_of_text_however_it_is_written(written: str) -
 def test_what_is_hidden_behind_escapes_leaves_the_other_escapes_and_so_the_json_as_they_were() -> None:
     secret = Secret("sk/canary+1234")
     escaped = "".join(f"\\u{ord(letter):04x}" for letter in "sk/canary+1234")
-    said = secret.hide(f'{{"a": "\\u00e9\\n", "b": "<{escaped}>", "c": "\\u00e9 sk/canary+1234"}}')
-    assert said == f'{{"a": "\\u00e9\\n", "b": "<{HIDDEN}>", "c": "\\u00e9 {HIDDEN}"}}'
+    hidden = secret.hide(f'{{"a": "\\u00e9\\n", "b": "<{escaped}>", "c": "\\u00e9 sk/canary+1234"}}')
+    assert hidden == f'{{"a": "\\u00e9\\n", "b": "<{HIDDEN}>", "c": "\\u00e9 {HIDDEN}"}}'
 
 
 @pytest.mark.parametrize("written", sorted(forms("sk/canary+1234")))

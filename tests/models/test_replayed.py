@@ -41,8 +41,8 @@ def script(model: Model, thesis: str = "Rise.", rescue: bool = True) -> PerpCour
 
 
 def recorded(replies: Sequence[ModelReply | Exception]) -> tuple[str, list[Record]]:
-    rest = iter(replies)
-    state, journal, _ = play(script(ScriptedModel(lambda request: next(rest, HOLD))))
+    remaining = iter(replies)
+    state, journal, _ = play(script(ScriptedModel(lambda request: next(remaining, HOLD))))
     return state.prev_digest, list(journal.records())
 
 
@@ -100,9 +100,9 @@ def test_a_tick_after_the_end_of_the_recording_is_a_miss() -> None:
 
 def test_more_answers_than_were_recorded_are_a_miss() -> None:
     _, records = recorded([HOLD])
-    asked = ScriptedModel(lambda request: HOLD)
-    play(script(asked))
-    first = asked.requests[0]
+    model = ScriptedModel(lambda request: HOLD)
+    play(script(model))
+    first = model.requests[0]
     model = Replayed(records, "3f9a")
     asyncio.run(model.complete(first))
     again = replace(first, messages=(*first.messages, Message("assistant", "", HOLD.calls)))
@@ -122,10 +122,10 @@ def test_a_run_without_a_model_has_nothing_to_answer_with() -> None:
 
 def test_a_reply_costs_nothing_and_has_ids_of_its_own() -> None:
     _, records = recorded([OPEN])
-    asked = ScriptedModel(lambda request: HOLD)
-    play(script(asked))
+    model = ScriptedModel(lambda request: HOLD)
+    play(script(model))
 
-    reply = asyncio.run(Replayed(records, "3f9a").complete(asked.requests[0]))
+    reply = asyncio.run(Replayed(records, "3f9a").complete(model.requests[0]))
 
     assert (reply.cost_usd, reply.saved_usd, reply.latency_ms) == (0, 0, 0)
     assert isinstance(reply.calls[0], ToolCall)

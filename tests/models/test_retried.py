@@ -26,12 +26,12 @@ class Client(ModelClient):
 
     def __init__(self, *plan: ModelReply | Failure | CallResult, takes_s: float = 0.0) -> None:
         self.plan, self.takes_s = plan, takes_s
-        self.asked = 0
+        self.calls = 0
         self.left_s: list[float] = []
 
     async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
-        outcome = self.plan[min(self.asked, len(self.plan) - 1)]
-        self.asked += 1
+        outcome = self.plan[min(self.calls, len(self.plan) - 1)]
+        self.calls += 1
         self.left_s.append(context.left_s)
         with context.sending():
             await asyncio.sleep(min(self.takes_s, context.left_s))
@@ -60,14 +60,14 @@ async def outcome(model: Retried) -> tuple[Any, float]:
 def test_it_asks_until_there_is_an_answer() -> None:
     client = Client(DOWN, DOWN, OK)
     found, at = run(outcome(patient(client)))
-    assert (found, client.asked, at) == (OK, 3, pytest.approx(0.75, abs=0.001))
+    assert (found, client.calls, at) == (OK, 3, pytest.approx(0.75, abs=0.001))
 
 
 def test_tries_end_and_the_last_failure_is_told() -> None:
     client = Client(DOWN, replace(DOWN, message="still down"))
     found, _ = run(outcome(patient(client, attempts=3)))
     assert isinstance(found, TransientError)
-    assert (str(found), client.asked) == ("still down", 3)
+    assert (str(found), client.calls) == ("still down", 3)
 
 
 @pytest.mark.parametrize("reaction", ["give_up", "user"])
@@ -75,20 +75,20 @@ def test_what_cannot_get_better_is_asked_once(reaction: Any) -> None:
     client = Client(replace(DOWN, reaction=reaction, status=400))
     found, _ = run(outcome(patient(client)))
     assert isinstance(found, UserError if reaction == "user" else TransientError)
-    assert client.asked == 1
+    assert client.calls == 1
 
 
 def test_an_error_that_is_no_failure_of_a_try_is_passed_on() -> None:
     class Elsewhere(ModelClient):
-        name, asked = "m", 0
+        name, calls = "m", 0
 
         async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
-            self.asked += 1
+            self.calls += 1
             return CallResult(failure=Failure("give_up", "paused", "turned away by the limiter"))
 
     inner = Elsewhere()
     found, _ = run(outcome(patient(inner)))
-    assert (str(found), inner.asked) == ("turned away by the limiter", 1)
+    assert (str(found), inner.calls) == ("turned away by the limiter", 1)
 
 
 def test_the_time_for_a_try_is_what_is_left_of_the_deadline() -> None:
@@ -103,7 +103,7 @@ def test_pauses_count_against_the_deadline_and_one_that_would_pass_it_is_not_beg
     client = Client(replace(DOWN, wait_s=50.0))
     found, at = run(outcome(patient(client, random=lambda: 0.0)))
     assert isinstance(found, TransientError)
-    assert (client.asked, at) == (3, pytest.approx(100.0, abs=0.01))
+    assert (client.calls, at) == (3, pytest.approx(100.0, abs=0.01))
 
 
 def test_waiting_for_a_turn_does_not_use_the_deadline_up() -> None:
@@ -127,14 +127,14 @@ def test_waiting_for_a_turn_does_not_use_the_deadline_up() -> None:
 def test_a_client_that_has_learnt_is_asked_again_at_once_and_it_is_no_try() -> None:
     client = Client(adapted(replace(DOWN, reaction="user", status=400)), OK)
     found, at = run(outcome(patient(client, attempts=1)))
-    assert (found, client.asked, at) == (OK, 2, pytest.approx(0.0, abs=0.001))
+    assert (found, client.calls, at) == (OK, 2, pytest.approx(0.0, abs=0.001))
 
 
 def test_a_client_that_never_stops_learning_is_left_in_the_end() -> None:
     client = Client(adapted(replace(DOWN, reaction="user", status=400)))
     found, _ = run(outcome(patient(client)))
     assert isinstance(found, UserError)
-    assert client.asked == 5
+    assert client.calls == 5
 
 
 def test_without_somebody_who_asks_again_a_try_has_all_the_time_of_its_client() -> None:

@@ -41,21 +41,21 @@ class Shelf:
     """Answers in memory that take a moment to be written."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, Kept] = {}
+        self.rows: dict[str, Kept] = {}
 
     def get(self, key: str) -> Kept | None:
-        return self.kept.get(key)
+        return self.rows.get(key)
 
     async def put(
         self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply, more: bool = False
     ) -> bool:
         await asyncio.sleep(0.01)
-        assert key not in self.kept, "the same question was paid for twice"
-        self.kept[key] = Kept(run_id, cost_usd, reply)
+        assert key not in self.rows, "the same question was paid for twice"
+        self.rows[key] = Kept(run_id, cost_usd, reply)
         return True
 
     def paid_usd(self, run_id: str) -> Decimal:
-        return sum((one.cost_usd or ZERO for one in self.kept.values() if one.run_id == run_id), ZERO)
+        return sum((run.cost_usd or ZERO for run in self.rows.values() if run.run_id == run_id), ZERO)
 
 
 class Provider(ModelClient):
@@ -65,11 +65,11 @@ class Provider(ModelClient):
 
     def __init__(self, fails: dict[str, list[ModelReply | Failure]] | None = None, takes_s: float = 1.0) -> None:
         self.fails, self.takes_s = fails or {}, takes_s
-        self.asked, self.answered = Counter[str](), Counter[str]()
+        self.requests, self.answered = Counter[str](), Counter[str]()
 
     async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
         name = request.messages[0].text
-        self.asked[name] += 1
+        self.requests[name] += 1
         with context.sending():
             await asyncio.sleep(self.takes_s)
         if self.fails.get(name):
@@ -97,13 +97,13 @@ def money(reply: ModelReply) -> tuple[Decimal | None, Decimal]:
 def test_who_asked_first_pays_and_who_waited_has_saved_it() -> None:
     async def main() -> None:
         room = Room(Provider())
-        first, *others = [room.run(f"run{number}") for number in range(4)]
-        replies = await asyncio.gather(*(one.complete(question("up?")) for one in (first, *others)))
+        first, *waiters = [room.run(f"run{number}") for number in range(4)]
+        replies = await asyncio.gather(*(run.complete(question("up?")) for run in (first, *waiters)))
         assert [reply.text for reply in replies] == ["up?!"] * 4
         assert [money(reply) for reply in replies] == [(CENT, ZERO)] + [(ZERO, CENT)] * 3
         assert [reply.latency_ms for reply in replies] == [90.0, 0.0, 0.0, 0.0]
-        assert (room.provider.asked["up?"], first.calls, [one.hits for one in others]) == (1, 1, [1, 1, 1])
-        assert [room.shelf.paid_usd(one.run_id) for one in (first, *others)] == [CENT, ZERO, ZERO, ZERO]
+        assert (room.provider.requests["up?"], first.calls, [run.hits for run in waiters]) == (1, 1, [1, 1, 1])
+        assert [room.shelf.paid_usd(run.run_id) for run in (first, *waiters)] == [CENT, ZERO, ZERO, ZERO]
 
     run(main())
 
@@ -112,8 +112,8 @@ def test_repeats_are_questions_of_their_own_and_other_rooms_are_not_heard() -> N
     async def main() -> None:
         room = Room(Provider())
         elsewhere = Room(room.provider)
-        asked = [room.run("a", 0), room.run("b", 1), room.run("c", 1), elsewhere.run("d", 0)]
-        await asyncio.gather(*(one.complete(question("up?")) for one in asked))
+        requests = [room.run("a", 0), room.run("b", 1), room.run("c", 1), elsewhere.run("d", 0)]
+        await asyncio.gather(*(run.complete(question("up?")) for run in requests))
         assert room.provider.answered["up?"] == 3
 
     run(main())
@@ -126,7 +126,7 @@ def test_one_whose_call_is_given_up_by_its_run_asks_for_himself(sent: bool) -> N
         first, second, third = room.run("first"), room.run("second"), room.run("third")
         leaving = asyncio.create_task(first.complete(question("up?")))
         await asyncio.sleep(0.5 if sent else 0)
-        staying = [asyncio.create_task(one.complete(question("up?"))) for one in (second, third)]
+        staying = [asyncio.create_task(run.complete(question("up?"))) for run in (second, third)]
         await asyncio.sleep(0)
         leaving.cancel()
         await first.close()
@@ -185,10 +185,10 @@ def test_what_is_the_matter_with_one_run_is_not_passed_on_to_another(error: Exce
     async def main() -> None:
         room = Room(Provider())
         poor = Cached(DirectClient(Refusing(error)), room.shelf, "poor", 0, room.flights)
-        asked = [poor, room.run("rich"), room.run("third")]
-        ended = await asyncio.gather(*(one.complete(question("up?")) for one in asked), return_exceptions=True)
+        requests = [poor, room.run("rich"), room.run("third")]
+        ended = await asyncio.gather(*(run.complete(question("up?")) for run in requests), return_exceptions=True)
         assert (type(ended[0]), str(ended[0])) == (type(error), str(error))
-        assert [money(one) for one in ended[1:] if isinstance(one, ModelReply)] == [(CENT, ZERO), (ZERO, CENT)]
+        assert [money(run) for run in ended[1:] if isinstance(run, ModelReply)] == [(CENT, ZERO), (ZERO, CENT)]
 
     run(main())
 
@@ -261,7 +261,7 @@ def test_whoever_comes_leaves_or_fails_every_question_is_paid_once_and_nobody_wa
     room = Room(Provider(fails))
     runs = [room.run(f"run{number}", repeat, plan.attempts) for number, repeat in enumerate(plan.repeats)]
 
-    async def asked(ask: Ask) -> ModelReply:
+    async def complete_ask(ask: Ask) -> ModelReply:
         await asyncio.sleep(ask.after_s)
         if ask.leaves_s is None:
             return await runs[ask.run].complete(question(ask.question))
@@ -273,24 +273,24 @@ def test_whoever_comes_leaves_or_fails_every_question_is_paid_once_and_nobody_wa
         await runs[number].close()
 
     async def main() -> list[ModelReply | BaseException]:
-        tasks = [asyncio.create_task(asked(ask)) for ask in plan.asks]
-        stops = [asyncio.create_task(closed(*one)) for one in plan.closes.items()]
+        tasks = [asyncio.create_task(complete_ask(ask)) for ask in plan.asks]
+        stops = [asyncio.create_task(closed(*run)) for run in plan.closes.items()]
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*stops)
-        for one in runs:
-            await one.close()
+        for client in runs:
+            await client.close()
         return ended
 
     ended = run(main())  # where everybody waits for nothing, the loop says so
 
-    kept: Counter[str] = Counter()
+    rows: Counter[str] = Counter()
     for ask, end in zip(plan.asks, ended, strict=True):
         key = request_key("example/model", question(ask.question), plan.repeats[ask.run])
         if isinstance(end, ModelReply) and end.finish_reason != "error":
             assert end.text == f"{ask.question}!"
-            ours = room.shelf.kept[key].run_id == f"run{ask.run}"
+            ours = room.shelf.rows[key].run_id == f"run{ask.run}"
             assert money(end) == ((CENT, ZERO) if ours else (ZERO, CENT))
-            kept[key] += 1
+            rows[key] += 1
         elif isinstance(end, ModelReply):
             assert HALFWAY in plan.fails.get(ask.question, ()), "another's failed reply was passed on"
         elif isinstance(end, asyncio.CancelledError):
@@ -301,10 +301,10 @@ def test_whoever_comes_leaves_or_fails_every_question_is_paid_once_and_nobody_wa
             assert isinstance(end, TransientError | UserError)
             assert plan.fails.get(ask.question), "nothing failed"
     # `Shelf.put` has seen to it that no question was paid for twice
-    assert set(kept) <= set(room.shelf.kept)
-    assert sum(room.provider.answered.values()) >= len(room.shelf.kept)
+    assert set(rows) <= set(room.shelf.rows)
+    assert sum(room.provider.answered.values()) >= len(room.shelf.rows)
     if not plan.closes:
-        assert sum(room.provider.answered.values()) == len(room.shelf.kept), "an answer that was given was not kept"
+        assert sum(room.provider.answered.values()) == len(room.shelf.rows), "an answer that was given was not kept"
     names = [request_key("example/model", question(name), repeat) for name in "abc" for repeat in (0, 1)]
-    assert not any(one._shared._under_way or one._own for one in runs)
-    assert sum((one.paid_usd() for one in runs), ZERO) == CENT * sum(key in room.shelf.kept for key in names)
+    assert not any(run._shared._under_way or run._own for run in runs)
+    assert sum((run.paid_usd() for run in runs), ZERO) == CENT * sum(key in room.shelf.rows for key in names)

@@ -60,8 +60,8 @@ def lane(**limits: int) -> Lane:
     return Lane("api.example.com", now_ms, asyncio.sleep, **limits)
 
 
-def stacked(client: Client, budget: Budget, one: Lane, run_id: str = "a", **patience: Any) -> Retried:
-    inner = Budgeted(Priced(Limited(client, one, run_id), PRICE), budget, PRICE)
+def stacked(client: Client, budget: Budget, shared_lane: Lane, run_id: str = "a", **patience: Any) -> Retried:
+    inner = Budgeted(Priced(Limited(client, shared_lane, run_id), PRICE), budget, PRICE)
     return Retried(inner, **({"random": lambda: 0.0, "attempts": 4, "deadline_s": 120.0} | patience))
 
 
@@ -95,12 +95,12 @@ def test_every_try_waits_for_its_turn_in_the_limiter() -> None:
 
 def test_a_pause_between_tries_takes_nobodys_place() -> None:
     async def main() -> None:
-        one = lane(most=1)
+        shared_lane = lane(most=1)
         slow = Client(Failure("retry", "busy", "busy", wait_s=50.0, status=429), OK)
         quick = Client(OK)
-        first = asyncio.create_task(stacked(slow, Budget(), one).complete(ASK))
+        first = asyncio.create_task(stacked(slow, Budget(), shared_lane).complete(ASK))
         await asyncio.sleep(2)
-        await stacked(quick, Budget(), one, "b").complete(ASK)
+        await stacked(quick, Budget(), shared_lane, "b").complete(ASK)
         assert quick.sent_at == pytest.approx([2.0], abs=0.001)
         await first
 
@@ -109,8 +109,8 @@ def test_a_pause_between_tries_takes_nobodys_place() -> None:
 
 def test_a_call_that_is_cancelled_while_it_waits_for_its_turn_costs_nothing_and_leaves_its_place() -> None:
     async def main() -> None:
-        one, budget, client = lane(tpm=100, most=8), Budget(DOLLAR * 10), Client(OK, takes_s=10.0)
-        model = stacked(client, budget, one)
+        shared_lane, budget, client = lane(tpm=100, most=8), Budget(DOLLAR * 10), Client(OK, takes_s=10.0)
+        model = stacked(client, budget, shared_lane)
         first = asyncio.create_task(model.complete(ASK))
         waiting = [asyncio.create_task(model.complete(ASK)) for _ in range(3)]
         await asyncio.sleep(1)
@@ -118,7 +118,7 @@ def test_a_call_that_is_cancelled_while_it_waits_for_its_turn_costs_nothing_and_
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
-        assert (budget.uncertain, budget.reserved, one.under_way, one.waiting) == (0, DOLLAR, 1, 0)
+        assert (budget.uncertain, budget.reserved, shared_lane.under_way, shared_lane.waiting) == (0, DOLLAR, 1, 0)
         await first
         await model.complete(ASK)  # nothing of theirs is left in the quota of tokens
         assert client.sent_at[1] < 71
@@ -140,10 +140,10 @@ def test_a_call_that_was_sent_and_is_cancelled_may_have_been_charged() -> None:
 
 def test_a_call_that_the_limiter_turns_away_costs_nothing() -> None:
     async def main() -> None:
-        one, budget, client = lane(), Budget(DOLLAR * 10), Client(OK)
-        one.learn({"retry-after": "7200"}, 429)
+        shared_lane, budget, client = lane(), Budget(DOLLAR * 10), Client(OK)
+        shared_lane.learn({"retry-after": "7200"}, 429)
         with pytest.raises(TransientError, match="no more calls"):
-            await stacked(client, budget, one).complete(ASK)
+            await stacked(client, budget, shared_lane).complete(ASK)
         assert (budget.uncertain, budget.reserved, client.sent_at) == (0, 0, [])
 
     run(main())
@@ -177,13 +177,13 @@ def test_whatever_happens_the_cap_holds_the_rate_holds_and_nothing_stays_set_asi
     calls: list[tuple[list[Outcome], int, int | None]], dollars: int, rpm: int, most: int
 ) -> None:
     async def main() -> None:
-        budget, one = Budget(DOLLAR * dollars), lane(rpm=rpm, most=most)
+        budget, shared_lane = Budget(DOLLAR * dollars), lane(rpm=rpm, most=most)
         clients = [Client(*plan, takes_s=3.0) for plan, _, _ in calls]
         loop = asyncio.get_running_loop()
 
         async def ask(number: int, start: int) -> None:
             await asyncio.sleep(start)
-            await stacked(clients[number], budget, one, f"run {number % 3}").complete(ASK)
+            await stacked(clients[number], budget, shared_lane, f"run {number % 3}").complete(ASK)
 
         tasks = [asyncio.create_task(ask(number, start)) for number, (_, start, _) in enumerate(calls)]
         for task, (_, _, cancel_s) in zip(tasks, calls, strict=True):
@@ -194,9 +194,9 @@ def test_whatever_happens_the_cap_holds_the_rate_holds_and_nothing_stays_set_asi
             assert end is None or isinstance(end, TransientError | UserError | BudgetExceeded | asyncio.CancelledError)
         charged = sum((client.charged for client in clients), Decimal(0))
         assert charged <= budget.spent + budget.uncertain <= budget.limit_usd  # type: ignore[operator]
-        assert (budget.reserved, one.under_way, one.waiting) == (0, 0, 0)
-        sent = sorted(at for client in clients for at in client.sent_at)
-        assert all(later - first >= 60 for first, later in zip(sent, sent[rpm:], strict=False))
+        assert (budget.reserved, shared_lane.under_way, shared_lane.waiting) == (0, 0, 0)
+        sent_times = sorted(at for client in clients for at in client.sent_at)
+        assert all(later - first >= 60 for first, later in zip(sent_times, sent_times[rpm:], strict=False))
 
     run(main())
 
@@ -205,7 +205,7 @@ class Steps:
     """Counts the steps of a task and cancels it before one of them, so that every place where it waits is tried."""
 
     def __init__(self, work: Coroutine[Any, Any, Any], cancel_at: int) -> None:
-        self.work, self.cancel_at, self.taken = work, cancel_at, 0
+        self.work, self.cancel_at, self.steps_taken = work, cancel_at, 0
 
     def __await__(self) -> Any:
         inner = self.work.__await__()
@@ -216,8 +216,8 @@ class Steps:
             except StopIteration as done:
                 return done.value
             error = None
-            self.taken += 1
-            if self.taken == self.cancel_at:
+            self.steps_taken += 1
+            if self.steps_taken == self.cancel_at:
                 if waits_for is not None:
                     waits_for._asyncio_future_blocking = False
                 error = asyncio.CancelledError()
@@ -233,24 +233,24 @@ def steps(make: Callable[[], Coroutine[Any, Any, Any]], cancel_at: int) -> Steps
 
 
 def test_a_call_can_be_cancelled_wherever_it_waits_and_leaves_nothing_behind() -> None:
-    places: set[str] = set()
+    steps_seen: set[str] = set()
 
     async def main(cancel_at: int) -> bool:
-        one, budget = lane(rpm=2, most=1), Budget(DOLLAR * Decimal("1.5"))
+        shared_lane, budget = lane(rpm=2, most=1), Budget(DOLLAR * Decimal("1.5"))
         client = Client(LATE, OK, takes_s=2.0)
-        other = asyncio.create_task(stacked(Client(OK, takes_s=5.0), budget, one, "b").complete(ASK))
+        competitor = asyncio.create_task(stacked(Client(OK, takes_s=5.0), budget, shared_lane, "b").complete(ASK))
         await asyncio.sleep(0)
-        counted = steps(lambda: stacked(client, budget, one).complete(ASK), cancel_at)
+        total_steps = steps(lambda: stacked(client, budget, shared_lane).complete(ASK), cancel_at)
         cancelled = False
         try:
-            await counted
+            await total_steps
         except asyncio.CancelledError:
             cancelled = True
-            places.add(f"sent {len(client.sent_at)}, uncertain {budget.uncertain}")
+            steps_seen.add(f"sent {len(client.sent_at)}, uncertain {budget.uncertain}")
         except BudgetExceeded:
             pass
-        await other
-        assert (budget.reserved, one.under_way, one.waiting) == (0, 0, 0)
+        await competitor
+        assert (budget.reserved, shared_lane.under_way, shared_lane.waiting) == (0, 0, 0)
         assert client.charged <= budget.spent + budget.uncertain
         if not client.sent_at:
             assert budget.uncertain == 0
@@ -261,4 +261,4 @@ def test_a_call_can_be_cancelled_wherever_it_waits_and_leaves_nothing_behind() -
         cancel_at += 1
         assert cancel_at < 100
     assert cancel_at > 2  # it waits for money or its turn, and for the answer
-    assert {"sent 0, uncertain 0", "sent 1, uncertain 1"} <= places
+    assert {"sent 0, uncertain 0", "sent 1, uncertain 1"} <= steps_seen

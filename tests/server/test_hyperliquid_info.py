@@ -340,7 +340,7 @@ async def taking(port: int) -> None:
 
 def test_the_same_over_streamable_http() -> None:
     async def play() -> None:
-        from pitboss.tools.mcp.transport import guarded_transport
+        from pitboss.tools.mcp.transport import CheckedTransport
 
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -364,7 +364,7 @@ def test_the_same_over_streamable_http() -> None:
                     "ours", "Ours", transport="http", url=f"http://127.0.0.1:{port}/mcp", loopback=True,
                     tools={"open_interest": ToolPolicy()},
                 )  # fmt: skip
-                async with connect(entry, environment={}, transport=guarded_transport, limits=PATIENT) as connection:
+                async with connect(entry, environment={}, transport=CheckedTransport, limits=PATIENT) as connection:
                     pins = load_catalog()["hyperliquid-info-mcp"].pins
                     assert {name: one.digest for name, one in (await connection.definitions()).items()} == dict(pins)
                     result: Any = await connection.call("open_interest", {"symbol": "ETH"})

@@ -88,10 +88,10 @@ def random_walk(symbol: str, shape: MarketShape, number: int = 0) -> Bars:
     repetitions = -(-shape.days * BARS_A_DAY // count)
     path = np.tile(path, (repetitions, 1))[: shape.days * BARS_A_DAY]
     opening: Floats = np.concatenate(([PRICES[symbol]], path[:-1, -1]))
-    places = max(0, 4 - math.floor(math.log10(PRICES[symbol])))
-    opens, closes = np.round(opening, places), np.round(path[:, -1], places)
-    highs = np.maximum(np.round(path.max(axis=1), places), np.maximum(opens, closes))
-    lows = np.minimum(np.round(path.min(axis=1), places), np.minimum(opens, closes))
+    decimals = max(0, 4 - math.floor(math.log10(PRICES[symbol])))
+    opens, closes = np.round(opening, decimals), np.round(path[:, -1], decimals)
+    highs = np.maximum(np.round(path.max(axis=1), decimals), np.maximum(opens, closes))
+    lows = np.minimum(np.round(path.min(axis=1), decimals), np.minimum(opens, closes))
     open_at = START_AT + np.arange(len(path), dtype=np.int64) * STEP_MS
     volumes = np.asarray(
         np.round(1_000 * np.exp(0.3 * _random(shape, number + 200).standard_normal(len(path))), 2), np.float64

@@ -74,9 +74,9 @@ def _selected(only: Sequence[str]) -> list[Measure]:
     return [measure for name, measure in by_name.items() if not only or name in only]
 
 
-def _check_names(what: str, names: Sequence[str], allowed: Sequence[str]) -> None:
+def _check_names(kind: str, names: Sequence[str], allowed: Sequence[str]) -> None:
     for name in names:
         if name not in allowed:
             near = get_close_matches(name, allowed, 1)
             hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(allowed)}"
-            raise UserError(f"there is no {what} {name!r}", hint)
+            raise UserError(f"there is no {kind} {name!r}", hint)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 class Bound(NamedTuple):
     """One limit: what it limits, the module and name of its value, the unit, and what happens beyond it."""
 
-    what: str
+    subject: str
     module: str
     name: str
     unit: str

@@ -9,9 +9,9 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def codes(words: Iterable[str]) -> str:
+def codes(names: Iterable[str]) -> str:
     """Words as code, separated by commas."""
-    return ", ".join(f"`{word}`" for word in words)
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _cell(text: str) -> str:

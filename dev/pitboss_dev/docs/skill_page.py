@@ -11,7 +11,7 @@ from pitboss_dev.docs.venue_notes import documented_venues, notes_of
 
 def skill_page(venues: Sequence[Venue] | None = None) -> str:
     """The documents of the first venue by section, those of the others in one table each."""
-    first, *others = documented_venues() if venues is None else venues
+    first, *other_venues = documented_venues() if venues is None else venues
     parts = [
         "# The skill document",
         "A skill is one YAML or JSON file that says what an agent is to do, what it sees, and how far it may go. Nothing "
@@ -21,12 +21,12 @@ def skill_page(venues: Sequence[Venue] | None = None) -> str:
         "Keys may be written in snake_case or camelCase. An unknown key is an error, with the nearest known one as a "
         "hint. `null` is a value only where the default says so; elsewhere a key has a value or is left out.",
         f"First come the fields of documents with `venue: {first.name}` or without `venue`, then those of "
-        f"{' and '.join(f'[{venue.name}](#{_anchor(venue)})' for venue in others)}."
-        if others
+        f"{' and '.join(f'[{venue.name}](#{_anchor(venue)})' for venue in other_venues)}."
+        if other_venues
         else "",
         *_sections(first),
     ]
-    for venue in others:
+    for venue in other_venues:
         name = venue.name
         parts += [
             f"## {_heading(venue)}",

@@ -20,7 +20,7 @@ MOST_LINES, MOST_CHARS = 14, 1_600
 
 def tools_page(venues: Sequence[Venue] | None = None) -> str:
     """The tools of the first venue with an introduction to tools, then those of the others."""
-    first, *others = documented_venues() if venues is None else venues
+    first, *other_venues = documented_venues() if venues is None else venues
     parts = [
         "# Tools",
         "A tool looks and never changes anything. It reads the market through the view of its tick, so it cannot reach "
@@ -28,13 +28,13 @@ def tools_page(venues: Sequence[Venue] | None = None) -> str:
         f"{_decision_sentence(first)} `pitboss tools call NAME --run RUN` calls one as an agent would see it.",
         notes_of(first).tools,
         _tools_table(first),
-        "*Modes*: `write` is an agent deciding at a tick, `read` is somebody asking about a run. *Reach*: `as_of` is "
+        "*Modes*: `write` is an agent deciding at a tick, `read` is a question about a run. *Reach*: `as_of` is "
         "computed from what was known at the tick, `recorded` replays what was recorded then, `live_only` knows only "
         "the present and is refused in a simulation.",
         notes_of(first).example,
         *_sections(first),
     ]
-    for venue in others:
+    for venue in other_venues:
         parts += [
             f"# Tools of the {venue.name} venue",
             f"A {venue.name} skill lists those its agent may call under `tools.built_in`; {_decision_sentence(venue)} "
@@ -78,15 +78,15 @@ def _sections(venue: Venue) -> Iterator[str]:
 def answer(tool: ToolDefinition, context: ToolContext) -> str:
     """The answer of a tool to its own example."""
     mode: Mode = "read" if "read" in tool.modes else "write"
-    built = tool.build(replace(context, mode=mode))
+    bound_tool = tool.build(replace(context, mode=mode))
 
     async def call() -> str:
-        return await built.call(tool.example)
+        return await bound_tool.call(tool.example)
 
     try:
         return asyncio.run(call())
     except ToolFailed as error:
-        return f"(told to the model as a failure) {error}"
+        return f"(a failure, shown to the model) {error}"
 
 
 def _shortened(text: str) -> str:
@@ -115,4 +115,4 @@ def _type(part: Mapping[str, Any]) -> str:
     low = f"above {part['exclusiveMinimum']}" if "exclusiveMinimum" in part else low
     high = f"to {part['maximum']}" if "maximum" in part else ""
     length = f"of {part.get('minLength', 0)} to {part['maxLength']} characters" if "maxLength" in part else ""
-    return " ".join(word for word in (kind, low, high, length) if word)
+    return " ".join(text for text in (kind, low, high, length) if text)

@@ -99,14 +99,14 @@ async def reach(home: Path, entry: ServerEntry, variables: Variables = environme
     not sent: some servers work without one.
     """
     from pitboss.tools.mcp.connection import connect
-    from pitboss.tools.mcp.transport import guarded_transport
+    from pitboss.tools.mcp.transport import CheckedTransport
 
     given = access(home, entry, variables)
     absent = catalog.missing_setup(entry)
     if absent:
         raise UserError(absent, " ".join(entry.note.split()).partition(". ")[0])
     async with connect(
-        entry, environment=given.variables, bearer=given.bearer, transport=guarded_transport
+        entry, environment=given.variables, bearer=given.bearer, transport=CheckedTransport
     ) as connection:
         yield connection
 

@@ -74,10 +74,10 @@ class ModelConnection:
         """A one-line summary of calls and speculation."""
         if self.cached is None:
             return ""
-        said = f"asked {self.cached.calls} times, {self.cached.hits} answers were known or under way"
+        said = f"{self.cached.calls} model calls, {self.cached.hits} replies from the cache or a shared call"
         tally = self.speculation.tally if self.speculation else None
         if tally is not None and tally.launched:
-            said += f"; ahead of time {tally.launched}, of which {tally.wasted} in vain ({tally.waste_pct:.0f} %)"
+            said += f"; {tally.launched} speculative calls, {tally.wasted} unused ({tally.waste_pct:.0f} %)"
         if self.budget is not None and self.budget.uncertain:
             said += f"; up to {usd(self.budget.uncertain)} more for calls that were cut off and may have been charged"
         return said

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pitboss.models.secret import HIDDEN as GONE
 from pitboss.models.secret import SHORTEST as LEAST
-from pitboss.models.secret import Veil
+from pitboss.models.secret import ValueRedactor
 
 NAMES = re.compile(r"(?:^|_)(?:API_?KEY|TOKEN|SECRET|PASSWORD|SECRET_KEY|PRIVATE_KEY|ACCESS_KEY)$", re.IGNORECASE)
 """Environment variables whose values are treated as secrets."""
@@ -25,7 +25,7 @@ class Redactor:
 
     def __init__(self) -> None:
         self._values: frozenset[str] = frozenset()
-        self._veil: Veil | None = None
+        self._redactor: ValueRedactor | None = None
         self._lock = Lock()
 
     def add(self, *values: str | None) -> None:
@@ -34,17 +34,17 @@ class Redactor:
         with self._lock:
             if not fresh <= self._values:
                 self._values |= fresh
-                self._veil = Veil(self._values)
+                self._redactor = ValueRedactor(self._values)
 
     def redact(self, text: str) -> str:
         """The text without any of the values."""
-        veil = self._veil
-        return text if veil is None else veil.hide(text)
+        redactor = self._redactor
+        return text if redactor is None else redactor.hide(text)
 
     def forget(self) -> None:
         """Forget all values, for a program that is run several times in one process."""
         with self._lock:
-            self._values, self._veil = frozenset(), None
+            self._values, self._redactor = frozenset(), None
 
 
 REDACTOR = Redactor()

@@ -231,7 +231,7 @@ def _lines(document: "Mapping[str, Any]") -> "Iterator[tuple[str, str]]":
             yield "", words
     limit = "" if document["max_cost_usd"] is None else f" of at most ${document['max_cost_usd']}"
     cost = "unknown" if document["cost_usd"] is None else f"${document['cost_usd']:.4f}{limit}"
-    yield "cost", f"{cost}, spared by known answers ${document['saved_usd']:.4f}"
+    yield "cost", f"{cost}, saved by cached replies ${document['saved_usd']:.4f}"
     if document["report"]:
         yield "report", document["report"]
     if document["error_text"]:

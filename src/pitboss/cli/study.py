@@ -208,7 +208,7 @@ def runs(
     """
     from pitboss.jobs.study_status import runs_of
     from pitboss.report.measures import format_metric
-    from pitboss.report.metric import named
+    from pitboss.report.metric import metric_meaning
     from pitboss.runs.listing import short
     from pitboss.runs.venues import venue_of
     from pitboss.sim.study.axis import describe_point
@@ -234,7 +234,7 @@ def runs(
             run.model,
             describe_point(run.mark["point"]),
             str(run.mark["repeat"] + 1),
-            *(format_metric(figure(run.metrics or {}, name), named(name, own).form) for name in names),
+            *(format_metric(figure(run.metrics or {}, name), metric_meaning(name, own).form) for name in names),
         )
         for run in listed
     ]

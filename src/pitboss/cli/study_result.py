@@ -7,7 +7,7 @@ from pitboss.jobs.estimate import Estimate
 from pitboss.report import figures
 from pitboss.report.meaning import Metric
 from pitboss.report.measures import format_metric
-from pitboss.report.metric import meanings_of, named
+from pitboss.report.metric import meanings_of, metric_meaning
 from pitboss.report.study.view import period
 from pitboss.sim.study.axis import describe_point
 from pitboss.terminal import screen
@@ -27,7 +27,7 @@ def show_estimate(found: Estimate) -> None:
 def estimate_line(found: Estimate) -> str:
     """Format an estimate in one line."""
     if found.usd is None:
-        return "nobody knows what it costs"
+        return "the cost is unknown"
     if not found.hi:
         return "it costs nothing"
     return f"about ${found.usd:.2f} (from ${found.lo:.2f} to ${found.hi:.2f}), {found.calls:,} calls"
@@ -40,11 +40,12 @@ def show_study(document: Plain, place: WorkspaceOptions) -> None:
     else:
         _show_trials(document)
         if "forward" in document and document["forward"]["windows"]:
-            _show_forward(document["forward"], named(document["by"], meanings_of(document)))
+            _show_forward(document["forward"], metric_meaning(document["by"], meanings_of(document)))
         if document["counts"].get("complete") and not any(one["score"] is not None for one in document["trials"]):
             screen.put()
             screen.put(
-                f"no run has a {document['by']}: nothing could be compared by it; judge by another with --by", "yellow"
+                f"no run has a {document['by']}: trials cannot be compared by it; choose another metric with --by",
+                "yellow",
             )
         if "luck" in document:
             _show_luck(document["luck"])
@@ -64,7 +65,7 @@ def _show_trials(document: Plain) -> None:
         (
             str(one["trial"]),
             describe_point(one["point"]),
-            *(format_metric(one["metrics"].get(name), named(name, own).form) for name in (by, *names)),
+            *(format_metric(one["metrics"].get(name), metric_meaning(name, own).form) for name in (by, *names)),
             _states(one["runs"]),
         )
         for one in chosen[:MOST_TRIALS]
@@ -78,7 +79,7 @@ def _show_trials(document: Plain) -> None:
     if len(chosen) > MOST_TRIALS:
         screen.put(f"… and {len(chosen) - MOST_TRIALS} more")
     screen.put(
-        f"cost ${document['cost_usd']:.4f}, spared by known answers ${document['saved_usd']:.4f}, {document['wall_s']:.1f} s of work"
+        f"cost ${document['cost_usd']:.4f}, saved by cached replies ${document['saved_usd']:.4f}, {document['wall_s']:.1f} s of work"
     )
 
 
@@ -87,7 +88,7 @@ def _show_luck(luck: Plain) -> None:
     chance, over = luck["deflated_sharpe"], luck["overfitting"]
     if chance is not None:
         screen.put(
-            f"deflated Sharpe of the best: {chance:.1%} (the chance that its true Sharpe is above what luck gives the best of {luck['runs']} runs)"
+            f"deflated Sharpe of the best: {chance:.1%} (probability that its true Sharpe exceeds the expected best of {luck['runs']} runs without skill)"
         )
     whole = luck["deflated_sharpe_of_skill"]
     if whole is not None and luck["runs_of_skill"] > luck["runs"]:
@@ -96,7 +97,7 @@ def _show_luck(luck: Plain) -> None:
         screen.put("probability of overfitting: unknown (it needs two trials and twelve days)")
     else:
         screen.put(
-            f"probability of overfitting: {over['probability']:.1%} of {over['splits']} splits (Sharpe {over['inside']:.2f} where chosen, {over['outside']:.2f} after)"
+            f"probability of overfitting: {over['probability']:.1%} of {over['splits']} splits (Sharpe {over['inside']:.2f} in sample, {over['outside']:.2f} out of sample)"
         )
 
 
@@ -113,7 +114,7 @@ def _show_forward(forward: Plain, metric: Metric) -> None:
         )
         for one in forward["windows"]
     ]
-    heads = ("window", "judged on", "chosen before it", f"{metric.label} before", "after", "return after")
+    heads = ("window", "test period", "choice", f"{metric.label} in sample", "out of sample", "return")
     screen.put_table(heads, rows, right=(3, 4, 5), folds=(2,), title="Walk-forward")
     around = forward["total_return_ci"]
     told = (
@@ -122,7 +123,7 @@ def _show_forward(forward: Plain, metric: Metric) -> None:
         else f" (95 %: {figures.percent(around[0], signed=True)} to {figures.percent(around[1], signed=True)})"
     )
     screen.put(
-        f"all that was judged, {figures.plural(forward['days'], 'day')}: {figures.percent(forward['total_return_pct'], signed=True)}{told}, "
+        f"all test periods, {figures.plural(forward['days'], 'day')}: {figures.percent(forward['total_return_pct'], signed=True)}{told}, "
         f"Sharpe {figures.plain(forward['sharpe'])}"
     )
 
@@ -149,10 +150,22 @@ def _show_arena(arena: Plain) -> None:
         for entry in arena["entries"]
     ]
     brier = ("Brier",) if forecasts else ()
-    heads = ("tier", "entrant", "ranks", "return", "95 %", *brier, "Sharpe", "deflated", "runs", "a run cost", "answer")
+    heads = (
+        "tier",
+        "entrant",
+        "ranks",
+        "return",
+        "95 %",
+        *brier,
+        "Sharpe",
+        "deflated",
+        "runs",
+        "cost per run",
+        "latency",
+    )
     screen.put_table(heads, rows, right=(3, *range(5, len(heads))))
     apart = sum(pair["told_apart"] for pair in arena["pairs"])
-    screen.put(f"{apart} of {len(arena['pairs'])} pairs can be told apart. {arena['correction']}")
+    screen.put(f"{apart} of {len(arena['pairs'])} pairs differ significantly. {arena['correction']}")
     if arena["overfitting"] is not None:
         over = arena["overfitting"]
         screen.put(f"probability of overfitting: {over['probability']:.1%} of {over['splits']} splits")

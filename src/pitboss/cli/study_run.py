@@ -19,7 +19,7 @@ from pitboss.jobs.plan import PlannedRun, planned_runs
 from pitboss.jobs.study import StudyBudget, StudySettings, study
 from pitboss.jobs.study_page import result_document, write_page
 from pitboss.jobs.study_plans import BuiltPlan
-from pitboss.report.metric import named
+from pitboss.report.metric import metric_meaning
 from pitboss.runs.documents import read_file
 from pitboss.runs.venues import venue_of
 from pitboss.store.studies import Studies
@@ -103,7 +103,7 @@ def _work(workspace: Workspace, place: WorkspaceOptions, made: BuiltPlan, terms:
     plan = made.plan
     again = "the same command goes on with it"
     with following(
-        workspace, f"{plan.kind} {plan.id}", named(plan.by, venue_of(plan.request.skill).metrics()), plan.by
+        workspace, f"{plan.kind} {plan.id}", metric_meaning(plan.by, venue_of(plan.request.skill).metrics()), plan.by
     ) as board:
         try:
             done = asyncio.run(study(workspace, plan, made.method, terms, board.onlooker()))

@@ -9,7 +9,7 @@ from pitboss.core.instant import parse_duration
 from pitboss.jobs.arena import entrants
 from pitboss.jobs.plan import RANGE, StudyPlan
 from pitboss.jobs.search import Search
-from pitboss.report.metric import chosen
+from pitboss.report.metric import checked_metric
 from pitboss.runs.venues import venue_of
 from pitboss.sim.request import BacktestRequest
 from pitboss.sim.study.axis import Axis, Point
@@ -50,7 +50,7 @@ def sweep_plan(
     if random is not None and search is not None:
         raise UserError("--random and --search are two ways to choose points", "give one of them")
     venue = venue_of(request.skill)
-    by = chosen(by or venue.judged_by, venue.metrics(), venue.study_metrics(), venue.name)
+    by = checked_metric(by or venue.judged_by, venue.metrics(), venue.study_metrics(), venue.name)
     axes = tuple(axes)
     span = request.from_at, request.to_at
     if search is not None:

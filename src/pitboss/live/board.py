@@ -16,7 +16,7 @@ from pitboss.core.money import ZERO
 from pitboss.core.snapshot import Record
 
 MOST_ENTRIES = 50
-MOST_WORDS = 500
+MAX_TEXT_CHARS = 500
 MOST_EVENTS = 20
 FAILURES = frozenset({"model_error", "deadline", "no_feed", "stale_prices", "feed_timeout"})
 """Flags of ticks without a decision because of a failure."""
@@ -32,7 +32,7 @@ class Board:
         self.acted = 0
         self.skips = 0
         self.errors = 0
-        self.missed = 0
+        self.missed_slots = 0
         self.cost_usd: Decimal | None = ZERO
         """The cost of model calls; None once a model without a known price was called."""
         self._day, self._day_cost = 0, ZERO
@@ -44,14 +44,14 @@ class Board:
         """The account after the newest tick, from its record."""
         self.feed: deque[Entry] = deque(maxlen=most)
 
-    def take(self, record: Record) -> Entry:
+    def add(self, record: Record) -> Entry:
         """Add one record and return its entry."""
         body = record.body()
         entry: Entry = {"seq": record.seq, "kind": record.kind, "at": iso(record.tick_at)}
         if record.kind == "tick":
             entry |= self._ticked(record.tick_at, body)
         elif body.get("missed"):
-            self.missed += body["missed"]
+            self.missed_slots += body["missed"]
             entry |= {"kind": "missed", "slots": body["missed"], "until": iso(body["until_at"])}
         else:
             entry |= {"kind": "happened" if record.kind == "span" else record.kind}
@@ -66,11 +66,11 @@ class Board:
     def restore(self, records: Iterable[Record]) -> None:
         """Add the existing records of a resumed run."""
         for record in records:
-            self.take(record)
+            self.add(record)
 
     def remark(self, at: Instant, text: str) -> Entry:
         """Add an entry that is not part of a record."""
-        entry: Entry = {"kind": "remark", "at": iso(at), "detail": cut(text)}
+        entry: Entry = {"kind": "remark", "at": iso(at), "detail": display_text(text)}
         self.feed.append(entry)
         return entry
 
@@ -108,18 +108,18 @@ class Board:
                 {
                     "outcome": verdict["outcome"],
                     "code": verdict["code"],
-                    "detail": cut(verdict["detail"]),
+                    "detail": display_text(verdict["detail"]),
                     "orderId": verdict["order_id"],
                 }
                 for verdict in body["verdicts"][:MOST_EVENTS]
             ],
-            "reasoning": cut(body["text"]),
+            "reasoning": display_text(body["text"]),
             "flags": flags,
             "costUsd": cost,
         }
 
 
-def cut(text: str, most: int = MOST_WORDS) -> str:
+def display_text(text: str, most: int = MAX_TEXT_CHARS) -> str:
     """Text for display: on one line, without control characters, at most `most` characters."""
     line = "".join(sign if sign.isprintable() else " " for sign in text[: 8 * most])  # cut first: it may be very long
     line = " ".join(line.split())
@@ -129,15 +129,17 @@ def cut(text: str, most: int = MOST_WORDS) -> str:
 def _bounded(value: Any) -> Any:
     """A small proposal unchanged, of a large one the beginning of its JSON text."""
     text = codec.dumps(value).decode()
-    if len(text) > 2 * MOST_WORDS:
-        return {"cut": cut(text)}
+    if len(text) > 2 * MAX_TEXT_CHARS:
+        return {"cut": display_text(text)}
     if isinstance(value, Mapping):
-        return {cut(str(key)): cut(item) if isinstance(item, str) else item for key, item in value.items()}
-    return cut(value) if isinstance(value, str) else value
+        return {
+            display_text(str(key)): display_text(item) if isinstance(item, str) else item for key, item in value.items()
+        }
+    return display_text(value) if isinstance(value, str) else value
 
 
 def _event(receipt: Mapping[str, Any]) -> Entry:
-    facts = {name: cut(value) if isinstance(value, str) else value for name, value in receipt["facts"].items()}
+    facts = {name: display_text(value) if isinstance(value, str) else value for name, value in receipt["facts"].items()}
     return {
         "kind": receipt["kind"],
         "at": iso(receipt["at"]),

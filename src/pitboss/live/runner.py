@@ -46,14 +46,14 @@ class WorldUpdate:
 class WorldSource(Protocol):
     """Supplies a venue's world during a live run."""
 
-    async def bring(self, world: Any, before: Instant) -> WorldUpdate:
+    async def update(self, world: Any, before: Instant) -> WorldUpdate:
         """The world updated with all known events before an instant, since the last update.
 
         May be cancelled: events that were not returned must be returned by the next call.
         """
         ...
 
-    def unfit(self, world: Any, at: Instant) -> str:
+    def hold_flag(self, world: Any, at: Instant) -> str:
         """Why no decision may be made on this world, as the flag of a no-op; empty if one may."""
         ...
 
@@ -87,22 +87,22 @@ class Pace:
     schedule: TickSchedule
     deadline_ms: int
     feed_ms: int
-    bring_ms: int
+    update_ms: int
 
     def __post_init__(self) -> None:
         if not 0 < self.feed_ms + self.deadline_ms < self.schedule.period_ms:
             raise InvariantError("the time limits of a tick must be shorter than the period")
 
 
-def pace(schedule: TickSchedule, bring_ms: int) -> Pace:
+def pace(schedule: TickSchedule, update_ms: int) -> Pace:
     """Three quarters of the period for a decision and an eighth for the feed; the rest is reserve."""
     period = schedule.period_ms
-    return Pace(schedule, period * 3 // 4, min(MAX_FEED_MS, period // 8), min(bring_ms, period))
+    return Pace(schedule, period * 3 // 4, min(MAX_FEED_MS, period // 8), min(update_ms, period))
 
 
 @dataclass(slots=True, eq=False)
 class Runner:
-    """A live run. `tell` receives every entry after its commit; `stop` is polled between steps."""
+    """A live run. `on_entry` receives every entry after its commit; `stop` is polled between steps."""
 
     ports: Ports
     source: WorldSource
@@ -113,7 +113,7 @@ class Runner:
     board: Board
     pause: Pause
     stop: Callable[[], bool] = never
-    tell: Callable[[Entry], None] = no_listener
+    on_entry: Callable[[Entry], None] = no_listener
     most_ticks: int | None = None
     ticked: int = 0
     """Ticks of this process."""
@@ -134,7 +134,7 @@ class Runner:
                 await self._step()
             until = self.clock.now() + self.pace.schedule.period_ms
             while self.source.pending(self.state.world) and not self.stop() and self.clock.now() < until:
-                await self.pause(self.pace.bring_ms)
+                await self.pause(self.pace.update_ms)
                 await self._between()
             return self.state
 
@@ -161,47 +161,47 @@ class Runner:
         if due.back_ms > self.pace.schedule.period_ms and not self._clock_is_back:
             self._remark(f"the clock went back: nothing is done before {iso(self._last)}")
         self._clock_is_back = due.back_ms > self.pace.schedule.period_ms
-        if due.missed and due.passed_at is not None:
-            first = due.passed_at - (due.missed - 1) * self.pace.schedule.period_ms
-            missed = {"until_at": due.passed_at, "ticks": 0, "flags": {}, "missed": due.missed}
-            await self._record("span", first, due.passed_at, self.state.world, (), missed)
+        if due.missed_slots and due.passed_at is not None:
+            first = due.passed_at - (due.missed_slots - 1) * self.pace.schedule.period_ms
+            covered = {"until_at": due.passed_at, "ticks": 0, "flags": {}, "missed": due.missed_slots}
+            await self._record("span", first, due.passed_at, self.state.world, (), covered)
             self._last = due.passed_at
         if due.at is not None:
             await self._tick(due.at)
         await self._between()
         if not self.over():
             due = self.pace.schedule.look(self.clock.now(), self._last)
-            if due.at is None and not due.missed:
-                await self.pause(min(due.wait_ms, self.pace.bring_ms))
+            if due.at is None and not due.missed_slots:
+                await self.pause(min(due.wait_ms, self.pace.update_ms))
 
     async def _tick(self, at: Instant) -> None:
-        receipts = await self._bring(at)
+        receipts = await self._update_world(at)
         world = self.state.world
-        flag = FEED_TIMEOUT if receipts is None else self.source.unfit(world, at)
+        flag = FEED_TIMEOUT if receipts is None else self.source.hold_flag(world, at)
         ports = with_deadline(self.ports, self.pace.deadline_ms / SECOND_MS, flag)
         curve = self.source.equity(world, at, self.pace.schedule.period_ms)
-        done = await tick(self.state, at, Happened(receipts or (), curve), ports)
-        await self.journal.commit([done.record], done.state, self._progress(1))
-        self.state, self._last = done.state, at
+        result = await tick(self.state, at, Happened(receipts or (), curve), ports)
+        await self.journal.commit([result.record], result.state, self._progress(1))
+        self.state, self._last = result.state, at
         self.ticked += 1
-        self.tell(self.board.take(done.record))
+        self.on_entry(self.board.add(result.record))
 
     async def _between(self) -> None:
         """Update the world between ticks and record events at once, so that none is lost with the process."""
         before = min(self.clock.now(), self.next_at)  # a tick must not see events after its slot
         if self._last > before:  # the clock was set back: the world is ahead of it
             return
-        receipts = await self._bring(before)
+        receipts = await self._update_world(before)
         if receipts:
             after = self.ports.summary(self.state.world)
             covered = {"until_at": before, "ticks": 0, "flags": {}, "after": after}
             await self._record("span", before, self.state.tick_at, self.state.world, receipts, covered)
 
-    async def _bring(self, before: Instant) -> tuple[Receipt, ...] | None:
+    async def _update_world(self, before: Instant) -> tuple[Receipt, ...] | None:
         """Update the world and return the receipts; None after a timeout or failure, which leave the world unchanged."""
         try:
             async with asyncio.timeout(self.pace.feed_ms / SECOND_MS):
-                update = await self.source.bring(self.state.world, before)
+                update = await self.source.update(self.state.world, before)
         except TimeoutError:
             self._report_trouble("the feed does not answer in time")
             return None
@@ -229,7 +229,7 @@ class Runner:
         after = replace(state, world=world, seq=state.seq + 1, prev_digest=record.digest, tick_at=done_at, seen={})
         await self.journal.commit([record], after, self._progress(0))
         self.state = after
-        self.tell(self.board.take(record))
+        self.on_entry(self.board.add(record))
 
     def _progress(self, more: int) -> float:
         return 0.0 if self.most_ticks is None else min(1.0, (self.ticked + more) / max(1, self.most_ticks))
@@ -244,4 +244,4 @@ class Runner:
         self._trouble = trouble
 
     def _remark(self, text: str) -> None:
-        self.tell(self.board.remark(self.clock.now(), text))
+        self.on_entry(self.board.remark(self.clock.now(), text))

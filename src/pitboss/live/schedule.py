@@ -14,13 +14,13 @@ MAX_GRACE_MS = 5 * SECOND_MS
 class Due:
     """What is due at an instant: a tick at slot `at`, or, if None, a wait of `wait_ms`.
 
-    `missed` slots were skipped, the last of them at `passed_at`; they count as done once they are recorded. `back_ms` is
+    `missed_slots` were skipped, the last of them at `passed_at`; they count as done once they are recorded. `back_ms` is
     how far the clock is before the slot that was done last.
     """
 
     at: Instant | None
     wait_ms: int = 0
-    missed: int = 0
+    missed_slots: int = 0
     passed_at: Instant | None = None
     back_ms: int = 0
 
@@ -43,10 +43,10 @@ class TickSchedule:
         if now < following:
             return Due(None, following - now, back_ms=max(0, last - now))
         newest = now // period * period
-        passed = (newest - following) // period
+        skipped = (newest - following) // period
         if now - newest <= self.grace_ms:
-            return Due(newest, 0, passed, newest - period if passed else None)
-        return Due(None, newest + period - now, passed + 1, newest)
+            return Due(newest, 0, skipped, newest - period if skipped else None)
+        return Due(None, newest + period - now, skipped + 1, newest)
 
 
 def schedule(period_ms: int) -> TickSchedule:

@@ -28,7 +28,7 @@ HEADERS = {
 }
 NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
-Tell = Callable[[], Mapping[str, Any]]
+ReadDocument = Callable[[], Mapping[str, Any]]
 
 
 def is_loopback(host: str) -> bool:
@@ -54,7 +54,7 @@ def content(document: Mapping[str, Any], redact: Callable[[str], str]) -> bytes:
 
 @asynccontextmanager
 async def serving(
-    tell: Tell, health: Tell, host: str, port: int, redact: Callable[[str], str] = str
+    status: ReadDocument, health: ReadDocument, host: str, port: int, redact: Callable[[str], str] = str
 ) -> AsyncIterator[str]:
     """Serve both paths for the duration of the `with` block; yields the address."""
     from aiohttp import web
@@ -64,17 +64,17 @@ async def serving(
             body=content(document, redact), status=status, content_type="application/json", headers={**HEADERS, **more}
         )
 
-    paths = {"/status": tell, "/health": health}
+    paths = {"/status": status, "/health": health}
 
     async def answer(request: web.BaseRequest) -> web.Response:
         if is_loopback(host) and not _is_local_name(request.headers.get("Host", "")):
             return reply({"error": "this host name is not allowed"}, 403)
-        read = paths.get(request.path)
-        if read is None:
+        read_document = paths.get(request.path)
+        if read_document is None:
             return reply({"error": "unknown path: there are /status and /health"}, 404)
         if request.method not in ("GET", "HEAD"):
             return reply({"error": "only GET"}, 405, Allow="GET, HEAD")
-        document = read()
+        document = read_document()
         return reply(document, 200 if document.get("ok", True) else 503)
 
     server = web.ServerRunner(web.Server(answer, access_log=None, keepalive_timeout=15.0), shutdown_timeout=1.0)

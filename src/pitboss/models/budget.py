@@ -16,7 +16,7 @@ from pitboss.core.money import ZERO, exact, text
 
 MICRO_USD = Decimal("0.000001")
 SPARE = Decimal("0.5")
-"""What is noted beyond the calls under way, as a share of them, so that most of the next calls need no note of their own."""
+"""Share of the reserved amount that is noted in advance, so that most calls need no write of their own."""
 
 
 class Budget:
@@ -28,7 +28,7 @@ class Budget:
     its worst case; a provider that charges more than its own price list is believed and counted.
 
     `unstored` is the part of `spent` for replies that are not stored. Together with the uncertain and the reserved amount
-    it appears in no stored reply, so `note` receives the total before a call is made.
+    it appears in no stored reply, so `store_note` receives the total before a call is made.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Budget:
         limit_usd: Decimal | None = None,
         spent: Decimal = ZERO,
         uncertain: Decimal = ZERO,
-        note: Callable[[Decimal], None] | None = None,
+        store_note: Callable[[Decimal], None] | None = None,
     ) -> None:
         if limit_usd is not None and not (limit_usd.is_finite() and limit_usd >= 0):
             raise UserError(f"--max-cost-usd must be an amount, not {limit_usd}", "for example --max-cost-usd 2.50")
@@ -45,8 +45,8 @@ class Budget:
         self.uncertain = uncertain
         self.unstored = ZERO
         self.unpriced = 0
-        self._note = note
-        self._noted = uncertain
+        self._store_note = store_note
+        self._stored_note = uncertain
         self._reserved = ZERO
         self._open = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -71,12 +71,12 @@ class Budget:
         """Reserve the worst case of a call. Raises `BudgetExceeded` where it does not fit."""
         if not self.fits(worst):
             raise BudgetExceeded(self._refusal(worst))
-        self._write_down(worst)
+        self._store_uncertain(worst)
         self._reserved += worst
         self._open += 1
 
     async def reserve_in_turn(self, worst: Decimal) -> None:
-        """Reserve, waiting for calls under way where only their reservations stand in the way: most cost far less."""
+        """Reserve, waiting for calls under way if only their reservations prevent it: most cost far less than reserved."""
         while not self.fits(worst) and self._open and self._fits_alone(worst):
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
@@ -98,30 +98,30 @@ class Budget:
         if not is_stored:
             self.unstored += cost
         self._release(worst)
-        self._write_down(ZERO)
+        self._store_uncertain(ZERO)
 
     @exact
     def close(self) -> None:
-        """Note the exact uncertain amount at the end of a run that stopped in good order."""
+        """Store the exact uncertain amount at the regular end of a run."""
         amount = self._unrecorded()
-        if self._note is not None and amount != self._noted:
+        if self._store_note is not None and amount != self._stored_note:
             with suppress(UserError):  # the earlier note is at least as high
-                self._note(amount)
-                self._noted = amount
+                self._store_note(amount)
+                self._stored_note = amount
 
     def _unrecorded(self) -> Decimal:
         return self.uncertain + self.unstored + self._reserved
 
-    def _write_down(self, worst: Decimal) -> None:
-        """Note what no stored reply shows once one more call is made, unless enough has been noted already."""
+    def _store_uncertain(self, worst: Decimal) -> None:
+        """Store the amount that no stored reply covers once one more call is made, unless the stored note covers it."""
         amount = self._unrecorded() + worst
-        if self._note is None or amount <= self._noted:
+        if self._store_note is None or amount <= self._stored_note:
             return
         total = amount + (self._reserved + worst) * SPARE
         if self.limit_usd is not None:  # more than that is never spent
             total = max(amount, min(total, self.limit_usd - self.spent + self.unstored))
-        self._note(total)
-        self._noted = total
+        self._store_note(total)
+        self._stored_note = total
 
     def _release(self, worst: Decimal) -> None:
         self._reserved -= worst

@@ -11,7 +11,6 @@ from pitboss.models.cacheable import is_cacheable
 from pitboss.models.call import CallContext, CallResult, ModelClient
 from pitboss.models.failures import Failure
 from pitboss.models.prices import ModelPrice
-from pitboss.models.providers import MAX_TOKENS
 from pitboss.models.token_bounds import worst_case
 
 
@@ -22,15 +21,7 @@ class Budgeted(ModelClient):
     are not worth waiting for.
     """
 
-    def __init__(
-        self,
-        inner: ModelClient,
-        budget: Budget,
-        price: ModelPrice | None,
-        *,
-        max_tokens: int = MAX_TOKENS,
-        patient: bool = True,
-    ) -> None:
+    def __init__(self, inner: ModelClient, budget: Budget, price: ModelPrice | None, *, patient: bool = True) -> None:
         if budget.limit_usd is not None and price is None:
             raise UserError(
                 f"no price is known for {inner.name}, so --max-cost-usd cannot be kept",
@@ -40,13 +31,12 @@ class Budgeted(ModelClient):
         self.inner = inner
         self.budget = budget
         self.price = price
-        self._max_tokens = max_tokens
         self._patient = patient
 
     async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
         """Make the call if its worst case can be paid."""
-        bound = self.worst(request)
-        worst = ZERO if bound is None else bound
+        worst_usd = self.worst(request)
+        worst = ZERO if worst_usd is None else worst_usd
         try:
             if self._patient:
                 await self.budget.reserve_in_turn(worst)
@@ -60,13 +50,11 @@ class Budgeted(ModelClient):
         except BaseException:  # a cancelled call may have been charged if it was sent
             self.budget.settle(worst, ZERO, uncertain=worst if context.attempts > sent_before else ZERO)
             raise
-        return self._settled(result, worst, has_price=bound is not None)
+        return self._settled(result, worst, has_price=worst_usd is not None)
 
     def worst(self, request: ModelRequest) -> Decimal | None:
         """The most that one attempt of this request can cost; None where the price is unknown."""
-        max_tokens = request.settings.get("max_tokens")
-        bound = max_tokens if isinstance(max_tokens, int) and max_tokens > 0 else self._max_tokens
-        return worst_case(self.price, request, bound)
+        return worst_case(self.price, request)
 
     def _settled(self, result: CallResult, worst: Decimal, has_price: bool) -> CallResult:
         """Settle with a result. Where its cost is unknown, its worst case is uncertain."""

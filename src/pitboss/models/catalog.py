@@ -28,17 +28,17 @@ class CatalogEntry:
 
     @property
     def is_policy(self) -> bool:
-        """Reads the structured observation; needs no prompt and no tools."""
+        """Whether it reads the structured observation and needs no prompt and no tools."""
         return self.kind == "policy"
 
     @property
     def is_standin(self) -> bool:
-        """Speaks the whole model protocol without being a language model."""
+        """Whether it is a program behind the model protocol."""
         return self.kind == "standin"
 
     @property
     def is_model(self) -> bool:
-        """Has to be connected before it can be asked."""
+        """Whether it has to be connected before it can be called."""
         return self.kind == "model"
 
 
@@ -53,7 +53,9 @@ def describe(name: str) -> CatalogEntry:
         return CatalogEntry(name, "policy", "")
     if name == standin.NAME:
         return CatalogEntry(name, "standin", standin.LABEL)
-    raise unknown("model", name, [standin.NAME, *(f"{one}/<model>" for one in (POLICY, *PROVIDERS, LOCAL, REPLAY))])
+    raise unknown(
+        "model", name, [standin.NAME, *(f"{prefix}/<model>" for prefix in (POLICY, *PROVIDERS, LOCAL, REPLAY))]
+    )
 
 
 def unknown(kind: str, name: str, choices: list[str]) -> UserError:

@@ -34,8 +34,8 @@ def cutoff_text(cutoff: Cutoff, from_at: Instant, to_at: Instant) -> str:
 def _stated(cutoff: Cutoff) -> str:
     if cutoff.kind == "given":
         return f"{cutoff.until}, {GIVEN}"
-    what = "its training data ends there" if cutoff.kind == "training" else "its knowledge is said to reach so far"
-    return f"{cutoff.until}, {what} ({cutoff.source}; as of {cutoff.as_of})"
+    basis = "its training data ends there" if cutoff.kind == "training" else "its knowledge is said to reach so far"
+    return f"{cutoff.until}, {basis} ({cutoff.source}; as of {cutoff.as_of})"
 
 
 def _meaning(cutoff: Cutoff, side: Side) -> str:

@@ -74,22 +74,22 @@ class CutoffRow:
     as_of: str
 
 
-def cutoff_of(model: str, given: str | date = "") -> Cutoff:
+def cutoff_of(model: str, override: str | date = "") -> Cutoff:
     """The cutoff of a model by its full name, such as `groq/llama-3.3-70b-versatile`.
 
-    `given` is a date for this model, or the text of the setting `model_cutoffs`.
+    `override` is a date for this model, or the text of the setting `model_cutoffs`.
     """
     if model == "decisions" or model.startswith(PROGRAMS):
         return Cutoff(model, source="not a language model", applies=False)
-    own = given if isinstance(given, date) else parse_cutoffs(given).get(model)
+    own = override if isinstance(override, date) else parse_cutoffs(override).get(model)
     if own is not None:
         return Cutoff(model, own, "given", GIVEN)
-    provider, _, rest = model.partition("/")
+    provider, _, name = model.partition("/")
     if provider == REPLAY:
         return Cutoff(model, source=REPLAYED)
     if provider == LOCAL:
         return Cutoff(model, source=OWN_FILE)
-    row = matching_row(rest)
+    row = matching_row(name)
     return Cutoff(model) if row is None else Cutoff(model, row.until, row.kind, row.source, row.as_of)
 
 

@@ -1,7 +1,7 @@
 """A file of decisions in place of a model: one `{"tick_at": ISO, "proposal": {…}}` a line.
 
-What the file says about *when* and *which field* must be right before a run starts, and a mistake names its line.
-What stands in a field is a matter for the engine, which refuses it at its tick like anybody's proposal.
+Instants and field names are checked before a run starts, and an error names its line. The values of fields are judged by
+the engine at their tick, like those of any proposal.
 """
 
 from bisect import bisect_left
@@ -25,7 +25,7 @@ _EXAMPLE = '{"tick_at": "2025-06-01T12:00:00Z", "proposal": {"action": "close", 
 
 
 class DecisionFile:
-    """Answers each tick with the proposals that the file has for it, in file order; with nothing where it has none."""
+    """Answers each tick with the proposals of its lines, in file order; a tick without a line is a hold."""
 
     name = "decisions"
 
@@ -34,19 +34,19 @@ class DecisionFile:
 
     @classmethod
     def read(cls, data: bytes, name: str, ticks: Container[Instant], decision_format: DecisionFormat) -> "DecisionFile":
-        """Read the bytes of a file; `name` is how messages call it."""
+        """Read the bytes of a file; `name` is its name in messages."""
         return cls(_read(data, name, ticks, decision_format))
 
     async def decide(self, observation: Any, judge: Judge) -> Decision:
-        """What the file says at this tick."""
+        """The decision of this tick."""
         del judge
         return Decision(self.proposals.get(observation.at, ()))
 
     def plan(self, market: Market, tick_at: Ints, symbols: tuple[str, ...], interval: str) -> "DecisionPlan":
         """Which ticks have a proposal."""
         del market, symbols, interval
-        wanted = np.fromiter(self.proposals, np.int64, len(self.proposals))
-        return DecisionPlan(np.flatnonzero(np.isin(tick_at, wanted)).tolist(), len(tick_at))
+        ticks_with_proposal = np.fromiter(self.proposals, np.int64, len(self.proposals))
+        return DecisionPlan(np.flatnonzero(np.isin(tick_at, ticks_with_proposal)).tolist(), len(tick_at))
 
 
 class DecisionPlan:
@@ -59,73 +59,75 @@ class DecisionPlan:
     def next_tick(self, index: int, world: Any) -> int:
         """The next tick in the file."""
         del world
-        place = bisect_left(self._at, index)
-        return self._at[place] if place < len(self._at) else self._count
+        position = bisect_left(self._at, index)
+        return self._at[position] if position < len(self._at) else self._count
 
 
 def _read(
     data: bytes, name: str, ticks: Container[Instant], decision_format: DecisionFormat
 ) -> dict[Instant, tuple[Any, ...]]:
-    found: dict[Instant, tuple[Any, ...]] = {}
+    proposals: dict[Instant, tuple[Any, ...]] = {}
     # Split as bytes: an unescaped U+2028 in a reason is a character of JSON, not the end of a line.
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         if line.strip():
-            place = f"{name} line {number}"
-            at, proposal = _entry(line, place, decision_format.keys)
+            location = f"{name} line {number}"
+            at, proposal = _entry(line, location, decision_format.keys)
             if at not in ticks:
                 raise UserError(
-                    f"{place}: {iso(at)} is not a tick of this run",
+                    f"{location}: {iso(at)} is not a tick of this run",
                     "tick_at must be a multiple of schedule.every inside [--from, --to)",
                 )
             if not _holds(proposal, decision_format):
-                found[at] = (*found.get(at, ()), proposal)
-    return found
+                proposals[at] = (*proposals.get(at, ()), proposal)
+    return proposals
 
 
 def _holds(proposal: Any, decision_format: DecisionFormat) -> bool:
-    """Whether a line asks for nothing: null, or a well-formed no-op. Its tick is a hold like one without a line."""
+    """Whether a line is a hold: null, or a well-formed no-op."""
     if proposal is None:
         return True
-    known, _ = decision_format.read(proposal)
-    return known is not None and known.action == decision_format.idle
+    parsed, _ = decision_format.read(proposal)
+    return parsed is not None and parsed.action == decision_format.idle
 
 
-def _entry(line: bytes, place: str, keys: Sequence[str]) -> tuple[Instant, Any]:
+def _entry(line: bytes, location: str, keys: Sequence[str]) -> tuple[Instant, Any]:
     try:
         entry = codec.loads_exact(line.decode())
     except UnicodeDecodeError:
-        raise UserError(f"{place}: not UTF-8 text", "save the file as UTF-8") from None
+        raise UserError(f"{location}: not UTF-8 text", "save the file as UTF-8") from None
     except (ValueError, ArithmeticError, RecursionError) as error:
-        raise UserError(f"{place}: not valid JSON ({_first_line(error)})", f"one object a line: {_EXAMPLE}") from None
+        raise UserError(
+            f"{location}: not valid JSON ({_first_line(error)})", f"one object a line: {_EXAMPLE}"
+        ) from None
     if not isinstance(entry, dict):
-        raise UserError(f"{place}: not a JSON object", f"one object a line: {_EXAMPLE}")
-    _known(entry, _LINE_KEYS, place, "")
+        raise UserError(f"{location}: not a JSON object", f"one object a line: {_EXAMPLE}")
+    _require_known_keys(entry, _LINE_KEYS, location, "")
     for key in _LINE_KEYS:
         if key not in entry:
-            raise UserError(f"{place}: {key} is missing", f"one object a line: {_EXAMPLE}")
+            raise UserError(f"{location}: {key} is missing", f"one object a line: {_EXAMPLE}")
     proposal = entry["proposal"]
     if isinstance(proposal, dict):
-        _known(proposal, keys, place, "proposal.")
-    return _instant(entry["tick_at"], place), proposal
+        _require_known_keys(proposal, keys, location, "proposal.")
+    return _instant(entry["tick_at"], location), proposal
 
 
-def _instant(value: Any, place: str) -> Instant:
+def _instant(value: Any, location: str) -> Instant:
     if not isinstance(value, str):
-        raise UserError(f"{place}: tick_at is not text", "write it as 2025-06-01T12:30:00Z (UTC)")
+        raise UserError(f"{location}: tick_at is not text", "write it as 2025-06-01T12:30:00Z (UTC)")
     try:
         return parse_instant(value)
     except UserError as error:
-        raise UserError(f"{place}: {error.message}", error.hint) from None
+        raise UserError(f"{location}: {error.message}", error.hint) from None
     except OverflowError:
-        raise UserError(f"{place}: cannot read {value!r} as a time", "write it as 2025-06-01T12:30:00Z") from None
+        raise UserError(f"{location}: cannot read {value!r} as a time", "write it as 2025-06-01T12:30:00Z") from None
 
 
-def _known(entry: Mapping[str, Any], keys: Iterable[str], place: str, prefix: str) -> None:
+def _require_known_keys(entry: Mapping[str, Any], keys: Iterable[str], location: str, prefix: str) -> None:
     for key in entry:
         if key not in keys:
             close = get_close_matches(key, keys, 1)
             hint = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(keys)}"
-            raise UserError(f"{place}: unknown key {prefix}{key[:60]!r}", hint)
+            raise UserError(f"{location}: unknown key {prefix}{key[:60]!r}", hint)
 
 
 def _first_line(error: Exception) -> str:

@@ -101,28 +101,33 @@ def classify(status: int, body: object, headers: Mapping[str, str] = NO_HEADERS,
             "check the base URL of the provider",
             status=status,
         )
-    words = {code.lower() for code in codes if isinstance(code, str)}
+    lower_codes = {code.lower() for code in codes if isinstance(code, str)}
     suffix = f": {message}" if message else ""
     # Google reports a quota as used up when only this minute's is, and then says how long to wait.
     no_money = status in (400, 403, 429) and _NO_MONEY.search(message) and retry_after_s(body, NO_HEADERS) is None
-    if status == 402 or words & _MONEY_CODES or no_money:
+    if status == 402 or lower_codes & _MONEY_CODES or no_money:
         return Failure(
             "user", "no_money", f"{name}: the account has no money or quota left{suffix}", _PAY, status=status
         )
-    if status == 401 or words & _KEY_CODES or (status in (400, 403) and _BAD_KEY.search(message)):
+    if status == 401 or lower_codes & _KEY_CODES or (status in (400, 403) and _BAD_KEY.search(message)):
         # The provider's message is left out: some repeat the key.
         return Failure("user", "bad_key", f"{name}: the key was refused", _KEY, status=status)
-    if words & _MODEL_CODES or (status in (400, 404, 422) and _NO_MODEL.search(message)):
+    if lower_codes & _MODEL_CODES or (status in (400, 404, 422) and _NO_MODEL.search(message)):
         return Failure("user", "unknown_model", f"{name}: no such model{suffix}", _CHOOSE, status=status)
     if status == 404:
-        if _NAMES_MODEL.search(message) or words & {"not_found_error"}:
+        if _NAMES_MODEL.search(message) or lower_codes & {"not_found_error"}:
             return Failure("user", "unknown_model", f"{name}: no such model{suffix}", _CHOOSE, status=404)
         return Failure("user", "bad_address", f"{name}: nothing answers at this address{suffix}", _ADDRESS, status=404)
-    if status in _RETRIED or status in (0, 200) or (status >= 500 and status not in (501, 505)) or words & _BUSY_CODES:
+    if (
+        status in _RETRIED
+        or status in (0, 200)
+        or (status >= 500 and status not in (501, 505))
+        or lower_codes & _BUSY_CODES
+    ):
         wait_s = retry_after_s(body, headers) if status >= 400 else None
-        code = "busy" if status in (429, 529, 503) or words & _BUSY_CODES else "server"
+        code = "busy" if status in (429, 529, 503) or lower_codes & _BUSY_CODES else "server"
         return Failure("retry", code, f"{name}: {_status_text(status)}{suffix}", wait_s=wait_s, status=status)
-    if status == 413 or _TOO_LONG.search(message) or "context_length_exceeded" in words:
+    if status == 413 or _TOO_LONG.search(message) or "context_length_exceeded" in lower_codes:
         return Failure("give_up", "too_long", f"{name}: the question is too long{suffix}", status=status)
     if status == 403:
         return Failure("user", "forbidden", f"{name}: not allowed with this key{suffix}", _KEY, status=status)

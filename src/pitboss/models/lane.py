@@ -1,6 +1,6 @@
 """`Lane`: lets the calls of one key at one host through, no faster than the provider allows.
 
-Calls go through while the quotas last and fewer calls are under way than the bound, which halves when the provider
+Calls go through while the quotas last and fewer calls are under way than the concurrency limit, which halves when the provider
 reports overload and grows again with successful replies. Waiting calls are served run by run. A lane repeats no calls:
 every attempt comes through it anew. `Limiter` holds the lanes of a process, `Limited` uses one of them for a run.
 """
@@ -28,7 +28,7 @@ class Lane:
 
     def __init__(
         self,
-        where: str,
+        name: str,
         now: Callable[[], Instant],
         sleep: Sleep,
         *,
@@ -37,12 +37,12 @@ class Lane:
         most: int = MOST_AT_ONCE,
         patience_ms: int = LONGEST_MS,
     ) -> None:
-        self.where = where
+        self.name = name
         self._now, self._sleep = now, sleep
         self._ledger = QuotaLedger(rpm, tpm)
         self._queue = FairQueue()
         self._most = most
-        self._bound = float(most)
+        self._concurrency_limit = float(most)
         self._patience_ms = patience_ms
         self._paused_until: Instant = 0
         self._timer: asyncio.Task[None] | None = None
@@ -50,9 +50,9 @@ class Lane:
         self._halved_at = 0
 
     @property
-    def bound(self) -> int:
+    def concurrency_limit(self) -> int:
         """How many calls may be under way at once now."""
-        return int(self._bound)
+        return int(self._concurrency_limit)
 
     @property
     def under_way(self) -> int:
@@ -64,9 +64,9 @@ class Lane:
         """How many calls wait for their turn."""
         return len(self._queue)
 
-    def need(self, request: ModelRequest, max_tokens: int) -> QuotaNeed:
+    def need(self, request: ModelRequest) -> QuotaNeed:
         """What a request will probably take from the quotas."""
-        return self._ledger.need(request, max_tokens)
+        return self._ledger.need(request)
 
     async def acquire(self, run_id: str, need: QuotaNeed = ONE_CALL) -> CallPermit:
         """Wait for this run's turn. Raises `TransientError` where the provider asks for a longer pause than is waited for."""
@@ -97,7 +97,7 @@ class Lane:
         if status >= 400:
             self._slow_down(headers, status, permit, now)
         else:
-            self._bound = min(self._bound + 1 / self._bound, self._most)
+            self._concurrency_limit = min(self._concurrency_limit + 1 / self._concurrency_limit, self._most)
         self._serve()
 
     def _slow_down(self, headers: Mapping[str, str], status: int, permit: CallPermit | None, now: Instant) -> None:
@@ -107,11 +107,11 @@ class Lane:
             self._paused_until = max(self._paused_until, now + int(wait_s * SECOND_MS))
         # One halving per overload: calls that were let through before the last halving report nothing new.
         if status in OVERLOAD and (permit is None or permit.number > self._halved_at):
-            self._bound = max(min(self._bound, max(self.under_way, 1)) / 2, 1.0)
+            self._concurrency_limit = max(min(self._concurrency_limit, max(self.under_way, 1)) / 2, 1.0)
             self._halved_at = self._ledger.issued
 
     def _wait_ms(self, need: QuotaNeed, now: Instant) -> float:
-        if self.under_way >= int(self._bound):
+        if self.under_way >= int(self._concurrency_limit):
             return NEVER
         return max(self._paused_until - now, 0, self._ledger.wait_ms(need, now))
 
@@ -138,7 +138,7 @@ class Lane:
             self._timer = None
 
     def _refuse(self, left_ms: int) -> None:
-        message = f"{self.where}: no more calls for {left_ms // SECOND_MS} s, says the provider"
+        message = f"{self.name}: no more calls for {left_ms // SECOND_MS} s, says the provider"
         for call in self._queue.drain():
             if not call.turn.done():
                 call.turn.set_exception(TransientError(message))

@@ -38,12 +38,12 @@ class TokenRate:
 
 @noun
 class Rates:
-    """All rates at one time of day. `cached` and `written` are tokens of the provider's prompt cache."""
+    """All rates at one time of day. `cached` and `cache_write` are for tokens of the provider's prompt cache."""
 
     input: TokenRate
     output: TokenRate
     cached: TokenRate
-    written: TokenRate
+    cache_write: TokenRate
     reasoning: TokenRate
     call_usd: Decimal = ZERO
     dearest_write: TokenRate | None = None
@@ -53,21 +53,21 @@ class Rates:
         """The exact price of these tokens. A part that is larger than its total is cut to it."""
         total = max(usage.input_tokens, 0)
         cached = min(max(usage.cached_tokens, 0), total)
-        written = min(max(usage.cache_write_tokens, 0), total - cached)
+        cache_writes = min(max(usage.cache_write_tokens, 0), total - cached)
         output = max(usage.output_tokens, 0)
         reasoning = min(max(usage.reasoning_tokens, 0), output)
-        sum_ = (total - cached - written) * self.input.at(total) + (output - reasoning) * self.output.at(total)
+        sum_ = (total - cached - cache_writes) * self.input.at(total) + (output - reasoning) * self.output.at(total)
         if cached:
             sum_ += cached * self.cached.at(total)
-        if written:
-            sum_ += written * self.written.at(total)
+        if cache_writes:
+            sum_ += cache_writes * self.cache_write.at(total)
         if reasoning:
             sum_ += reasoning * self.reasoning.at(total)
         return sum_ / MILLION + self.call_usd
 
     def most(self, input_tokens: int, output_tokens: int) -> Decimal:
         """No call of at most this many tokens costs more, however they are divided."""
-        reads = max(rate.dearest(input_tokens) for rate in (self.input, self.cached, self.written))
+        reads = max(rate.dearest(input_tokens) for rate in (self.input, self.cached, self.cache_write))
         if self.dearest_write is not None:
             reads = max(reads, self.dearest_write.dearest(input_tokens))
         writes = max(self.output.dearest(input_tokens), self.reasoning.dearest(input_tokens))

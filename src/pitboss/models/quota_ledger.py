@@ -12,7 +12,7 @@ from pitboss.core.intent import NO_USAGE, Usage
 from pitboss.core.ports import ModelRequest
 from pitboss.models.quota_headers import read_quotas
 from pitboss.models.quotas import FixedQuota, QuotaLoad, QuotaNeed, ReportedQuota
-from pitboss.models.token_bounds import most_input_tokens
+from pitboss.models.token_bounds import most_input_tokens, token_limit
 
 BYTES_PER_TOKEN = 3
 """Rather few: an estimate that is too high only waits a little, one that is too low is refused."""
@@ -46,11 +46,13 @@ class QuotaLedger:
         """The number of calls under way."""
         return len(self._under_way)
 
-    def need(self, request: ModelRequest, max_tokens: int) -> QuotaNeed:
+    def need(self, request: ModelRequest) -> QuotaNeed:
         """What a request will probably take. Nothing is estimated while no quota counts tokens."""
         if not any(quota.unit != "requests" for quota in (*self._fixed, *self._reported.values())):
             return ONE_CALL
-        return QuotaNeed(most_input_tokens(request) // BYTES_PER_TOKEN, min(self._output_tokens, max_tokens))
+        return QuotaNeed(
+            most_input_tokens(request) // BYTES_PER_TOKEN, min(self._output_tokens, token_limit(request.settings))
+        )
 
     def wait_ms(self, need: QuotaNeed, now: Instant) -> float:
         """How long until the quotas allow a call; infinite where only the end of another call can help."""

@@ -79,16 +79,16 @@ class ReportedQuota:
         self.limit = self.limit if reading.limit is None else reading.limit
         full_at = now + MINUTE_MS if reading.reset_at is None else reading.reset_at
         self._span_ms = max(self._span_ms, min(full_at - now, LONGEST_MS))
-        self._bind(reading.remaining, full_at, now)
+        self._add_bound(reading.remaining, full_at, now)
 
     def end_unreported(self, amount: int, now: Instant) -> None:
         """Count a call whose reply did not report the quota. It may also have delayed when the quota is full again."""
         self._expire(now)
         if self._bounds:
-            self._bounds = [(until, max(left - amount, 0), LATE) for until, left, _ in self._bounds]
+            self._bounds = [(until, max(remaining - amount, 0), LATE) for until, remaining, _ in self._bounds]
         elif self.limit is not None:
-            left = 0 if self._probing else max(self.limit - amount, 0)
-            self._bind(left, LATE, now, self._span_ms + SECOND_MS)
+            remaining = 0 if self._probing else max(self.limit - amount, 0)
+            self._add_bound(remaining, LATE, now, self._span_ms + SECOND_MS)
 
     def wait_ms(self, need: int, under_way: int, now: Instant) -> float:
         """How long until a call of this size may begin; 0 is now."""
@@ -96,18 +96,18 @@ class ReportedQuota:
         if self.limit is not None:
             need = min(need, max(self.limit, 1))  # larger than the quota: it goes alone, and the provider decides
         if self._bounds:
-            return max((until - now for until, left, _ in self._bounds if need + under_way > left), default=0)
+            return max((until - now for until, remaining, _ in self._bounds if need + under_way > remaining), default=0)
         if not under_way:
             return 0
         is_free = not self._probing and (self.limit is None or need + under_way <= self.limit)
         return 0 if is_free else NEVER
 
-    def _bind(self, left: int, full_at: Instant, now: Instant, most_ms: int = LONGEST_MS) -> None:
+    def _add_bound(self, remaining: int, full_at: Instant, now: Instant, most_ms: int = LONGEST_MS) -> None:
         until = max(min(full_at, now + most_ms), now + 1)
-        if any(later >= until and lower <= left for later, lower, _ in self._bounds):
+        if any(later >= until and lower <= remaining for later, lower, _ in self._bounds):
             return
-        bounds = [bound for bound in self._bounds if not (bound[0] <= until and bound[1] >= left)]
-        self._bounds = sorted([*bounds, (until, left, full_at)])
+        bounds = [entry for entry in self._bounds if not (entry[0] <= until and entry[1] >= remaining)]
+        self._bounds = sorted([*bounds, (until, remaining, full_at)])
 
     def _expire(self, now: Instant) -> None:
         while self._bounds and self._bounds[0][0] <= now:

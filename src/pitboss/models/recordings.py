@@ -27,9 +27,9 @@ Kind = Literal["chat", "anthropic", "google", "unsupported"]
 
 @noun
 class Exchange:
-    """One request and its response. `place` is its position in the recording."""
+    """One request and its response. `id` names the recording and its position there."""
 
-    place: str
+    id: str
     uri: str
     request: Any
     status: int
@@ -73,7 +73,7 @@ def read(path: Path) -> Iterator[Exchange]:
 
 @contextmanager
 def _open(path: Path) -> Iterator[IO[bytes]]:
-    """The lines of a file, comis_gzip or not. A file that is missing or not of JSON lines is a `UserError`."""
+    """The lines of a file, compressed or not. A file that is missing or not of JSON lines is a `UserError`."""
     try:
         with path.open("rb") as plain:
             is_gzip = plain.read(2) == b"\x1f\x8b"

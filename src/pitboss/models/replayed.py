@@ -78,7 +78,7 @@ class Replayed:
             + ("" if steps else "; it was decided by a program, not by a model")
         )
 
-    def place(self, request: ModelRequest) -> AnswerPosition:
+    def position(self, request: ModelRequest) -> AnswerPosition:
         """The position of the reply to a request that has just been made."""
         entry, turn = self._find(request, new=False)
         return AnswerPosition(entry.seq, turn + (len(codec.loads(entry.covered)["steps"]) if entry.part else 0))

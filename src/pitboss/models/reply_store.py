@@ -1,4 +1,4 @@
-"""Stored replies as one run sees them: who paid for a reply decides whether it counts as spent or as saved.
+"""Stored replies as one run sees them: a reply counts as spent if this run paid for it, else as saved.
 
 `ReplyStore` is the storage (`store/answers.py` implements it); `RunReplies` is used by `Cached`.
 """

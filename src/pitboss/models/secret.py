@@ -1,7 +1,7 @@
 """`Secret`: a key that cannot be printed by accident. It has to be revealed explicitly, which only the clients do.
 
 It also removes itself from text that came from outside: a provider may repeat a key in an error or a reply, and nothing
-that is stored may hold it. `forms` lists the ways in which a key may be written; `Veil` also serves for all keys of a
+that is stored may hold it. `forms` lists the ways in which a key may be written; `ValueRedactor` also serves for all keys of a
 process at once (`bootstrap.redact`). This is not encryption; keys at rest belong to the store.
 """
 
@@ -19,14 +19,14 @@ SHORTEST = 8
 _ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|(/))")
 
 
-class Veil:
+class ValueRedactor:
     """Removes values from texts, in any of the forms in which they may be written. Values too short to be secrets are ignored."""
 
     __slots__ = ("_coded", "_lower", "_pattern")
 
     def __init__(self, values: Iterable[str]) -> None:
-        written = {form for value in values if len(value) >= SHORTEST for form in forms(value)}
-        longest_first = sorted(written, key=lambda form: (-len(form), form))
+        variants = {form for value in values if len(value) >= SHORTEST for form in forms(value)}
+        longest_first = sorted(variants, key=lambda form: (-len(form), form))
         self._lower = tuple(dict.fromkeys(form.lower() for form in longest_first))
         self._coded = tuple(form.encode("utf-8", "surrogatepass") for form in self._lower)
         self._pattern = re.compile("|".join(map(re.escape, longest_first)), re.IGNORECASE)
@@ -72,11 +72,11 @@ class Veil:
 class Secret:
     """One key. It is printed as `***` in every representation."""
 
-    __slots__ = ("_value", "_veil")
+    __slots__ = ("_redactor", "_value")
 
     def __init__(self, value: str) -> None:
         self._value = value
-        self._veil = Veil((value,))
+        self._redactor = ValueRedactor((value,))
 
     def reveal(self) -> str:
         """The key itself, only for the header of a request."""
@@ -84,11 +84,11 @@ class Secret:
 
     def hide(self, text: str) -> str:
         """The text without the key, in whatever form it is written, JSON escapes included."""
-        return self._veil.hide(text)
+        return self._redactor.hide(text)
 
     def hide_bytes(self, content: bytes) -> bytes:
         """The same for a body as it was received."""
-        return self._veil.hide_bytes(content)
+        return self._redactor.hide_bytes(content)
 
     def __bool__(self) -> bool:
         return bool(self._value)
@@ -122,7 +122,7 @@ def forms(value: str) -> set[str]:
     """
     data = value.encode("utf-8", "surrogateescape")
     escaped = json.dumps(value)[1:-1]
-    written = {
+    variants = {
         value,
         value[::-1],
         escaped,
@@ -137,9 +137,9 @@ def forms(value: str) -> set[str]:
     }
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         encoded = encode(data).decode()
-        written |= {encoded, encoded.rstrip("="), quote(encoded, safe="")}
-        written |= {_inner(encode(b"\0" * shift + data).decode(), shift, len(data)) for shift in range(3)}
-    return {form for form in written if len(form) >= SHORTEST}
+        variants |= {encoded, encoded.rstrip("="), quote(encoded, safe="")}
+        variants |= {_inner(encode(b"\0" * shift + data).decode(), shift, len(data)) for shift in range(3)}
+    return {form for form in variants if len(form) >= SHORTEST}
 
 
 def _inner(encoded: str, shift: int, length: int) -> str:

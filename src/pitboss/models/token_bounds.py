@@ -1,11 +1,14 @@
 """Upper bounds of the tokens and the cost of a request, computed before it is sent. Pure."""
 
+from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.ports import ModelRequest, ToolSpec
 from pitboss.models.identity_cache import IdentityCache
 from pitboss.models.prices import ModelPrice
+from pitboss.models.providers import MAX_TOKENS
 
 CALL_TOKENS = 64
 MESSAGE_TOKENS = 32
@@ -14,9 +17,15 @@ TOOLS_TOKENS = 1_024
 """Providers put a system prompt of their own (300 to 800 tokens) in front of a request that offers tools."""
 
 
-def worst_case(price: ModelPrice | None, request: ModelRequest, max_tokens: int) -> Decimal | None:
+def worst_case(price: ModelPrice | None, request: ModelRequest) -> Decimal | None:
     """An upper bound of what one attempt at this request costs; None where the price is unknown."""
-    return None if price is None else price.most(most_input_tokens(request), max_tokens)
+    return None if price is None else price.most(most_input_tokens(request), token_limit(request.settings))
+
+
+def token_limit(settings: Mapping[str, Any]) -> int:
+    """The most tokens that a reply may have. It is sent with every request, so that the worst case is known."""
+    most = settings.get("max_tokens")
+    return most if isinstance(most, int) and most > 0 else MAX_TOKENS
 
 
 def most_input_tokens(request: ModelRequest) -> int:

@@ -70,21 +70,19 @@ def decision_section(report: RunReport, rows: Sequence[Plain]) -> Html:
     """Filters, table and notes."""
     if not rows:
         return tag("p", "No decision was recorded.", class_="note")
-    details, left_out = _details(rows)
+    details, omitted = _details(rows)
     reason_length = max(240, min(1_200, REASON_BUDGET // len(rows)))
     bodies = [_body(row, details.get(index), reason_length) for index, row in enumerate(rows)]
     columns = (("Time (UTC)", LEFT), ("Proposal", LEFT), ("Reason", LEFT), ("Verdict", LEFT))
     notes: list[str] = []
-    shown, total = sum(tick_count(row) for row in rows), sum(tick_count(row) for row in report.decisions)
-    if shown < total:
+    listed, total = sum(tick_count(row) for row in rows), sum(tick_count(row) for row in report.decisions)
+    if listed < total:
         notes.append(
-            f"Shown are {figures.count(shown)} of {figures.plural(total, 'decision')}; "
+            f"Shown are {figures.count(listed)} of {figures.plural(total, 'decision')}; "
             "proposals have priority over no-ops."
         )
-    if left_out:
-        notes.append(
-            f"Margins and steps of {figures.plural(left_out, 'decision')} are omitted to keep this file small."
-        )
+    if omitted:
+        notes.append(f"Margins and steps of {figures.plural(omitted, 'decision')} are omitted to keep this file small.")
     if notes:
         notes.append(f"All of it: pitboss runs export {report.run_id} --what snapshots")
     listing = tag("table", tag("caption", "Decisions in time order"), head(columns), *bodies, class_="decisions")
@@ -124,7 +122,7 @@ def _filters(rows: Sequence[Plain]) -> Html:
 
 def _select(name: str, label: str, options: Sequence[tuple[str, str]]) -> Html:
     return tag(
-        "label", f"{label} ", tag("select", *[tag("option", shown, value=value) for value, shown in options], name=name)
+        "label", f"{label} ", tag("select", *[tag("option", text, value=value) for value, text in options], name=name)
     )
 
 
@@ -169,9 +167,9 @@ def _terms(row: Plain) -> Html | None:
         terms.append(figures.with_unit(leverage, "x"))
     if row.get("order_type") == "limit":
         terms.append(f"limit {figures.price(row.get('limit_price'))}")
-    for key, word in (("stop_loss", "stop"), ("take_profit", "target")):
+    for key, label in (("stop_loss", "stop"), ("take_profit", "target")):
         if number(row.get(key)) is not None:
-            terms.append(f"{word} {figures.price(row.get(key))}")
+            terms.append(f"{label} {figures.price(row.get(key))}")
     return tag("small", " · ".join(term.replace(" ", "\u00a0") for term in terms)) if terms else None
 
 
@@ -193,40 +191,40 @@ def _verdict(row: Plain, outcome: str, most: int) -> Html:
     )
 
 
-def _small(words: str) -> Html:
-    return tag("small", words) if words else Html()
+def _small(text: str) -> Html:
+    return tag("small", text) if text else Html()
 
 
 def _details(rows: Sequence[Plain]) -> tuple[dict[int, Html], int]:
     """Expandable details by row, refusals first, up to the limit of bytes; and the number of rows without theirs."""
     details_by_row: dict[int, Html] = {}
-    spent = left_out = 0
+    size = omitted = 0
     for index in sorted(range(len(rows)), key=lambda index: _RANK.get(str(rows[index].get("outcome")), 2)):
-        if spent > DETAIL_BUDGET:
-            left_out += bool(rows[index].get("margins") or rows[index].get("steps") or rows[index].get("text"))
+        if size > DETAIL_BUDGET:
+            omitted += bool(rows[index].get("margins") or rows[index].get("steps") or rows[index].get("text"))
             continue
         details = _detail(rows[index])
         if details is not None:
             details_by_row[index] = details
-            spent += len(details.encode())
-    return details_by_row, left_out
+            size += len(details.encode())
+    return details_by_row, omitted
 
 
 def _detail(row: Plain) -> Html | None:
     margins = [margin for margin in row.get("margins") or () if number(margin.get("left")) is not None]
-    steps, words = row.get("steps") or (), str(row.get("text") or "")
-    if not (margins or steps or words):
+    steps, text = row.get("steps") or (), str(row.get("text") or "")
+    if not (margins or steps or text):
         return None
     parts = [figures.plural(len(margins), "margin")] if margins else []
     parts += [figures.plural(len(steps), "step")] if steps else []
     cost = number(row.get("cost_usd"))
     parts += [figures.usd(cost)] if cost else []
     # The last step usually repeats the text of the whole answer, which is shown once.
-    repeated = any(str(step.get("text") or "") == words for step in steps)
+    repeated = any(str(step.get("text") or "") == text for step in steps)
     return tag(
         "details",
         tag("summary", ", ".join(parts) or "model text"),
-        tag("p", truncate(words, MOST_TEXT), class_="words", dir="auto") if words and not repeated else None,
+        tag("p", truncate(text, MOST_TEXT), class_="words", dir="auto") if text and not repeated else None,
         tag("ol", *[_step(step) for step in steps], class_="steps") if steps else None,
         _margins(margins, row.get("code")) if margins else None,
     )
@@ -252,12 +250,12 @@ def _margins(margins: Sequence[Plain], code: object) -> Html:
 
 
 def _step(step: Plain) -> Html:
-    words = str(step.get("text") or "")
+    text = str(step.get("text") or "")
     calls = list(step.get("calls") or ())
-    written = [_call(call) for call in calls[:MOST_CALLS]]
+    elements = [_call(call) for call in calls[:MOST_CALLS]]
     if len(calls) > MOST_CALLS:
-        written.append(tag("p", f"and {figures.plural(len(calls) - MOST_CALLS, 'more call')}", class_="muted"))
-    return tag("li", tag("p", truncate(words, MOST_TEXT), class_="words", dir="auto") if words else None, *written)
+        elements.append(tag("p", f"and {figures.plural(len(calls) - MOST_CALLS, 'more call')}", class_="muted"))
+    return tag("li", tag("p", truncate(text, MOST_TEXT), class_="words", dir="auto") if text else None, *elements)
 
 
 def _call(call: Plain) -> Html:

@@ -13,11 +13,11 @@ NONE = "–"
 MINUS = "\u2212"
 
 
-def _sign(value: float, shown: str, signed: bool) -> str:
-    """`shown` is the absolute value already rounded: a rounded zero carries no sign."""
-    if not any(digit in shown for digit in "123456789"):
-        return shown
-    return (MINUS if value < 0 else "+" if signed else "") + shown
+def _sign(value: float, digits: str, signed: bool) -> str:
+    """`digits` is the absolute value already rounded: a rounded zero carries no sign."""
+    if not any(digit in digits for digit in "123456789"):
+        return digits
+    return (MINUS if value < 0 else "+" if signed else "") + digits
 
 
 def plain(value: object, digits: int = 2, *, signed: bool = False) -> str:
@@ -72,8 +72,8 @@ def amount(value: object) -> str:
     numeric = number(value)
     if numeric is None:
         return NONE
-    shown = f"{abs(numeric):,.8f}".rstrip("0").rstrip(".")
-    return _sign(numeric, shown, False)
+    text = f"{abs(numeric):,.8f}".rstrip("0").rstrip(".")
+    return _sign(numeric, text, False)
 
 
 def with_unit(value: object, unit: str) -> str:
@@ -87,10 +87,10 @@ def with_unit(value: object, unit: str) -> str:
     if unit == "price":
         return price(numeric)
     digits = 0 if numeric == int(numeric) else 2 if abs(numeric) >= 0.01 else 6
-    shown = plain(numeric, digits)
+    text = plain(numeric, digits)
     if unit in ("%", "pct"):
-        return f"{shown}%"
-    return f"{shown}\u00d7" if unit in ("x", "×") else f"{shown} {unit}".strip()
+        return f"{text}%"
+    return f"{text}\u00d7" if unit in ("x", "×") else f"{text} {unit}".strip()
 
 
 def clock(at: Instant | None) -> str:
@@ -109,9 +109,9 @@ def day(at: Instant | None) -> str:
 def span(length_ms: float) -> str:
     """A duration in its largest two units."""
     minutes = round(length_ms / MINUTE_MS)
-    days, rest = divmod(minutes, DAY_MS // MINUTE_MS)
-    hours, rest = divmod(rest, HOUR_MS // MINUTE_MS)
-    parts = [f"{value} {unit}" for value, unit in ((days, "d"), (hours, "h"), (rest, "min")) if value]
+    days, minutes = divmod(minutes, DAY_MS // MINUTE_MS)
+    hours, minutes = divmod(minutes, HOUR_MS // MINUTE_MS)
+    parts = [f"{value} {unit}" for value, unit in ((days, "d"), (hours, "h"), (minutes, "min")) if value]
     return " ".join(parts[:2]) or "0 min"
 
 

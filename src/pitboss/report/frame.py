@@ -64,7 +64,7 @@ def padded_range(low: float, high: float, share: float = 0.06) -> tuple[float, f
 
 
 def round_ticks(low: float, high: float, count: int) -> list[float]:
-    """Round values inside a range, about `wanted` of them."""
+    """Round values inside a range, about `count` of them."""
     raw = (high - low) / max(count, 1)
     if not math.isfinite(raw) or raw <= 0:
         return [low]
@@ -77,12 +77,12 @@ def round_ticks(low: float, high: float, count: int) -> list[float]:
 def tick_labels(ticks: list[float], before: str = "", after: str = "") -> list[tuple[float, str]]:
     """Ticks with labels that have as many digits as their step needs."""
     step = ticks[1] - ticks[0] if len(ticks) > 1 else abs(ticks[0]) if ticks else 1.0
-    digits = next((places for places in range(9) if abs(step * 10**places - round(step * 10**places)) < 1e-6), 8)
+    digits = next((count for count in range(9) if abs(step * 10**count - round(step * 10**count)) < 1e-6), 8)
     labels: list[tuple[float, str]] = []
     for tick in ticks:
-        shown = f"{abs(tick):,.{digits}f}"
-        minus = MINUS if tick < 0 and any(digit in shown for digit in "123456789") else ""
-        labels.append((tick, f"{minus}{before}{shown}{after}"))
+        digits_text = f"{abs(tick):,.{digits}f}"
+        minus = MINUS if tick < 0 and any(digit in digits_text for digit in "123456789") else ""
+        labels.append((tick, f"{minus}{before}{digits_text}{after}"))
     return labels
 
 
@@ -131,8 +131,8 @@ def chart_figure(
         aria_label=title,
         tabindex="0",
     )
-    words = tag("span", note, class_="muted") if note else None
-    return tag("figure", tag("figcaption", caption, words), tag("div", svg, class_="scroll"), class_="chart")
+    note_span = tag("span", note, class_="muted") if note else None
+    return tag("figure", tag("figcaption", caption, note_span), tag("div", svg, class_="scroll"), class_="chart")
 
 
 def grid(frame: Frame, values: list[tuple[float, str]]) -> Html:

@@ -131,8 +131,8 @@ def _bar(name: str, value: int, most: int, note: str, style: str = "") -> Html:
     )
 
 
-def _share(part: int, total: int, words: str) -> str:
-    return f"{figures.percent(100.0 * part / total, digits=1)} {words}" if total else "none"
+def _share(part: int, total: int, unit: str) -> str:
+    return f"{figures.percent(100.0 * part / total, digits=1)} {unit}" if total else "none"
 
 
 def _fills(funnel: Funnel) -> str:

@@ -1,11 +1,10 @@
-"""The top of a page: title, warning labels, and tiles with the headline numbers."""
+"""The top of a page: title, warning labels, and the form of a tile with a headline number."""
 
 from collections.abc import Sequence
 
 from pitboss.report import cutoff, figures
-from pitboss.report.funnel import Funnel
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.source import Plain, RunReport, mapping, model_cost, number, pair
+from pitboss.report.source import RunReport, mapping, number, pair
 from pitboss.report.table import facts
 
 
@@ -38,23 +37,23 @@ def header(kind: str, status: str, complete: bool, skill: str, rows: Sequence[tu
 
 def labels(report: RunReport) -> Html:
     """Warnings that affect how everything below is to be read."""
-    shown: list[Html] = []
+    warnings: list[Html] = []
     if report.synthetic:
-        shown.append(
+        warnings.append(
             label(
                 "Synthetic market",
                 "The prices, funding and news are generated. The result allows no conclusion about a real market.",
             )
         )
     if report.standin:
-        shown.append(
+        warnings.append(
             label(
                 "Not a language model",
                 f"Decisions were made by {report.model}, a fixed program. They show how the system works, not the skill of a language model.",
             )
         )
     if report.document.get("blind"):
-        shown.append(
+        warnings.append(
             label(
                 "Blind run",
                 "The model saw anonymised names, dates and prices. This page shows the real ones; the mapping is under the assumptions.",
@@ -62,7 +61,7 @@ def labels(report: RunReport) -> Html:
         )
     if not report.finished:
         status = str(report.document.get("status")).replace("_", " ")
-        shown.append(
+        warnings.append(
             label(
                 "Partial run",
                 f"The run ended as “{status}” before the end of its period. Every number covers only the completed part.",
@@ -70,8 +69,8 @@ def labels(report: RunReport) -> Html:
         )
     errors = report.document.get("errors")
     if isinstance(errors, list | tuple) and errors:
-        shown.append(label("Errors", "; ".join(_error(error) for error in errors[:5])))
-    return label_list(shown)
+        warnings.append(label("Errors", "; ".join(_error(error) for error in errors[:5])))
+    return label_list(warnings)
 
 
 def label_list(labels: Sequence[Html]) -> Html:
@@ -88,42 +87,6 @@ def _error(error: object) -> str:
     return str(mapping(error).get("message") or error)
 
 
-def tiles(report: RunReport, funnel: Funnel) -> Html:
-    """The headline numbers."""
-    metrics, holding = report.metrics, report.baseline("buy_and_hold")
-    trades = number(metrics.get("total_trades"))
-    cost, wasted = model_cost(report.document)
-    unused = f"; {figures.usd(wasted)} of it for unused speculative calls" if wasted else ""
-    own = metrics.get("total_return_pct")
-    return tag(
-        "div",
-        tile(
-            "Return",
-            figures.percent(own, signed=True),
-            interval(metrics.get("total_return_ci"), own, percent=True),
-            own,
-            "lead",
-        ),
-        tile(
-            "Buy and hold",
-            figures.percent(holding.get("total_return_pct"), signed=True),
-            note(_gap(own, holding.get("total_return_pct"))),
-            holding.get("total_return_pct"),
-            "lead",
-        ),
-        tile("Max drawdown", figures.drawdown(metrics.get("max_drawdown_pct")), note(_deep(metrics, holding))),
-        tile("Sharpe", figures.plain(metrics.get("sharpe")), interval(metrics.get("sharpe_ci"), metrics.get("sharpe"))),
-        tile("Round trips", figures.count(trades or 0), note(_wins(metrics.get("win_rate"), trades))),
-        tile(
-            "Orders refused",
-            figures.count(funnel.total_refused),
-            note(f"of {figures.plural(funnel.proposals, 'proposal')}"),
-        ),
-        tile("Cost of the model", figures.usd(cost), note(_each(cost, metrics) + unused)),
-        class_="tiles",
-    )
-
-
 def tile(name: str, value: str, below: Html, tone_of: object = None, style: str = "") -> Html:
     """One number with its name above and an explanation below."""
     tone = figures.tone(tone_of) or ""
@@ -132,9 +95,9 @@ def tile(name: str, value: str, below: Html, tone_of: object = None, style: str 
     )
 
 
-def note(words: str) -> Html:
+def note(text: str) -> Html:
     """Small text below a number."""
-    return tag("p", words, class_="below")
+    return tag("p", text, class_="below")
 
 
 def interval(value: object, point: object, *, percent: bool = False) -> Html:
@@ -173,29 +136,3 @@ def interval_drawing(bounds: tuple[float, float] | None, point: float | None, le
         class_="interval",
         aria_hidden="true",
     )
-
-
-def _gap(own: object, holding: object) -> str:
-    first, second = number(own), number(holding)
-    if first is None or second is None:
-        return "no baseline"
-    if abs(first - second) < 0.005:
-        return "this run returned the same"
-    return f"this run did {'better' if first > second else 'worse'} by {figures.plain(abs(first - second))} points"
-
-
-def _deep(metrics: Plain, holding: Plain) -> str:
-    baseline = figures.drawdown(holding.get("max_drawdown_pct"))
-    days = number(metrics.get("max_drawdown_duration_days"))
-    return f"buy and hold: {baseline}" + (f"; longest {figures.plain(days, 1)} days" if days else "")
-
-
-def _wins(rate: object, trades: float | None) -> str:
-    return f"{figures.share(rate, 0)} won" if trades and number(rate) is not None else "none finished"
-
-
-def _each(cost: object, metrics: Plain) -> str:
-    if number(cost) is None:
-        return "unknown: no price for this model"
-    each = number(metrics.get("cost_per_decision_usd"))
-    return f"{figures.usd(each)} per decision" if each else "nothing paid"

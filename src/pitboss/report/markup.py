@@ -43,15 +43,15 @@ def join(parts: Iterable[object], between: str = "") -> Html:
 
 def tag(name: str, /, *children: object, **attributes: object) -> Html:
     """One element. `class_` gives `class`, `data_x` gives `data-x`; None and False leave an attribute out."""
-    written = name
+    element_head = name
     for key, value in attributes.items():
         if value is None or value is False:
             continue
         label = key.rstrip("_").replace("_", "-")
-        written += f" {label}" if value is True else f' {label}="{text(value)}"'
+        element_head += f" {label}" if value is True else f' {label}="{text(value)}"'
     if name in _VOID:
-        return Html(f"<{written}>")
+        return Html(f"<{element_head}>")
     if name in _DRAWN and not children:
-        return Html(f"<{written}/>")
+        return Html(f"<{element_head}/>")
     inner = "".join([child if isinstance(child, Html) else text(child) for child in children if child is not None])
-    return Html(f"<{written}>{inner}</{name}>")
+    return Html(f"<{element_head}>{inner}</{name}>")

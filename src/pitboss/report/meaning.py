@@ -1,4 +1,4 @@
-"""Meanings, in plain words, of the metrics and no-op flags that every venue has; each venue adds its own."""
+"""Labels and explanations of the metrics and no-op flags that every venue has; each venue adds its own."""
 
 from typing import Literal, NamedTuple
 
@@ -22,34 +22,40 @@ class Metric(NamedTuple):
 
 METRICS: dict[str, Metric] = {
     "total_return_pct": Metric(
-        "Total return", "signed_percent", "Change of equity from the start to the end, after all trading costs."
+        "Total return", "signed_percent", "Change of equity over the run, after all trading costs."
     ),
     "final_equity_usd": Metric(
-        "Final equity", "usd", "What the account was worth at the end, open positions at their mark."
+        "Final equity", "usd", "Value of the account at the end, with open positions at their mark price."
     ),
     "cagr": Metric(
-        "Yearly growth", "signed_share", "The return as if it went on for a year; misleading for short runs."
+        "Yearly growth", "signed_share", "The return extrapolated to a year (CAGR); misleading for short runs."
     ),
-    "max_drawdown_pct": Metric("Max drawdown", "percent", "Deepest fall from an earlier peak, seen at every base bar."),
+    "max_drawdown_pct": Metric(
+        "Max drawdown", "percent", "Largest fall of equity from an earlier peak, measured at every base bar."
+    ),
     "max_drawdown_duration_days": Metric(
-        "Longest drawdown", "days", "Longest time from a peak until it was reached again."
+        "Longest drawdown", "days", "Longest time from a peak of equity until it was reached again."
     ),
-    "sharpe": Metric("Sharpe", "ratio", "Mean daily return over its deviation, scaled to a year; risk-free rate 0."),
-    "sortino": Metric("Sortino", "ratio", "Like Sharpe, but only losing days count as risk."),
+    "sharpe": Metric(
+        "Sharpe", "ratio", "Mean daily return divided by its standard deviation, annualised; risk-free rate 0."
+    ),
+    "sortino": Metric("Sortino", "ratio", "Like Sharpe, with the deviation of losing days only."),
     "probabilistic_sharpe": Metric(
-        "Probabilistic Sharpe", "share", "Chance that the true Sharpe is above zero, given this sample."
+        "Probabilistic Sharpe", "share", "Probability that the true Sharpe is above zero, given this sample."
     ),
-    "deflated_sharpe": Metric("Deflated Sharpe", "share", "The same after allowing for how many variants were tried."),
+    "deflated_sharpe": Metric("Deflated Sharpe", "share", "The same, corrected for the number of variants tried."),
     "total_ai_cost_usd": Metric(
-        "Cost of the model", "usd", "Paid for the answers that were used; not taken from the account."
+        "Cost of the model", "usd", "Cost of the replies that were used; not deducted from the account."
     ),
-    "cost_per_decision_usd": Metric("Cost per decision", "usd", "Cost of the model for each tick that asked it."),
-    "total_ticks": Metric("Ticks", "count", "Times the schedule came round."),
-    "total_proposed_actions": Metric("Proposals", "count", "What was proposed other than doing nothing."),
-    "total_accepted_actions": Metric("Accepted", "count", "Proposals that the engine let through."),
-    "rejections_by_rule": Metric("Refused by rule", "table", "Proposals that a rule refused."),
+    "cost_per_decision_usd": Metric(
+        "Cost per decision", "usd", "Cost of the model divided by the ticks at which it was called."
+    ),
+    "total_ticks": Metric("Ticks", "count", "Scheduled decision times in the period."),
+    "total_proposed_actions": Metric("Proposals", "count", "Orders that the agent proposed."),
+    "total_accepted_actions": Metric("Accepted", "count", "Proposals that the engine accepted."),
+    "rejections_by_rule": Metric("Refused by rule", "table", "Refused proposals, by rule."),
     "noops_by_flag": Metric(
-        "No-ops by flag", "table", "Ticks that ended in nothing, by flag; plain means it chose to hold."
+        "No-ops by flag", "table", "Ticks without a proposal, by reason; plain means that the agent chose to hold."
     ),
 }
 
@@ -59,13 +65,13 @@ INTERVALS: dict[str, str] = {"total_return_pct": "total_return_ci", "sharpe": "s
 FLAGS: dict[str, str] = {
     "plain": "the agent chose to hold",
     "asleep": "the skill's wake conditions did not hold",
-    "ruined": "the equity was gone",
-    "no_decision": "the model ended without a valid proposal",
+    "ruined": "the account had no equity left",
+    "no_decision": "the model gave no valid decision",
     "multiple_proposals": "the model proposed several different orders at once",
     "model_error": "the model's provider failed",
 }
 NOT_ASKED = ("asleep", "ruined")
-"""Flags of ticks at which the model was not asked."""
+"""Flags of ticks at which the model was not called."""
 
 
 def unknown_rule(code: str) -> RuleMeaning:

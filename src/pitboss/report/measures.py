@@ -1,12 +1,12 @@
-"""The tables of all metrics, with intervals, baselines and meanings, and of the costs."""
+"""The table of all metrics, with intervals, baselines and meanings."""
 
 from collections.abc import Callable, Iterable
 
 from pitboss.report import figures
 from pitboss.report.equity import NAMES
-from pitboss.report.markup import Html, join, tag
-from pitboss.report.meaning import INTERVALS, Form, Metric
-from pitboss.report.source import Plain, RunReport, mapping, model_cost, number, pair
+from pitboss.report.markup import Html, tag
+from pitboss.report.meaning import INTERVALS, Form, Metric, unknown_metric
+from pitboss.report.source import Plain, RunReport, mapping, number, pair
 from pitboss.report.table import LEFT, RIGHT, table
 
 _FORMS: dict[Form, Callable[[object], str]] = {
@@ -45,11 +45,10 @@ def metric_section(report: RunReport) -> Html:
     for key, metric in report.known_metrics().items():
         if key in metrics or any(key in baseline for baseline in baselines.values()):
             rows.append(_row(key, metric, metrics, [baselines[name] for name in names]))
-    known = {*report.known_metrics(), *INTERVALS.values()}
-    for key in sorted(set(metrics) - known):
+    listed_keys = {*report.known_metrics(), *INTERVALS.values()}
+    for key in sorted(set(metrics) - listed_keys):
         if isinstance(metrics[key], int | float | str) and not isinstance(metrics[key], bool):
-            unknown = Metric(key.replace("_", " ").capitalize(), "ratio", "")
-            rows.append(_row(key, unknown, metrics, [baselines[name] for name in names]))
+            rows.append(_row(key, unknown_metric(key), metrics, [baselines[name] for name in names]))
     if not rows:
         return tag("p", "The metrics have not been computed yet.", class_="note")
     return table("Metrics", columns, rows, style="metrics")
@@ -75,38 +74,6 @@ def _parts(value: object) -> str:
     return ", ".join(f"{key} {figures.count(item)}" for key, item in items)
 
 
-def cost_section(report: RunReport) -> Html:
-    """Each cost in dollars and relative to the starting equity, and the result with and without costs."""
-    metrics = report.metrics
-    model, wasted = model_cost(report.document)
-    paid = {
-        "Fees": number(metrics.get("total_fees_usd")) or 0.0,
-        "Funding": number(metrics.get("total_funding_usd")) or 0.0,
-        "Slippage": number(metrics.get("total_slippage_usd")) or 0.0,
-        "Liquidation penalties": number(metrics.get("total_penalties_usd")) or 0.0,
-    }
-    total = sum(paid.values())
-    result = report.final_usd - report.initial_usd
-    most = max([abs(value) for value in (*paid.values(), model or 0.0)] + [1e-9])
-    rows: list[tuple[object, ...]] = [
-        (name, figures.usd(value), _of(value, report), _bar(value, most)) for name, value in paid.items()
-    ]
-    rows.append((tag("b", "All trading costs"), tag("b", figures.usd(total)), tag("b", _of(total, report)), ""))
-    label = (
-        f"Model, paid separately ({figures.usd(wasted)} of it for unused speculative calls)"
-        if wasted
-        else "Model, paid separately"
-    )
-    rows.append((label, figures.usd(model or 0.0), _of(model or 0.0, report), _bar(model or 0.0, most)))
-    columns = (("Cost", LEFT), ("USD", RIGHT), ("Of starting equity", RIGHT), ("", LEFT))
-    outcome = [
-        ("Result before trading costs", result + total),
-        ("Result of the account", result),
-        ("Result after the cost of the model", result - (model or 0.0)),
-    ]
-    return join([table("Costs", columns, rows, style="costs"), result_facts(outcome)])
-
-
 def result_facts(results: Iterable[tuple[str, float]]) -> Html:
     """Amounts with their signs, coloured as gains and losses."""
     rows = [
@@ -114,13 +81,3 @@ def result_facts(results: Iterable[tuple[str, float]]) -> Html:
         for name, value in results
     ]
     return tag("dl", *rows, class_="facts wide")
-
-
-def _of(value: float, report: RunReport) -> str:
-    return figures.percent(100 * value / report.initial_usd) if report.initial_usd else figures.NONE
-
-
-def _bar(value: float, most: float) -> Html:
-    width = 100 * abs(value) / most
-    style = "fill received" if value < 0 else "fill"
-    return tag("span", tag("span", style=f"width:{width:.2f}%", class_=style) if value else None, class_="track")

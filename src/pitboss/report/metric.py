@@ -1,7 +1,7 @@
 """The metrics that trials of a study can be judged by, with their names and forms.
 
 Only single numbers that runs of the venue really have; a test compares this list with runs. Which direction is better and
-where a figure is found in the metrics of a run is `sim/study/choice.py`.
+where its value is in the metrics of a run is `sim/study/choice.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ def metrics_of(own: Mapping[str, Metric]) -> dict[str, Metric]:
     return {**shared, **own}
 
 
-def named(metric: str, own: Mapping[str, Metric]) -> Metric:
+def metric_meaning(metric: str, own: Mapping[str, Metric]) -> Metric:
     """The name and form of a metric, also of one that this version does not know."""
     return METRICS.get(metric) or own.get(metric) or unknown_metric(metric)
 
@@ -31,22 +31,21 @@ def meanings_of(document: Mapping[str, Any]) -> dict[str, Metric]:
     return {name: Metric(*row) for name, row in (document.get("metric_meanings") or {}).items()}
 
 
-def chosen(metric: str, own: Mapping[str, Metric], shown: Sequence[str], venue: str) -> str:
+def checked_metric(metric: str, own: Mapping[str, Metric], examples: Sequence[str], venue: str) -> str:
     """The metric to judge trials by, if runs of the venue have it."""
-    known = metrics_of(own)
-    if metric in known:
+    available = metrics_of(own)
+    if metric in available:
         return metric
     if metric == _OF_STUDIES:
         raise UserError(
             f"--by: no single run has a {metric}", "choose by sharpe; the study reports it for its best trial"
         )
-    near = _by_label(metric, known) or get_close_matches(metric.lower(), known, 1)
-    examples = f"{', '.join(shown[:2])} or {shown[-1]}"
-    hint = f"did you mean {near[0]}?" if near else f"for example {examples}"
+    near = _by_label(metric, available) or get_close_matches(metric.lower(), available, 1)
+    hint = f"did you mean {near[0]}?" if near else f"for example {', '.join(examples[:2])} or {examples[-1]}"
     raise UserError(f"--by: runs of the {venue} venue have no metric {metric!r}", hint)
 
 
-def _by_label(words: str, known: Mapping[str, Metric]) -> list[str]:
+def _by_label(text: str, available: Mapping[str, Metric]) -> list[str]:
     """The metric that has this label on a page."""
-    label = words.lower().replace("_", " ").replace("-", " ")
-    return [name for name, metric in known.items() if label in (metric.label.lower(), name.replace("_", " "))]
+    label = text.lower().replace("_", " ").replace("-", " ")
+    return [name for name, metric in available.items() if label in (metric.label.lower(), name.replace("_", " "))]

@@ -40,8 +40,8 @@ def overfit_rows(over: Mapping[str, Any] | None, among: str) -> list[ExplainedRo
 def explained_table(caption: str, rows: Sequence[ExplainedRow]) -> Html:
     """A table of numbers with their explanations beside them, or below them on narrow screens."""
     body = [
-        tag("tr", tag("th", name, scope="row"), tag("td", value, class_="num"), tag("td", words))
-        for name, value, words in rows
+        tag("tr", tag("th", name, scope="row"), tag("td", value, class_="num"), tag("td", meaning))
+        for name, value, meaning in rows
     ]
     element = tag("table", tag("caption", caption), tag("tbody", *body), class_="metrics told")
     return tag("div", element, class_="scroll")

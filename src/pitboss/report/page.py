@@ -14,7 +14,7 @@ from pitboss.report.source import RunReport, model_cost
 
 LIMITS = (
     "This is one run over one period of history. The interval of the return comes from resampling its own days: it shows how "
-    "much chance could change the result within this period, not the result of another period.",
+    "much the result depends on chance within this period, not what another period would give.",
 )
 
 
@@ -32,7 +32,7 @@ def render(report: RunReport, money: str) -> str:
         ("skill", "Skill", "The skill", skill_section(report)),
         ("verify", "Verify", "Check it yourself", verify_section(report)),
     ]
-    foot = f"Past results of a simulation are not a promise. All times are UTC, all money is {money}."
+    foot = f"Results of a simulation do not predict future results. All times are UTC, all money is {money}."
     body = layout([title(report), labels(report), tiles(report, funnel)], paragraphs(report, funnel), sections, foot)
     return document(report.skill_name, body)
 

@@ -68,14 +68,14 @@ def verify_section(report: RunReport) -> Html:
         ("Read every tick: prompt, steps, verdict, receipts", f"pitboss runs export {report.run_id} --what snapshots"),
         ("Every fill, exact to the last digit", f"pitboss runs export {report.run_id} --what fills"),
     )
-    steps = [tag("li", words, tag("pre", tag("code", command))) for words, command in commands]
-    words = (
+    steps = [tag("li", text, tag("pre", tag("code", command))) for text, command in commands]
+    text = (
         "A digest chains every tick to the previous one. The same skill, data and model answers give the same run "
         "digest on any machine; a single changed byte gives a different one."
     )
     return join(
         [
-            tag("p", words),
+            tag("p", text),
             facts([(name, tag("code", value)) for name, value in digests if value], "digests"),
             tag("ol", *steps, class_="commands"),
         ]

@@ -109,6 +109,6 @@ def _margin(margin: Plain | None) -> Html:
     return tag("div", tag("p", tag("strong", text)), bar, class_="worked")
 
 
-def truncate(words: str, most: int) -> str:
+def truncate(text: str, most: int) -> str:
     """Long text shortened, with a note of how much is missing."""
-    return words if len(words) <= most else f"{words[:most].rstrip()} … ({len(words) - most:,} more characters)"
+    return text if len(text) <= most else f"{text[:most].rstrip()} … ({len(text) - most:,} more characters)"

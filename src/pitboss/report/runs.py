@@ -42,9 +42,9 @@ def failure_cause(run: Plain, most: int = MAX_CAUSE_LENGTH) -> str:
 def cause_counts(causes: Sequence[str], most: int = MOST_CAUSES) -> str:
     """The most frequent causes in one line, each with its number of runs."""
     counts = sorted(Counter(causes).items(), key=lambda item: (-item[1], item[0]))
-    rest = sum(count for _, count in counts[most:])
-    named = [*counts[:most], *([("other causes", rest)] if rest else [])]
-    return "; ".join(f"{cause} ({figures.plural(count, 'run')})" for cause, count in named)
+    remaining = sum(count for _, count in counts[most:])
+    entries = [*counts[:most], *([("other causes", remaining)] if remaining else [])]
+    return "; ".join(f"{cause} ({figures.plural(count, 'run')})" for cause, count in entries)
 
 
 def missing_results(count: int) -> str:
@@ -61,19 +61,23 @@ def failure_section(failures: Sequence[tuple[Plain, Sequence[object]]], columns:
         for run, cells in failures[:MOST_FAILURES]
     ]
     head = [(name, LEFT) for name in ("Run", *columns, "Status", "Cause")]
-    words = cause_counts([failure_cause(run) for run, _ in failures])
+    causes = cause_counts([failure_cause(run) for run, _ in failures])
     again = "Repeating the command continues with these runs; completed runs are kept."
-    left = len(failures) - MOST_FAILURES
-    more = tag("p", f"… and {left:,} more.", class_="note after") if left > 0 else Html()
+    omitted = len(failures) - MOST_FAILURES
+    more = tag("p", f"… and {omitted:,} more.", class_="note after") if omitted > 0 else Html()
     return join(
-        [tag("p", f"{words}. {again}", class_="note"), table("Runs without a result", head, rows, style="failed"), more]
+        [
+            tag("p", f"{causes}. {again}", class_="note"),
+            table("Runs without a result", head, rows, style="failed"),
+            more,
+        ]
     )
 
 
-def check_section(study_id: str, what: str, runs: Sequence[Plain]) -> Html:
+def check_section(study_id: str, kind: str, runs: Sequence[Plain]) -> Html:
     """Commands that verify a page. `runs` are all of its runs, the best first; `what` is `study` or `arena`."""
     commands = [
-        (f"pitboss study runs {study_id}", f"every run of this {what} with its status"),
+        (f"pitboss study runs {study_id}", f"every run of this {kind} with its status"),
         (f"pitboss study show {study_id} --json", "everything on this page as numbers, computed again"),
     ]
     complete_run = next((run["run_id"] for run in runs if run["status"] == "complete"), None)

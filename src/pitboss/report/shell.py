@@ -40,7 +40,7 @@ def layout(top: Sequence[Html], paragraphs: Sequence[object], parts: Sequence[Pa
     summary = tag(
         "section",
         tag("h2", "Summary", id="summary-title"),
-        tag("div", *[tag("p", words) for words in paragraphs]),
+        tag("div", *[tag("p", paragraph) for paragraph in paragraphs]),
         class_="summary",
         aria_labelledby="summary-title",
     )
@@ -95,8 +95,8 @@ def command_list(commands: Iterable[tuple[str, str]]) -> Html:
     return tag(
         "ol",
         *[
-            tag("li", tag("code", command), tag("br"), tag("span", words, class_="muted"))
-            for command, words in commands
+            tag("li", tag("code", command), tag("br"), tag("span", purpose, class_="muted"))
+            for command, purpose in commands
         ],
         class_="commands",
     )

@@ -39,13 +39,13 @@ def scroll_region(name: str, inner: Html, *, style: str = "") -> Html:
 
 
 def _row(columns: Sequence[tuple[str, str]], cells: Sequence[object]) -> Html:
-    written: list[Html] = []
+    elements: list[Html] = []
     for index, ((_, side), cell) in enumerate(zip(columns, cells, strict=True)):
         if index == 0:
-            written.append(tag("th", cell, scope="row", class_=side or None))
+            elements.append(tag("th", cell, scope="row", class_=side or None))
         else:
-            written.append(tag("td", cell, class_=side or None))
-    return tag("tr", *written)
+            elements.append(tag("td", cell, class_=side or None))
+    return tag("tr", *elements)
 
 
 def facts(pairs: Iterable[tuple[str, object]], style: str = "facts") -> Html:
@@ -53,6 +53,6 @@ def facts(pairs: Iterable[tuple[str, object]], style: str = "facts") -> Html:
     return tag("dl", *[tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs], class_=style)
 
 
-def gain_or_loss(shown: str, tone: str | None) -> Html:
+def gain_or_loss(text: str, tone: str | None) -> Html:
     """Text in the colour of a gain or a loss; the sign is in the text."""
-    return tag("span", shown, class_=tone)
+    return tag("span", text, class_=tone)

@@ -135,7 +135,7 @@ class _KeyCollector:
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         reply = await self.inner.complete(request)
-        source = self.inner.place(request)
+        source = self.inner.position(request)
         self.uses.setdefault(request_key(self.name, request, self.repeat), []).append((source.seq, source.step))
         return reply
 

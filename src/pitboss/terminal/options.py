@@ -212,7 +212,8 @@ class BacktestOptions(RangeOptions):
         Path | None, given("--decisions", "Take the decisions from a JSON lines file instead of a model.")
     ] = None
     max_waste_pct: Annotated[
-        Amount, given("--max-waste-pct", "Most that answers asked ahead in vain may cost, in % of the useful ones.")
+        Amount,
+        given("--max-waste-pct", "Highest cost of unused speculative replies, in % of the cost of used replies."),
     ] = Decimal(35)
     repeats: Annotated[int, given("--repeats", "Run it N times with the seeds seed, seed+1, … and summarise.")] = 1
     prompts: Annotated[

@@ -44,13 +44,13 @@ def chained(count: int, after: Sequence[Record] = ()) -> list[Record]:
     """`count` small records that continue a chain, or begin one."""
     last = after[-1] if after else None
     seq, prev = (0, GENESIS) if last is None else (last.seq + 1, last.digest)
-    made: list[Record] = []
+    records: list[Record] = []
     for number in range(seq, seq + count):
         at = number * 300_000
         covered = {"text": f"held at {number}", "receipts": [], "equity": [[at, 300_000, "10000", 1]]}
-        made.append(seal(number, "tick", at, prev, covered, {"prompt": f"prompt {number}", "wall_ms": 1.5}))
-        prev = made[-1].digest
-    return made
+        records.append(seal(number, "tick", at, prev, covered, {"prompt": f"prompt {number}", "wall_ms": 1.5}))
+        prev = records[-1].digest
+    return records
 
 
 def state_after(records: Sequence[Record], world: Any = None) -> State:

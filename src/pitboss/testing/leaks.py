@@ -57,9 +57,9 @@ class Scanner:
         first, last = 2**62, 0
         symbols = tuple(symbols)
         self._names = re.compile("|".join(_patterns(symbols)), re.IGNORECASE)
-        wanted = set(symbols)
+        names = set(symbols)
         for symbol, interval in list(market.bars):
-            if symbol not in wanted:
+            if symbol not in names:
                 continue
             bars = market.bars[symbol, interval]
             if len(bars):
@@ -81,23 +81,23 @@ class Scanner:
 
     def find(self, text: str) -> list[str]:
         """Everything in a text that reveals the market; empty for a clean text."""
-        found = [f"name {hit[0]!r} in {_near(text, hit)!r}" for hit in self._names.finditer(text)]
-        rest: list[str] = []
+        leaks = [f"name {hit[0]!r} in {_near(text, hit)!r}" for hit in self._names.finditer(text)]
+        other_lines: list[str] = []
         for line in text.splitlines():
             row = _ROW.match(line.strip())
             if row is None:
-                rest.append(line)
+                other_lines.append(line)
                 continue
-            found += [f"price {each} in {line!r}" for each in row[2].split() if each in self._prices]
-        words = _AMOUNTS.sub("", _MONEY.sub("0", "\n".join(rest)))
-        found += [f"day {day} in the text" for day in self._days if day in text]
-        found += [f"year {hit[0]} in {_near(words, hit)!r}" for hit in self._years.finditer(words)]
-        for hit in _NUMBER.finditer(words):
+            leaks += [f"price {number} in {line!r}" for number in row[2].split() if number in self._prices]
+        checked = _AMOUNTS.sub("", _MONEY.sub("0", "\n".join(other_lines)))
+        leaks += [f"day {day} in the text" for day in self._days if day in text]
+        leaks += [f"year {hit[0]} in {_near(checked, hit)!r}" for hit in self._years.finditer(checked)]
+        for hit in _NUMBER.finditer(checked):
             if hit[0].lstrip("-") in self._prices:
-                found.append(f"price {hit[0]} in {_near(words, hit)!r}")
+                leaks.append(f"price {hit[0]} in {_near(checked, hit)!r}")
             elif hit[0].isdecimal() and self._is_instant(int(hit[0])):
-                found.append(f"instant {hit[0]} in {_near(words, hit)!r}")
-        return found
+                leaks.append(f"instant {hit[0]} in {_near(checked, hit)!r}")
+        return leaks
 
     def _is_instant(self, number: int) -> bool:
         return self.first_at <= number <= self.last_at or self.first_at <= number * 1000 <= self.last_at

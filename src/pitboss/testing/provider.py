@@ -31,18 +31,18 @@ def message(
     question: Mapping[str, Any], content: str | None = None, calls: Sequence[tuple[str, Any]] = (), **top: Any
 ) -> dict[str, Any]:
     """The body of a valid reply. Arguments of calls are values, or text that is sent unchanged."""
-    said: dict[str, Any] = {"role": "assistant", "content": content}
+    reply_message: dict[str, Any] = {"role": "assistant", "content": content}
     if calls:
-        said["tool_calls"] = [
+        reply_message["tool_calls"] = [
             {
-                "id": f"call_{place}",
+                "id": f"call_{index}",
                 "type": "function",
                 "function": {"name": name, "arguments": args if isinstance(args, str) else orjson.dumps(args).decode()},
             }
-            for place, (name, args) in enumerate(calls)
+            for index, (name, args) in enumerate(calls)
         ]
     finish = "tool_calls" if calls else "stop"
-    choice = {"index": 0, "message": said, "finish_reason": finish}
+    choice = {"index": 0, "message": reply_message, "finish_reason": finish}
     body = {"id": "chatcmpl-fake", "object": "chat.completion", "created": 0, "model": question.get("model", "")}
     return body | {"choices": [choice], "usage": USAGE} | top
 
@@ -107,7 +107,7 @@ async def hang(request: web.BaseRequest, question: Mapping[str, Any]) -> web.Str
 
 async def reset(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
     """Reset the connection, as a crashed server would."""
-    _cut(request)
+    _abort(request)
     return web.Response()
 
 
@@ -117,7 +117,7 @@ async def half(request: web.BaseRequest, question: Mapping[str, Any]) -> web.Str
     response = web.StreamResponse(headers={"Content-Length": str(len(content)), "Content-Type": "application/json"})
     await response.prepare(request)
     await response.write(content[: len(content) // 2])
-    _cut(request, lingering=True)
+    _abort(request, lingering=True)
     return response
 
 
@@ -148,7 +148,7 @@ def _reply(make: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Play:
     return play
 
 
-def _cut(request: web.BaseRequest, lingering: bool = False) -> None:
+def _abort(request: web.BaseRequest, lingering: bool = False) -> None:
     transport = request.transport
     if transport is None:
         return
@@ -201,14 +201,14 @@ class FakeProvider:
             self.questions.append(question)
             self.headers.append(dict(request.headers))
             self.peers.add(request.transport and request.transport.get_extra_info("peername"))
-        place = self.calls
+        index = self.calls
         self.calls += 1
         if not request.path.endswith("/chat/completions"):
             return web.json_response({"error": {"message": "no such path"}}, status=404)
         if self.latency_s:
             await asyncio.sleep(self.latency_s)
         script = self.script
-        play = script(question) if callable(script) else script[min(place, len(script) - 1)]
+        play = script(question) if callable(script) else script[min(index, len(script) - 1)]
         return await play(request, question)
 
 
@@ -234,13 +234,13 @@ class CannedAnswer(asyncio.Protocol):
         """Count bytes until a request is complete; its content is ignored."""
         if not self._missing:
             self._head += data
-            head, end, rest = self._head.partition(b"\r\n\r\n")
+            head, end, body_start = self._head.partition(b"\r\n\r\n")
             if not end:
                 return
             lines = (line.partition(b":") for line in head.lower().split(b"\r\n"))
             length = next((int(value) for name, _, value in lines if name == b"content-length"), 0)
             self._head = b""
-            self._missing = length - len(rest)
+            self._missing = length - len(body_start)
         else:
             self._missing -= len(data)
         if self._missing <= 0:
@@ -270,8 +270,8 @@ def main() -> None:
     options = argparse.ArgumentParser(description="A fake provider of chat completions that always holds.")
     options.add_argument("--latency-ms", type=float, default=0.0)
     options.add_argument("--canned", default="", help="call this tool whatever is asked, with the least work")
-    given = options.parse_args()
-    asyncio.run(_serve(given.latency_ms / 1000, given.canned))
+    arguments = options.parse_args()
+    asyncio.run(_serve(arguments.latency_ms / 1000, arguments.canned))
 
 
 if __name__ == "__main__":

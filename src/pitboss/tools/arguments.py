@@ -69,14 +69,14 @@ def _number(name: str, part: Schema, value: Any) -> int | Decimal:
     if isinstance(value, Decimal) and not value.is_finite():
         raise ToolFailed(f"{name} must be a finite number")
     # Bounds first: a short text can denote an integer of a billion digits, which must never be converted to `int`.
-    for keyword, fails, words in (
-        ("minimum", lambda bound: value < bound, "at least"),
-        ("maximum", lambda bound: value > bound, "at most"),
-        ("exclusiveMinimum", lambda bound: value <= bound, "above"),
-        ("exclusiveMaximum", lambda bound: value >= bound, "below"),
+    for keyword, fails, relation in (
+        ("minimum", lambda limit: value < limit, "at least"),
+        ("maximum", lambda limit: value > limit, "at most"),
+        ("exclusiveMinimum", lambda limit: value <= limit, "above"),
+        ("exclusiveMaximum", lambda limit: value >= limit, "below"),
     ):
         if keyword in part and fails(part[keyword]):
-            raise ToolFailed(f"{name} must be {words} {part[keyword]}, not {_show(value)}")
+            raise ToolFailed(f"{name} must be {relation} {part[keyword]}, not {_show(value)}")
     if part["type"] == "integer":
         if isinstance(value, Decimal) and value != value.to_integral_value():
             raise ToolFailed(f"{name} must be a whole number, not {_show(value)}")
@@ -89,8 +89,8 @@ def _show(value: Any) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, Mapping | list):
         return "an object" if isinstance(value, Mapping) else "a list"
-    shown = repr(value) if isinstance(value, str) else str(value)
-    return shown if len(shown) <= 60 else shown[:60] + "…"
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else text[:60] + "…"
 
 
 def require_closed(name: str, schema: Schema) -> None:

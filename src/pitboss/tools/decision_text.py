@@ -7,9 +7,9 @@ from pitboss.core import codec
 from pitboss.core.instant import Instant, iso
 from pitboss.core.receipt import Receipt
 from pitboss.prompt import render
-from pitboss.tools.history_text import margin_lines, number, receipt_line, word
+from pitboss.tools.history_text import margin_lines, number, receipt_line, safe_name
 
-WORDS, RESULT_CHARS, ARGUMENT_CHARS, PROPOSAL_CHARS = 600, 300, 200, 800
+TEXT_CHARS, RESULT_CHARS, ARGUMENT_CHARS, PROPOSAL_CHARS = 600, 300, 200, 800
 STEPS, CALLS, VERDICTS, RECEIPTS = 8, 6, 4, 12
 
 
@@ -26,9 +26,9 @@ def decision_text(at: Instant, body: Mapping[str, Any]) -> str:
     lines += _lessons(body.get("reflection"))
     lines += _steps(body["steps"])
     if body["text"] and not body["steps"]:
-        lines.append(f"said {render.fence(body['text'], WORDS)}")
+        lines.append(f"said {render.fence(body['text'], TEXT_CHARS)}")
     lines += _verdicts(body["proposals"], body["verdicts"])
-    lines += _cut([receipt_line(Receipt(**one)) for one in body["receipts"]], RECEIPTS, "receipts")
+    lines += _limited([receipt_line(Receipt(**receipt)) for receipt in body["receipts"]], RECEIPTS, "receipts")
     lines.append(_cost(body["extra"]))
     return "\n".join(lines)
 
@@ -44,24 +44,24 @@ def _positions(summary: Mapping[str, Any]) -> str:
 
 
 def _lessons(reflection: Mapping[str, Any] | None) -> list[str]:
-    """What came of asking for lessons before the decision, where that was done."""
+    """The outcome of a reflection before the decision; empty if there was none."""
     if reflection is None:
         return []
     if reflection["flags"]:
-        return [f"lessons were asked for and the old ones kept: {render.fence(reflection['text'], WORDS)}"]
+        return [f"lessons were asked for and the old ones kept: {render.fence(reflection['text'], TEXT_CHARS)}"]
     return ["lessons were written first:", *_steps(reflection["steps"])]
 
 
 def _steps(steps: list[dict[str, Any]]) -> list[str]:
     lines: list[str] = []
-    for place, step in enumerate(steps[:STEPS], 1):
-        said = f" said {render.fence(step['text'], WORDS)}" if step["text"] else ""
-        lines.append(f"step {place} ({step['finish_reason']}){said}")
+    for index, step in enumerate(steps[:STEPS], 1):
+        reply = f" said {render.fence(step['text'], TEXT_CHARS)}" if step["text"] else ""
+        lines.append(f"step {index} ({step['finish_reason']}){reply}")
         for call in step["calls"][:CALLS]:
             arguments = render.fence(codec.dumps(call["arguments"]).decode(), ARGUMENT_CHARS)
             gave = "failed" if call["failed"] else "gave"
             result = render.fence(call["result"], RESULT_CHARS)
-            lines.append(f"  called {word(call['name'])} {arguments} {gave} {result}")
+            lines.append(f"  called {safe_name(call['name'])} {arguments} {gave} {result}")
         if len(step["calls"]) > CALLS:
             lines.append(f"  and {len(step['calls']) - CALLS} more calls")
     return [*lines, *([f"and {len(steps) - STEPS} more steps"] if len(steps) > STEPS else [])]
@@ -71,7 +71,7 @@ def _verdicts(proposals: list[Any], verdicts: list[dict[str, Any]]) -> list[str]
     lines: list[str] = []
     for proposal, verdict in list(zip(proposals, verdicts, strict=False))[:VERDICTS]:
         lines.append(f"proposed {render.fence(codec.dumps(proposal).decode(), PROPOSAL_CHARS)}")
-        why = f" by {verdict['code']}: {render.fence(verdict['detail'], WORDS)}" if verdict["code"] else ""
+        why = f" by {verdict['code']}: {render.fence(verdict['detail'], TEXT_CHARS)}" if verdict["code"] else ""
         lines.append(f"the engine said {verdict['outcome']}{why}{' (duplicate)' if verdict['duplicate'] else ''}")
         lines += [f"  {line}" for line in margin_lines(verdict["margins"])]
     if len(verdicts) > VERDICTS:
@@ -79,13 +79,13 @@ def _verdicts(proposals: list[Any], verdicts: list[dict[str, Any]]) -> list[str]
     return lines or ["nothing was proposed"]
 
 
-def _cut(lines: list[str], most: int, what: str) -> list[str]:
-    return [*lines[:most], *([f"and {len(lines) - most} more {what}"] if len(lines) > most else [])]
+def _limited(lines: list[str], most: int, plural: str) -> list[str]:
+    return [*lines[:most], *([f"and {len(lines) - most} more {plural}"] if len(lines) > most else [])]
 
 
 def _cost(extra: Mapping[str, Any]) -> str:
     cost = extra.get("cost_usd")
     usage = extra.get("usage") or {}
-    words = "cost unknown" if cost is None else f"cost {number(cost, 'usd')} USD"
+    price = "cost unknown" if cost is None else f"cost {number(cost, 'usd')} USD"
     tokens = f", {usage.get('input_tokens', 0)} tokens in, {usage.get('output_tokens', 0)} out" if usage else ""
-    return f"{words}{tokens}"
+    return f"{price}{tokens}"

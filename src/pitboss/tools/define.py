@@ -1,8 +1,8 @@
-"""One tool as its author writes it: a definition that is built anew for every tick.
+"""The definition of a tool, from which the tool is built for every tick.
 
 A tool looks and never changes anything; it gets the observation of its tick and reads the market through that
-observation's as-of view only. Which modes may have it, what it takes and what it can reach are data, so that the
-registry can refuse before anything runs and the catalogue can show it without building it.
+observation's as-of view only. Its modes, arguments and reach are data, so that the registry can
+refuse it before anything runs and the catalogue can show it without building it.
 """
 
 import re
@@ -18,11 +18,11 @@ from pitboss.core.ports import Tool, ToolSpec
 from pitboss.tools import arguments as shape
 
 Mode = Literal["read", "write"]
-"""read: someone asks about a run (chat). write: an agent decides at a tick."""
+"""read: questions about a run (chat). write: an agent decides at a tick."""
 
 Category = Literal["market_data", "news", "portfolio", "execution", "introspection", "external"]
 Reach = Literal["as_of", "recorded", "live_only"]
-"""as_of: computed from the as-of view. recorded: replays what was recorded then. live_only: knows only the present."""
+"""as_of: computed from the as-of view. recorded: replays recordings. live_only: knows only the present."""
 
 CATEGORIES: tuple[Category, ...] = ("market_data", "news", "portfolio", "execution", "introspection", "external")
 MODES: tuple[Mode, ...] = ("read", "write")
@@ -32,7 +32,7 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a tool is built with. `judge` asks the engine without sending anything; None where there is no engine."""
+    """What a tool is built with. `judge` asks the engine for a verdict without sending an order; None without an engine."""
 
     observation: Any
     mode: Mode
@@ -90,11 +90,11 @@ def define_tool(
     checked: bool = True,
     decides: bool = False,
 ) -> ToolDefinition:
-    """Define a tool. `checked=False` hands the arguments over as they came, for tools that pass them to the engine."""
+    """Define a tool. `checked=False` passes the arguments unchecked, for tools that pass them to the engine."""
     if not _NAME.fullmatch(name):
         raise InvariantError(f"tool name {name!r} is not snake_case")
     if category not in CATEGORIES or reach not in REACHES or not modes or not set(modes) <= set(MODES):
-        raise InvariantError(f"tool {name}: category, reach or modes are not of the vocabulary")
+        raise InvariantError(f"tool {name}: unknown category, reach or mode")
     if not description:
         raise InvariantError(f"tool {name} has no description")
     if checked:
@@ -117,9 +117,9 @@ def define_tool(
 
 
 def define_decision(decision: DecisionFormat, *, example: Mapping[str, Any], ui_hint: str) -> ToolDefinition:
-    """The decision of a tick on a venue. Terminal: calling it ends the tick; the agent loop takes the call, no tool runs.
+    """Define the terminal tool of a venue: calling it is the decision, which the agent loop reads instead of running a tool.
 
-    It is a tool so that it is offered, catalogued and refused in read mode like every other.
+    It is a tool so that it is offered, catalogued and refused in read mode like any other.
     """
 
     async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:

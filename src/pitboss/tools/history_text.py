@@ -16,7 +16,7 @@ from pitboss.core.receipt import Receipt
 from pitboss.core.verdict import unfold
 from pitboss.prompt import render
 
-WORDS = 280
+TEXT_CHARS = 280
 """Maximum characters of a text inside a line."""
 
 NO_ARGUMENTS: dict[str, Any] = {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
@@ -35,13 +35,13 @@ _NUMBERS = (
 )
 
 
-def count_of(what: str, most: int, few: int) -> dict[str, Any]:
+def count_of(items: str, most: int, few: int) -> dict[str, Any]:
     """The schema of an argument that limits the number of results."""
     return {
         "type": "integer",
         "minimum": 1,
         "maximum": most,
-        "description": f"How many {what} at most; {few} when left out.",
+        "description": f"How many {items} at most; {few} when left out.",
     }
 
 
@@ -72,33 +72,33 @@ def decision_line(decision: PastDecision) -> str:
     if decision.code:
         parts.append(f"by {decision.code}")
     if decision.proposal:
-        parts.append(proposal_words(codec.loads_exact(decision.proposal)))
+        parts.append(proposal_text(codec.loads_exact(decision.proposal)))
     if decision.detail:
         parts.append(f"[{_short(decision.detail)}]")
     if decision.text and not decision.proposal:
-        parts.append(render.fence(decision.text, WORDS))
+        parts.append(render.fence(decision.text, TEXT_CHARS))
     parts.append(f"equity {render.amount(decision.equity_usd)}")
     return " ".join(parts)
 
 
-def proposal_words(proposal: Any) -> str:
+def proposal_text(proposal: Any) -> str:
     """A short description of a proposal, including a malformed one."""
     if not isinstance(proposal, Mapping):
-        return render.fence(str(proposal), WORDS)
-    words = [word(proposal.get("action")), word(proposal.get("symbol"))]
+        return render.fence(str(proposal), TEXT_CHARS)
+    parts = [safe_name(proposal.get("action")), safe_name(proposal.get("symbol"))]
     for name, before, after in _NUMBERS:
         value = proposal.get(name)
         if isinstance(value, int | Decimal) and not isinstance(value, bool):
-            words.append(f"{before}{render.size(value)}{after}")
+            parts.append(f"{before}{render.size(value)}{after}")
     if isinstance(proposal.get("order_id"), str):
-        words.append(word(proposal["order_id"]))
+        parts.append(safe_name(proposal["order_id"]))
     reason = proposal.get("reason")
     if isinstance(reason, str) and reason:
-        words.append(render.fence(reason, WORDS))
-    return " ".join(word for word in words if word)
+        parts.append(render.fence(reason, TEXT_CHARS))
+    return " ".join(part for part in parts if part)
 
 
-def word(value: Any) -> str:
+def safe_name(value: Any) -> str:
     """A name written by a model: verbatim if it is a plain name, else fenced as data."""
     if not isinstance(value, str) or not value:
         return ""
@@ -106,8 +106,8 @@ def word(value: Any) -> str:
     return value if plain else render.fence(value, 64)
 
 
-def _short(words: str) -> str:
-    return render.fence(words, WORDS).removeprefix(render.DATA_OPEN).removesuffix(render.DATA_CLOSE)
+def _short(text: str) -> str:
+    return render.fence(text, TEXT_CHARS).removeprefix(render.DATA_OPEN).removesuffix(render.DATA_CLOSE)
 
 
 def margin_lines(margins: Any, only: str = "") -> list[str]:

@@ -50,12 +50,12 @@ def lookup(registry: Registry, name: str) -> ToolDefinition:
     if name not in registry:
         close = get_close_matches(name, registry, 1)
         hint = f"did you mean {close[0]}?" if close else f"tools: {', '.join(registry)}"
-        raise UserError(f"Unknown tool: {_shown(name)}", hint)
+        raise UserError(f"Unknown tool: {_printable(name)}", hint)
     return registry[name]
 
 
-def _shown(name: str) -> str:
-    """An untrusted name as one short word of a message."""
+def _printable(name: str) -> str:
+    """An untrusted name, printable and short, for a message."""
     return name if name.isprintable() and len(name) <= 64 else ascii(name[:64])
 
 
@@ -89,7 +89,7 @@ def registry_of(package: str) -> Registry:
 
 
 def discover(package: str) -> dict[str, ToolDefinition]:
-    """Look into a package afresh. A file without a tool, or two tools of one name, stop the program."""
+    """Import the tools of a package. A file without a tool, or two tools of one name, is an `InvariantError`."""
     tools: dict[str, ToolDefinition] = {}
     for module in sorted(iter_modules(import_module(package).__path__), key=lambda module: module.name):
         tool = getattr(import_module(f"{package}.{module.name}"), "TOOL", None)

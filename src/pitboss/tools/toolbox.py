@@ -37,4 +37,4 @@ class Toolbox:
         tools: Mapping[str, Tool] = {definition.name: definition.build(context) for definition in self.definitions}
         if self.server_tools is not None:
             tools = {**tools, **self.server_tools(observation.at)}
-        return traced(tools, self.tracer) if self.tracer.on else tools
+        return traced(tools, self.tracer)

@@ -42,8 +42,8 @@ def test_every_exchange_is_of_a_known_kind(exchanges: list[Exchange]) -> None:
 
 @there
 def test_other_protocols_are_counted_as_not_supported(exchanges: list[Exchange]) -> None:
-    others = [one for one in exchanges if recordings.kind(one) == "unsupported"]
-    assert all(isinstance(recordings.parse(one), Unsupported) for one in others)
+    unsupported = [one for one in exchanges if recordings.kind(one) == "unsupported"]
+    assert all(isinstance(recordings.parse(one), Unsupported) for one in unsupported)
 
 
 @there
@@ -53,9 +53,9 @@ def test_good_replies_are_read_to_the_recorded_number_of_calls(
     totals: Counter[str] = Counter()
     for exchange, outcome in chats:
         if exchange.status == 200 and isinstance(outcome, ModelReply) and outcome.calls:
-            way = "rejected" if outcome.problem else "stream" if exchange.streamed else "plain"
-            totals[f"{way} replies"] += 1
-            totals[f"{way} calls"] += len(outcome.calls)
+            form = "rejected" if outcome.problem else "stream" if exchange.streamed else "plain"
+            totals[f"{form} replies"] += 1
+            totals[f"{form} calls"] += len(outcome.calls)
             assert all(call.id and call.name for call in outcome.calls)
             assert all(isinstance(json.loads(call.arguments or "{}"), dict) for call in outcome.calls)
     assert totals == {
@@ -80,10 +80,10 @@ def test_plain_calls_have_the_recorded_names_and_arguments(
 def test_every_good_reply_says_something_or_why_not(chats: list[tuple[Exchange, ModelReply | Failure]]) -> None:
     for exchange, outcome in chats:
         if exchange.status == 200:
-            assert isinstance(outcome, ModelReply), exchange.place
-            assert outcome.text or outcome.calls or outcome.problem, exchange.place
+            assert isinstance(outcome, ModelReply), exchange.id
+            assert outcome.text or outcome.calls or outcome.problem, exchange.id
             assert not outcome.text.lstrip().startswith("<think")
-            assert outcome.usage.input_tokens or outcome.problem, exchange.place
+            assert outcome.usage.input_tokens or outcome.problem, exchange.id
             assert outcome.usage.reasoning_tokens <= outcome.usage.output_tokens
             assert outcome.usage.cached_tokens <= outcome.usage.input_tokens
 
@@ -116,9 +116,9 @@ def test_bad_statuses_are_unknown_models_bad_settings_or_rejected_calls(
 @there
 def test_charges_that_providers_report_are_kept(chats: list[tuple[Exchange, ModelReply | Failure]]) -> None:
     costs = [outcome.cost_usd for _, outcome in chats if isinstance(outcome, ModelReply)]
-    known = [cost for cost in costs if cost is not None]
-    assert len(known) == 34
-    assert Decimal("0.0160614") in known
+    known_costs = [cost for cost in costs if cost is not None]
+    assert len(known_costs) == 34
+    assert Decimal("0.0160614") in known_costs
 
 
 @there
@@ -128,8 +128,8 @@ def test_cutting_any_recorded_stream_in_half_is_never_taken_for_a_whole_reply(
     for exchange, _ in chats:
         if exchange.streamed:
             half = exchange.body[: exchange.body.index("data: ") + 60]
-            cut = recordings.parse(Exchange(exchange.place, exchange.uri, None, 200, exchange.headers, half))
-            assert isinstance(cut, Failure), exchange.place
+            truncated = recordings.parse(Exchange(exchange.id, exchange.uri, None, 200, exchange.headers, half))
+            assert isinstance(truncated, Failure), exchange.id
 
 
 def test_a_file_of_exchanges_is_read_in_order(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_file_of_exchanges_is_read_in_order(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl.gz"
     path.write_bytes(gzip.compress(json.dumps({"cassette": "a.yaml", "interactions": [one, as_text, other]}).encode()))
     found = list(recordings.read(path))
-    assert [one.place for one in found] == ["a.yaml#0", "a.yaml#1", "a.yaml#2"]
+    assert [one.id for one in found] == ["a.yaml#0", "a.yaml#1", "a.yaml#2"]
     assert [recordings.kind(one) for one in found] == ["chat", "chat", "unsupported"]
     first, second, third = (recordings.parse(one) for one in found)
     assert isinstance(first, ModelReply)
@@ -194,9 +194,9 @@ def test_a_file_that_holds_no_recordings_is_the_persons_to_put_right(tmp_path: P
 
 
 def test_a_broken_archive_is_the_persons_to_put_right(tmp_path: Path) -> None:
-    whole = gzip.compress(json.dumps({"interactions": []}).encode() * 500)
+    archive = gzip.compress(json.dumps({"interactions": []}).encode() * 500)
     path = tmp_path / "s.jsonl.gz"
-    path.write_bytes(whole[:20] + b"\xff" * 20 + whole[40:])
+    path.write_bytes(archive[:20] + b"\xff" * 20 + archive[40:])
     with pytest.raises(UserError, match="cannot be read as recorded sessions"):
         list(recordings.read(path))
 

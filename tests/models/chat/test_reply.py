@@ -62,10 +62,10 @@ def body(message: Any = None, finish: Any = "stop", **top: Any) -> dict[str, Any
     return {"id": "r1", "model": "m1", "choices": [{"index": 0, "message": message, "finish_reason": finish}], **top}
 
 
-def read(message: Any = None, finish: Any = "stop", **top: Any) -> ModelReply:
-    found = reply.read(body(message, finish, **top))
-    assert isinstance(found, ModelReply)
-    return found
+def read_reply(message: Any = None, finish: Any = "stop", **top: Any) -> ModelReply:
+    result = reply.read(body(message, finish, **top))
+    assert isinstance(result, ModelReply)
+    return result
 
 
 def wish(name: Any = "decide", arguments: Any = "{}", **more: Any) -> dict[str, Any]:
@@ -73,9 +73,9 @@ def wish(name: Any = "decide", arguments: Any = "{}", **more: Any) -> dict[str, 
 
 
 def test_a_plain_answer_is_text_with_who_said_it() -> None:
-    found = read({"role": "assistant", "content": "Paris"})
-    assert (found.text, found.calls, found.finish_reason, found.problem) == ("Paris", (), "stop", "")
-    assert (found.provider_id, found.model) == ("r1", "m1")
+    result = read_reply({"role": "assistant", "content": "Paris"})
+    assert (result.text, result.calls, result.finish_reason, result.problem) == ("Paris", (), "stop", "")
+    assert (result.provider_id, result.model) == ("r1", "m1")
 
 
 @pytest.mark.parametrize(
@@ -98,18 +98,18 @@ def test_a_plain_answer_is_text_with_who_said_it() -> None:
     ],
 )
 def test_content_in_any_form_gives_its_text(content: Any, text: str) -> None:
-    assert read({"content": content}).text == text
+    assert read_reply({"content": content}).text == text
 
 
 @pytest.mark.parametrize("wishes", [None, [], {}, "x", 4, [None, "x"]])
 def test_no_calls_in_any_form_are_no_calls(wishes: Any) -> None:
-    found = read({"content": "hi", "tool_calls": wishes})
-    assert found.calls == ()
-    assert found.finish_reason == "stop"
+    result = read_reply({"content": "hi", "tool_calls": wishes})
+    assert result.calls == ()
+    assert result.finish_reason == "stop"
 
 
 @pytest.mark.parametrize(
-    ("one", "call"),
+    ("entry", "call"),
     [
         (wish(arguments='{ "a": 1 }'), ToolCall("call_1", "decide", '{ "a": 1 }')),
         ({"id": "x", "function": {"name": "decide"}}, ToolCall("x", "decide", "")),
@@ -125,28 +125,28 @@ def test_no_calls_in_any_form_are_no_calls(wishes: Any) -> None:
         ({**wish(), "id": 9}, ToolCall("c5", "decide", "{}")),
     ],
 )
-def test_a_call_in_any_form_is_read(one: dict[str, Any], call: ToolCall) -> None:
-    found = reply.read(body({"content": None, "tool_calls": [one]}, "tool_calls"), first_call=5)
-    assert isinstance(found, ModelReply)
-    assert found.calls == (call,)
-    assert (found.finish_reason, found.problem) == ("tool_calls", "")
+def test_a_call_in_any_form_is_read(entry: dict[str, Any], call: ToolCall) -> None:
+    result = reply.read(body({"content": None, "tool_calls": [entry]}, "tool_calls"), first_call=5)
+    assert isinstance(result, ModelReply)
+    assert result.calls == (call,)
+    assert (result.finish_reason, result.problem) == ("tool_calls", "")
 
 
 def test_missing_and_repeated_ids_are_made_by_order_and_never_meet_another() -> None:
-    wishes = [{**wish(), "id": one} for one in ("", "c1", "c1", "")]
-    found = read({"tool_calls": wishes})
-    assert [call.id for call in found.calls] == ["c0", "c1", "c2", "c3"]
-    assert found == read({"tool_calls": wishes})
+    wishes = [{**wish(), "id": entry} for entry in ("", "c1", "c1", "")]
+    result = read_reply({"tool_calls": wishes})
+    assert [call.id for call in result.calls] == ["c0", "c1", "c2", "c3"]
+    assert result == read_reply({"tool_calls": wishes})
 
 
 def test_the_old_form_of_a_call_is_read() -> None:
-    found = read({"content": None, "function_call": {"name": "decide", "arguments": "{}"}}, "function_call")
-    assert found.calls == (ToolCall("c0", "decide", "{}"),)
-    assert found.finish_reason == "tool_calls"
+    result = read_reply({"content": None, "function_call": {"name": "decide", "arguments": "{}"}}, "function_call")
+    assert result.calls == (ToolCall("c0", "decide", "{}"),)
+    assert result.finish_reason == "tool_calls"
 
 
 def test_tools_that_the_provider_ran_itself_are_not_calls() -> None:
-    assert read({"content": "hi", "executed_tools": [wish()]}).calls == ()
+    assert read_reply({"content": "hi", "executed_tools": [wish()]}).calls == ()
 
 
 @pytest.mark.parametrize(
@@ -172,18 +172,18 @@ def test_tools_that_the_provider_ran_itself_are_not_calls() -> None:
     ],
 )
 def test_each_way_of_ending_has_its_outcome(finish: Any, message: Any, reason: str, problem: str) -> None:
-    found = read(message, finish)
-    assert (found.finish_reason, found.problem) == (reason, problem)
+    result = read_reply(message, finish)
+    assert (result.finish_reason, result.problem) == (reason, problem)
 
 
 def test_what_a_refusal_says_is_kept_as_text() -> None:
-    assert read({"content": None, "refusal": "I will not."}).text == "I will not."
+    assert read_reply({"content": None, "refusal": "I will not."}).text == "I will not."
 
 
 def test_a_reply_without_choices_is_empty_when_it_says_so_and_malformed_when_it_does_not() -> None:
-    found = reply.read({"choices": [], "usage": {"prompt_tokens": 5}})
-    assert isinstance(found, ModelReply)
-    assert (found.problem, found.usage.input_tokens) == (finish.EMPTY, 5)
+    result = reply.read({"choices": [], "usage": {"prompt_tokens": 5}})
+    assert isinstance(result, ModelReply)
+    assert (result.problem, result.usage.input_tokens) == (finish.EMPTY, 5)
     for strange in ({}, [], "text", None, 5, {"choices": None}, {"choices": {}}):
         failed = reply.read(strange)
         assert isinstance(failed, Failure)
@@ -197,9 +197,9 @@ def test_an_error_in_a_good_status_is_an_error() -> None:
 
 
 def test_the_older_text_form_is_read() -> None:
-    found = reply.read({"choices": [{"text": "hi", "finish_reason": "stop"}]})
-    assert isinstance(found, ModelReply)
-    assert found.text == "hi"
+    result = reply.read({"choices": [{"text": "hi", "finish_reason": "stop"}]})
+    assert isinstance(result, ModelReply)
+    assert result.text == "hi"
 
 
 @pytest.mark.parametrize(
@@ -262,12 +262,12 @@ def test_every_way_of_counting_tokens_becomes_ours(usage: Any, expected: Usage) 
 )
 def test_a_cost_is_known_only_when_the_provider_says_it(usage: Any, cost: Decimal | None) -> None:
     assert read_cost(usage) == cost
-    assert read({"content": "x"}, usage=usage).cost_usd == cost
+    assert read_reply({"content": "x"}, usage=usage).cost_usd == cost
 
 
 def test_state_holds_what_the_provider_wants_back_and_no_more() -> None:
     message = {"content": "x", "reasoning_content": "hm", "reasoning_details": [{"data": "d"}], "reasoning": None}
-    assert json.loads(read(message).state) == {"reasoning_content": "hm", "reasoning_details": [{"data": "d"}]}
+    assert json.loads(read_reply(message).state) == {"reasoning_content": "hm", "reasoning_details": [{"data": "d"}]}
     only = reply.read(body(message), keeps=("reasoning_details",))
     assert isinstance(only, ModelReply)
     assert json.loads(only.state) == {"reasoning_details": [{"data": "d"}]}
@@ -278,19 +278,19 @@ def test_state_holds_what_the_provider_wants_back_and_no_more() -> None:
 
 def test_state_holds_signatures_of_calls_and_parts_of_content() -> None:
     signed = {"extra_content": {"google": {"thought_signature": "s"}}}
-    found = read({"content": [{"type": "text", "text": "x"}], "tool_calls": [wish(), wish(**signed)]})
-    assert json.loads(found.state) == {"content": [{"type": "text", "text": "x"}], "tool_calls": [None, signed]}
+    result = read_reply({"content": [{"type": "text", "text": "x"}], "tool_calls": [wish(), wish(**signed)]})
+    assert json.loads(result.state) == {"content": [{"type": "text", "text": "x"}], "tool_calls": [None, signed]}
 
 
 def test_state_beyond_all_measure_is_dropped() -> None:
-    assert read({"content": "x", "reasoning": "r" * (reply.MAX_STATE_CHARS + 1)}).state == ""
+    assert read_reply({"content": "x", "reasoning": "r" * (reply.MAX_STATE_CHARS + 1)}).state == ""
 
 
 def failed_with(generation: Any, message: str = "did not match schema") -> ModelReply:
     error = {"code": "tool_use_failed", "failed_generation": generation, "message": message}
-    found = reply.read_error(400, {"error": error})
-    assert isinstance(found, ModelReply)
-    return found
+    result = reply.read_error(400, {"error": error})
+    assert isinstance(result, ModelReply)
+    return result
 
 
 @pytest.mark.parametrize(
@@ -304,17 +304,17 @@ def failed_with(generation: Any, message: str = "did not match schema") -> Model
     ],
 )
 def test_a_call_that_the_provider_rejected_is_the_models_call_with_a_problem(generation: str) -> None:
-    found = failed_with(generation)
-    assert [(call.name, json.loads(call.arguments)) for call in found.calls] == [("decide", {"a": 1})]
-    assert (found.finish_reason, found.problem) == ("tool_calls", "did not match schema")
-    assert (found.usage, found.cost_usd) == (NO_USAGE, None)
+    result = failed_with(generation)
+    assert [(call.name, json.loads(call.arguments)) for call in result.calls] == [("decide", {"a": 1})]
+    assert (result.finish_reason, result.problem) == ("tool_calls", "did not match schema")
+    assert (result.usage, result.cost_usd) == (NO_USAGE, None)
 
 
 @pytest.mark.parametrize(("generation", "text"), [("maybe", "maybe"), (None, ""), ({"x": 1}, '{"x":1}'), ("", "")])
 def test_words_that_the_provider_rejected_are_text_with_a_problem(generation: Any, text: str) -> None:
-    found = failed_with(generation, "")
-    assert (found.text, found.calls, found.finish_reason) == (text, (), "stop")
-    assert found.problem
+    result = failed_with(generation, "")
+    assert (result.text, result.calls, result.finish_reason) == (text, (), "stop")
+    assert result.problem
 
 
 @pytest.mark.parametrize(
@@ -326,16 +326,16 @@ def test_words_that_the_provider_rejected_are_text_with_a_problem(generation: An
     ],
 )
 def test_a_question_that_was_filtered_is_a_blocked_reply(error: dict[str, Any]) -> None:
-    found = reply.read_error(400, {"error": error})
-    assert isinstance(found, ModelReply)
-    assert found.finish_reason == "error"
-    assert "filtered" in found.problem
+    result = reply.read_error(400, {"error": error})
+    assert isinstance(result, ModelReply)
+    assert result.finish_reason == "error"
+    assert "filtered" in result.problem
 
 
 def test_other_errors_are_failures() -> None:
-    found = reply.read_error(429, {}, {"retry-after": "3"}, "groq/x")
-    assert isinstance(found, Failure)
-    assert (found.wait_s, found.reaction) == (3, "retry")
+    result = reply.read_error(429, {}, {"retry-after": "3"}, "groq/x")
+    assert isinstance(result, Failure)
+    assert (result.wait_s, result.reaction) == (3, "retry")
 
 
 def test_bytes_that_are_no_json_are_given_as_text() -> None:
@@ -348,20 +348,20 @@ def test_bytes_that_are_no_json_are_given_as_text() -> None:
 
 @given(JSON)
 def test_any_json_gives_a_reply_or_a_failure(value: object) -> None:
-    for found in (
+    for result in (
         reply.read(value),
         reply.read({"choices": [value], "usage": value}),
         reply.read(body(value)),
         reply.read_error(400, value),
         reply.read_error(400, {"error": {"code": "tool_use_failed", "failed_generation": value}}),
     ):
-        assert isinstance(found, ModelReply | Failure)
-        if isinstance(found, ModelReply):
-            usage = found.usage
+        assert isinstance(result, ModelReply | Failure)
+        if isinstance(result, ModelReply):
+            usage = result.usage
             assert usage.cached_tokens + usage.cache_write_tokens <= usage.input_tokens
             assert usage.reasoning_tokens <= usage.output_tokens
-            assert len({call.id for call in found.calls}) == len(found.calls)
-            f"{found}".encode()
+            assert len({call.id for call in result.calls}) == len(result.calls)
+            f"{result}".encode()
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200))

@@ -19,21 +19,21 @@ def chunk(delta: Any = None, finish: Any = None, **top: Any) -> dict[str, Any]:
     return {"id": "s1", "model": "m1", "choices": [{"index": 0, "delta": delta or {}, "finish_reason": finish}], **top}
 
 
-def text_of(*chunks: Any, done: bool = True, end: str = "\n\n") -> str:
+def text_of(*chunks: Any, ends: bool = True, end: str = "\n\n") -> str:
     events = [f"data: {one if isinstance(one, str) else json.dumps(one)}{end}" for one in chunks]
-    return "".join([*events, f"data: [DONE]{end}"] if done else events)
+    return "".join([*events, f"data: [DONE]{end}"] if ends else events)
 
 
-def read(*chunks: Any, done: bool = True) -> ModelReply:
-    found = stream.read(text_of(*chunks, done=done))
-    assert isinstance(found, ModelReply), found
-    return found
+def read_reply(*chunks: Any, ends: bool = True) -> ModelReply:
+    result = stream.read(text_of(*chunks, ends=ends))
+    assert isinstance(result, ModelReply), result
+    return result
 
 
-def failed(*chunks: Any, done: bool = True) -> Failure:
-    found = stream.read(text_of(*chunks, done=done))
-    assert isinstance(found, Failure), found
-    return found
+def failed(*chunks: Any, ends: bool = True) -> Failure:
+    result = stream.read(text_of(*chunks, ends=ends))
+    assert isinstance(result, Failure), result
+    return result
 
 
 def piece(index: int | None, arguments: str | None = None, **more: Any) -> dict[str, Any]:
@@ -46,16 +46,16 @@ END = chunk({}, "stop")
 
 
 def test_pieces_of_text_are_joined_and_usage_is_taken_from_its_own_chunk() -> None:
-    found = read(
+    result = read_reply(
         chunk({"role": "assistant", "content": None}),
         chunk({"content": "Pa"}),
         chunk({"content": "ris"}),
         END,
         {"id": "s1", "choices": [], "usage": USAGE},
     )
-    assert (found.text, found.finish_reason, found.usage) == ("Paris", "stop", Usage(10, 5))
-    assert (found.provider_id, found.model) == ("s1", "m1")
-    assert found.cost_usd is None
+    assert (result.text, result.finish_reason, result.usage) == ("Paris", "stop", Usage(10, 5))
+    assert (result.provider_id, result.model) == ("s1", "m1")
+    assert result.cost_usd is None
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_pieces_of_text_are_joined_and_usage_is_taken_from_its_own_chunk() -> No
         ": KEEP ALIVE\n\n: again\n" + text_of(chunk({"content": "x"}), END),
         "\ufeff" + text_of(chunk({"content": "x"}), END),
         "id: 1\nretry: 5\nevent: message\n" + text_of(chunk({"content": "x"}), END),
-        text_of(chunk({"content": "x"}), END, done=False),
+        text_of(chunk({"content": "x"}), END, ends=False),
         text_of(chunk({"content": "x"})),
         text_of(chunk({"content": "x"}), END) + "data: this comes after the end\n\n",
         text_of(chunk({"content": "x"}), END).replace('"choices"', '\ndata: "choices"'),
@@ -76,21 +76,21 @@ def test_pieces_of_text_are_joined_and_usage_is_taken_from_its_own_chunk() -> No
 )
 def test_the_form_of_the_events_does_not_matter(text: str) -> None:
     for form in (text, text.encode()):
-        found = stream.read(form)
-        assert isinstance(found, ModelReply), found
-        assert found.text == "x"
+        result = stream.read(form)
+        assert isinstance(result, ModelReply), result
+        assert result.text == "x"
 
 
 def test_a_call_in_pieces_is_put_together() -> None:
-    found = read(
+    result = read_reply(
         piece(0, "", id="call_1", type="function", name="look"),
         piece(0, '{"ci'),
         piece(0, 'ty":1}'),
         piece(1, "{}", id="call_2", name="decide"),
         chunk({}, "tool_calls"),
     )
-    assert found.calls == (ToolCall("call_1", "look", '{"city":1}'), ToolCall("call_2", "decide", "{}"))
-    assert found.finish_reason == "tool_calls"
+    assert result.calls == (ToolCall("call_1", "look", '{"city":1}'), ToolCall("call_2", "decide", "{}"))
+    assert result.finish_reason == "tool_calls"
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_a_call_in_pieces_is_put_together() -> None:
     ],
 )  # fmt: skip
 def test_pieces_find_their_call(pieces: list[Any], expected: list[str]) -> None:
-    found = read(*pieces, chunk({}, "tool_calls"))
-    assert [call.name + call.arguments for call in found.calls] == expected
-    assert len({call.id for call in found.calls}) == len(expected)
+    result = read_reply(*pieces, chunk({}, "tool_calls"))
+    assert [call.name + call.arguments for call in result.calls] == expected
+    assert len({call.id for call in result.calls}) == len(expected)
 
 
 def test_a_streamed_reply_is_the_plain_one() -> None:
@@ -119,7 +119,7 @@ def test_a_streamed_reply_is_the_plain_one() -> None:
     message = {"role": "assistant", "content": "so", "tool_calls": [call], "reasoning_content": "hm"}
     choice = {"message": message, "finish_reason": "tool_calls"}
     plain = reply.read({"id": "s1", "model": "m1", "choices": [choice], "usage": USAGE})
-    assert plain == read(
+    assert plain == read_reply(
         chunk({"role": "assistant", "reasoning_content": "h"}),
         chunk({"reasoning_content": "m"}),
         chunk({"content": "so"}),
@@ -132,40 +132,40 @@ def test_a_streamed_reply_is_the_plain_one() -> None:
 @given(st.text(max_size=30), st.data())
 def test_it_does_not_matter_where_a_text_is_cut(text: str, data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(text)))
-    found = read(chunk({"content": text[:place]}), chunk({"content": text[place:]}), END)
-    assert found.text == read(chunk({"content": text}), END).text
+    result = read_reply(chunk({"content": text[:place]}), chunk({"content": text[place:]}), END)
+    assert result.text == read_reply(chunk({"content": text}), END).text
 
 
 def test_usage_is_found_in_groqs_own_place() -> None:
-    assert read(chunk({"content": "x"}), chunk({}, "stop", x_groq={"usage": USAGE})).usage == Usage(10, 5)
+    assert read_reply(chunk({"content": "x"}), chunk({}, "stop", x_groq={"usage": USAGE})).usage == Usage(10, 5)
 
 
 def test_the_first_reason_to_finish_counts_and_usage_may_come_later() -> None:
-    found = read(
+    result = read_reply(
         chunk({"content": "x"}), END, chunk({"content": ""}, "length"), chunk({}, None, usage={**USAGE, "cost": 1})
     )
-    assert (found.finish_reason, found.usage, found.cost_usd) == ("stop", Usage(10, 5), 1)
+    assert (result.finish_reason, result.usage, result.cost_usd) == ("stop", Usage(10, 5), 1)
 
 
 def test_thoughts_among_the_parts_are_not_text_and_are_kept_for_the_provider() -> None:
     def thought(text: str) -> dict[str, Any]:
         return {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]}
 
-    found = read(
+    result = read_reply(
         chunk(thought("O")), chunk(thought("kay")), chunk({"content": [{"type": "thinking", "thinking": []}]}),
         chunk({"content": "4"}), chunk({"content": "2"}), END,
     )  # fmt: skip
-    assert found.text == "42"
-    assert json.loads(found.state)["content"] == [
+    assert result.text == "42"
+    assert json.loads(result.state)["content"] == [
         {"type": "thinking", "thinking": [{"type": "text", "text": "Okay"}]},
         {"type": "text", "text": "42"},
     ]
 
 
 def test_other_choices_than_the_first_are_not_mixed_in() -> None:
-    other = {"choices": [{"index": 1, "delta": {"content": "no"}, "finish_reason": "length"}]}
-    found = read(chunk({"content": "x"}), other, END)
-    assert (found.text, found.finish_reason) == ("x", "stop")
+    second_choice = {"choices": [{"index": 1, "delta": {"content": "no"}, "finish_reason": "length"}]}
+    result = read_reply(chunk({"content": "x"}), second_choice, END)
+    assert (result.text, result.finish_reason) == ("x", "stop")
 
 
 def test_a_rejected_call_inside_a_good_stream_is_a_reply_with_a_problem() -> None:
@@ -177,19 +177,19 @@ def test_a_rejected_call_inside_a_good_stream_is_a_reply_with_a_problem() -> Non
             "status_code": 400,
         }
     }
-    found = stream.read(
-        text_of(chunk({"role": "assistant"}), done=False) + f"event: error\ndata: {json.dumps(error)}\n\n"
+    result = stream.read(
+        text_of(chunk({"role": "assistant"}), ends=False) + f"event: error\ndata: {json.dumps(error)}\n\n"
     )
-    assert isinstance(found, ModelReply)
-    assert (found.calls, found.problem) == ((ToolCall("c0", "f", "{}"),), "did not match schema")
+    assert isinstance(result, ModelReply)
+    assert (result.calls, result.problem) == ((ToolCall("c0", "f", "{}"),), "did not match schema")
 
 
 def test_an_error_after_the_end_of_the_reply_leaves_the_reply() -> None:
     error = {"code": 400, "message": "Token limit reached"}
-    found = read(
+    result = read_reply(
         chunk({"content": ""}, "length"), chunk({"content": ""}, "length"), chunk({}, None, usage=USAGE, error=error)
     )
-    assert (found.finish_reason, found.text, found.usage) == ("length", "", Usage(10, 5))
+    assert (result.finish_reason, result.text, result.usage) == ("length", "", Usage(10, 5))
 
 
 @pytest.mark.parametrize(
@@ -207,16 +207,16 @@ def test_an_error_in_mid_stream_is_a_failure(error: Any, reaction: str) -> None:
         "",
         ": only a comment\n\n",
         text_of(),
-        text_of(chunk({"content": "half an"}), done=False),
-        text_of(chunk({"content": "x"}), done=False) + 'data: {"id": "s1", "choi',
+        text_of(chunk({"content": "half an"}), ends=False),
+        text_of(chunk({"content": "x"}), ends=False) + 'data: {"id": "s1", "choi',
         text_of(chunk({"content": "x"}), "not json", END),
         text_of(chunk({"content": "x"}), "[1]", END),
     ],
 )
 def test_a_stream_that_breaks_is_tried_again(text: str) -> None:
-    found = stream.read(text)
-    assert isinstance(found, Failure)
-    assert (found.reaction, found.code) == ("retry", "malformed")
+    result = stream.read(text)
+    assert isinstance(result, Failure)
+    assert (result.reaction, result.code) == ("retry", "malformed")
 
 
 def test_cutting_a_stream_anywhere_before_its_end_never_gives_a_whole_reply() -> None:
@@ -271,7 +271,7 @@ def test_cutting_a_stream_anywhere_before_its_end_never_gives_a_whole_reply() ->
 )
 def test_any_events_give_a_reply_or_a_failure(values: list[Any]) -> None:
     chunks = [{"choices": [{"delta": value}]} for value in values]
-    for text in (text_of(*values), text_of(*chunks, END), text_of(*values, *chunks, done=False)):
+    for text in (text_of(*values), text_of(*chunks, END), text_of(*values, *chunks, ends=False)):
         assert isinstance(stream.read(text), ModelReply | Failure)
 
 
@@ -279,7 +279,7 @@ def test_any_events_give_a_reply_or_a_failure(values: list[Any]) -> None:
 
 
 def calls_of(*chunks: Any) -> list[tuple[str, str]]:
-    return [(call.name, call.arguments) for call in read(*chunks, END).calls]
+    return [(call.name, call.arguments) for call in read_reply(*chunks, END).calls]
 
 
 def test_calls_that_are_all_numbered_alike_are_told_apart() -> None:
@@ -292,10 +292,10 @@ def test_calls_that_are_all_numbered_alike_are_told_apart() -> None:
 
 
 def test_pieces_of_one_call_stay_together_whatever_is_repeated_or_changes() -> None:
-    whole = [("x", '{"a":1}')]
-    assert calls_of(piece(0, '{"a"', id="a", name="x"), piece(0, ":1}", id="b", name="x")) == whole
-    assert calls_of(piece(0, '{"a"', name="x"), piece(0, ":1}", name="x"), piece(0, "", name="x")) == whole
-    assert calls_of(piece(0, '{"a":1}', id="a", name="x"), piece(0, "", id="a", name="x")) == whole
+    complete_calls = [("x", '{"a":1}')]
+    assert calls_of(piece(0, '{"a"', id="a", name="x"), piece(0, ":1}", id="b", name="x")) == complete_calls
+    assert calls_of(piece(0, '{"a"', name="x"), piece(0, ":1}", name="x"), piece(0, "", name="x")) == complete_calls
+    assert calls_of(piece(0, '{"a":1}', id="a", name="x"), piece(0, "", id="a", name="x")) == complete_calls
     assert calls_of(piece(0, id="a", name="lo"), piece(0, "{}", name="ok")) == [("look", "{}")]
 
 
@@ -304,23 +304,23 @@ def test_numbers_that_come_as_text_are_numbers() -> None:
     pieces += [chunk({"tool_calls": [{"index": "1", "id": "b", "function": {"name": "y", "arguments": '{"b"'}}]})]
     pieces += [chunk({"tool_calls": [{"index": one, "function": {"arguments": ":1}"}}]}) for one in ("0", "1")]
     assert calls_of(*pieces) == [("x", '{"a":1}'), ("y", '{"b":1}')]
-    assert read({"choices": [{"index": "0", "delta": {"content": "hi"}}]}, END).text == "hi"
+    assert read_reply({"choices": [{"index": "0", "delta": {"content": "hi"}}]}, END).text == "hi"
 
 
 def test_a_stream_in_the_form_of_plain_completions_is_text() -> None:
-    assert read({"choices": [{"text": "h"}]}, {"choices": [{"text": "i", "finish_reason": "stop"}]}).text == "hi"
+    assert read_reply({"choices": [{"text": "h"}]}, {"choices": [{"text": "i", "finish_reason": "stop"}]}).text == "hi"
 
 
 def test_an_event_without_data_keeps_a_connection_alive_and_says_nothing() -> None:
-    found = stream.read("data: \n\n" + text_of(chunk({"content": "hi"}), END))
-    assert isinstance(found, ModelReply)
-    assert found.text == "hi"
+    result = stream.read("data: \n\n" + text_of(chunk({"content": "hi"}), END))
+    assert isinstance(result, ModelReply)
+    assert result.text == "hi"
 
 
 def test_a_plain_reply_that_is_called_a_stream_is_read_as_what_it_is() -> None:
-    found = stream.read(json.dumps({"choices": [{"message": {"content": "hi"}}]}))
-    assert isinstance(found, ModelReply)
-    assert found.text == "hi"
+    result = stream.read(json.dumps({"choices": [{"message": {"content": "hi"}}]}))
+    assert isinstance(result, ModelReply)
+    assert result.text == "hi"
     slow = stream.read('{"error": {"code": 429, "message": "slow"}}')
     assert isinstance(slow, Failure)
     assert slow.code == "busy"

@@ -41,7 +41,7 @@ def test_a_flood_is_not_drunk(monkeypatch: pytest.MonkeyPatch) -> None:
             await native.complete(ASK)
 
     _, vendor = meet("anthropic", [flood], talk, attempts=1)
-    assert len(vendor.asked) == 1
+    assert len(vendor.posted) == 1
 
 
 @BOTH
@@ -225,9 +225,9 @@ def test_a_setting_that_is_refused_is_no_reason_to_give_schemas_up() -> None:
         question = replace(ASK, must_call="decide", answer="schema")
         with pytest.raises(UserError, match="temperature"):
             await native.complete(question)
-        assert len(vendor.asked) == 1
+        assert len(vendor.posted) == 1
         await native.complete(question)
-        assert "output_format" in str(vendor.asked[1].body) or "output_config" in str(vendor.asked[1].body)
+        assert "output_format" in str(vendor.posted[1].body) or "output_config" in str(vendor.posted[1].body)
 
     meet("anthropic", [refused, Answer(GOOD["anthropic"])], talk)
 
@@ -239,7 +239,7 @@ END = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {
 STOP = {"type": "message_stop"}
 
 
-def said(index: int, *deltas: dict[str, Any], **block: Any) -> list[dict[str, Any]]:
+def block_events(index: int, *deltas: dict[str, Any], **block: Any) -> list[dict[str, Any]]:
     return [
         {"type": "content_block_start", "index": index, "content_block": block},
         *({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas),
@@ -247,7 +247,7 @@ def said(index: int, *deltas: dict[str, Any], **block: Any) -> list[dict[str, An
     ]
 
 
-TEXT = said(0, {"type": "text_delta", "text": "ho"}, {"type": "text_delta", "text": "ld"}, type="text", text="")
+TEXT = block_events(0, {"type": "text_delta", "text": "ho"}, {"type": "text_delta", "text": "ld"}, type="text", text="")
 STREAMS: dict[str, list[dict[str, Any]]] = {
     "anthropic": [START, {"type": "ping"}, *TEXT, {"type": "novelty"}, END, STOP],
     "google": [
@@ -258,7 +258,7 @@ STREAMS: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def written(events: list[dict[str, Any]], end: str = "\n", named: bool = True) -> str:
+def stream_text(events: list[dict[str, Any]], end: str = "\n", named: bool = True) -> str:
     return "".join(
         (f"event: {event['type']}{end}" if named and "type" in event else "") + f"data: {json.dumps(event)}{end}{end}"
         for event in events
@@ -285,7 +285,7 @@ def written(events: list[dict[str, Any]], end: str = "\n", named: bool = True) -
     ],
 )
 def test_the_form_of_a_stream_does_not_matter(kind: Kind, change: Any) -> None:
-    text = change(written(STREAMS[kind]))
+    text = change(stream_text(STREAMS[kind]))
     for headers in ({"content-type": "text/event-stream"}, {"Content-Type": "Text/Event-Stream; x"}, JSON):
         reply = read_native(kind, text, 200, headers)
         assert isinstance(reply, ModelReply), reply
@@ -306,19 +306,21 @@ def test_googles_stream_as_a_list_is_the_same_stream() -> None:
 @BOTH
 def test_a_stream_cut_off_before_its_ending_is_never_taken_for_a_whole_reply(kind: Kind) -> None:
     ending = 5 if kind == "anthropic" else 1
-    for cut in range(ending):
-        failure = outcome(kind, written(STREAMS[kind][:cut]) + "\n")
+    for length in range(ending):
+        failure = outcome(kind, stream_text(STREAMS[kind][:length]) + "\n")
         assert isinstance(failure, Failure)
         assert failure.reaction == "retry"
 
 
 def test_blocks_of_a_kind_nobody_knows_and_gaps_in_their_numbers_do_not_spoil_a_stream() -> None:
-    call = said(
+    call = block_events(
         9, {"type": "input_json_delta", "partial_json": '{"a":1}'}, type="tool_use", id="t", name="look", input={}
     )
-    odd = said(1, {"type": "holo_delta", "x": 1}, type="hologram")
-    search = said(2, {"type": "input_json_delta", "partial_json": "{}"}, type="server_tool_use", id="s", name="web")
-    thought = said(
+    odd = block_events(1, {"type": "holo_delta", "x": 1}, type="hologram")
+    search = block_events(
+        2, {"type": "input_json_delta", "partial_json": "{}"}, type="server_tool_use", id="s", name="web"
+    )
+    thought = block_events(
         3,
         {"type": "thinking_delta", "thinking": "hm"},
         {"type": "signature_delta", "signature": "c2ln"},
@@ -326,17 +328,17 @@ def test_blocks_of_a_kind_nobody_knows_and_gaps_in_their_numbers_do_not_spoil_a_
         thinking="",
         signature="",
     )
-    reply = outcome("anthropic", written([START, *TEXT, *odd, *search, *thought, *call, END, STOP]))
+    reply = outcome("anthropic", stream_text([START, *TEXT, *odd, *search, *thought, *call, END, STOP]))
     assert isinstance(reply, ModelReply)
-    assert (reply.text, [(one.name, one.arguments) for one in reply.calls]) == ("hold", [("look", '{"a":1}')])
+    assert (reply.text, [(call.name, call.arguments) for call in reply.calls]) == ("hold", [("look", '{"a":1}')])
     assert "c2ln" in reply.state
 
 
 def test_broken_arguments_of_a_stream_are_told_as_they_are() -> None:
-    call = said(
+    call = block_events(
         0, {"type": "input_json_delta", "partial_json": '{"a":'}, type="tool_use", id="t", name="look", input={}
     )
-    reply = outcome("anthropic", written([START, *call, END, STOP]))
+    reply = outcome("anthropic", stream_text([START, *call, END, STOP]))
     assert isinstance(reply, ModelReply)
     assert reply.calls[0].arguments == '{"a":'
 
@@ -372,9 +374,9 @@ def test_any_values_are_a_reply_or_a_failure(value: Any) -> None:
 @given(value=ANY, kind=st.sampled_from(["anthropic", "google"]))
 def test_any_body_gives_a_reply_or_a_failure_that_says_something(value: Any, kind: Kind) -> None:
     body = claude(value, usage=value) if kind == "anthropic" else gemini(value, usageMetadata=value)
-    found = read_native(kind, json.dumps(body), 200, JSON)
-    assert isinstance(found, Failure) or found.text or found.calls or found.problem
-    assert "could not be read" not in getattr(found, "message", "")
+    result = read_native(kind, json.dumps(body), 200, JSON)
+    assert isinstance(result, Failure) or result.text or result.calls or result.problem
+    assert "could not be read" not in getattr(result, "message", "")
 
 
 @BOTH
@@ -388,8 +390,8 @@ def test_half_a_key_is_not_told_where_the_words_of_an_error_are_cut(kind: Kind, 
             await native.complete(ASK)
         return str(caught.value)
 
-    said, _ = meet(kind, [answer], talk, attempts=1)
-    assert KEY[:4] not in said
+    reply_text, _ = meet(kind, [answer], talk, attempts=1)
+    assert KEY[:4] not in reply_text
 
 
 def test_a_call_of_googles_that_comes_in_pieces_is_not_taken_for_one_without_arguments() -> None:

@@ -16,10 +16,10 @@ GOOD: dict[str, Answer] = {
 BOTH = pytest.mark.parametrize("kind", ["anthropic", "google"])
 
 
-def wrong(kind: str, message: str, what: str = "api_error", status: int = 500, **headers: str) -> Answer:
+def error_answer(kind: str, message: str, error_type: str = "api_error", status: int = 500, **headers: str) -> Answer:
     """An error in the vendor's own form."""
-    anthropic = {"type": "error", "error": {"type": what, "message": message}}
-    google = {"error": {"code": status, "message": message, "status": what.upper()}}
+    anthropic = {"type": "error", "error": {"type": error_type, "message": message}}
+    google = {"error": {"code": status, "message": message, "status": error_type.upper()}}
     return Answer(anthropic if kind == "anthropic" else google, status, dict(headers))
 
 
@@ -37,20 +37,22 @@ def complete(kind: Kind, script: list[Answer], **settings: Any) -> tuple[Any, in
             return error
 
     outcome, vendor = meet(kind, script, talk, sleep=sleep, **settings)
-    return outcome, len(vendor.asked), pauses
+    return outcome, len(vendor.posted), pauses
 
 
 @BOTH
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 529])
 def test_a_busy_or_failing_server_is_asked_again(kind: Kind, status: int) -> None:
-    reply, asked, pauses = complete(kind, [wrong(kind, "busy", status=status), GOOD[kind]], random=lambda: 0.5)
+    reply, requests, pauses = complete(
+        kind, [error_answer(kind, "busy", status=status), GOOD[kind]], random=lambda: 0.5
+    )
     assert isinstance(reply, ModelReply)
-    assert (asked, pauses) == (2, [0.25])
+    assert (requests, pauses) == (2, [0.25])
 
 
 @BOTH
 def test_what_the_provider_asks_to_wait_is_waited(kind: Kind) -> None:
-    busy = wrong(kind, "slow down", "rate_limit_error", 429, **{"retry-after": "7"})
+    busy = error_answer(kind, "slow down", "rate_limit_error", 429, **{"retry-after": "7"})
     reply, _, pauses = complete(kind, [busy, GOOD[kind]])
     assert isinstance(reply, ModelReply)
     assert pauses == [7.0]
@@ -66,24 +68,24 @@ def test_google_says_in_the_body_how_long_to_wait() -> None:
 
 @BOTH
 def test_pauses_grow_with_full_jitter_and_tries_end(kind: Kind) -> None:
-    error, asked, pauses = complete(kind, [wrong(kind, "down")], random=lambda: 1.0, attempts=4)
+    error, requests, pauses = complete(kind, [error_answer(kind, "down")], random=lambda: 1.0, attempts=4)
     assert isinstance(error, TransientError)
-    assert (asked, pauses) == (4, [0.5, 1.0, 2.0])
+    assert (requests, pauses) == (4, [0.5, 1.0, 2.0])
 
 
 @BOTH
 def test_a_wait_past_the_deadline_ends_the_tries_at_once(kind: Kind) -> None:
-    busy = wrong(kind, "slow down", status=429, **{"retry-after": "60"})
-    error, asked, pauses = complete(kind, [busy], deadline_s=30.0)
+    busy = error_answer(kind, "slow down", status=429, **{"retry-after": "60"})
+    error, requests, pauses = complete(kind, [busy], deadline_s=30.0)
     assert isinstance(error, TransientError)
-    assert (asked, pauses) == (1, [])
+    assert (requests, pauses) == (1, [])
 
 
 @BOTH
 def test_a_server_that_hangs_is_given_up_in_time(kind: Kind) -> None:
-    error, asked, _ = complete(kind, [Answer({}, hang=True)], timeout_s=0.2, attempts=2)
+    error, requests, _ = complete(kind, [Answer({}, hang=True)], timeout_s=0.2, attempts=2)
     assert isinstance(error, TransientError)
-    assert asked == 2
+    assert requests == 2
 
 
 @BOTH
@@ -98,15 +100,18 @@ def test_nobody_listening_is_worth_another_try(kind: Kind) -> None:
 @pytest.mark.parametrize(
     ("kind", "answer"),
     [
-        ("anthropic", wrong("anthropic", f"invalid x-api-key {KEY}", "authentication_error", 401)),
-        ("google", wrong("google", f"API key not valid. Please pass a valid API key. {KEY}", "invalid_argument", 400)),
-        ("google", wrong("google", f"no {KEY}", "permission_denied", 403)),
+        ("anthropic", error_answer("anthropic", f"invalid x-api-key {KEY}", "authentication_error", 401)),
+        (
+            "google",
+            error_answer("google", f"API key not valid. Please pass a valid API key. {KEY}", "invalid_argument", 400),
+        ),
+        ("google", error_answer("google", f"no {KEY}", "permission_denied", 403)),
     ],
 )
 def test_a_bad_key_is_the_persons_to_put_right_and_is_not_shown(kind: Kind, answer: Answer) -> None:
-    error, asked, _ = complete(kind, [answer])
+    error, requests, _ = complete(kind, [answer])
     assert isinstance(error, UserError)
-    assert asked == 1
+    assert requests == 1
     assert "key" in f"{error.message} {error.hint}"
     assert KEY not in f"{error.message} {error.hint} {error!r}"
 
@@ -114,24 +119,24 @@ def test_a_bad_key_is_the_persons_to_put_right_and_is_not_shown(kind: Kind, answ
 @pytest.mark.parametrize(
     ("kind", "answer"),
     [
-        ("anthropic", wrong("anthropic", "model: claude-haikku", "not_found_error", 404)),
-        ("google", wrong("google", "models/gemini-9 is not found for API version v1beta", "not_found", 404)),
+        ("anthropic", error_answer("anthropic", "model: claude-haikku", "not_found_error", 404)),
+        ("google", error_answer("google", "models/gemini-9 is not found for API version v1beta", "not_found", 404)),
     ],
 )
 def test_an_unknown_model_is_the_persons_to_put_right(kind: Kind, answer: Answer) -> None:
-    error, asked, _ = complete(kind, [answer])
+    error, requests, _ = complete(kind, [answer])
     assert isinstance(error, UserError)
-    assert asked == 1
+    assert requests == 1
     assert "no such model" in error.message
 
 
 def test_no_money_is_the_persons_to_put_right() -> None:
-    poor = wrong(
+    poor = error_answer(
         "anthropic", "Your credit balance is too low to access the Anthropic API.", "invalid_request_error", 400
     )
-    error, asked, _ = complete("anthropic", [poor])
+    error, requests, _ = complete("anthropic", [poor])
     assert isinstance(error, UserError)
-    assert asked == 1
+    assert requests == 1
 
 
 @BOTH
@@ -142,14 +147,14 @@ def test_a_redirect_is_never_followed(kind: Kind) -> None:
             await native.complete(ASK)
 
     _, vendor = meet(kind, [Answer({}, 307)], talk, attempts=1)
-    assert [asked.path for asked in vendor.asked if "elsewhere" in asked.path] == []
+    assert [request.path for request in vendor.posted if "elsewhere" in request.path] == []
 
 
 @BOTH
 def test_half_a_body_is_worth_another_try(kind: Kind) -> None:
-    reply, asked, _ = complete(kind, [Answer('{"id": "m", "cont'), GOOD[kind]])
+    reply, requests, _ = complete(kind, [Answer('{"id": "m", "cont'), GOOD[kind]])
     assert isinstance(reply, ModelReply)
-    assert asked == 2
+    assert requests == 2
 
 
 @BOTH
@@ -164,7 +169,7 @@ def test_the_result_holds_headers_and_status_of_every_response(kind: Kind) -> No
     async def talk(native: Any, _: Any) -> Any:
         return [await native.inner.call(ASK, CallContext()) for _ in range(2)]
 
-    busy = wrong(kind, "busy", status=429, **{"retry-after": "1"})
+    busy = error_answer(kind, "busy", status=429, **{"retry-after": "1"})
     results, _ = meet(kind, [busy, GOOD[kind]], talk)
     assert [(result.headers.get("retry-after"), result.status) for result in results] == [("1", 429), (None, 200)]
 

@@ -35,14 +35,14 @@ def exchanges() -> Iterator[tuple[str, bool, dict[str, Any]]]:
 
 @cache
 def outcomes() -> list[tuple[str, bool, dict[str, Any], Outcome]]:
-    found: list[tuple[str, bool, dict[str, Any], Outcome]] = []
+    rows: list[tuple[str, bool, dict[str, Any], Outcome]] = []
     for kind, streamed, exchange in exchanges():
         headers = {
             name: value[0] if isinstance(value, list) else value for name, value in exchange["response_headers"].items()
         }
         outcome = read_native(kind, exchange["response_body"], exchange["status"], headers)
-        found.append((kind, streamed, exchange, outcome))
-    return found
+        rows.append((kind, streamed, exchange, outcome))
+    return rows
 
 
 def test_every_exchange_gives_a_reply_and_every_error_a_failure() -> None:
@@ -60,15 +60,15 @@ def test_every_exchange_gives_a_reply_and_every_error_a_failure() -> None:
 
 
 def test_the_recorded_calls_are_the_calls() -> None:
-    counted: Counter[tuple[str, bool, str]] = Counter()
+    counts: Counter[tuple[str, bool, str]] = Counter()
     for kind, streamed, _, outcome in outcomes():
         if isinstance(outcome, ModelReply) and outcome.calls:
-            counted[kind, streamed, "replies"] += 1
-            counted[kind, streamed, "calls"] += len(outcome.calls)
+            counts[kind, streamed, "replies"] += 1
+            counts[kind, streamed, "calls"] += len(outcome.calls)
             assert outcome.finish_reason == "tool_calls"
             assert all(isinstance(json.loads(call.arguments), dict) for call in outcome.calls)
             assert len({call.id for call in outcome.calls}) == len(outcome.calls)
-    assert counted == {
+    assert counts == {
         ("anthropic", False, "replies"): 47,
         ("anthropic", False, "calls"): 53,
         ("anthropic", True, "replies"): 1,
@@ -107,8 +107,11 @@ def test_tokens_are_those_of_the_body_counted_our_way() -> None:
         usage = outcome.usage
         if kind == "anthropic":
             said = exchange["response_body"]["usage"]
-            cached, written = said.get("cache_read_input_tokens") or 0, said.get("cache_creation_input_tokens") or 0
-            want = (said["input_tokens"] + cached + written, said["output_tokens"], cached, written)
+            cached, cache_writes = (
+                said.get("cache_read_input_tokens") or 0,
+                said.get("cache_creation_input_tokens") or 0,
+            )
+            want = (said["input_tokens"] + cached + cache_writes, said["output_tokens"], cached, cache_writes)
             assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cache_write_tokens) == want
         else:
             said = exchange["response_body"].get("usageMetadata", {})
@@ -124,9 +127,9 @@ def test_tokens_are_those_of_the_body_counted_our_way() -> None:
 
 
 def test_the_replies_that_are_no_answer_are_exactly_three() -> None:
-    told = Counter(
+    usages = Counter(
         (kind, outcome.finish_reason, bool(outcome.text))
         for kind, _, _, outcome in outcomes()
         if isinstance(outcome, ModelReply) and outcome.problem
     )
-    assert told == {("google", "error", False): 1, ("google", "length", True): 1, ("google", "length", False): 1}
+    assert usages == {("google", "error", False): 1, ("google", "length", True): 1, ("google", "length", False): 1}

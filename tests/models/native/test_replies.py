@@ -14,7 +14,7 @@ EVENTS = {"content-type": "text/event-stream"}
 CALL = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"symbol": "BTC"}}
 
 
-def read(kind: Kind, body: Any) -> ModelReply:
+def read_body(kind: Kind, body: Any) -> ModelReply:
     reply = read_native(kind, body, 200, JSON)
     assert isinstance(reply, ModelReply)
     return reply
@@ -29,22 +29,22 @@ def test_cached_and_cache_written_tokens_are_part_of_the_input() -> None:
     }
     usage["output_tokens_details"] = {"thinking_tokens": 20}  # type: ignore[assignment]
     body = claude({"type": "text", "text": "hi"}, usage=usage)
-    assert read("anthropic", body).usage == Usage(1_532, 33, 1_111, 20, 418)
+    assert read_body("anthropic", body).usage == Usage(1_532, 33, 1_111, 20, 418)
 
 
 def test_googles_thoughts_are_part_of_the_output() -> None:
-    assert read("google", gemini({"text": "hi"})).usage == Usage(20, 10, 8, 6, 0)
+    assert read_body("google", gemini({"text": "hi"})).usage == Usage(20, 10, 8, 6, 0)
 
 
 def test_text_in_several_parts_is_one_text_and_thoughts_are_not_in_it() -> None:
     body = gemini({"text": "thinking", "thought": True}, {"text": "ho"}, {"text": "ld"})
-    assert read("google", body).text == "hold"
+    assert read_body("google", body).text == "hold"
     body = claude(
         {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
         {"type": "text", "text": "ho"},
         {"type": "text", "text": "ld"},
     )
-    assert read("anthropic", body).text == "hold"
+    assert read_body("anthropic", body).text == "hold"
 
 
 @pytest.mark.parametrize(
@@ -56,27 +56,27 @@ def test_text_in_several_parts_is_one_text_and_thoughts_are_not_in_it() -> None:
     ],
 )
 def test_a_reply_cut_off_is_length_and_the_call_it_was_cut_in_is_none(kind: Kind, body: Any) -> None:
-    reply = read(kind, body)
+    reply = read_body(kind, body)
     assert (reply.finish_reason, reply.text, reply.calls) == ("length", "I can", ())
     assert "cut off" in reply.problem
 
 
 def test_a_call_before_the_one_that_was_cut_off_counts() -> None:
-    reply = read("anthropic", claude(CALL, {**CALL, "id": "toolu_2", "input": {}}, stop="max_tokens"))
+    reply = read_body("anthropic", claude(CALL, {**CALL, "id": "toolu_2", "input": {}}, stop="max_tokens"))
     assert [call.id for call in reply.calls] == ["toolu_1"]
     assert reply.finish_reason == "length"
 
 
 def test_a_refusal_is_an_error_in_words_without_calls() -> None:
     details = {"type": "refusal", "category": "cyber", "explanation": "not for me"}
-    reply = read("anthropic", claude(CALL, stop="refusal", stop_details=details))
+    reply = read_body("anthropic", claude(CALL, stop="refusal", stop_details=details))
     assert (reply.finish_reason, reply.calls) == ("error", ())
     assert "not for me" in reply.problem
 
 
 @pytest.mark.parametrize("finish", ["SAFETY", "RECITATION", "PROHIBITED_CONTENT", "SPII", "BLOCKLIST"])
 def test_an_answer_withheld_by_google_is_an_error_that_names_the_reason(finish: str) -> None:
-    reply = read("google", gemini(finish=finish))
+    reply = read_body("google", gemini(finish=finish))
     assert reply.finish_reason == "error"
     assert finish in reply.problem
 
@@ -86,14 +86,14 @@ def test_a_blocked_prompt_is_an_error_in_googles_words() -> None:
         "promptFeedback": {"blockReason": "SAFETY", "blockReasonMessage": "not this"},
         "modelVersion": "gemini-test",
     }
-    reply = read("google", body)
+    reply = read_body("google", body)
     assert (reply.finish_reason, reply.text) == ("error", "")
     assert "not this" in reply.problem
 
 
 @pytest.mark.parametrize("finish", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"])
 def test_a_call_that_google_could_not_read_is_told(finish: str) -> None:
-    reply = read("google", gemini(finish=finish))
+    reply = read_body("google", gemini(finish=finish))
     assert reply.finish_reason == "error"
     assert finish in reply.problem
 
@@ -109,14 +109,14 @@ def test_a_call_that_google_could_not_read_is_told(finish: str) -> None:
     ],
 )
 def test_an_empty_reply_says_so(kind: Kind, body: Any) -> None:
-    reply = read(kind, body)
+    reply = read_body(kind, body)
     assert reply.finish_reason == "stop"
     assert "empty" in reply.problem
 
 
 def test_googles_calls_end_as_calls_although_it_says_stop_and_get_ids_by_their_place() -> None:
     parts = [{"functionCall": {"name": "look", "args": {"symbol": symbol}}} for symbol in ("BTC", "ETH")]
-    reply = read("google", gemini(*parts, {"functionCall": {"name": "look", "id": "g7"}}))
+    reply = read_body("google", gemini(*parts, {"functionCall": {"name": "look", "id": "g7"}}))
     assert reply.finish_reason == "tool_calls"
     assert reply.calls == (
         ToolCall("call_0_0", "look", '{"symbol":"BTC"}'),
@@ -127,12 +127,12 @@ def test_googles_calls_end_as_calls_although_it_says_stop_and_get_ids_by_their_p
 
 def test_content_of_a_kind_nobody_knows_is_passed_over() -> None:
     body = claude({"type": "hologram", "beam": 1}, {"type": "text", "text": "hold"}, CALL, stop="tool_use")
-    reply = read("anthropic", body)
+    reply = read_body("anthropic", body)
     assert (reply.text, [call.name for call in reply.calls]) == ("hold", ["look"])
 
 
 def test_a_way_of_ending_nobody_knows_is_an_ordinary_end() -> None:
-    assert read("anthropic", claude({"type": "text", "text": "hold"}, stop="new_reason")).finish_reason == "stop"
+    assert read_body("anthropic", claude({"type": "text", "text": "hold"}, stop="new_reason")).finish_reason == "stop"
 
 
 def test_a_reply_that_repeats_the_key_is_kept_without_it() -> None:

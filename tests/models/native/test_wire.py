@@ -23,57 +23,57 @@ def with_settings(request: ModelRequest, **settings: Any) -> ModelRequest:
 
 
 def test_anthropic_gets_our_system_prompt_alone_with_cache_marks_on_it_and_on_the_last_tool() -> None:
-    _, asked = ask_once("anthropic", PLAIN["anthropic"])
+    _, posted = ask_once("anthropic", PLAIN["anthropic"])
     mark = {"type": "ephemeral", "ttl": "5m"}
-    assert asked.body["system"] == [{"type": "text", "text": ASK.system, "cache_control": mark}]
-    assert [tool.get("cache_control") for tool in asked.body["tools"]] == [None, mark]
-    assert asked.body["messages"] == [{"role": "user", "content": [{"type": "text", "text": "What now?"}]}]
-    assert asked.body["tool_choice"] == {"type": "auto"}
+    assert posted.body["system"] == [{"type": "text", "text": ASK.system, "cache_control": mark}]
+    assert [tool.get("cache_control") for tool in posted.body["tools"]] == [None, mark]
+    assert posted.body["messages"] == [{"role": "user", "content": [{"type": "text", "text": "What now?"}]}]
+    assert posted.body["tool_choice"] == {"type": "auto"}
 
 
 def test_google_gets_our_system_prompt_alone() -> None:
-    _, asked = ask_once("google", PLAIN["google"])
-    assert asked.body["systemInstruction"]["parts"] == [{"text": ASK.system}]
-    assert asked.body["contents"] == [{"role": "user", "parts": [{"text": "What now?"}]}]
+    _, posted = ask_once("google", PLAIN["google"])
+    assert posted.body["systemInstruction"]["parts"] == [{"text": ASK.system}]
+    assert posted.body["contents"] == [{"role": "user", "parts": [{"text": "What now?"}]}]
 
 
 @pytest.mark.parametrize(("kind", "header"), [("anthropic", "authorization"), ("google", "x-goog-api-key")])
 def test_the_key_is_in_one_header_and_nowhere_else(kind: Kind, header: str) -> None:
-    _, asked = ask_once(kind, PLAIN[kind])
-    assert KEY in asked.headers[header]
-    assert [name for name, value in asked.headers.items() if KEY in value] == [header]
-    assert KEY not in asked.path
-    assert KEY not in str(asked.body)
+    _, posted = ask_once(kind, PLAIN[kind])
+    assert KEY in posted.headers[header]
+    assert [name for name, value in posted.headers.items() if KEY in value] == [header]
+    assert KEY not in posted.path
+    assert KEY not in str(posted.body)
 
 
 @BOTH
 def test_a_bound_of_tokens_is_always_sent_and_the_skills_one_wins(kind: Kind) -> None:
-    def bound(asked: Asked) -> int:
-        body = asked.body
+    def token_limit(posted: Asked) -> int:
+        body = posted.body
         return body["max_tokens"] if kind == "anthropic" else body["generationConfig"]["maxOutputTokens"]
 
-    assert bound(ask_once(kind, PLAIN[kind])[1]) == 4_096
-    assert bound(ask_once(kind, PLAIN[kind], with_settings(ASK, max_tokens=99))[1]) == 99
+    assert token_limit(ask_once(kind, PLAIN[kind])[1]) == 4_096
+    assert token_limit(ask_once(kind, PLAIN[kind], with_settings(ASK, max_tokens=99))[1]) == 99
 
 
 def test_settings_reach_anthropic_as_far_as_it_takes_them() -> None:
-    _, asked = ask_once("anthropic", PLAIN["anthropic"], with_settings(ASK, temperature=0.3, seed=7))
-    assert asked.body["temperature"] == 0.3
-    assert "seed" not in asked.body
-    _, asked = ask_once("anthropic", PLAIN["anthropic"], with_settings(ASK, temperature=0.3), "claude-opus-4-8")
-    assert "temperature" not in asked.body
+    _, posted = ask_once("anthropic", PLAIN["anthropic"], with_settings(ASK, temperature=0.3, seed=7))
+    assert posted.body["temperature"] == 0.3
+    assert "seed" not in posted.body
+    _, posted = ask_once("anthropic", PLAIN["anthropic"], with_settings(ASK, temperature=0.3), "claude-opus-4-8")
+    assert "temperature" not in posted.body
 
 
 def test_settings_reach_google() -> None:
-    _, asked = ask_once("google", PLAIN["google"], with_settings(ASK, temperature=0.3, seed=7, reasoning="low"))
-    config = asked.body["generationConfig"]
+    _, posted = ask_once("google", PLAIN["google"], with_settings(ASK, temperature=0.3, seed=7, reasoning="low"))
+    config = posted.body["generationConfig"]
     assert (config["temperature"], config["seed"]) == (0.3, 7)
     assert config["thinkingConfig"] == {"includeThoughts": True, "thinkingBudget": 2_048}
 
 
 def test_names_with_dots_are_sent_with_dashes_to_anthropic() -> None:
-    _, asked = ask_once("anthropic", PLAIN["anthropic"], model="claude-sonnet-4.6")
-    assert asked.body["model"] == "claude-sonnet-4-6"
+    _, posted = ask_once("anthropic", PLAIN["anthropic"], model="claude-sonnet-4.6")
+    assert posted.body["model"] == "claude-sonnet-4-6"
 
 
 # Reasoning ----------------------------------------------------------------------------------------------------------
@@ -81,42 +81,42 @@ def test_names_with_dots_are_sent_with_dashes_to_anthropic() -> None:
 
 def test_a_thinking_budget_leaves_room_for_the_answer_and_takes_no_temperature() -> None:
     request = with_settings(ASK, reasoning="high", max_tokens=6_000, temperature=0.1)
-    _, asked = ask_once("anthropic", PLAIN["anthropic"], request)
-    assert asked.body["thinking"] == {"type": "enabled", "budget_tokens": 3_000}
-    assert "temperature" not in asked.body
+    _, posted = ask_once("anthropic", PLAIN["anthropic"], request)
+    assert posted.body["thinking"] == {"type": "enabled", "budget_tokens": 3_000}
+    assert "temperature" not in posted.body
 
 
 def test_a_bound_too_small_to_think_in_means_no_thinking() -> None:
-    _, asked = ask_once("anthropic", PLAIN["anthropic"], with_settings(ASK, reasoning="high", max_tokens=1_000))
-    assert "thinking" not in asked.body
+    _, posted = ask_once("anthropic", PLAIN["anthropic"], with_settings(ASK, reasoning="high", max_tokens=1_000))
+    assert "thinking" not in posted.body
 
 
 def test_newer_models_think_adaptively_with_an_effort() -> None:
-    _, asked = ask_once("anthropic", PLAIN["anthropic"], with_settings(ASK, reasoning="low"), "claude-sonnet-4-6")
-    assert asked.body["thinking"] == {"type": "adaptive"}
-    assert asked.body["output_config"] == {"effort": "low"}
+    _, posted = ask_once("anthropic", PLAIN["anthropic"], with_settings(ASK, reasoning="low"), "claude-sonnet-4-6")
+    assert posted.body["thinking"] == {"type": "adaptive"}
+    assert posted.body["output_config"] == {"effort": "low"}
 
 
 def test_no_reasoning_turns_a_model_that_thinks_by_itself_off() -> None:
-    _, asked = ask_once("anthropic", PLAIN["anthropic"], with_settings(ASK, reasoning="none"), "claude-sonnet-5")
-    assert asked.body["thinking"] == {"type": "disabled"}
-    _, asked = ask_once("google", PLAIN["google"], with_settings(ASK, reasoning="none"))
-    assert asked.body["generationConfig"]["thinkingConfig"] == {"thinkingBudget": 0}
+    _, posted = ask_once("anthropic", PLAIN["anthropic"], with_settings(ASK, reasoning="none"), "claude-sonnet-5")
+    assert posted.body["thinking"] == {"type": "disabled"}
+    _, posted = ask_once("google", PLAIN["google"], with_settings(ASK, reasoning="none"))
+    assert posted.body["generationConfig"]["thinkingConfig"] == {"thinkingBudget": 0}
 
 
 # Forced and schema-constrained answers ------------------------------------------------------------------------------
 
 
 def test_anthropic_is_forced_by_name() -> None:
-    reply, asked = ask_once("anthropic", CLAUDE_CALL, MUST)
-    assert asked.body["tool_choice"] == {"type": "tool", "name": "decide"}
+    reply, posted = ask_once("anthropic", CLAUDE_CALL, MUST)
+    assert posted.body["tool_choice"] == {"type": "tool", "name": "decide"}
     assert reply.calls == (ToolCall("toolu_1", "decide", '{"action":"buy"}'),)
     assert reply.finish_reason == "tool_calls"
 
 
 def test_google_is_forced_by_name() -> None:
-    reply, asked = ask_once("google", GEMINI_CALL, MUST)
-    assert asked.body["toolConfig"]["functionCallingConfig"] == {"mode": "ANY", "allowedFunctionNames": ["decide"]}
+    reply, posted = ask_once("google", GEMINI_CALL, MUST)
+    assert posted.body["toolConfig"]["functionCallingConfig"] == {"mode": "ANY", "allowedFunctionNames": ["decide"]}
     assert reply.calls == (ToolCall("call_0_0", "decide", '{"action":"buy"}'),)
     assert reply.finish_reason == "tool_calls"
 
@@ -129,29 +129,29 @@ def test_with_one_tool_left_any_tool_is_that_tool() -> None:
 
 
 def test_anthropic_holds_text_to_the_schema_of_the_tool() -> None:
-    reply, asked = ask_once("anthropic", claude({"type": "text", "text": '{"action":"buy"}'}), SCHEMA)
-    shape = asked.body["output_config"]["format"]
+    reply, posted = ask_once("anthropic", claude({"type": "text", "text": '{"action":"buy"}'}), SCHEMA)
+    shape = posted.body["output_config"]["format"]
     assert shape["type"] == "json_schema"
     assert shape["schema"]["properties"]["action"]["enum"] == ["buy", "no_op"]
-    assert asked.body["tool_choice"] == {"type": "none"}
-    assert asked.body["system"][0]["text"] == ASK.system
+    assert posted.body["tool_choice"] == {"type": "none"}
+    assert posted.body["system"][0]["text"] == ASK.system
     assert (reply.text, reply.calls) == ('{"action":"buy"}', ())
 
 
 def test_google_holds_text_to_the_schema_of_the_tool() -> None:
-    reply, asked = ask_once("google", gemini({"text": '{"action":"buy"}'}), SCHEMA)
-    config = asked.body["generationConfig"]
+    reply, posted = ask_once("google", gemini({"text": '{"action":"buy"}'}), SCHEMA)
+    config = posted.body["generationConfig"]
     assert config["responseMimeType"] == "application/json"
     assert config["responseJsonSchema"]["properties"]["action"]["enum"] == ["buy", "no_op"]
-    assert "tools" not in asked.body
+    assert "tools" not in posted.body
     assert (reply.text, reply.calls) == ('{"action":"buy"}', ())
 
 
 def test_a_model_without_schemas_is_asked_in_words_of_ours_not_in_the_system_prompt() -> None:
-    _, asked = ask_once("anthropic", claude({"type": "text", "text": "{}"}), SCHEMA, "claude-unknown-9")
-    assert "output_config" not in asked.body
-    assert [block["text"] for block in asked.body["system"]] == [ASK.system]
-    last = asked.body["messages"][-1]["content"][-1]["text"]
+    _, posted = ask_once("anthropic", claude({"type": "text", "text": "{}"}), SCHEMA, "claude-unknown-9")
+    assert "output_config" not in posted.body
+    assert [block["text"] for block in posted.body["system"]] == [ASK.system]
+    last = posted.body["messages"][-1]["content"][-1]["text"]
     assert "one JSON object" in last
     assert '"enum":["buy","no_op"]' in last
 
@@ -161,19 +161,19 @@ def test_a_thinking_claude_that_cannot_be_forced_decides_through_the_schema_and_
     model: str,
 ) -> None:
     request = with_settings(MUST, reasoning="high")
-    reply, asked = ask_once("anthropic", claude({"type": "text", "text": '{"action":"buy"}'}), request, model)
-    assert asked.body["thinking"]["type"] in ("enabled", "adaptive")
-    assert asked.body["tool_choice"] == {"type": "none"}
-    assert "format" in asked.body["output_config"]
+    reply, posted = ask_once("anthropic", claude({"type": "text", "text": '{"action":"buy"}'}), request, model)
+    assert posted.body["thinking"]["type"] in ("enabled", "adaptive")
+    assert posted.body["tool_choice"] == {"type": "none"}
+    assert "format" in posted.body["output_config"]
     assert reply.calls == (ToolCall("call_0_0", "decide", '{"action":"buy"}'),)
     assert reply.finish_reason == "tool_calls"
 
 
 def test_a_thinking_claude_without_schemas_is_left_one_tool_to_call() -> None:
     request = with_settings(MUST, reasoning="high")
-    _, asked = ask_once("anthropic", CLAUDE_CALL, request, "claude-unknown-9")
-    assert [tool["name"] for tool in asked.body["tools"]] == ["decide"]
-    assert asked.body["tool_choice"] == {"type": "auto"}
+    _, posted = ask_once("anthropic", CLAUDE_CALL, request, "claude-unknown-9")
+    assert [tool["name"] for tool in posted.body["tools"]] == ["decide"]
+    assert posted.body["tool_choice"] == {"type": "auto"}
 
 
 def test_a_schema_that_the_provider_refuses_is_asked_for_in_words_from_then_on() -> None:
@@ -187,7 +187,7 @@ def test_a_schema_that_the_provider_refuses_is_asked_for_in_words_from_then_on()
 
     replies, vendor = meet("anthropic", script, twice)
     assert [reply.text for reply in replies] == ["{}", "{}"]
-    assert ["output_config" in asked.body for asked in vendor.asked] == [True, False, False]
+    assert ["output_config" in request.body for request in vendor.posted] == [True, False, False]
 
 
 # The conversation goes back as it was ------------------------------------------------------------------------------
@@ -198,13 +198,15 @@ def continued(kind: Kind, body: Any, request: ModelRequest = ASK, model: str = "
 
     async def talk(native: Any, _: Any) -> ModelReply:
         first: ModelReply = await native.complete(request)
-        told = tuple(Message("tool", f"result of {call.name}", call_id=call.id, name=call.name) for call in first.calls)
+        results = tuple(
+            Message("tool", f"result of {call.name}", call_id=call.id, name=call.name) for call in first.calls
+        )
         turn = Message("assistant", first.text, first.calls, state=first.state)
-        await native.complete(replace(request, messages=(*request.messages, turn, *told)))
+        await native.complete(replace(request, messages=(*request.messages, turn, *results)))
         return first
 
     reply, vendor = meet(kind, [Answer(body)], talk, model)
-    body = vendor.asked[1].body
+    body = vendor.posted[1].body
     return reply, body["messages"] if kind == "anthropic" else body["contents"]
 
 
@@ -226,10 +228,10 @@ def test_thought_signatures_go_back_to_google_in_their_part() -> None:
     ]
     reply, sent = continued("google", gemini(*parts), model="gemini-3-pro-preview")
     assert [call.id for call in reply.calls] == ["call_0_0", "call_0_1"]
-    turn, told = sent[1]["parts"], sent[2]["parts"]
+    turn, results = sent[1]["parts"], sent[2]["parts"]
     assert [part.get("thoughtSignature") for part in turn] == ["c2lnbmF0dXJl", None]
     assert [part["functionCall"]["args"] for part in turn] == [{"symbol": "BTC"}, {"symbol": "ETH"}]
-    assert [part["functionResponse"]["id"] for part in told] == ["call_0_0", "call_0_1"]
+    assert [part["functionResponse"]["id"] for part in results] == ["call_0_0", "call_0_1"]
 
 
 @BOTH
@@ -239,9 +241,9 @@ def test_the_same_answer_is_the_same_reply_in_every_run(kind: Kind) -> None:
         "anthropic": claude(thought, *CLAUDE_CALL["content"]),
         "google": gemini({"text": "a", "thoughtSignature": "eA=="}),
     }
-    one, two = (replace(ask_once(kind, bodies[kind])[0], latency_ms=0.0) for _ in range(2))
-    assert one == two
-    assert one.state
+    first, second = (replace(ask_once(kind, bodies[kind])[0], latency_ms=0.0) for _ in range(2))
+    assert first == second
+    assert first.state
 
 
 def test_a_decision_through_the_schema_is_told_about_in_words_as_there_was_no_call() -> None:
@@ -257,10 +259,10 @@ def test_a_decision_through_the_schema_is_told_about_in_words_as_there_was_no_ca
 
 def test_a_turn_of_another_provider_is_rebuilt_from_its_text_and_calls() -> None:
     turn = Message("assistant", "let me look", (ToolCall("x1", "look", '{"symbol":"BTC"}'),), state="opaque of another")
-    told = Message("tool", "up", call_id="x1", name="look")
-    request = replace(ASK, messages=(*ASK.messages, turn, told))
-    _, asked = ask_once("anthropic", PLAIN["anthropic"], request)
-    text, call = asked.body["messages"][1]["content"]
+    results = Message("tool", "up", call_id="x1", name="look")
+    request = replace(ASK, messages=(*ASK.messages, turn, results))
+    _, posted = ask_once("anthropic", PLAIN["anthropic"], request)
+    text, call = posted.body["messages"][1]["content"]
     assert text["text"] == "let me look"
     assert call == {"type": "tool_use", "id": "x1", "name": "look", "input": {"symbol": "BTC"}}
 
@@ -279,16 +281,16 @@ def test_thinking_that_is_bound_to_other_tools_is_left_out_from_then_on() -> Non
 
     reply, vendor = meet("anthropic", [Answer(look), stale, Answer(CLAUDE_CALL)], talk, "claude-opus-5-5")
     assert [call.name for call in reply.calls] == ["decide"]
-    kinds = [[block["type"] for block in asked.body["messages"][1]["content"]] for asked in vendor.asked[1:]]
+    kinds = [[block["type"] for block in request.body["messages"][1]["content"]] for request in vendor.posted[1:]]
     assert kinds == [["thinking", "tool_use"], ["tool_use"]]
 
 
 def test_arguments_that_are_not_an_object_are_sent_back_as_what_they_are() -> None:
     turn = Message("assistant", "", (ToolCall("x1", "look", '{"symbol":'),))
     request = replace(ASK, messages=(*ASK.messages, turn, Message("tool", "bad", call_id="x1", name="look")))
-    _, asked = ask_once("anthropic", PLAIN["anthropic"], request)
-    assert asked.body["messages"][1]["content"][0]["input"] == {"INVALID_JSON": '{"symbol":'}
-    _, asked = ask_once("google", PLAIN["google"], request)
-    part = asked.body["contents"][1]["parts"][0]
+    _, posted = ask_once("anthropic", PLAIN["anthropic"], request)
+    assert posted.body["messages"][1]["content"][0]["input"] == {"INVALID_JSON": '{"symbol":'}
+    _, posted = ask_once("google", PLAIN["google"], request)
+    part = posted.body["contents"][1]["parts"][0]
     assert part["functionCall"]["args"] == {"INVALID_JSON": '{"symbol":'}
     assert part["thoughtSignature"]  # Google refuses a call without one

@@ -98,14 +98,14 @@ class Vendor:
     """The server and its script; the last answer is repeated."""
 
     script: list[Answer]
-    asked: list[Asked] = field(default_factory=list)
+    posted: list[Asked] = field(default_factory=list)
     address: str = ""
     done: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def reply(self, request: web.Request) -> web.Response:
         """Give the next answer of the script."""
         body = await request.json() if request.can_read_body else {}
-        self.asked.append(Asked(request.path_qs, {k.lower(): v for k, v in request.headers.items()}, body))
+        self.posted.append(Asked(request.path_qs, {k.lower(): v for k, v in request.headers.items()}, body))
         answer = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if answer.hang:
             await self.done.wait()
@@ -161,11 +161,11 @@ def read_native(
     kind: str, body: Any, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> ModelReply | Failure:
     """What a response means."""
-    read = anthropic_reply.read if kind == "anthropic" else google_reply.read
-    return read(body, status, headers or {}, ReplyContext(f"{kind}/recorded"))
+    reader = anthropic_reply.read if kind == "anthropic" else google_reply.read
+    return reader(body, status, headers or {}, ReplyContext(f"{kind}/recorded"))
 
 
 def ask_once(kind: Kind, body: Any, request: ModelRequest = ASK, model: str = "", **options: Any) -> tuple[Any, Asked]:
     """One question, one answer."""
     reply, vendor = meet(kind, [Answer(body)], lambda native, _: native.complete(request), model, **options)
-    return reply, vendor.asked[0]
+    return reply, vendor.posted[0]

@@ -93,9 +93,3 @@ def started(*argv: str, env: Mapping[str, str] | None = None) -> Iterator[subpro
             yield process
         finally:
             process.kill()
-
-
-def within(seconds: float, since: float) -> bool:
-    """Whether not more than so many seconds have passed. One more is allowed, and more where the cores are shared."""
-    shared = os.getloadavg()[0] / (os.cpu_count() or 1)
-    return time.monotonic() - since <= seconds + max(1.0, 2.0 * shared)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pitboss.tools.mcp.connection import connect
 from pitboss.tools.mcp.server_entry import ServerEntry
-from pitboss.tools.mcp.transport import guarded_transport
+from pitboss.tools.mcp.transport import CheckedTransport
 
 VALUES: dict[str, Any] = {"number": 2, "integer": 2, "string": "word", "boolean": True}
 
@@ -17,7 +17,7 @@ VALUES: dict[str, Any] = {"number": 2, "integer": 2, "string": "word", "boolean"
 async def run(url: str) -> None:
     """One visit."""
     entry = ServerEntry("suite", "The suite's server", transport="http", url=url, loopback=True)
-    async with connect(entry, environment={}, transport=guarded_transport) as connection:
+    async with connect(entry, environment={}, transport=CheckedTransport) as connection:
         for name, one in (await connection.definitions()).items():
             wanted = one.schema.get("properties", {})
             arguments = {key: VALUES.get(part.get("type", ""), "word") for key, part in wanted.items()}

@@ -18,7 +18,7 @@ import pytest
 
 from pitboss.core.errors import UserError
 from pitboss.tools.mcp.address import blocked_reason, check_host, check_url
-from pitboss.tools.mcp.transport import AddressRefused, guarded_transport
+from pitboss.tools.mcp.transport import AddressRefused, CheckedTransport
 from tools.mcp.addresses import CLOSED_4, CLOSED_6, PUBLIC, PUBLIC_6, inside, system_like, urls
 
 QUICK, FULL = 50, 5_000
@@ -93,9 +93,9 @@ async def direct(count: int, seed: int) -> None:
     async with listening() as victim:
         for _ in range(count):
             url = urls(rng, victim.port)
-            outcome = await tried(url, guarded_transport(verify=TRUSTED, resolve=system_like))
+            outcome = await tried(url, CheckedTransport(verify=TRUSTED, resolve=system_like))
             assert not outcome.isdigit(), (url, outcome)
-            await tried(url, guarded_transport(verify=TRUSTED, resolve=system_like, backend=recorder))
+            await tried(url, CheckedTransport(verify=TRUSTED, resolve=system_like, backend=recorder))
         assert victim.seen == [], "somebody got through"
     assert [one for one in recorder.asked if blocked_reason(one)] == []
 
@@ -112,7 +112,7 @@ async def redirected(count: int, seed: int) -> None:
             ).encode()
             first = f"http://{rng.choice(['127.0.0.1', 'localhost'])}:{door.port}/mcp"
             outcome = await tried(
-                first, guarded_transport(loopback=True, verify=TRUSTED, resolve=system_like), follow=True
+                first, CheckedTransport(loopback=True, verify=TRUSTED, resolve=system_like), follow=True
             )
             assert not outcome.isdigit() or int(outcome) in range(300, 400), (target, outcome)
             assert len(door.seen) == number + 1, "the first hop is allowed, and the only one"
@@ -132,7 +132,7 @@ async def rebound(count: int, seed: int) -> None:
 
         recorder = Recorder()
         async with httpx2.AsyncClient(
-            transport=guarded_transport(verify=TRUSTED, resolve=resolve, backend=recorder)
+            transport=CheckedTransport(verify=TRUSTED, resolve=resolve, backend=recorder)
         ) as client:
             with pytest.raises(httpx2.ConnectError, match="recorded"):
                 await client.get("https://rebind.example/mcp")
@@ -180,7 +180,7 @@ def test_the_same_spellings_do_reach_this_machine_without_the_guard(host: str) -
         async with listening() as victim:
             url = f"http://{host}:{victim.port}/"
             assert await tried(url, httpx2.AsyncHTTPTransport(verify=TRUSTED, trust_env=False)) == "200"
-            assert await tried(url, guarded_transport(verify=TRUSTED)) == "AddressRefused"
+            assert await tried(url, CheckedTransport(verify=TRUSTED)) == "AddressRefused"
             assert len(victim.seen) == 1
 
     asyncio.run(play())
@@ -189,7 +189,7 @@ def test_the_same_spellings_do_reach_this_machine_without_the_guard(host: str) -
 def test_loopback_opens_the_first_origin_and_no_other_port() -> None:
     async def play() -> None:
         async with listening() as ours, listening() as other:
-            transport = guarded_transport(loopback=True, verify=TRUSTED, resolve=system_like)
+            transport = CheckedTransport(loopback=True, verify=TRUSTED, resolve=system_like)
             async with httpx2.AsyncClient(transport=transport) as client:
                 assert (await client.get(f"http://127.0.0.1:{ours.port}/mcp")).text == "ok"
                 with pytest.raises(AddressRefused):
@@ -204,7 +204,7 @@ def test_loopback_opens_the_first_origin_and_no_other_port() -> None:
 def test_http_goes_to_this_machine_alone_and_a_public_first_origin_keeps_it_shut() -> None:
     async def play() -> None:
         recorder = Recorder()
-        transport = guarded_transport(loopback=True, resolve=answering(PUBLIC), backend=recorder)
+        transport = CheckedTransport(loopback=True, resolve=answering(PUBLIC), backend=recorder)
         async with httpx2.AsyncClient(transport=transport) as client:
             with pytest.raises(httpx2.ConnectError, match="recorded"):
                 await client.get("https://public.example/mcp")
@@ -227,7 +227,7 @@ def answering(*addresses: str) -> Any:
 def test_a_public_address_is_connected_to_by_its_number_and_the_next_one_is_tried_when_it_fails() -> None:
     async def play() -> list[str]:
         recorder = Recorder()
-        transport = guarded_transport(resolve=answering(PUBLIC_6, PUBLIC, PUBLIC), backend=recorder)
+        transport = CheckedTransport(resolve=answering(PUBLIC_6, PUBLIC, PUBLIC), backend=recorder)
         assert await tried("https://public.example./mcp", transport) == "ConnectError"
         return recorder.asked
 
@@ -253,7 +253,7 @@ def test_tls_and_host_are_those_of_the_name(name: str, outcome: str, tmp_path: P
     async def play() -> None:
         async with listening(tls=serving) as server:
             network = Detour(server.port)
-            transport = guarded_transport(resolve=answering(PUBLIC), backend=network, verify=trusted)
+            transport = CheckedTransport(resolve=answering(PUBLIC), backend=network, verify=trusted)
             assert await tried(f"https://{name}/mcp", transport) == outcome
             assert network.asked == [PUBLIC]
             if outcome == "200":
@@ -292,7 +292,7 @@ def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) ->
             for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "https_proxy", "all_proxy"):
                 monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
             recorder = Recorder()
-            await tried("https://public.example/", guarded_transport(resolve=answering(PUBLIC), backend=recorder))
+            await tried("https://public.example/", CheckedTransport(resolve=answering(PUBLIC), backend=recorder))
             assert (recorder.asked, proxy.seen) == ([PUBLIC], [])
 
     asyncio.run(play())
@@ -301,7 +301,7 @@ def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) ->
 def test_an_answer_that_breaks_off_is_an_error_of_the_client_s_own_kind() -> None:
     async def play() -> str:
         async with listening(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nshort") as server:
-            return await tried(f"http://127.0.0.1:{server.port}/", guarded_transport(loopback=True, verify=TRUSTED))
+            return await tried(f"http://127.0.0.1:{server.port}/", CheckedTransport(loopback=True, verify=TRUSTED))
 
     assert asyncio.run(play()) == "RemoteProtocolError"
 
@@ -313,7 +313,7 @@ def test_a_look_up_that_hangs_ends_with_the_connection_s_deadline() -> None:
         return ()
 
     async def play() -> None:
-        async with httpx2.AsyncClient(transport=guarded_transport(resolve=never), timeout=0.05) as client:
+        async with httpx2.AsyncClient(transport=CheckedTransport(resolve=never), timeout=0.05) as client:
             with pytest.raises(httpx2.ConnectTimeout, match="looking up"):
                 await client.get("https://slow.example/")
 

@@ -17,7 +17,7 @@ import pytest
 
 from pitboss.tools.mcp.connection import Connection
 from pitboss.tools.mcp.server_entry import ServerEntry, ToolPolicy
-from pitboss.tools.mcp.transport import guarded_transport
+from pitboss.tools.mcp.transport import CheckedTransport
 from tools.mcp.asking import MARK, asked, connected, guard, left_over, started
 from tools.mcp.node import CONFORMANCE, EVERYTHING, NODE, installed
 
@@ -127,7 +127,7 @@ def test_every_tool_of_the_reference_server_answers_over_http(served: int, trans
     entry = everything(transport=transport, url=f"http://127.0.0.1:{served}/{path}", loopback=True)
 
     async def visit() -> dict[str, str]:
-        async with connected(entry, transport=guarded_transport) as connection:
+        async with connected(entry, transport=CheckedTransport) as connection:
             return await call_all(connection)
 
     check(asyncio.run(visit()))

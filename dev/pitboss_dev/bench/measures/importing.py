@@ -16,7 +16,7 @@ from pitboss_dev.bench.timing import Side, interleave, seconds
 GATE = RatioGate("at most", 5.0)
 _NUMBERS = count()
 _CALENDAR = "scheduled_at,kind,title\n" + "".join(
-    f"2025-{1 + place % 12:02d}-{1 + place // 12:02d}T18:00:00Z,fomc,Statement {place}\n" for place in range(32)
+    f"2025-{1 + index % 12:02d}-{1 + index // 12:02d}T18:00:00Z,fomc,Statement {index}\n" for index in range(32)
 )
 
 

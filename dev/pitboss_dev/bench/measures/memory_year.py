@@ -143,7 +143,7 @@ def write_news_and_events(workspace: Workspace, shape: MarketShape) -> None:
     news: list[tuple[int, str, str, float | None, str, bool]] = []
     for number in range(shape.days * NEWS_A_DAY):
         at = START_AT + round((number + random.random()) * DAY_MS / NEWS_A_DAY)
-        text = " ".join(_WORDS[int(place)] for place in random.integers(len(_WORDS), size=int(random.integers(8, 18))))
+        text = " ".join(_WORDS[int(index)] for index in random.integers(len(_WORDS), size=int(random.integers(8, 18))))
         sentiment = None if random.random() < 0.3 else round(float(random.uniform(-1, 1)), 3)
         source, symbol = f"feed{int(random.integers(6))}", "SOL" if random.random() < 0.5 else ""
         news.append((at, source, text, sentiment, symbol, False))

@@ -40,14 +40,14 @@ class _YearRun:
     shape: MarketShape
     run: Run | None = None
 
-    def whole(self) -> float:
+    def run_seconds(self) -> float:
         """Seconds from claim to metrics, by the run's own clock: the bars are in memory when it starts."""
         self.run = asyncio.run(start(self.workspace, policy_request(self.shape)))
         return self.run.wall_s
 
-    def from_disk(self) -> float:
+    def disk_seconds(self) -> float:
         """Seconds of all of `start`, reading the lake included."""
-        return seconds(self.whole)
+        return seconds(self.run_seconds)
 
 
 def measure(bench: Bench) -> Iterable[BenchRow]:
@@ -62,10 +62,10 @@ def measure(bench: Bench) -> Iterable[BenchRow]:
         prepared = prepare(year.workspace, request)
         course = prepared.course()
         sides: dict[str, Side] = {
-            WHOLE: year.whole,
+            WHOLE: year.run_seconds,
             REPLAY: lambda: replay_seconds(year.workspace, prepared, course),
-            FUNDED: funded_year.whole,
-            DISK: year.from_disk,
+            FUNDED: funded_year.run_seconds,
+            DISK: year.disk_seconds,
         }
         results: dict[str, PeerResult] = {}
         unavailable: dict[str, str] = {} if MAIN_PEER in bench.peers else {MAIN_PEER: "peers were not asked for"}

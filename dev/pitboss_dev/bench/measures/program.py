@@ -47,7 +47,7 @@ def _short_commands(home: str, bench: Bench) -> Iterable[BenchRow]:
         "pitboss backtest of a day": ("backtest", str(skills / "trend-thesis.yaml"), *day, "--home", home),
     }
     reference = f"python -c '{LIBRARIES}'"
-    sides = {name: partial(_run, *words) for name, words in commands.items()}
+    sides = {name: partial(_run, *arguments) for name, arguments in commands.items()}
     try:
         _run("init", str(skills))
         durations = interleave({**sides, "libraries": lambda: _python(LIBRARIES)}, bench.repeats)
@@ -58,11 +58,11 @@ def _short_commands(home: str, bench: Bench) -> Iterable[BenchRow]:
         yield BenchRow(name, durations[name] * 1e3, "ms", reference, durations["libraries"] * 1e3)
 
 
-def _run(*words: str) -> float:
+def _run(*arguments: str) -> float:
     """Seconds of one command. Raises `_CommandFailed` with its last line."""
     start = perf_counter()
     process = subprocess.run(
-        [sys.executable, "-m", "pitboss", *words],
+        [sys.executable, "-m", "pitboss", *arguments],
         capture_output=True,
         text=True,
         check=False,

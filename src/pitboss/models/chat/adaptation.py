@@ -12,19 +12,15 @@ _NO_SYSTEM = re.compile(r"system (role|message|instruction|prompt)|role\b.{0,80}
 
 def simpler_dialect(dialect: Dialect, request: ModelRequest, message: str) -> Dialect | None:
     """A simpler dialect for a server that rejected this one with a message; None where there is none."""
-    words = message.lower().replace("_", " ")
-    if (
-        request.answer == "schema"
-        and dialect.schema != "none"
-        and ("response format" in words or "json schema" in words)
-    ):
+    text = message.lower().replace("_", " ")
+    if request.answer == "schema" and dialect.schema != "none" and ("response format" in text or "json schema" in text):
         return replace(dialect, schema="none")
-    if request.must_call is not None and dialect.force != "none" and ("tool choice" in words or "toolchoice" in words):
+    if request.must_call is not None and dialect.force != "none" and ("tool choice" in text or "toolchoice" in text):
         return replace(dialect, force={"function": "required"}.get(dialect.force, "none"))
-    if request.system and dialect.system != "user" and _NO_SYSTEM.search(words):
+    if request.system and dialect.system != "user" and _NO_SYSTEM.search(text):
         return replace(dialect, system="user")
-    if dialect.max_tokens == "max_tokens" and "max completion tokens" in words:
+    if dialect.max_tokens == "max_tokens" and "max completion tokens" in text:
         return replace(dialect, max_tokens="max_completion_tokens")
-    if dialect.max_tokens == "max_completion_tokens" and "max completion tokens" in words:
+    if dialect.max_tokens == "max_completion_tokens" and "max completion tokens" in text:
         return replace(dialect, max_tokens="max_tokens")
     return None

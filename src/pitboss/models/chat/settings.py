@@ -3,15 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pitboss.models.providers import MAX_TOKENS, Dialect
+from pitboss.models.providers import Dialect
+from pitboss.models.token_bounds import token_limit
 
 BUDGETS = {"minimal": 1_024, "low": 1_024, "medium": 4_096, "high": 16_384}
 SMALLEST_BUDGET = 1_024
-
-
-def token_limit(settings: Mapping[str, Any]) -> int:
-    """The most tokens that a reply may have."""
-    return settings.get("max_tokens") or MAX_TOKENS
 
 
 def add_settings(body: dict[str, Any], settings: Mapping[str, Any], dialect: Dialect) -> None:

@@ -31,7 +31,7 @@ def read_usage(usage: object) -> Usage:
         or token_count(usage.get("cached_tokens"))
         or token_count(usage.get("cache_read_input_tokens"))
     )
-    written = token_count(input_details.get("cache_write_tokens")) or token_count(
+    cache_writes = token_count(input_details.get("cache_write_tokens")) or token_count(
         usage.get("cache_creation_input_tokens")
     )
     cached = min(cached, input_tokens)
@@ -40,7 +40,7 @@ def read_usage(usage: object) -> Usage:
         output_tokens,
         cached,
         min(max(reasoning, hidden), output_tokens),
-        min(written, input_tokens - cached),
+        min(cache_writes, input_tokens - cached),
     )
 
 

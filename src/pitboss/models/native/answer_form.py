@@ -5,7 +5,6 @@ from typing import Literal
 from pitboss.core import codec
 from pitboss.core.noun import noun
 from pitboss.core.ports import ModelRequest, ToolSpec
-from pitboss.models.providers import MAX_TOKENS
 
 Kind = Literal["free", "forced", "only", "schema", "prompted"]
 """The kinds of forms.
@@ -57,18 +56,13 @@ def _kind(request: ModelRequest, spec: ToolSpec | None, can_force: bool, has_sch
 
 def _target(request: ModelRequest) -> ToolSpec | None:
     """The tool whose arguments are wanted; without a name the last one, which is the terminal tool."""
-    named = [spec for spec in request.tools if spec.name == request.must_call]
-    return named[0] if named else request.tools[-1] if request.tools else None
+    matches = [spec for spec in request.tools if spec.name == request.must_call]
+    return matches[0] if matches else request.tools[-1] if request.tools else None
 
 
 def _prompt(spec: ToolSpec) -> str:
     schema = codec.dumps(dict(spec.schema)).decode()
     return f"Answer with one JSON object and nothing else: the arguments of {spec.name}, by this JSON Schema.\n{schema}"
-
-
-def token_limit(request: ModelRequest) -> int:
-    """The most tokens of a reply. It is always sent, so that the worst case of a call is known."""
-    return int(request.settings.get("max_tokens") or MAX_TOKENS)
 
 
 def reasoning_level(request: ModelRequest) -> str:

@@ -86,8 +86,8 @@ def _ending(body: dict[str, Any]) -> ReplyEnding:
 def _usage(value: object) -> Usage:
     usage = as_dict(value)
     cached = token_count(usage.get("cache_read_input_tokens"))
-    written = token_count(usage.get("cache_creation_input_tokens"))
+    cache_writes = token_count(usage.get("cache_creation_input_tokens"))
     output = token_count(usage.get("output_tokens"))
     thinking = token_count(as_dict(usage.get("output_tokens_details")).get("thinking_tokens"))
-    total = token_count(usage.get("input_tokens")) + cached + written
-    return Usage(total, output, cached, min(thinking, output), written)
+    total = token_count(usage.get("input_tokens")) + cached + cache_writes
+    return Usage(total, output, cached, min(thinking, output), cache_writes)

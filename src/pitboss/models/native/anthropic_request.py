@@ -4,10 +4,11 @@ from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.ports import ModelRequest
-from pitboss.models.native.answer_form import AnswerForm, answer_form, reasoning_level, token_limit
+from pitboss.models.native.answer_form import AnswerForm, answer_form, reasoning_level
 from pitboss.models.native.capabilities import AnthropicCapabilities
 from pitboss.models.native.conversation import ModelTurn, arguments_object, turns
 from pitboss.models.native.schemas import anthropic_output_schema, anthropic_tool_schema
+from pitboss.models.token_bounds import token_limit
 
 PROVIDER = "anthropic"
 CACHE_MARK = {"type": "ephemeral", "ttl": "5m"}
@@ -38,7 +39,7 @@ def body(
 
     `name` is the model's name on the wire; without `has_thinking` its earlier thinking is not sent back.
     """
-    document: dict[str, Any] = {"model": name, "max_tokens": token_limit(request), "stream": False}
+    document: dict[str, Any] = {"model": name, "max_tokens": token_limit(request.settings), "stream": False}
     document["messages"] = _messages(request, form.prompt, has_thinking)
     if request.system:
         document["system"] = [_text(request.system) | {"cache_control": CACHE_MARK}]
@@ -82,7 +83,7 @@ def _thinking(request: ModelRequest, model: AnthropicCapabilities) -> dict[str, 
     if model.has_adaptive_thinking:
         return {"type": "adaptive"}
     # The budget is part of max_tokens and must leave room for the answer.
-    budget = min(BUDGETS.get(level, SMALLEST_BUDGET), token_limit(request) // 2)
+    budget = min(BUDGETS.get(level, SMALLEST_BUDGET), token_limit(request.settings) // 2)
     return None if budget < SMALLEST_BUDGET else {"type": "enabled", "budget_tokens": budget}
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.ports import ModelRequest
-from pitboss.models.native.answer_form import AnswerForm, answer_form, reasoning_level, token_limit
+from pitboss.models.native.answer_form import AnswerForm, answer_form, reasoning_level
 from pitboss.models.native.capabilities import GoogleCapabilities
 from pitboss.models.native.conversation import ModelTurn, arguments_object, turns
 from pitboss.models.native.schemas import google_schema
+from pitboss.models.token_bounds import token_limit
 
 PROVIDER = "google"
 BUDGETS = {"minimal": 128, "low": 2_048, "medium": 8_192, "high": 24_576}
@@ -37,7 +38,7 @@ def body(request: ModelRequest, model: GoogleCapabilities, form: AnswerForm) -> 
         ]
         document["tools"] = [{"functionDeclarations": declarations}]
         document["toolConfig"] = {"functionCallingConfig": _calling(request, model, form)}
-    config: dict[str, Any] = {"maxOutputTokens": token_limit(request), "responseModalities": ["TEXT"]}
+    config: dict[str, Any] = {"maxOutputTokens": token_limit(request.settings), "responseModalities": ["TEXT"]}
     for name in ("temperature", "seed"):
         if request.settings.get(name) is not None:
             config[name] = request.settings[name]
@@ -71,15 +72,15 @@ def _thinking(request: ModelRequest, model: GoogleCapabilities) -> dict[str, Any
     if level == "none":
         return {"thinkingBudget": BUDGETS["minimal"] if model.is_always_thinking else 0}
     # Thinking counts against the limit of tokens: half of it is left for the answer.
-    budget = max(BUDGETS["minimal"], min(BUDGETS.get(level, BUDGETS["high"]), token_limit(request) // 2))
+    budget = max(BUDGETS["minimal"], min(BUDGETS.get(level, BUDGETS["high"]), token_limit(request.settings) // 2))
     return {"includeThoughts": True, "thinkingBudget": budget}
 
 
 def _nearest(level: str, levels: tuple[str, ...]) -> str:
     """The supported level that is nearest to the requested one; of two, the lower."""
     scale = list(BUDGETS)
-    place = scale.index(level) if level in scale else len(scale)
-    return min(levels, key=lambda name: (abs(scale.index(name) - place), scale.index(name)))
+    position = scale.index(level) if level in scale else len(scale)
+    return min(levels, key=lambda name: (abs(scale.index(name) - position), scale.index(name)))
 
 
 def _contents(request: ModelRequest, prompt: str) -> list[dict[str, Any]]:

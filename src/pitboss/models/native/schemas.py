@@ -74,37 +74,37 @@ def _google_node(node: Schema) -> Schema:
 
 
 def _strict(schema: Mapping[str, Any]) -> Schema:
-    rest = dict(schema)
+    remaining = dict(schema)
     strict: Schema = {}
-    if isinstance(rest.get("$defs"), Mapping):
-        strict["$defs"] = {name: _strict(child) for name, child in rest.pop("$defs").items()}
-    if "$ref" in rest:
-        return strict | {"$ref": rest["$ref"]}
-    kind = rest.pop("type", None)
-    variants = {name: rest.pop(name) for name in ("anyOf", "oneOf", "allOf") if name in rest}
-    if isinstance(rest.get("enum"), list | tuple) and rest["enum"]:
-        strict["enum"] = list(rest.pop("enum"))
+    if isinstance(remaining.get("$defs"), Mapping):
+        strict["$defs"] = {name: _strict(child) for name, child in remaining.pop("$defs").items()}
+    if "$ref" in remaining:
+        return strict | {"$ref": remaining["$ref"]}
+    kind = remaining.pop("type", None)
+    variants = {name: remaining.pop(name) for name in ("anyOf", "oneOf", "allOf") if name in remaining}
+    if isinstance(remaining.get("enum"), list | tuple) and remaining["enum"]:
+        strict["enum"] = list(remaining.pop("enum"))
     elif variants:
         name, children = next(iter(variants.items()))
         strict["allOf" if name == "allOf" else "anyOf"] = [_strict(child) for child in children]
     elif kind is not None:
         strict["type"] = kind
-    if "description" in rest:
-        strict["description"] = rest.pop("description")
+    if "description" in remaining:
+        strict["description"] = remaining.pop("description")
     if kind == "object" and "type" in strict:
-        strict["properties"] = {name: _strict(child) for name, child in rest.pop("properties", {}).items()}
-        rest.pop("additionalProperties", None)
+        strict["properties"] = {name: _strict(child) for name, child in remaining.pop("properties", {}).items()}
+        remaining.pop("additionalProperties", None)
         strict["additionalProperties"] = False
-        if "required" in rest:
-            strict["required"] = rest.pop("required")
+        if "required" in remaining:
+            strict["required"] = remaining.pop("required")
     elif kind == "array" and "type" in strict:
-        if "items" in rest:
-            strict["items"] = _strict(rest.pop("items"))
-        if rest.get("minItems") in (0, 1):
-            strict["minItems"] = rest.pop("minItems")
-    elif kind == "string" and rest.get("format") in _FORMATS:
-        strict["format"] = rest.pop("format")
-    if rest:
-        note = "{" + ", ".join(f"{name}: {value}" for name, value in rest.items()) + "}"
+        if "items" in remaining:
+            strict["items"] = _strict(remaining.pop("items"))
+        if remaining.get("minItems") in (0, 1):
+            strict["minItems"] = remaining.pop("minItems")
+    elif kind == "string" and remaining.get("format") in _FORMATS:
+        strict["format"] = remaining.pop("format")
+    if remaining:
+        note = "{" + ", ".join(f"{name}: {value}" for name, value in remaining.items()) + "}"
         strict["description"] = f"{strict['description']}\n\n{note}" if "description" in strict else note
     return strict

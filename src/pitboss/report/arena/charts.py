@@ -27,8 +27,8 @@ def difference_chart(arena: Plain) -> Html:
     low, high = padded_range(min([0.0, *edges]), max([0.0, *edges]))
     frame = Frame(NAMES, TOP, WIDTH - NAMES - 150, ROW * len(differences), low, high, 0, 1)
     marks: list[Html] = [_scale(frame, low, high)]
-    for place, (entry, (middle, around)) in enumerate(zip(entries[1:], differences, strict=True)):
-        y = f"{TOP + ROW * (place + 0.5):.1f}"
+    for index, (entry, (middle, around)) in enumerate(zip(entries[1:], differences, strict=True)):
+        y = f"{TOP + ROW * (index + 0.5):.1f}"
         significant = around is not None and (around[0] > 0 or around[1] < 0)
         style = "sure" if significant else "open"
         if around is not None:
@@ -37,8 +37,8 @@ def difference_chart(arena: Plain) -> Html:
             )
         marks.append(tag("circle", class_=f"dot {style}", cx=_at(frame, middle), cy=y, r=5))
         marks.append(tag("text", entry["model"], x=NAMES - 14, y=y, dy="0.32em", text_anchor="end", class_="name"))
-        words = figures.percent(middle, signed=True, digits=1) + ("" if significant else ", n.s.")
-        marks.append(tag("text", words, x=WIDTH - 140, y=y, dy="0.32em"))
+        label = figures.percent(middle, signed=True, digits=1) + ("" if significant else ", n.s.")
+        marks.append(tag("text", label, x=WIDTH - 140, y=y, dy="0.32em"))
     title = f"Final equity of each entrant relative to {first}, with simultaneous 95% intervals"
     caption = f"Compared with {first}, which ended highest; n.s.: not significant"
     return _figure(title, marks, frame.bottom + FOOT, caption)
@@ -53,18 +53,18 @@ def repeat_chart(arena: Plain) -> Html:
     low, high = padded_range(min([0.0, *values]), max([0.0, *values]))
     frame = Frame(NAMES, TOP, WIDTH - NAMES - 150, ROW * len(entries), low, high, 0, 1)
     marks: list[Html] = [_scale(frame, low, high)]
-    for place, entry in enumerate(entries):
-        y = f"{TOP + ROW * (place + 0.5):.1f}"
+    for index, entry in enumerate(entries):
+        y = f"{TOP + ROW * (index + 0.5):.1f}"
         returns = entry["returns_pct"]
         marks.append(
             tag("line", class_="reach open", x1=_at(frame, min(returns)), x2=_at(frame, max(returns)), y1=y, y2=y)
         )
         marks += [tag("circle", class_="dot run", cx=_at(frame, value), cy=y, r=4.5) for value in returns]
         marks.append(tag("text", entry["model"], x=NAMES - 14, y=y, dy="0.32em", text_anchor="end", class_="name"))
-        words = f"{max(returns) - min(returns):.1f} points range" if len(returns) > 1 else "one run"
-        marks.append(tag("text", words, x=WIDTH - 140, y=y, dy="0.32em"))
-    words = "Each dot is one run of the same skill over the same market"
-    return _figure("Total return of every run", marks, frame.bottom + FOOT, words)
+        label = f"{max(returns) - min(returns):.1f} points range" if len(returns) > 1 else "one run"
+        marks.append(tag("text", label, x=WIDTH - 140, y=y, dy="0.32em"))
+    caption = "Each dot is one run of the same skill over the same market"
+    return _figure("Total return of every run", marks, frame.bottom + FOOT, caption)
 
 
 def curve_chart(arena: Plain) -> Html:
@@ -85,13 +85,13 @@ def curve_chart(arena: Plain) -> Html:
     at = start + np.arange(length, dtype=np.float64) * DAY_MS
     marks: list[Html] = [grid(frame, tick_labels(round_ticks(low, high, 5))), time_axis(frame, frame.top)]
     ends = _spread([(frame.y(float(values[-1])), name) for name, values in lines.items()])
-    for place, entry in enumerate(entries):
-        name, hue = entry["model"], f"h{place % HUES}"
+    for index, entry in enumerate(entries):
+        name, hue = entry["model"], f"h{index % HUES}"
         style = f"line {hue} {'base' if entry['baseline'] else ''}".strip()
         values = lines[name]
         marks.append(tag("path", class_=style, d="M" + frame.points(at[: len(values)], values)))
-        words = f"{name} {figures.percent(float(values[-1]) - 100, signed=True, digits=1)}"
-        marks.append(tag("text", words, x=frame.right + 10, y=f"{ends[name]:.1f}", dy="0.32em", class_=f"name {hue}"))
+        label = f"{name} {figures.percent(float(values[-1]) - 100, signed=True, digits=1)}"
+        marks.append(tag("text", label, x=frame.right + 10, y=f"{ends[name]:.1f}", dy="0.32em", class_=f"name {hue}"))
     return _figure("Equity of every entrant", marks, frame.bottom + FOOT, "Equity from 100; baselines are dashed")
 
 
@@ -123,13 +123,13 @@ def _at(frame: Frame, value: float) -> str:
 
 def _scale(frame: Frame, low: float, high: float) -> Html:
     marks: list[Html] = []
-    for value, words in tick_labels(round_ticks(low, high, 7), after="%"):
+    for value, label in tick_labels(round_ticks(low, high, 7), after="%"):
         x = _at(frame, value)
         style = "zero" if abs(value) < 1e-12 else None
         marks.append(tag("line", x1=x, x2=x, y1=frame.top, y2=frame.bottom, class_=style))
-        marks.append(tag("text", words, x=x, y=frame.bottom + 18, text_anchor="middle"))
+        marks.append(tag("text", label, x=x, y=frame.bottom + 18, text_anchor="middle"))
     return tag("g", *marks, class_="grid")
 
 
-def _figure(title: str, marks: Sequence[Html], height: float, words: str) -> Html:
-    return chart_figure(title, marks, (WIDTH, height), tag("span", words, class_="muted"))
+def _figure(title: str, marks: Sequence[Html], height: float, caption: str) -> Html:
+    return chart_figure(title, marks, (WIDTH, height), tag("span", caption, class_="muted"))

@@ -27,7 +27,7 @@ def leaderboard(arena: Plain) -> Html:
     forecasts = any(number(entry["brier"]) is not None for entry in entries)
     rows = [
         (
-            _who(entry),
+            _entrant(entry),
             tier_badge(entry["tier"]),
             _ranks(entry["rank"]),
             tag(
@@ -41,9 +41,9 @@ def leaderboard(arena: Plain) -> Html:
             _chance(entry["deflated_sharpe"]),
             figures.drawdown(entry["max_drawdown_pct"]),
             *(() if forecasts else (figures.plain(entry["total_trades"], 1),)),
-            tag("a", _repeats(entry), href=f"#runs-{place}", title="Runs of this entrant"),
+            tag("a", _repeats(entry), href=f"#runs-{index}", title="Runs of this entrant"),
         )
-        for place, entry in enumerate(entries)
+        for index, entry in enumerate(entries)
     ]
     head = [
         ("Entrant", LEFT),
@@ -58,15 +58,15 @@ def leaderboard(arena: Plain) -> Html:
         *([] if forecasts else [("Trips", RIGHT)]),
         ("Repeats", RIGHT),
     ]
-    words = (
+    note = (
         "Entrants of one tier are not statistically distinguishable from its first; inside it they are ordered by mean return. "
         "Ranks are those that cannot be ruled out; the deflated Sharpe is explained under chance."
     )
     if forecasts:
-        words += (
+        note += (
             " The Brier score is the mean squared error of stated confidence: lower is better, a constant 50% has 0.25."
         )
-    return join([tag("p", words, class_="note"), table("Leaderboard", head, rows, style="board")])
+    return join([tag("p", note, class_="note"), table("Leaderboard", head, rows, style="board")])
 
 
 def cost_section(arena: Plain) -> Html:
@@ -92,8 +92,8 @@ def cost_section(arena: Plain) -> Html:
         ("Slowest 5%", RIGHT),
         ("Ticks decided", RIGHT),
     ]
-    words = "Costs include cached answers at their original price. Times cover only answers that were requested from the provider."
-    return join([tag("p", words, class_="note"), table("Cost and time of each entrant", head, rows)])
+    note = "Costs include cached answers at their original price. Times cover only answers that were requested from the provider."
+    return join([tag("p", note, class_="note"), table("Cost and time of each entrant", head, rows)])
 
 
 def run_section(arena: Plain) -> Html:
@@ -101,7 +101,7 @@ def run_section(arena: Plain) -> Html:
     form = METRICS[JUDGED]
     rows = [
         (
-            tag("span", entry["model"], id=None if turn else f"runs-{place}"),
+            tag("span", entry["model"], id=None if turn else f"runs-{index}"),
             figures.count(run["repeat"] + 1),
             run_link(run),
             run["status"],
@@ -109,7 +109,7 @@ def run_section(arena: Plain) -> Html:
             figures.usd(run["cost_usd"]),
             join([tag("code", f"pitboss {verb} {run['run_id']}") for verb in ("report", "runs show")], " "),
         )
-        for place, entry in enumerate(arena["entries"])
+        for index, entry in enumerate(arena["entries"])
         for turn, run in enumerate(entry["runs"][:MOST_EACH])
     ]
     head = [
@@ -121,17 +121,17 @@ def run_section(arena: Plain) -> Html:
         ("Cost", RIGHT),
         ("Commands", LEFT),
     ]
-    many, left = len(rows) > FOLDED, sum(len(entry["runs"]) for entry in arena["entries"]) - len(rows)
+    many, omitted = len(rows) > FOLDED, sum(len(entry["runs"]) for entry in arena["entries"]) - len(rows)
     runs_table = table("Runs", head, rows, style="runs", tall=many)
-    more = f"… and {left:,} more; `pitboss study show {arena['study_id']} --json` has all."
-    words = "In the order of the leaderboard. Runs with a report are links; the first command writes a report."
+    more = f"… and {omitted:,} more; `pitboss study show {arena['study_id']} --json` has all."
+    note = "In the order of the leaderboard. Runs with a report are links; the first command writes a report."
     return join(
         [
-            tag("p", words, class_="note"),
+            tag("p", note, class_="note"),
             tag("details", tag("summary", figures.plural(len(rows), "run")), runs_table, class_="folded")
             if many
             else runs_table,
-            tag("p", more, class_="note after") if left > 0 else "",
+            tag("p", more, class_="note after") if omitted > 0 else "",
         ]
     )
 
@@ -146,7 +146,7 @@ def tier_badge(value: object) -> Html:
     )
 
 
-def _who(entry: Plain) -> Html:
+def _entrant(entry: Plain) -> Html:
     """The name of an entrant and the causes of its runs without a result."""
     failures = without_result(entry["runs"])
     causes = [failure_cause(run, MAX_CAUSE_LENGTH).removeprefix(f"{entry['model']}: ") for run in failures]

@@ -51,13 +51,13 @@ def _title(arena: Plain) -> Html:
 
 
 def _labels(arena: Plain) -> Html:
-    shown: list[Html] = []
+    labels: list[Html] = []
     if arena["synthetic"]:
         meaning = (
             "The prices are generated. The result allows no conclusion about a real market, or about models in one."
         )
-        shown.append(label("Synthetic market", meaning))
-    return label_list([*shown, *(label("Warning", words) for words in arena["warnings"])])
+        labels.append(label("Synthetic market", meaning))
+    return label_list([*labels, *(label("Warning", warning) for warning in arena["warnings"])])
 
 
 def _tiles(arena: Plain) -> Html:

@@ -21,11 +21,11 @@ def pair_table(arena: Plain) -> Html:
     differences = {(difference["first"], difference["second"]): difference for difference in arena["pairs"]}
     rows = [(name, *[_cell(name, column, differences) for column in names]) for name in names]
     head = [("Difference", LEFT), *[(name.partition("/")[2] or name, RIGHT) for name in names]]
-    words = (
+    note = (
         "Final equity of the row relative to the column, as a difference in percent. Bold: significant, because the simultaneous "
         "interval excludes zero."
     )
-    return join([tag("h3", "All pairs"), tag("p", words, class_="note"), table("All pairs", head, rows, style="duels")])
+    return join([tag("h3", "All pairs"), tag("p", note, class_="note"), table("All pairs", head, rows, style="duels")])
 
 
 def _cell(name: str, reference: str, differences: Mapping[tuple[str, str], Plain]) -> Html:
@@ -36,11 +36,11 @@ def _cell(name: str, reference: str, differences: Mapping[tuple[str, str], Plain
         difference["percent"] if difference is not None else reversed_percent(differences[reference, name]["percent"])
     )
     pair = difference or differences[reference, name]
-    shown = figures.percent(percent, signed=True, digits=1)
+    text = figures.percent(percent, signed=True, digits=1)
     title = "no interval: too few days" if pair["p"] is None else f"p = {pair['p']:.3f}, adjusted for all pairs"
     if pair["told_apart"]:
-        return tag("b", shown, class_=figures.tone(percent), title=title)
-    return tag("span", shown, class_="muted", title=title)
+        return tag("b", text, class_=figures.tone(percent), title=title)
+    return tag("span", text, class_="muted", title=title)
 
 
 def reversed_percent(percent: float) -> float:

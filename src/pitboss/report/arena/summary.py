@@ -76,7 +76,7 @@ def _money(models: list[Plain]) -> str:
 
 def significance_section(arena: Plain) -> Html:
     """The probability of overfitting and the deflated Sharpe, with explanations."""
-    words = (
+    note = (
         f"The deflated Sharpe on the leaderboard is the probability that the true Sharpe of an entrant is above the expected best of "
         f"{figures.count(arena['trials'])} runs without skill (Bailey and López de Prado 2014). Every run counts, repeats included. "
         "Below 95% it is not significant."
@@ -84,7 +84,7 @@ def significance_section(arena: Plain) -> Html:
     return join(
         [
             explained_table("Overfitting", overfit_rows(arena["overfitting"], "entrants")),
-            tag("p", words, class_="note after"),
+            tag("p", note, class_="note after"),
         ]
     )
 

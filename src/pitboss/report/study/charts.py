@@ -24,25 +24,26 @@ def window_section(view: StudyView) -> Html:
     """Every window of a walk-forward: as a chart and as a table."""
     windows: Sequence[Plain] = view.forward.get("windows") or ()
     if not windows:
-        words = "No window could be tested: no in-sample trial has the metric."
-        return tag("p", words, class_="note")
+        return tag("p", "No window could be tested: no in-sample trial has the metric.", class_="note")
     return join([_windows(view, windows), _curve(view, windows), _table(view, windows)])
 
 
 def _windows(view: StudyView, windows: Sequence[Plain]) -> Html:
-    drawn = [(place, window) for place, window in enumerate(windows) if number(window["inside"]) is not None]
-    values = [value for _, window in drawn for value in (window["inside"], *(pair(window["tried_between"]) or ()))]
+    with_result = [(index, window) for index, window in enumerate(windows) if number(window["inside"]) is not None]
+    values = [
+        value for _, window in with_result for value in (window["inside"], *(pair(window["tried_between"]) or ()))
+    ]
     values += [value for window in windows if (value := number(window["outside"])) is not None]
     if not values:
         return tag("p", "No window has a value to draw.", class_="note")
     low, high = padded_range(min([0.0, *values]), max([0.0, *values]))
     frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - 20, 290.0, -0.5, len(windows) - 0.5, low, high)
     marks: list[Html] = [grid(frame, metric_ticks(low, high, view.metric.form)), _zero(frame)]
-    for place, window in drawn:
-        marks += _window(view, frame, place, window)
+    for index, window in with_result:
+        marks += _window(view, frame, index, window)
     marks += [
-        _dot(frame, place, window["outside"], "after")
-        for place, window in enumerate(windows)
+        _dot(frame, index, window["outside"], "after")
+        for index, window in enumerate(windows)
         if _has(window, "outside")
     ]
     marks.append(_names(frame, windows))
@@ -55,12 +56,12 @@ def _windows(view: StudyView, windows: Sequence[Plain]) -> Html:
         class_="legend",
     )
     inside, outside = view.forward["inside_mean"], view.forward["outside_mean"]
-    averages = f"on average {view.shown(inside)} in sample, {view.shown(outside)} out of sample"
+    averages = f"on average {view.format_value(inside)} in sample, {view.format_value(outside)} out of sample"
     return chart_figure(title, marks, (WIDTH, frame.bottom + FOOT), legend, averages)
 
 
-def _window(view: StudyView, frame: Frame, place: int, window: Plain) -> list[Html]:
-    x = f"{frame.x(place):.1f}"
+def _window(view: StudyView, frame: Frame, index: int, window: Plain) -> list[Html]:
+    x = f"{frame.x(index):.1f}"
     around, inside, outside = pair(window["tried_between"]), window["inside"], number(window["outside"])
     marks: list[Html] = []
     if around is not None:
@@ -71,7 +72,7 @@ def _window(view: StudyView, frame: Frame, place: int, window: Plain) -> list[Ht
         marks.append(
             tag("line", class_=f"fell {style}", x1=x, x2=x, y1=f"{frame.y(inside):.1f}", y2=f"{frame.y(outside):.1f}")
         )
-    return [*marks, _dot(frame, place, inside, "before")]
+    return [*marks, _dot(frame, index, inside, "before")]
 
 
 def _curve(view: StudyView, windows: Sequence[Plain]) -> Html:
@@ -91,8 +92,8 @@ def _curve(view: StudyView, windows: Sequence[Plain]) -> Html:
             x = f"{frame.x(edge):.1f}"
             marks.append(tag("line", class_="edge-of", x1=x, x2=x, y1=frame.top, y2=frame.bottom))
     marks.append(tag("path", class_="line agent", d="M" + frame.points(at, level)))
-    words = tag("span", "Equity over all test periods, starting at 100; dashed: a new choice")
-    return chart_figure("Equity over all test periods", marks, (WIDTH, frame.bottom + 34), words)
+    caption = tag("span", "Equity over all test periods, starting at 100; dashed: a new choice")
+    return chart_figure("Equity over all test periods", marks, (WIDTH, frame.bottom + 34), caption)
 
 
 def _return(window: Plain) -> Html:
@@ -108,9 +109,9 @@ def _table(view: StudyView, windows: Sequence[Plain]) -> Html:
             figures.count(window["window"] + 1),
             period(window["chosen_from"], window["chosen_to"]),
             describe_point(window["point"]),
-            view.shown(window["inside"]),
+            view.format_value(window["inside"]),
             period(window["from"], window["to"]),
-            tag("b", view.shown(window["outside"])),
+            tag("b", view.format_value(window["outside"])),
             *([_return(window)] if has_return else []),
         )
         for window in windows
@@ -148,18 +149,18 @@ def search_chart(view: StudyView) -> Html:
     ]
     step = max(1, math.ceil((last + 1) / MOST_NAMES))
     marks += [
-        tag("text", str(place + 1), x=f"{frame.x(place):.1f}", y=frame.bottom + 20, text_anchor="middle")
-        for place in range(0, last + 1, step)
+        tag("text", str(index + 1), x=f"{frame.x(index):.1f}", y=frame.bottom + 20, text_anchor="middle")
+        for index in range(0, last + 1, step)
     ]
-    words = tag("span", "Trials in the order of the search; the line is the best so far")
-    return chart_figure("Progress of the search", marks, (WIDTH, frame.bottom + 34), words)
+    caption = tag("span", "Trials in the order of the search; the line is the best so far")
+    return chart_figure("Progress of the search", marks, (WIDTH, frame.bottom + 34), caption)
 
 
 def _names(frame: Frame, windows: Sequence[Plain]) -> Html:
     step = math.ceil(len(windows) / MOST_NAMES)
     marks: list[Html] = []
-    for place, window in list(enumerate(windows))[::step]:
-        x = f"{frame.x(place):.1f}"
+    for index, window in list(enumerate(windows))[::step]:
+        x = f"{frame.x(index):.1f}"
         marks.append(tag("text", f"Window {window['window'] + 1}", x=x, y=frame.bottom + 19, text_anchor="middle"))
         marks.append(
             tag(
@@ -179,18 +180,18 @@ def _zero(frame: Frame) -> Html:
     return tag("line", class_="zero", x1=frame.left, x2=frame.right, y1=y, y2=y)
 
 
-def _dot(frame: Frame, place: int, value: float, style: str) -> Html:
-    return tag("circle", class_=f"dot {style}", cx=f"{frame.x(place):.1f}", cy=f"{frame.y(value):.1f}", r=6)
+def _dot(frame: Frame, index: int, value: float, style: str) -> Html:
+    return tag("circle", class_=f"dot {style}", cx=f"{frame.x(index):.1f}", cy=f"{frame.y(value):.1f}", r=6)
 
 
 def _has(window: Plain, name: str) -> bool:
     return number(window[name]) is not None
 
 
-def _key(style: str, words: str) -> Html:
+def _key(style: str, label: str) -> Html:
     shape = (
         tag("line", class_="tried", x1=14, x2=14, y1=1, y2=11)
         if style == "tried"
         else tag("circle", class_=f"dot {style}", cx=14, cy=6, r=5)
     )
-    return tag("li", tag("svg", shape, viewBox="0 0 28 12", class_="swatch", aria_hidden="true"), words)
+    return tag("li", tag("svg", shape, viewBox="0 0 28 12", class_="swatch", aria_hidden="true"), label)

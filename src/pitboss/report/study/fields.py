@@ -31,11 +31,11 @@ def field_section(view: StudyView) -> Html:
     varied = [name for name in fields if len({trial["point"].get(name) for trial in trials}) > 1]
     if not varied:
         return tag("p", "Only one point was run: there is nothing to compare.", class_="note")
-    ring = "" if view.walks else ", the ring the best trial"
-    words = f"Each dot is a trial, the line the mean at a value{ring}. {view.metric.label}: {view.direction}."
+    ring = "" if view.is_walk_forward else ", the ring the best trial"
+    note = f"Each dot is a trial, the line the mean at a value{ring}. {view.metric.label}: {view.direction}."
     charts = tag("div", *[_chart(view, trials, name) for name in varied], class_="halves fields")
-    drawn = _map(view, trials, varied) if len(varied) == 2 else None
-    return join([tag("p", words, class_="note"), charts, drawn or Html()])
+    heat_map = _map(view, trials, varied) if len(varied) == 2 else None
+    return join([tag("p", note, class_="note"), charts, heat_map or Html()])
 
 
 def _chart(view: StudyView, trials: Sequence[Plain], name: str) -> Html:
@@ -48,19 +48,19 @@ def _chart(view: StudyView, trials: Sequence[Plain], name: str) -> Html:
     metrics = [value for group in groups.values() for value in group]
     low, high = padded_range(min(metrics), max(metrics), 0.1)
     frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - 16, HEIGHT, *_reach(values), low, high)
-    places = {value: frame.x(_place(value, place, values)) for place, value in enumerate(values)}
-    marks: list[Html] = [grid(frame, metric_ticks(low, high, view.metric.form)), _names(frame, values, places)]
-    means = [(places[value], math.fsum(groups[value]) / len(groups[value])) for value in values]
+    positions = {value: frame.x(_position(value, index, values)) for index, value in enumerate(values)}
+    marks: list[Html] = [grid(frame, metric_ticks(low, high, view.metric.form)), _names(frame, values, positions)]
+    means = [(positions[value], math.fsum(groups[value]) / len(groups[value])) for value in values]
     line = "L".join(f"{x:.1f} {frame.y(mean):.1f}" for x, mean in means)
     if len(means) > 1 and _is_scale(values):
         marks.append(tag("path", class_="line mean", d=f"M{line}"))
     else:  # a line between categories has no meaning
         marks += [_level(x, frame.y(mean)) for x, mean in means]
-    dots = [(places[value], frame.y(metric)) for value in values for metric in groups[value]][:MOST_DOTS]
+    dots = [(positions[value], frame.y(metric)) for value in values for metric in groups[value]][:MOST_DOTS]
     marks += [tag("circle", class_="dot", cx=f"{x:.1f}", cy=f"{y:.1f}", r=3.5) for x, y in dots]
-    best = None if view.walks else view.best  # in a walk-forward each window has its own best
-    if best is not None and best["point"].get(name) in places:
-        x, y = places[best["point"][name]], frame.y(view.value(best) or 0.0)
+    best = None if view.is_walk_forward else view.best  # in a walk-forward each window has its own best
+    if best is not None and best["point"].get(name) in positions:
+        x, y = positions[best["point"][name]], frame.y(view.value(best) or 0.0)
         marks.append(tag("circle", class_="ring", cx=f"{x:.1f}", cy=f"{y:.1f}", r=8))
     title = f"{view.metric.label} by {name}"
     svg = tag(
@@ -86,16 +86,16 @@ def _extremes(view: StudyView, groups: dict[str, list[float]], values: Sequence[
     first, last = order[0], order[-1]
     if means[first] == means[last]:
         return "no difference"
-    return f"mean {view.shown(means[first])} at {_cut(first)}, {view.shown(means[last])} at {_cut(last)}"
+    return f"mean {view.format_value(means[first])} at {_shorten(first)}, {view.format_value(means[last])} at {_shorten(last)}"
 
 
 def _is_scale(values: Sequence[str]) -> bool:
     return all(number(value) is not None for value in values)
 
 
-def _place(value: str, place: int, values: Sequence[str]) -> float:
+def _position(value: str, index: int, values: Sequence[str]) -> float:
     """The position of a value: many numbers by size, other values in equal steps."""
-    return (number(value) or 0.0) if _by_size(values) else float(place)
+    return (number(value) or 0.0) if _by_size(values) else float(index)
 
 
 def _by_size(values: Sequence[str]) -> bool:
@@ -109,13 +109,13 @@ def _reach(values: Sequence[str]) -> tuple[float, float]:
     return -0.5, len(values) - 0.5
 
 
-def _names(frame: Frame, values: Sequence[str], places: dict[str, float]) -> Html:
+def _names(frame: Frame, values: Sequence[str], positions: dict[str, float]) -> Html:
     if _by_size(values):
-        at = [(frame.x(tick), words) for tick, words in tick_labels(round_ticks(frame.start, frame.end, 6))]
+        at = [(frame.x(tick), label) for tick, label in tick_labels(round_ticks(frame.start, frame.end, 6))]
     else:
         step = math.ceil(len(values) / MOST_NAMES)
-        at = [(places[value], _cut(value, len(values))) for value in values[::step]]
-    labels = [tag("text", words, x=f"{x:.1f}", y=frame.bottom + 20, text_anchor="middle") for x, words in at]
+        at = [(positions[value], _shorten(value, len(values))) for value in values[::step]]
+    labels = [tag("text", label, x=f"{x:.1f}", y=frame.bottom + 20, text_anchor="middle") for x, label in at]
     return tag("g", *labels)
 
 
@@ -123,7 +123,7 @@ def _level(x: float, y: float) -> Html:
     return tag("line", class_="line mean", x1=f"{x - 16:.1f}", x2=f"{x + 16:.1f}", y1=f"{y:.1f}", y2=f"{y:.1f}")
 
 
-def _cut(value: str, among: int = 3) -> str:
+def _shorten(value: str, among: int = 3) -> str:
     """A value shortened to fit beside `among` others; of a model name only the last part."""
     most = max(6, min(MAX_LABEL_LENGTH, 60 // max(among, 1)))
     short = value.rpartition("/")[2] if "/" in value and not value[:1].isdigit() else value
@@ -152,16 +152,16 @@ def _map(view: StudyView, trials: Sequence[Plain], fields: Sequence[str]) -> Htm
         if view.plain["better"] == "less":
             share = 1 - share
         style = f"q{min(SHADES, int(share * (SHADES + 1)))}" + (" peak" if at == top else "")
-        return tag("span", view.shown(means[at]), class_=f"shade {style}")
+        return tag("span", view.format_value(means[at]), class_=f"shade {style}")
 
     body = [(row, *[cell((row, column)) for column in columns]) for row in rows]
     name = down.rpartition(".")[2]
     head = [(f"{name} ↓  {across.rpartition('.')[2]} →", LEFT), *[(column, RIGHT) for column in columns]]
-    words = f"{view.metric.label} at every pair of {down} and {across}; the darker the better, the best is framed."
+    note = f"{view.metric.label} at every pair of {down} and {across}; the darker the better, the best is framed."
     return join(
         [
             tag("h3", "Both fields"),
-            tag("p", words, class_="note"),
+            tag("p", note, class_="note"),
             table("Both fields", head, body, style="map"),
         ]
     )
@@ -171,7 +171,7 @@ def metric_ticks(low: float, high: float, form: Form, count: int = 5) -> list[tu
     """Round values of a metric with labels in its form."""
     if form in ("share", "signed_share"):
         return [
-            (tick / 100, words) for tick, words in tick_labels(round_ticks(low * 100, high * 100, count), after="%")
+            (tick / 100, label) for tick, label in tick_labels(round_ticks(low * 100, high * 100, count), after="%")
         ]
     before = "$" if form == "usd" else ""
     after = "%" if form in ("percent", "signed_percent") else ""

@@ -20,7 +20,7 @@ def render(plain: Plain) -> str:
     """The page as one HTML document. Runs of the document may have an `href`, the address of their own report."""
     view = StudyView(plain)
     parts: list[Part] = [("varied", "Varied", "Varied fields", varied_section(view))]
-    if view.walks:
+    if view.is_walk_forward:
         parts.append(("windows", "Windows", "Choices and their out-of-sample results", window_section(view)))
         parts.append(("fields", "Fields", "Effect of each field in sample", field_section(view)))
     else:
@@ -34,7 +34,7 @@ def render(plain: Plain) -> str:
         ("limits", "Limits", "Limits of this study", limits(view)),
         ("verify", "Verify", "Verify this result", check_section(plain["study_id"], "study", view.runs)),
     ]
-    tiles = _walk_tiles(view) if view.walks else _tiles(view)
+    tiles = _walk_tiles(view) if view.is_walk_forward else _tiles(view)
     body = layout(
         [_title(view), _labels(view), tiles],
         paragraphs(view),
@@ -64,18 +64,18 @@ def _title(view: StudyView) -> Html:
 
 
 def _labels(view: StudyView) -> Html:
-    shown: list[Html] = []
+    labels: list[Html] = []
     if view.plain.get("synthetic"):
         meaning = "The prices are generated. The result allows no conclusion about a real market."
-        shown.append(label("Synthetic market", meaning))
+        labels.append(label("Synthetic market", meaning))
     if view.failures:
         count = figures.plural(len(view.failures), "run has", "runs have")
         meaning = f"{count} no result, so the best trial may be missing. The causes are under failures."
-        shown.append(label("Incomplete", meaning))
+        labels.append(label("Incomplete", meaning))
     if view.best is None and view.plain["counts"].get("complete"):
         meaning = f"No finished run has a {view.label}; choose another metric with --by."
-        shown.append(label("No metric to compare", meaning))
-    return label_list(shown)
+        labels.append(label("No metric to compare", meaning))
+    return label_list(labels)
 
 
 def _tiles(view: StudyView) -> Html:
@@ -86,7 +86,7 @@ def _tiles(view: StudyView) -> Html:
         "div",
         tile(
             f"Best {view.label}",
-            view.shown(value),
+            view.format_value(value),
             note(describe_point(best["point"]) if best is not None else "no trial has this metric"),
             value if view.metric.form.startswith("signed") else None,
             "lead",
@@ -133,7 +133,7 @@ def _walk_tiles(view: StudyView) -> Html:
         ),
         tile(
             f"{view.metric.label}: in sample → out of sample",
-            f"{view.shown(forward.get('inside_mean'))} → {view.shown(forward.get('outside_mean'))}",
+            f"{view.format_value(forward.get('inside_mean'))} → {view.format_value(forward.get('outside_mean'))}",
             note("means over all windows"),
             None,
             "lead",
@@ -164,10 +164,10 @@ def _held_up(view: StudyView) -> str:
 def _cost(view: StudyView) -> Html:
     cost = number(view.plain["cost_usd"]) or 0.0
     saved = number(view.plain["saved_usd"]) or 0.0
-    words = (
+    text = (
         f"{figures.usd(saved)} saved by cached answers" if saved else "paid for models" if cost else "no model was paid"
     )
-    return tile("Cost", figures.usd(cost), note(words))
+    return tile("Cost", figures.usd(cost), note(text))
 
 
 def _chance(chance: float | None, runs: object) -> str:

@@ -15,7 +15,7 @@ PROOF = 0.95
 
 def paragraphs(view: StudyView) -> list[str]:
     """The result, then its reliability."""
-    if view.walks:
+    if view.is_walk_forward:
         return _walked(view)
     best = view.best
     if best is None:
@@ -26,8 +26,8 @@ def paragraphs(view: StudyView) -> list[str]:
     )
     first = (
         f"{figures.plural(len(values), 'trial')} of {view.plain['skill'] or 'the skill'} were compared by {view.label} ({view.direction}). "
-        f"The best was {describe_point(best['point'])} with {view.shown(view.value(best))}; the median had {view.shown(median)}, the "
-        f"worst {view.shown(values[-1] if view.plain['better'] == 'less' else values[0])}."
+        f"The best was {describe_point(best['point'])} with {view.format_value(view.value(best))}; the median had {view.format_value(median)}, the "
+        f"worst {view.format_value(values[-1] if view.plain['better'] == 'less' else values[0])}."
     )
     return [
         first,
@@ -89,7 +89,7 @@ def _walked(view: StudyView) -> list[str]:
     if inside is not None and outside is not None:
         fell = view.is_better(inside, outside)
         persistence.append(
-            f"On average the choice had {view.shown(inside)} in sample and {view.shown(outside)} out of sample: "
+            f"On average the choice had {view.format_value(inside)} in sample and {view.format_value(outside)} out of sample: "
             + ("part of the in-sample result did not persist." if fell else "the in-sample result persisted.")
         )
     persistence.append(_steady(windows))
@@ -117,7 +117,7 @@ def _around(forward: Plain) -> str:
 
 def significance_section(view: StudyView) -> Html:
     """The number of runs and its effect on the best result."""
-    return _walk_significance(view) if view.walks else _search_significance(view)
+    return _walk_significance(view) if view.is_walk_forward else _search_significance(view)
 
 
 def _search_significance(view: StudyView) -> Html:

@@ -21,7 +21,7 @@ def varied_section(view: StudyView) -> Html:
     """The varied fields with their values, and how points were chosen."""
     rows = [
         (tag("code", name), *_values_tried(view, name, values))
-        for name, _, values in (written.partition("=") for written in view.plain["vary"])
+        for name, _, values in (axis.partition("=") for axis in view.plain["vary"])
     ]
     head = [("Field", LEFT), ("Values tried", LEFT), ("Count", RIGHT)]
     body = table("Varied fields", head, rows, style="varied") if rows else None
@@ -31,9 +31,9 @@ def varied_section(view: StudyView) -> Html:
 
 def _values_tried(view: StudyView, name: str, spec: str) -> tuple[Html, str]:
     values = sorted_values([trial["point"][name] for trial in view.trials if name in trial["point"]])
-    shown = ", ".join(values[:MOST_VALUES]) + (", …" if len(values) > MOST_VALUES else "")
+    listed = ", ".join(values[:MOST_VALUES]) + (", …" if len(values) > MOST_VALUES else "")
     span = tag("small", f"requested: {spec}") if ".." in spec else None
-    return tag("span", shown, span, class_="stack"), figures.count(len(values))
+    return tag("span", listed, span, class_="stack"), figures.count(len(values))
 
 
 def _method(view: StudyView) -> str:
@@ -64,18 +64,18 @@ def trial_section(view: StudyView) -> Html:
         for name in (view.trials[0]["metrics"] if view.trials else ())
         if name not in (view.by, "total_ai_cost_usd")
     ]
-    walks = view.walks
+    is_walk_forward = view.is_walk_forward
     rows: list[tuple[object, ...]] = []
-    for place, trial in enumerate(view.trials[:MOST_TRIALS]):
+    for index, trial in enumerate(view.trials[:MOST_TRIALS]):
         role = {"in": "in sample", "out": "out of sample"}.get(trial["role"], "")
-        window = (f"{trial['window'] + 1}, {role}",) if walks else ()
+        window = (f"{trial['window'] + 1}, {role}",) if is_walk_forward else ()
         rows.append(
             (
-                figures.count(place + 1) if trial["score"] is not None else figures.NONE,
+                figures.count(index + 1) if trial["score"] is not None else figures.NONE,
                 describe_point(trial["point"]),
                 *window,
-                tag("b", view.shown(view.value(trial))),
-                *[format_metric(trial["metrics"][name], view.named(name).form) for name in metrics],
+                tag("b", view.format_value(view.value(trial))),
+                *[format_metric(trial["metrics"][name], view.metric_meaning(name).form) for name in metrics],
                 figures.usd(trial["cost_usd"]),
                 _runs(trial["runs"]),
             )
@@ -83,32 +83,34 @@ def trial_section(view: StudyView) -> Html:
     head = [
         ("#", LEFT),
         ("Point", LEFT),
-        *([("Window", LEFT)] if walks else []),
+        *([("Window", LEFT)] if is_walk_forward else []),
         (view.metric.label, RIGHT),
-        *[(view.named(name).label, RIGHT) for name in metrics],
+        *[(view.metric_meaning(name).label, RIGHT) for name in metrics],
         ("Cost", RIGHT),
         ("Runs", LEFT),
     ]
-    left = len(view.trials) - MOST_TRIALS
+    omitted = len(view.trials) - MOST_TRIALS
     more = tag(
-        "p", f"… and {left:,} more; `pitboss study show {view.plain['study_id']} --json` has all.", class_="note after"
+        "p",
+        f"… and {omitted:,} more; `pitboss study show {view.plain['study_id']} --json` has all.",
+        class_="note after",
     )
-    words = (
+    note = (
         f"Sorted by {view.label}, {view.direction}; a trial counts as the mean of its runs. Runs with a report are "
         "links; `pitboss report RUN` writes a report."
     )
     trial_table = table("Trials", head, rows, style="trials", tall=len(rows) > 25)
-    return join([tag("p", words, class_="note"), trial_table, more if left > 0 else Html()])
+    return join([tag("p", note, class_="note"), trial_table, more if omitted > 0 else Html()])
 
 
 def _runs(runs: Sequence[Plain]) -> Html:
     """The runs of a trial by their ids, linked to their pages."""
-    shown: list[object] = []
+    links: list[object] = []
     for run in runs[:MOST_RUNS]:
-        shown += [run_link(run), " "]
+        links += [run_link(run), " "]
     if len(runs) > MOST_RUNS:
-        shown.append(f"+{len(runs) - MOST_RUNS}")
-    return tag("span", *shown, class_="ids")
+        links.append(f"+{len(runs) - MOST_RUNS}")
+    return tag("span", *links, class_="ids")
 
 
 def cost_section(view: StudyView) -> Html:

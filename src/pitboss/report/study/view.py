@@ -7,7 +7,7 @@ from pitboss.core.instant import DAY_MS
 from pitboss.report import figures
 from pitboss.report.meaning import Metric
 from pitboss.report.measures import format_metric
-from pitboss.report.metric import meanings_of, named
+from pitboss.report.metric import meanings_of, metric_meaning
 from pitboss.report.source import Plain, instant, number
 
 
@@ -21,22 +21,22 @@ class StudyView:
     def by(self) -> str:
         return str(self.plain["by"])
 
-    def named(self, metric: str) -> Metric:
+    def metric_meaning(self, metric: str) -> Metric:
         """A metric by its key."""
-        return named(metric, meanings_of(self.plain))
+        return metric_meaning(metric, meanings_of(self.plain))
 
     @property
     def metric(self) -> Metric:
-        return self.named(self.by)
+        return self.metric_meaning(self.by)
 
     @property
     def label(self) -> str:
         """The metric inside a sentence; proper names such as Sharpe keep their capital."""
-        words = self.metric.label
-        return words if words.startswith(("Sharpe", "Sortino", "Brier")) else words[:1].lower() + words[1:]
+        label = self.metric.label
+        return label if label.startswith(("Sharpe", "Sortino", "Brier")) else label[:1].lower() + label[1:]
 
     @property
-    def walks(self) -> bool:
+    def is_walk_forward(self) -> bool:
         return self.plain["kind"] == "walk"
 
     @property
@@ -83,7 +83,7 @@ class StudyView:
         """The metric of a trial."""
         return number(trial["metrics"].get(self.by))
 
-    def shown(self, value: object) -> str:
+    def format_value(self, value: object) -> str:
         """A value of the metric, formatted."""
         return format_metric(value, self.metric.form)
 

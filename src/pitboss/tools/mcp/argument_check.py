@@ -29,7 +29,7 @@ def compile_check(schema: Mapping[str, Any]) -> Callable[[Any], None]:
     steps_left = [0]
     kind = validators.validator_for(schema, default=validators.Draft202012Validator)
 
-    def counted(keyword: str, rule: Callable[..., Any]) -> Callable[..., Any]:
+    def with_limit(keyword: str, rule: Callable[..., Any]) -> Callable[..., Any]:
         def check(validator: Any, value: Any, instance: Any, parent: Any) -> Any:
             steps_left[0] -= 1 + (len(value) // 50 if isinstance(value, list | dict) else 0)
             if steps_left[0] < 0:
@@ -40,8 +40,8 @@ def compile_check(schema: Mapping[str, Any]) -> Callable[[Any], None]:
 
         return check
 
-    rules = {name: counted(name, rule) for name, rule in kind.VALIDATORS.items() if name not in _UNCHECKED}
-    rules |= dict.fromkeys(_UNCHECKED, _no_errors) | {"uniqueItems": counted("uniqueItems", _unique)}
+    rules = {name: with_limit(name, rule) for name, rule in kind.VALIDATORS.items() if name not in _UNCHECKED}
+    rules |= dict.fromkeys(_UNCHECKED, _no_errors) | {"uniqueItems": with_limit("uniqueItems", _unique)}
     bounded = validators.extend(kind, rules)
     try:
         kind.check_schema(dict(schema))
@@ -61,8 +61,8 @@ def compile_check(schema: Mapping[str, Any]) -> Callable[[Any], None]:
         except Exception as problem:  # noqa: BLE001 – an untrusted schema may make the validator raise anything
             raise ToolFailed(f"the tool cannot be used: its schema fails ({type(problem).__name__})") from None
         if error is not None:
-            where = ".".join(str(part) for part in error.absolute_path) or "the arguments"
-            raise ToolFailed(clean_text(f"{where}: {error.message}", MAX_LINE_CHARS).replace("\n", " "))
+            path = ".".join(str(part) for part in error.absolute_path) or "the arguments"
+            raise ToolFailed(clean_text(f"{path}: {error.message}", MAX_LINE_CHARS).replace("\n", " "))
 
     return check
 

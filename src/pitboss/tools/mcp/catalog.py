@@ -107,14 +107,14 @@ def with_program_path(entry: ServerEntry, python: str, searched: str = SEARCH_PA
 
     Only the absolute folders of `searched` are used. The arguments after the program are not inspected.
     """
-    program, *rest = entry.argv or ("",)
+    program, *arguments = entry.argv or ("",)
     if program == PYTHON:
-        return replace(entry, argv=(python, *rest))
+        return replace(entry, argv=(python, *arguments))
     if not program or program.startswith("/"):
         return entry
     folders = ":".join(folder for folder in searched.split(":") if folder.startswith("/"))
     path = shutil.which(program, path=folders) if folders else None
-    return replace(entry, argv=(path, *rest)) if path else entry
+    return replace(entry, argv=(path, *arguments)) if path else entry
 
 
 def missing_setup(entry: ServerEntry) -> str:
@@ -134,10 +134,10 @@ def missing_setup(entry: ServerEntry) -> str:
 
 def _argv(argv: list[str]) -> list[str]:
     program = argv[0] if argv else ""
-    for word in argv:
-        if "\0" in word:
+    for argument in argv:
+        if "\0" in argument:
             raise ValueError("a NUL character in an argument")
-        if re.search(r"\{[^}]*\}", word) and (word != PYTHON or word is not program):
+        if re.search(r"\{[^}]*\}", argument) and (argument != PYTHON or argument is not program):
             raise ValueError(f"only {PYTHON} may stand in braces, alone and in front")
     if not argv or program == PYTHON:
         return argv
@@ -209,41 +209,41 @@ _UNUSED_KEYS: Mapping[Transport, tuple[str, ...]] = {
 """Keys that have no effect for a transport; they are refused rather than ignored."""
 
 
-def _entry(server: str, table: Mapping[str, Any], where: str, reserved: frozenset[str] = frozenset()) -> ServerEntry:
-    place = f"{where}: servers.{server}"
+def _entry(server: str, table: Mapping[str, Any], source: str, reserved: frozenset[str] = frozenset()) -> ServerEntry:
+    location = f"{source}: servers.{server}"
     if not ID.fullmatch(server):
         raise UserError(
-            f"{where}: {_short(server)} cannot be an id",
+            f"{source}: {_short(server)} cannot be an id",
             "small letters, digits and dashes, at most 31, such as my-server",
         )
     try:
         document = _Server.model_validate(dict(table))
     except ValidationError as error:
-        raise _validation_error(place, error) from None
+        raise _validation_error(location, error) from None
     for key in _UNUSED_KEYS[document.transport]:
         if getattr(document, key):
-            raise UserError(f"{place}.{key}: means nothing for transport {document.transport}", "leave it out")
+            raise UserError(f"{location}.{key}: has no effect for transport {document.transport}", "remove it")
     if document.url:
         try:
             check_url(document.url, document.loopback)
         except UserError as error:
-            raise UserError(f"{place}.url: {error.message}", error.hint) from None
+            raise UserError(f"{location}.url: {error.message}", error.hint) from None
     if document.secret_header and not document.secret:
-        raise UserError(f"{place}.secret_header: there is no secret to send in it", "name the key under secret")
+        raise UserError(f"{location}.secret_header: there is no secret to send in it", "name the key under secret")
     reserved_names = sorted({*document.env, document.secret} & reserved)
     if reserved_names:
         raise UserError(
-            f"{place}: {reserved_names[0]} belongs to a model's provider",
+            f"{location}: {reserved_names[0]} belongs to a model's provider",
             "keep the server's own key under another name",
         )
     try:
         for tool in document.tools:
             name_of(server, tool)
     except ValueError as error:
-        raise UserError(f"{place}.tools: {error}", "a shorter id leaves more room") from None
+        raise UserError(f"{location}.tools: {error}", "a shorter id leaves more room") from None
     unknown = sorted(set(document.pins) - set(document.tools))
     if unknown:
-        raise UserError(f"{place}.pins.{unknown[0]}: not among the tools", "name it under tools, or remove the pin")
+        raise UserError(f"{location}.pins.{unknown[0]}: not among the tools", "name it under tools, or remove the pin")
     return ServerEntry(
         id=server,
         title=document.title,
@@ -263,10 +263,10 @@ def _entry(server: str, table: Mapping[str, Any], where: str, reserved: frozense
 
 
 def _operator_entries(path: Path, reserved: frozenset[str]) -> dict[str, ServerEntry]:
-    where, base = str(path), _shipped_tables()
+    source, base = str(path), _shipped_tables()
     return {
-        server: _entry(server, _merged(base.get(server, {}), table), where, reserved)
-        for server, table in _servers(_text(path), where).items()
+        server: _entry(server, _merged(base.get(server, {}), table), source, reserved)
+        for server, table in _servers(_text(path), source).items()
     }
 
 
@@ -282,19 +282,19 @@ def _merged(base: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]
     return {**inherited, **table}
 
 
-def _servers(text: str, where: str) -> dict[str, Any]:
+def _servers(text: str, source: str) -> dict[str, Any]:
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a number of five thousand digits is a plain ValueError
-        raise UserError(f"{where}: not TOML: {error}", "see docs/mcp.md for the form of a catalogue") from None
+        raise UserError(f"{source}: not TOML: {error}", "see docs/mcp.md for the form of a catalogue") from None
     extra = sorted(set(document) - {"format", "servers"})
     if extra:
-        raise UserError(f"{where}: unknown key {_short(extra[0])}", _nearest(extra[0], ("format", "servers")))
+        raise UserError(f"{source}: unknown key {_short(extra[0])}", _nearest(extra[0], ("format", "servers")))
     if document.get("format", 1) != 1:
-        raise UserError(f"{where}: format {_short(str(document['format']))} is not known", "write format = 1")
+        raise UserError(f"{source}: format {_short(str(document['format']))} is not known", "write format = 1")
     servers = document.get("servers", {})
     if not isinstance(servers, dict) or not all(isinstance(table, dict) for table in servers.values()):
-        raise UserError(f"{where}: servers are not tables", "write [servers.my-server]")
+        raise UserError(f"{source}: servers are not tables", "write [servers.my-server]")
     return servers
 
 
@@ -315,12 +315,12 @@ def _shipped_tables() -> Mapping[str, Any]:
     return _servers(resources.files(__package__ or "").joinpath(FILE).read_text("utf-8"), FILE)
 
 
-def _validation_error(place: str, error: ValidationError) -> UserError:
+def _validation_error(location: str, error: ValidationError) -> UserError:
     details = error.errors(include_url=False)
     # A misspelt key is reported as missing and as unknown; the unknown key is the useful one.
     first = next((detail for detail in details if detail["type"] == "extra_forbidden"), details[0])
     path = [str(part) for part in first["loc"] if part != "[key]"]
-    at = ".".join([place, *(_short(part) for part in path)])
+    at = ".".join([location, *(_short(part) for part in path)])
     if first["type"] == "extra_forbidden":
         keys = _PolicyDocument.model_fields if len(path) > 1 else _Server.model_fields
         return UserError(f"{at}: no such key", _nearest(path[-1], keys))
@@ -330,9 +330,9 @@ def _validation_error(place: str, error: ValidationError) -> UserError:
     return UserError(f"{at}: {own or general[:1].lower() + general[1:]}", "see docs/mcp.md for the form of an entry")
 
 
-def _nearest(word: str, choices: Iterable[str]) -> str:
+def _nearest(name: str, choices: Iterable[str]) -> str:
     options = sorted(choices)
-    close = get_close_matches(word[:64], options, 1, cutoff=0.5)
+    close = get_close_matches(name[:64], options, 1, cutoff=0.5)
     return f"did you mean {close[0]}?" if close else f"one of {', '.join(options)}"
 
 

@@ -48,8 +48,8 @@ class RecordedTool:
             raise ToolFailed(f"the arguments are {size} bytes long; at most {MAX_ARGUMENT_BYTES}")
         recording = self.recordings.latest(self.server, self.tool, key, self.at)
         if recording is None:
-            others = self.recordings.count(self.server, self.tool, self.at)
-            also = f"; {others} answers to other arguments were" if others else ""
+            other_count = self.recordings.count(self.server, self.tool, self.at)
+            also = f"; {other_count} answers to other arguments were" if other_count else ""
             raise ToolFailed(f"no answer of {self.spec.name} to these arguments was recorded by {iso(self.at)}{also}")
         text = f"recorded at {iso(recording.known_at)}\n{fence(self.spec.name, recording.result, LIMIT)}"
         if recording.failed:

@@ -70,10 +70,10 @@ class Meter:
         """Report a message that exceeds the limit."""
         self._over(f"it sent a message of more than {self._limits.line_bytes} bytes")
 
-    def _within(self, count: int, limit: int, what: str) -> bool:
+    def _within(self, count: int, limit: int, unit: str) -> bool:
         if count <= limit:
             return True
-        self._over(f"it sent more than {limit} {what}")
+        self._over(f"it sent more than {limit} {unit}")
         return False
 
 
@@ -132,12 +132,12 @@ class ServerProcess:
         while chunk := await self._process.stdout.read(_CHUNK):
             if not meter.read(chunk):
                 return
-            *lines, rest = chunk.split(b"\n")
+            *lines, remainder = chunk.split(b"\n")
             for line in lines:
                 yield b"".join((*parts, line))
                 parts, part_bytes = [], 0
-            parts.append(rest)
-            part_bytes += len(rest)
+            parts.append(remainder)
+            part_bytes += len(remainder)
             if part_bytes > self._limits.line_bytes:
                 meter.line_too_long()
                 return
@@ -272,11 +272,11 @@ async def message_streams(
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
 
-    received_in, received = anyio.create_memory_object_stream[Any](0)
-    sent, sent_out = anyio.create_memory_object_stream[Any](0)
+    incoming_writer, incoming = anyio.create_memory_object_stream[Any](0)
+    outgoing, outgoing_reader = anyio.create_memory_object_stream[Any](0)
 
     async def receive() -> None:
-        async with received_in:
+        async with incoming_writer:
             async for line in child.lines(meter):
                 if not line.strip():
                     if not meter.message():
@@ -289,14 +289,14 @@ async def message_streams(
                         return
                     continue
                 try:
-                    await received_in.send(SessionMessage(message))
+                    await incoming_writer.send(SessionMessage(message))
                 except (anyio.ClosedResourceError, anyio.BrokenResourceError):
                     return
         ended("it closed the connection")
 
     async def send() -> None:
-        async with sent_out:
-            async for item in sent_out:
+        async with outgoing_reader:
+            async for item in outgoing_reader:
                 text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
                 try:
                     await child.send(text.encode("utf-8", "replace") + b"\n")
@@ -306,10 +306,10 @@ async def message_streams(
 
     tasks = [asyncio.create_task(receive()), asyncio.create_task(send())]
     try:
-        yield received, sent
+        yield incoming, outgoing
     finally:
         for task in tasks:
             task.cancel()
-        for stream in (received_in, received, sent, sent_out):
+        for stream in (incoming_writer, incoming, outgoing, outgoing_reader):
             stream.close()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -41,10 +41,19 @@ class AddressRefused(httpx2.ConnectError):
 
 
 class CheckedTransport(httpx2.AsyncBaseTransport):
-    """A transport that checks every address. `loopback` allows this machine, for the first origin requested only."""
+    """A transport for `httpx2.AsyncClient` that connects to allowed addresses only, on every hop.
+
+    `loopback` allows this machine, for the first origin requested only. `resolve` replaces the system's resolver,
+    `backend` the sockets, `verify` the trusted certificates.
+    """
 
     def __init__(
-        self, loopback: bool, resolve: Resolve | None, backend: Any = None, verify: ssl.SSLContext | None = None
+        self,
+        loopback: bool = False,
+        resolve: Resolve | None = None,
+        *,
+        backend: Any = None,
+        verify: ssl.SSLContext | None = None,
     ) -> None:
         self._loopback = loopback
         self._home: tuple[str, str, int | None] | None = None
@@ -225,17 +234,3 @@ def _translated_errors() -> Iterator[None]:
         if translated is None:
             raise
         raise translated(str(error)) from error
-
-
-def guarded_transport(
-    loopback: bool = False,
-    resolve: Resolve | None = None,
-    *,
-    backend: Any = None,
-    verify: ssl.SSLContext | None = None,
-) -> httpx2.AsyncBaseTransport:
-    """A transport for `httpx2.AsyncClient` that connects to allowed addresses only, on every hop.
-
-    `resolve` replaces the system's resolver, `backend` the sockets, `verify` the trusted certificates.
-    """
-    return CheckedTransport(loopback, resolve, backend, verify)

@@ -13,7 +13,7 @@ from typing import Literal
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, SECOND_MS
-from pitboss.live.board import cut
+from pitboss.live.board import display_text
 from pitboss.models import catalog
 from pitboss.skill.load import check_text, read_text, read_text_beside, summary
 from pitboss.venues.predict.skill import PredictSkill, PredictStrategy
@@ -98,8 +98,8 @@ def deployment(file: Path, options: LiveOptions, environment: Environment) -> De
         model=model,
         every_ms=every_ms,
         equity=options.equity,
-        name=cut(variables.get("AGENT_NAME") or skill.name, 80),
-        mandate=skill.strategy.mandate or cut(skill.strategy.text or ""),
+        name=display_text(variables.get("AGENT_NAME") or skill.name, 80),
+        mandate=skill.strategy.mandate or display_text(skill.strategy.text or ""),
         host=options.host,
         port=PORT if port is None else port,
         ticks=options.ticks,

@@ -218,7 +218,7 @@ async def _work(
         board=board,
         pause=stop.pause,
         stop=lambda: stop.requested or cancelled() or watching.done(),
-        tell=lambda entry: listener.entry(entry, board),
+        on_entry=lambda entry: listener.entry(entry, board),
         most_ticks=deployment.ticks,
     )
     telling = Telling(deployment, model, stored_run.run_id, board, spot, clock.now(), warnings)

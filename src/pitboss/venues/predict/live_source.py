@@ -49,7 +49,7 @@ class PredictSource:
         self._decided_at: dict[str, Instant] = {}
         self._since: dict[Instant, Instant] = {}
 
-    async def bring(self, world: Desk, before: Instant) -> WorldUpdate:
+    async def update(self, world: Desk, before: Instant) -> WorldUpdate:
         """Apply every price published before an instant to the world. Makes no requests, so it does not block."""
         now = self._now()
         # A waiting order first appears here right after its tick, so this is the time of its decision.
@@ -71,7 +71,7 @@ class PredictSource:
         self.spot.remove(used)
         return WorldUpdate(world, tuple(receipts))
 
-    def unfit(self, world: Desk, at: Instant) -> str:
+    def hold_flag(self, world: Desk, at: Instant) -> str:
         """Return the flag for missing or stale prices; empty if the prices are fit to decide on."""
         last_price = world.world.feeds.get(self.spot.symbol)
         if last_price is None or self.spot.candles_at is None:

@@ -11,65 +11,67 @@ from pitboss.runs.stored import one_line
 RULES: dict[str, RuleMeaning] = {
     "B1_SHAPE": RuleMeaning(
         "Malformed",
-        "The decision was not valid: a field missing, unknown or of the wrong kind, or a number out of range.",
+        "The decision was not valid: a field was missing, unknown or of the wrong type, or a number was out of range.",
     ),
     "B2_MARKET": RuleMeaning(
         "No such market",
-        "It named no market that was open, or none at all while several were; a redeem needs a position there.",
+        "The decision named no open market, or none while several were open, or a redeem had no position there.",
     ),
-    "B3_EXPIRY": RuleMeaning("Too near expiry", "Too little time was left before the market expired."),
+    "B3_EXPIRY": RuleMeaning("Too near expiry", "The market was too close to its expiry."),
     "B4_STALE": RuleMeaning(
-        "Stale price", "The newest price was too old, or the next one came too long after the decision."
+        "Stale price", "The latest price was too old, or the next price came too long after the decision."
     ),
     "B5_NOT_QUOTED": RuleMeaning(
         "No quote",
-        "The strike was off the grid or had no price at the moment of execution, or the spend bought nothing.",
+        "The strike was not on the grid or had no price at execution, or the spend was too small for a contract.",
     ),
     "B6_ASK_BOUNDS": RuleMeaning(
-        "Ask out of bounds", "The ask was below or above what the venue admits, 1% to 99% by default."
+        "Ask out of bounds", "The ask was outside the range that the venue accepts, 1% to 99% by default."
     ),
-    "B7_SLIPPAGE": RuleMeaning("Price ran away", "The executed ask was too far above the one last shown to the model."),
+    "B7_SLIPPAGE": RuleMeaning("Slippage", "The ask at execution was too far above the last one shown to the model."),
     "B8_EDGE": RuleMeaning(
-        "Too little edge", "The model's own confidence less the ask was below the least the skill asks for."
+        "Too little edge", "The model's confidence less the ask was below the minimum of the skill."
     ),
     "B9_SPEND_TICK": RuleMeaning(
-        "Tick's budget", "More than one tick may spend: cut to what was left, and refused only where nothing was."
+        "Spend per tick", "The spend exceeded the cap per tick: reduced to the remainder, refused if nothing remained."
     ),
-    "B10_SPEND_DAY": RuleMeaning("Day's budget", "The spend of this UTC day would have gone beyond its cap."),
-    "B11_SPEND_TOTAL": RuleMeaning("Whole budget", "Everything ever spent would have gone beyond its cap."),
+    "B10_SPEND_DAY": RuleMeaning("Spend per day", "The spend of this UTC day would have exceeded its cap."),
+    "B11_SPEND_TOTAL": RuleMeaning("Total spend", "The total spend would have exceeded its cap."),
     "B12_EXPOSURE": RuleMeaning(
-        "Expiry's exposure", "The open contracts of one expiry would have cost more than is allowed."
+        "Exposure per expiry", "The cost of the open contracts of one expiry would have exceeded its cap."
     ),
-    "B13_BALANCE": RuleMeaning("Balance", "The account could not pay for it."),
+    "B13_BALANCE": RuleMeaning("Balance", "The balance of the account did not cover the cost."),
     "B14_DUPLICATE": RuleMeaning(
-        "Duplicate", "The same decision had been judged at this tick; its first verdict stands."
+        "Duplicate", "The same decision had been judged at this tick; the first verdict applies."
     ),
-    "B15_VENUE": RuleMeaning("Venue", "The engine let it pass and the venue turned it down."),
+    "B15_VENUE": RuleMeaning("Venue", "The engine accepted the decision and the venue rejected it."),
 }
 
 METRICS: dict[str, Metric] = {
     "brier": Metric(
         "Brier score",
         "score",
-        "Mean squared distance of the stated confidence from what happened; less is better, 0.25 is a coin.",
+        "Mean squared error of the stated confidence; lower is better, and a constant 50% scores 0.25.",
     ),
     "log_loss": Metric(
-        "Log loss", "score", "Mean surprise at what happened; less is better, and certain mistakes cost the most."
+        "Log loss",
+        "score",
+        "Mean negative log-likelihood of the outcomes; lower is better, and confident errors cost most.",
     ),
     "calibration_error": Metric(
-        "Calibration error", "score", "How far stated confidence lies from how often it came true; less is better."
+        "Calibration error", "score", "Mean gap between stated confidence and observed frequency; lower is better."
     ),
     "brier_skill": Metric(
         "Skill against the market",
         "signed_share",
-        "How much smaller the Brier score is than that of the market's own price; above zero is better than the market.",
+        "Relative improvement of the Brier score over that of the market's price; above zero is better than the market.",
     ),
-    "hit_rate": Metric("Hit rate", "share", "Share of bought contracts that paid."),
-    "pnl_usd": Metric("Profit", "usd", "What the account gained or lost."),
-    "realised_pnl_usd": Metric("Realised profit", "usd", "What settled and sold contracts brought beyond their price."),
-    "calls": Metric("Calls", "count", "Contracts that it tried to buy."),
-    "mints": Metric("Contracts bought", "count", "Calls that the engine and the venue let through."),
-    "wins": Metric("Calls won", "count", "Bought contracts that paid."),
+    "hit_rate": Metric("Hit rate", "share", "Share of bought contracts that paid out."),
+    "pnl_usd": Metric("Profit", "usd", "Profit or loss of the account."),
+    "realised_pnl_usd": Metric("Realised profit", "usd", "Proceeds of settled and sold contracts less their cost."),
+    "calls": Metric("Calls", "count", "Decisions to buy a contract."),
+    "mints": Metric("Contracts bought", "count", "Calls that the engine and the venue accepted."),
+    "wins": Metric("Calls won", "count", "Bought contracts that paid out."),
 }
 """Metrics specific to this venue."""
 

@@ -29,18 +29,18 @@ def answer(metrics: Plain) -> str:
     """State in one line whether the model forecast better than the market's price."""
     beside = mapping(nested(metrics, "scores", "all", "against", PRICE))
     if not beside.get("calls"):
-        return "no confidence was given on a market that settled: there is nothing to compare with the market's price"
+        return "no call with a confidence has settled: there is no comparison with the market's price"
     reach = pair(beside.get("skill_ci"))
     skill = figures.share(beside.get("skill"), signed=True)
     if reach is None:
-        return f"too few markets to tell the model from the market's price (skill {skill}, no interval)"
+        return f"too few markets for a comparison with the market's price (skill {skill}, no interval)"
     low, high = (figures.share(value, signed=True) for value in reach)
     comparison = (
         "better than the market's price"
         if reach[0] > 0
         else "worse than the market's price"
         if reach[1] < 0
-        else "not distinguishable from the market's price"
+        else "not significantly different from the market's price"
     )
     return f"the model was {comparison}: skill {skill}, 95 % interval {low} to {high}"
 

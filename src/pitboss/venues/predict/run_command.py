@@ -219,7 +219,9 @@ def _amount(value: object) -> str:
 
 
 def _print_end(place: WorkspaceOptions, run_id: str, how: str, board: "Board") -> int:
-    screen.note(f"run {run_id}: {board.ticks} ticks, {board.acted} acted, {board.errors} errors, {board.missed} missed")
+    screen.note(
+        f"run {run_id}: {board.ticks} ticks, {board.acted} acted, {board.errors} errors, {board.missed_slots} missed"
+    )
     if how == "complete":
         screen.note(f"hint: check it with `{place.typed(f'runs verify {run_id}')}`")
         return 0

@@ -51,7 +51,7 @@ class Telling:
             "startedAt": iso(self.started_at),
             "at": iso(now),
             "nextTick": None if next_at is None else iso(next_at),
-            "missed": board.missed,
+            "missed": board.missed_slots,
             "redeems": events["filled", "redeem"],
             "flags": dict(sorted(board.flags.items())),
             "account": dict(board.account),

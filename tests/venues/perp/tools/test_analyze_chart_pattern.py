@@ -4,7 +4,7 @@ import numpy as np
 
 from pitboss.core.asof import Market
 from pitboss.core.market import Bars
-from tools.analysis.test_patterns import DRAWINGS, upside_down
+from venues.perp.analysis.test_patterns import DRAWINGS, upside_down
 from venues.perp.scene import START
 from venues.perp.tools.demo_market import call
 

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.random import Generator  # noqa: TID251  seeded: same seed, same bytes
 
 from pitboss.core.instant import DAY_MS, Instant, iso
-from pitboss.tools.analysis.indicators import KINDS
+from pitboss.venues.perp.analysis.indicators import KINDS
 
 _TIMES = frozenset({"at", "before", "after", "since", "until", "from", "to", "start", "end"})
 _SPAN_DAYS, _NEAR = 5, 40

@@ -3,16 +3,18 @@
 from pitboss.report.decisions import anchors, decision_section, select_rows
 from pitboss.report.equity import equity_chart
 from pitboss.report.funnel import Funnel, funnel_section
-from pitboss.report.headline import labels, tiles, title
+from pitboss.report.headline import labels, title
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.measures import cost_section, metric_section
+from pitboss.report.measures import metric_section
 from pitboss.report.provenance import assumption_section, skill_section, verify_section
 from pitboss.report.refusals import refusal_section
 from pitboss.report.shell import Part, document, layout
 from pitboss.report.source import RunReport
 from pitboss.venues.perp.panels import position
+from pitboss.venues.perp.panels.costs import cost_section
 from pitboss.venues.perp.panels.price import legend, price_chart, shapes
 from pitboss.venues.perp.panels.summary import paragraphs
+from pitboss.venues.perp.panels.tiles import tiles
 from pitboss.venues.perp.panels.trades import trade_section
 
 OPEN_CHARTS = 4

@@ -1,7 +1,7 @@
 """Tool `analyze_chart_pattern`: the trend of the swings, the patterns they form, levels, and the newest candles.
 
-Swings and patterns are implemented in `tools.analysis.swings` and `tools.analysis.patterns`; a pattern's confidence is
-the share of such patterns on charts of a random walk that fit worse, see `tools.analysis.pattern_rarity`. Candles are
+Swings and patterns are implemented in `analysis.swings` and `analysis.patterns`; a pattern's confidence is
+the share of such patterns on charts of a random walk that fit worse, see `analysis.pattern_rarity`. Candles are
 TA-Lib's. Nothing here is a forecast, and the answer states that.
 """
 
@@ -12,12 +12,12 @@ from typing import Any
 from pitboss.core.instant import iso
 from pitboss.core.market import Bars
 from pitboss.prompt import render
-from pitboss.tools.analysis import pattern_rarity
-from pitboss.tools.analysis.candles import WARM_UP, candles
-from pitboss.tools.analysis.patterns import Pattern, patterns
-from pitboss.tools.analysis.points import moment
-from pitboss.tools.analysis.swings import PriceLevel, SwingChart, chart_of, levels, trend
 from pitboss.tools.define import ToolContext, define_tool
+from pitboss.venues.perp.analysis import pattern_rarity
+from pitboss.venues.perp.analysis.candles import WARM_UP, candles
+from pitboss.venues.perp.analysis.patterns import Pattern, patterns
+from pitboss.venues.perp.analysis.points import moment
+from pitboss.venues.perp.analysis.swings import PriceLevel, SwingChart, chart_of, levels, trend
 from pitboss.venues.perp.tool_symbols import INTERVAL, SYMBOL, closed_bars, none_closed
 
 FEWEST = 20
@@ -68,7 +68,7 @@ def _swings(chart: SwingChart, bars: Bars) -> list[str]:
     told = [f"trend: {words}{share}; a swing is a move back of {render.percent(100 * (exp(chart.reversal) - 1))}"]
     if chart.turns:
         newest = [
-            f"{'high' if turn.side > 0 else 'low'} {_price(turn.price, bars)} {_when(turn.place, bars)}"
+            f"{'high' if turn.side > 0 else 'low'} {_price(turn.price, bars)} {_when(turn.index, bars)}"
             for turn in reversed(chart.turns[-_TURNS_SHOWN:])
         ]
         told.append(f"swings, newest first: {'; '.join(newest)}")
@@ -96,8 +96,8 @@ def _shape(shape: Pattern, bars: Bars) -> str:
         ends = f"{done} {under} {trigger}, void {over} {void}, measured to {target}"
     return (
         f"- {shape.name}, {points}, {shape.stage}: confidence {certain:.2f}, fit {shape.fit:.2f}"
-        f" (chance draws one on {common:.0%} of charts); {_when(shape.places[0], bars)} to"
-        f" {_when(shape.places[-1], bars)}; {ends}"
+        f" (chance draws one on {common:.0%} of charts); {_when(shape.indices[0], bars)} to"
+        f" {_when(shape.indices[-1], bars)}; {ends}"
     )
 
 
@@ -112,8 +112,8 @@ def _levels(chart: SwingChart, bars: Bars) -> list[str]:
 
 def _side(found: list[PriceLevel], bars: Bars) -> str:
     told = [
-        f"{_price(level.price, bars)} ({level.touches} swings, last {_when(level.last_place, bars)},"
-        f" held {level.held:.0%} of visits)"
+        f"{_price(level.price, bars)} ({level.touches} swings, last {_when(level.last_index, bars)},"
+        f" held {level.hold_rate:.0%} of visits)"
         for level in found
     ]
     return "; ".join(told) or "none"
@@ -124,7 +124,7 @@ def _candles(known: Bars, window: int) -> list[str]:
     if not found:
         return [f"candles: none on the last {_NEWEST_CANDLES} bars"]
     told = [
-        f"- {_when(candle.place, known)} {candle.name}, {candle.direction}, {candle.seen} in {window} bars"
+        f"- {_when(candle.index, known)} {candle.name}, {candle.direction}, {candle.count} in {window} bars"
         for candle in found
     ]
     return [f"candles that ended on the last {_NEWEST_CANDLES} bars, newest first:", *told]

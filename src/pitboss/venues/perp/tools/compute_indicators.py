@@ -12,9 +12,9 @@ import numpy as np
 from pitboss.core.instant import DAY_MS, iso
 from pitboss.core.market import Bars, Floats
 from pitboss.prompt import render
-from pitboss.tools.analysis.indicators import KINDS, IndicatorSpec, columns_of, offer, read_names
-from pitboss.tools.analysis.points import moment
 from pitboss.tools.define import ToolContext, define_tool
+from pitboss.venues.perp.analysis.indicators import KINDS, IndicatorSpec, columns_of, offer, read_names
+from pitboss.venues.perp.analysis.points import moment
 from pitboss.venues.perp.tool_symbols import INTERVAL, SYMBOL, closed_bars, none_closed
 
 MOST_BARS = 2_000

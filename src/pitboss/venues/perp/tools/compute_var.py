@@ -7,7 +7,8 @@ from typing import Any
 from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import iso
 from pitboss.prompt import render
-from pitboss.tools.analysis.risk import (
+from pitboss.tools.define import ToolContext, define_tool
+from pitboss.venues.perp.analysis.risk import (
     FEWEST_RETURNS,
     FEWEST_STRETCHES,
     Joint,
@@ -18,7 +19,6 @@ from pitboss.tools.analysis.risk import (
     joint,
     parametric,
 )
-from pitboss.tools.define import ToolContext, define_tool
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.tool_symbols import SYMBOL, listed
 

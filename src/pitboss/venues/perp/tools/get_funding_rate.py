@@ -9,8 +9,8 @@ from typing import Any
 
 from pitboss.core.instant import HOUR_MS, iso
 from pitboss.prompt import render
-from pitboss.tools.analysis.points import HOURS, KnownPoints, known, moment, table, why_none
 from pitboss.tools.define import ToolContext, define_tool
+from pitboss.venues.perp.analysis.points import HOURS, KnownPoints, known_points, moment, table, why_none
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.tool_symbols import SYMBOL, listed
 
@@ -29,7 +29,7 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Return the last rate in words and numbers, then a table if history is requested."""
     observation = context.observation
     symbol = listed(observation, arguments["symbol"])
-    rates = known(observation.view, "funding", symbol)
+    rates = known_points(observation.view, "funding", symbol)
     if rates is None:
         return f"{symbol}: the funding series {why_none(observation.view, 'funding', symbol)}; no rate is known"
     hours = (rates.step_ms() or HOUR_MS) / HOUR_MS

@@ -5,8 +5,8 @@ from typing import Any
 
 from pitboss.core.instant import HOUR_MS, iso
 from pitboss.prompt import render
-from pitboss.tools.analysis.points import HOURS, KnownPoints, known, moment, table, why_none
 from pitboss.tools.define import ToolContext, define_tool
+from pitboss.venues.perp.analysis.points import HOURS, KnownPoints, known_points, moment, table, why_none
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.tool_symbols import SYMBOL, listed
 
@@ -28,14 +28,14 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
         return "\n".join(_line(observation, symbol) for symbol in observation.skill.context.sorted_symbols)
     symbol = listed(observation, arguments["symbol"])
     lines = [_line(observation, symbol)]
-    interest = known(observation.view, "open_interest", symbol)
+    interest = known_points(observation.view, "open_interest", symbol)
     if asked and interest is not None:
         lines += _history(observation, interest, asked)
     return "\n".join(lines)
 
 
 def _line(observation: Observation, symbol: str) -> str:
-    interest = known(observation.view, "open_interest", symbol)
+    interest = known_points(observation.view, "open_interest", symbol)
     if interest is None:
         why = why_none(observation.view, "open_interest", symbol)
         return f"{symbol}: the open interest series {why}; nothing is known"

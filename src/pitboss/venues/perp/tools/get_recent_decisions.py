@@ -7,7 +7,7 @@ from pitboss.core.instant import iso
 from pitboss.core.past import PastDecision
 from pitboss.prompt import render
 from pitboss.tools.define import ToolContext, define_tool
-from pitboss.tools.history_text import MOMENT, WORDS, count_of, decision_line, moment, not_after
+from pitboss.tools.history_text import MOMENT, TEXT_CHARS, count_of, decision_line, moment, not_after
 
 FEW, MOST = 10, 50
 
@@ -38,7 +38,7 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
 def _beside(decided: PastDecision) -> str:
     calls = f"called {', '.join(decided.calls)}" if decided.calls else "called nothing"
     cost = "cost unknown" if decided.cost_usd is None else f"cost {render.amount(decided.cost_usd)} USD"
-    said = f"; said {render.fence(decided.text, WORDS)}" if decided.proposal and decided.text else ""
+    said = f"; said {render.fence(decided.text, TEXT_CHARS)}" if decided.proposal and decided.text else ""
     return f"  {calls}; {cost}{said}"
 
 

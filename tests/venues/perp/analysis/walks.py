@@ -1,11 +1,11 @@
-"""Charts of pure chance, from which the table of `tools.analysis.pattern_rarity` is counted. Run it to print the table anew."""
+"""Charts of pure chance, from which the table of `analysis.pattern_rarity` is counted. Run it to print the table anew."""
 
 import numpy as np
 
 from pitboss.core.market import Bars
-from pitboss.tools.analysis.pattern_rarity import FITS, LENGTHS
-from pitboss.tools.analysis.patterns import FAMILIES, patterns
-from pitboss.tools.analysis.swings import chart_of
+from pitboss.venues.perp.analysis.pattern_rarity import FITS, LENGTHS
+from pitboss.venues.perp.analysis.patterns import FAMILIES, patterns
+from pitboss.venues.perp.analysis.swings import chart_of
 
 STEPS_A_BAR = 8
 

@@ -59,7 +59,7 @@ class KnownPoints:
         return None if first is None else KnownPoints(self.at[first:], self.value[first:])
 
 
-def known(view: View, kind: PointKind, symbol: str) -> KnownPoints | None:
+def known_points(view: View, kind: PointKind, symbol: str) -> KnownPoints | None:
     """The newest week or more of a series; None if there is no series or no value is known yet."""
     points = view.points(kind, symbol, _MOST_POINTS)
     if points is None or not len(points):
@@ -76,9 +76,9 @@ def why_none(view: View, kind: PointKind, symbol: str) -> str:
 
 def table(title: str, rows: Sequence[str]) -> list[str]:
     """A title and rows newest first, at most `MOST_ROWS`; the title says how many were left out."""
-    shown = rows[-MOST_ROWS:]
-    cut = f"; {len(rows) - len(shown)} older ones left out" if len(shown) < len(rows) else ""
-    return [title + cut, *reversed(shown)]
+    newest = rows[-MOST_ROWS:]
+    omitted = f"; {len(rows) - len(newest)} older ones left out" if len(newest) < len(rows) else ""
+    return [title + omitted, *reversed(newest)]
 
 
 def moment(at: Instant) -> str:

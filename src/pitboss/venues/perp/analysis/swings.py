@@ -27,7 +27,7 @@ _TREND_TURNS = 6
 class Turn:
     """A confirmed turning point: `side` +1 for a high, −1 for a low; `price` is a log."""
 
-    place: int
+    index: int
     side: int
     price: float
 
@@ -54,12 +54,12 @@ class SwingChart:
 
 @dataclass(frozen=True, slots=True)
 class PriceLevel:
-    """A log price at which swings ended. `held` is the share of visits that turned there instead of crossing."""
+    """A log price at which swings ended. `hold_rate` is the share of visits that turned there instead of crossing."""
 
     price: float
     touches: int
-    last_place: int
-    held: float
+    last_index: int
+    hold_rate: float
 
 
 def chart_of(bars: Bars) -> SwingChart:
@@ -83,27 +83,27 @@ def _turns(high: Sequence[float], low: Sequence[float], reversal: float) -> tupl
     turns: list[Turn] = []
     side = 0  # of the current leg: +1 rising, −1 falling, 0 until the first reversal
     top = bottom = 0
-    for place in range(1, len(high)):
+    for index in range(1, len(high)):
         if side == 0:
-            rise, fall = high[place] - low[bottom], high[top] - low[place]
+            rise, fall = high[index] - low[bottom], high[top] - low[index]
             if max(rise, fall) >= reversal and rise != fall:
                 side = 1 if rise > fall else -1
                 turns.append(Turn(bottom, -1, low[bottom]) if side > 0 else Turn(top, 1, high[top]))
-                top = bottom = place
+                top = bottom = index
             else:
-                top = place if high[place] > high[top] else top
-                bottom = place if low[place] < low[bottom] else bottom
+                top = index if high[index] > high[top] else top
+                bottom = index if low[index] < low[bottom] else bottom
         elif side > 0:
-            if high[place] > high[top]:
-                top = place
-            elif high[top] - low[place] >= reversal:
+            if high[index] > high[top]:
+                top = index
+            elif high[top] - low[index] >= reversal:
                 turns.append(Turn(top, 1, high[top]))
-                side, bottom = -1, place
-        elif low[place] < low[bottom]:
-            bottom = place
-        elif high[place] - low[bottom] >= reversal:
+                side, bottom = -1, index
+        elif low[index] < low[bottom]:
+            bottom = index
+        elif high[index] - low[bottom] >= reversal:
             turns.append(Turn(bottom, -1, low[bottom]))
-            side, top = 1, place
+            side, top = 1, index
     return tuple(turns)
 
 
@@ -144,7 +144,7 @@ def levels(chart: SwingChart) -> list[PriceLevel]:
 
 def _level(chart: SwingChart, group: list[Turn]) -> PriceLevel:
     price = float(np.mean([turn.price for turn in group]))
-    first = min(turn.place for turn in group)
+    first = min(turn.index for turn in group)
     above = chart.close[first:] > price
     crossings = int(np.count_nonzero(above[1:] != above[:-1]))
-    return PriceLevel(price, len(group), max(turn.place for turn in group), len(group) / (len(group) + crossings))
+    return PriceLevel(price, len(group), max(turn.index for turn in group), len(group) / (len(group) + crossings))

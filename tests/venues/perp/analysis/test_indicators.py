@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import DAY_MS
 from pitboss.core.market import Bars
-from pitboss.tools.analysis.indicators import KEPT, KINDS, IndicatorSpec, columns_of, read_names
-from tools.analysis.walks import walk
+from pitboss.venues.perp.analysis.indicators import KEPT, KINDS, IndicatorSpec, columns_of, read_names
+from venues.perp.analysis.walks import walk
 
 
 def lines_of(bars: Bars, name: str) -> dict[str, np.ndarray]:

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitboss.core.market import Bars
-from pitboss.tools.analysis.candles import candles
-from pitboss.tools.analysis.pattern_rarity import CHANCE, FITS, LENGTHS, MAX_CONFIDENCE, chance, confidence
-from pitboss.tools.analysis.patterns import FAMILIES, Pattern, patterns
-from pitboss.tools.analysis.swings import SwingChart, chart_of, levels, trend
-from tools.analysis.walks import counted, walk
+from pitboss.venues.perp.analysis.candles import candles
+from pitboss.venues.perp.analysis.pattern_rarity import CHANCE, FITS, LENGTHS, MAX_CONFIDENCE, chance, confidence
+from pitboss.venues.perp.analysis.patterns import FAMILIES, Pattern, patterns
+from pitboss.venues.perp.analysis.swings import SwingChart, chart_of, levels, trend
+from venues.perp.analysis.walks import counted, walk
 
 
 def drawn(*corners: tuple[int, float], tail: float = 0.0005) -> Bars:
@@ -109,9 +109,9 @@ def test_trends_are_told_by_their_swings() -> None:
 def test_a_level_has_its_swings_counted_and_its_crossings_against_it() -> None:
     bars = drawn((0, 0.0), (10, 0.10), (20, 0.0), (30, 0.10), (40, 0.0), (50, 0.10), (60, 0.03))
     above = levels(chart_of(bars))[-1]
-    assert (above.touches, above.last_place) == (3, 50)
+    assert (above.touches, above.last_index) == (3, 50)
     assert above.price == pytest.approx(0.07, abs=0.002)
-    assert above.held > 0.7
+    assert above.hold_rate > 0.7
 
 
 # Properties over charts of chance ----------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def told(chart: SwingChart, side: int = 1) -> list[tuple[object, ...]]:
             shape.family,
             side * shape.side,
             shape.stage,
-            shape.places,
+            shape.indices,
             round(shape.fit, 6),
             round(side * abs(shape.side) * shape.target, 6) + 0.0,  # one that points nowhere has no target
         )
@@ -137,10 +137,10 @@ def told(chart: SwingChart, side: int = 1) -> list[tuple[object, ...]]:
 def test_a_market_upside_down_has_the_same_patterns_upside_down(seed: int, count: int) -> None:
     chart = chart_of(walk(np.random.default_rng(seed), count))
     other = chart_of(upside_down(walk(np.random.default_rng(seed), count)))
-    assert [(turn.place, turn.side) for turn in chart.turns] == [(turn.place, -turn.side) for turn in other.turns]
+    assert [(turn.index, turn.side) for turn in chart.turns] == [(turn.index, -turn.side) for turn in other.turns]
     assert told(chart) == told(other, -1)
-    assert [(level.touches, level.held) for level in levels(chart)] == [
-        (level.touches, level.held) for level in reversed(levels(other))
+    assert [(level.touches, level.hold_rate) for level in levels(chart)] == [
+        (level.touches, level.hold_rate) for level in reversed(levels(other))
     ]
 
 
@@ -149,7 +149,7 @@ def test_a_market_upside_down_has_the_same_patterns_upside_down(seed: int, count
 def test_patterns_do_not_depend_on_the_price_level(seed: int, count: int, factor: float) -> None:
     bars = walk(np.random.default_rng(seed), count)
     chart, other = chart_of(bars), chart_of(scaled(bars, factor))
-    assert [(turn.place, turn.side) for turn in chart.turns] == [(turn.place, turn.side) for turn in other.turns]
+    assert [(turn.index, turn.side) for turn in chart.turns] == [(turn.index, turn.side) for turn in other.turns]
     assert told(chart) == told(other)
     assert candles(bars, count, 5) == candles(scaled(bars, 2.0**20), count, 5)
 
@@ -161,11 +161,11 @@ def test_every_fit_and_confidence_is_a_share_and_turns_alternate(seed: int, coun
     sides = [turn.side for turn in chart.turns]
     assert all(one == -other for one, other in pairwise(sides))
     for turn in chart.turns:
-        assert turn.price == (chart.high if turn.side > 0 else chart.low)[turn.place]
+        assert turn.price == (chart.high if turn.side > 0 else chart.low)[turn.index]
     for shape in patterns(chart):
         assert 0 < shape.fit <= 1
         assert 0 <= confidence(shape.family, count, shape.fit) <= 1
-        assert max(shape.places) < count
+        assert max(shape.indices) < count
 
 
 def test_candles_are_dated_on_their_own_bar() -> None:
@@ -175,7 +175,7 @@ def test_candles_are_dated_on_their_own_bar() -> None:
     first[-1], close[-1] = 102.5, 105.0
     high, low = np.maximum(first, close) * 1.0005, np.minimum(first, close) * 0.9995
     made = Bars("X", "1h", bars.interval_ms, bars.open_at, first, high, low, close, bars.volume)
-    assert [(c.place, c.direction) for c in candles(made, 36, 1) if c.name == "engulfing"] == [(35, "bullish")]
+    assert [(c.index, c.direction) for c in candles(made, 36, 1) if c.name == "engulfing"] == [(35, "bullish")]
 
 
 # Chance ------------------------------------------------------------------------------------------------------------

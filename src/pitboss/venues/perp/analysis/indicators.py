@@ -72,9 +72,9 @@ def columns_of(bars: Bars) -> Columns:
 def read_names(text: str) -> list[IndicatorSpec]:
     """Read a list such as `rsi14, ema50, macd`, without duplicates. Raises `ToolFailed` that lists the available kinds."""
     specs: dict[str, IndicatorSpec] = {}
-    for word in (part.strip().lower() for part in re.split(r"[,;\n]", text)):
-        if word:
-            spec = _read(word)
+    for item in (part.strip().lower() for part in re.split(r"[,;\n]", text)):
+        if item:
+            spec = _read(item)
             specs.setdefault(spec.name, spec)
     if not specs:
         raise ToolFailed(f"no indicator is named; there are {offer()}")
@@ -88,13 +88,13 @@ def offer() -> str:
     return ", ".join(f"{name}{kind.period}" if kind.period else name for name, kind in KINDS.items())
 
 
-def _read(word: str) -> IndicatorSpec:
-    match = _NAME.fullmatch(word)
-    name = _ALIASES.get(match[1], match[1]) if match else word
+def _read(text: str) -> IndicatorSpec:
+    match = _NAME.fullmatch(text)
+    name = _ALIASES.get(match[1], match[1]) if match else text
     kind = KINDS.get(name)
     if match is None or kind is None:
         close = get_close_matches(name, KINDS, 1)
-        raise ToolFailed(f"unknown indicator {word[:40]!r}; " + (f"did you mean {close[0]}?" if close else offer()))
+        raise ToolFailed(f"unknown indicator {text[:40]!r}; " + (f"did you mean {close[0]}?" if close else offer()))
     if match[2] is None:
         return IndicatorSpec(f"{name}{kind.period}" if kind.period else name, name, kind.period or 0)
     if kind.period is None:
@@ -199,10 +199,10 @@ def _vwap(columns: Columns, period: int) -> Lines:
     typical = (columns.high + columns.low + columns.close) / 3
     volume = columns.bars.volume
     if period:
-        paid, traded = _sum(typical * volume, period), _sum(volume, period)
+        turnover, total_volume = _sum(typical * volume, period), _sum(volume, period)
     else:
-        paid, traded = _today(columns.bars, typical * volume), _today(columns.bars, volume)
-    return {"": _priced(columns, _share(paid, traded))}
+        turnover, total_volume = _today(columns.bars, typical * volume), _today(columns.bars, volume)
+    return {"": _priced(columns, _share(turnover, total_volume))}
 
 
 def _today(bars: Bars, column: Floats) -> Floats:
@@ -246,10 +246,10 @@ def _mean3(column: Floats) -> Floats:
     return _sum(column, 3) / 3
 
 
-def _share(part: Floats, whole: Floats) -> Floats:
-    """part / whole; NaN where the whole is zero."""
-    shares = np.full(len(whole), np.nan)
-    return np.divide(part, whole, out=shares, where=np.abs(whole) > 0)
+def _share(numerator: Floats, denominator: Floats) -> Floats:
+    """The quotient; NaN where the denominator is zero."""
+    shares = np.full(len(denominator), np.nan)
+    return np.divide(numerator, denominator, out=shares, where=np.abs(denominator) > 0)
 
 
 KINDS: Mapping[str, IndicatorKind] = {

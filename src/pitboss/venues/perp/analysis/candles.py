@@ -44,12 +44,12 @@ _UNDECIDED = frozenset({"CDLDOJI", "CDLHIGHWAVE", "CDLSPINNINGTOP"})
 
 @dataclass(frozen=True, slots=True)
 class Candle:
-    """One pattern that ended on the bar at index `place`. `seen` counts its occurrences in the window, this one included."""
+    """One pattern that ended on the bar at `index`. `count` is the number of its occurrences in the window, this one included."""
 
-    place: int
+    index: int
     name: str
     direction: str
-    seen: int
+    count: int
 
 
 def candles(bars: Bars, window: int, newest: int) -> list[Candle]:
@@ -65,9 +65,9 @@ def candles(bars: Bars, window: int, newest: int) -> list[Candle]:
         recent = np.flatnonzero(signs[-newest:])
         if not len(recent):
             continue
-        seen = int(np.count_nonzero(signs[first:]))
+        count = int(np.count_nonzero(signs[first:]))
         for back in recent.tolist():
-            place = max(0, len(used) - newest) + back
-            sign = 0 if function in _UNDECIDED else int(np.sign(signs[place]))
-            patterns.append(Candle(shift + place, name, ("undecided", "bullish", "bearish")[sign], seen))
-    return sorted(patterns, key=lambda candle: (-candle.place, candle.name))
+            index = max(0, len(used) - newest) + back
+            sign = 0 if function in _UNDECIDED else int(np.sign(signs[index]))
+            patterns.append(Candle(shift + index, name, ("undecided", "bullish", "bearish")[sign], count))
+    return sorted(patterns, key=lambda candle: (-candle.index, candle.name))

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from pitboss.core.market import Floats
-from pitboss.tools.analysis.swings import SwingChart, Turn, mirrored
+from pitboss.venues.perp.analysis.swings import SwingChart, Turn, mirrored
 
 Stage = Literal["forming", "confirmed"]
 
@@ -29,7 +29,7 @@ FAMILIES = tuple(_NAMES)
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One pattern. `side` is its direction: −1 down, +1 up, 0 undecided. Prices are logs, `places` are bar indices.
+    """One pattern. `side` is its direction: −1 down, +1 up, 0 undecided. Prices are logs, `indices` are those of bars.
 
     A close beyond `trigger` confirms it, a close beyond `void` invalidates it. `target` is the trigger less the height
     of the pattern: the textbook measure, not a forecast. An undecided triangle is confirmed above `void` or below
@@ -40,7 +40,7 @@ class Pattern:
     side: int
     stage: Stage
     fit: float
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     trigger: float
     void: float
     target: float
@@ -57,13 +57,13 @@ def patterns(chart: SwingChart) -> list[Pattern]:
     shapes += [shape and _mirrored(shape) for shape in (find(mirror) for find in (_double, _shoulders, _sloped, _flag))]
     return sorted(
         (shape for shape in shapes if shape),
-        key=lambda shape: (-shape.fit, FAMILIES.index(shape.family), shape.places),
+        key=lambda shape: (-shape.fit, FAMILIES.index(shape.family), shape.indices),
     )
 
 
 def _mirrored(shape: Pattern) -> Pattern:
     return Pattern(
-        shape.family, -shape.side, shape.stage, shape.fit, shape.places, -shape.trigger, -shape.void, -shape.target
+        shape.family, -shape.side, shape.stage, shape.fit, shape.indices, -shape.trigger, -shape.void, -shape.target
     )
 
 
@@ -91,8 +91,8 @@ def _bearish(
     if fit <= 0 or chart.last > void:
         return None
     stage: Stage = "confirmed" if chart.last < trigger else "forming"
-    places = tuple(turn.place for turn in turns)
-    return Pattern(family, -1, stage, fit, places, trigger, void, trigger - height)
+    indices = tuple(turn.index for turn in turns)
+    return Pattern(family, -1, stage, fit, indices, trigger, void, trigger - height)
 
 
 def _double(chart: SwingChart) -> Pattern | None:
@@ -114,19 +114,19 @@ def _shoulders(chart: SwingChart) -> Pattern | None:
     turns = _ending_high(chart, 5)
     if not turns:
         return None
-    left, low, head, second_low, right = turns
-    slope = (second_low.price - low.price) / (second_low.place - low.place)
-    height = head.price - (low.price + slope * (head.place - low.place))
-    if height <= 0 or head.price <= max(left.price, right.price):
+    left_shoulder, low, head, second_low, right_shoulder = turns
+    slope = (second_low.price - low.price) / (second_low.index - low.index)
+    height = head.price - (low.price + slope * (head.index - low.index))
+    if height <= 0 or head.price <= max(left_shoulder.price, right_shoulder.price):
         return None
-    left_width, right_width = head.place - left.place, right.place - head.place
+    left_width, right_width = head.index - left_shoulder.index, right_shoulder.index - head.index
     fit = (
-        _near(left.price - right.price, 0.5 * height)
+        _near(left_shoulder.price - right_shoulder.price, 0.5 * height)
         * _near(second_low.price - low.price, 0.5 * height)
-        * _full(head.price - max(left.price, right.price), 0.2 * height)
+        * _full(head.price - max(left_shoulder.price, right_shoulder.price), 0.2 * height)
         * _full(min(left_width, right_width) / max(left_width, right_width), 0.5)
     )
-    neckline = second_low.price + slope * (len(chart.close) - 1 - second_low.place)
+    neckline = second_low.price + slope * (len(chart.close) - 1 - second_low.index)
     return _bearish("shoulders", chart, fit, turns, neckline, head.price, height)
 
 
@@ -135,14 +135,14 @@ def _sides(chart: SwingChart) -> tuple[tuple[Turn, ...], tuple[float, float], tu
     turns = chart.turns[-5:]
     if len(turns) < 5:
         return None
-    start, end = turns[0].place, turns[-1].place
+    start, end = turns[0].index, turns[-1].index
     lines: list[tuple[float, float]] = []
     bent = 0.0
     for side in (1, -1):
         points = [turn for turn in turns if turn.side == side]
-        places, prices = np.array([turn.place for turn in points], float), np.array([turn.price for turn in points])
-        slope, level = _line(places, prices)
-        bent = max(bent, float(np.abs(prices - (level + slope * places)).max()))
+        indices, prices = np.array([turn.index for turn in points], float), np.array([turn.price for turn in points])
+        slope, level = _line(indices, prices)
+        bent = max(bent, float(np.abs(prices - (level + slope * indices)).max()))
         lines.append((level + slope * start, level + slope * end))
     upper, lower = lines
     gap = upper[0] - lower[0]
@@ -151,9 +151,9 @@ def _sides(chart: SwingChart) -> tuple[tuple[Turn, ...], tuple[float, float], tu
     return turns, upper, lower, _near(bent, 0.25 * gap)
 
 
-def _line(places: Floats, prices: Floats) -> tuple[float, float]:
-    middle = places.mean()
-    slope = float(((places - middle) * (prices - prices.mean())).sum() / ((places - middle) ** 2).sum())
+def _line(indices: Floats, prices: Floats) -> tuple[float, float]:
+    middle = indices.mean()
+    slope = float(((indices - middle) * (prices - prices.mean())).sum() / ((indices - middle) ** 2).sum())
     return slope, float(prices.mean() - slope * middle)
 
 
@@ -185,10 +185,10 @@ def _even(chart: SwingChart) -> Pattern | None:
     if fit <= 0:
         return None
     side = 1 if chart.last > upper[1] else -1 if chart.last < lower[1] else 0
-    places = tuple(turn.place for turn in turns)
+    indices = tuple(turn.index for turn in turns)
     trigger, void = (upper[1], lower[1]) if side > 0 else (lower[1], upper[1])
     target = trigger + (side or -1) * gap
-    return Pattern("even", side, "confirmed" if side else "forming", fit, places, trigger, void, target)
+    return Pattern("even", side, "confirmed" if side else "forming", fit, indices, trigger, void, target)
 
 
 def _flag(chart: SwingChart) -> Pattern | None:
@@ -196,13 +196,13 @@ def _flag(chart: SwingChart) -> Pattern | None:
     count = len(chart.close)
     end = int(np.argmin(chart.low))
     longest = max(5, count // 4)
-    rest = count - 1 - end
-    if end < 3 or not 4 <= rest <= 2 * longest:
+    pause = count - 1 - end
+    if end < 3 or not 4 <= pause <= 2 * longest:
         return None
     begin = max(0, end - longest)
     start = begin + int(np.argmax(chart.high[begin:end]))
     pole = float(chart.high[start] - chart.low[end])
-    if pole < 3 * chart.usual or rest > 3 * (end - start) + 4:
+    if pole < 3 * chart.usual or pause > 3 * (end - start) + 4:
         return None
     path_length = float(np.abs(np.diff(chart.close[start : end + 1])).sum())
     retraced = float(chart.high[end + 1 :].max() - chart.low[end]) / pole

@@ -31,7 +31,7 @@ def chance(family: str, length: int) -> float:
 
 
 def _counts(family: str, length: int) -> tuple[int, ...]:
-    nearest = min(LENGTHS, key=lambda counted: abs(log(counted / length)))
+    nearest = min(LENGTHS, key=lambda candidate: abs(log(candidate / length)))
     return CHANCE[nearest, family]
 
 

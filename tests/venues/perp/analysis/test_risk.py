@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitboss.core.market import Bars
-from pitboss.tools.analysis.risk import enough, historical, joint, parametric
+from pitboss.venues.perp.analysis.risk import enough, historical, joint, parametric
 
 
 def bars_of(closes: list[float], places: list[int] | None = None) -> Bars:

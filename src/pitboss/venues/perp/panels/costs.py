@@ -1,0 +1,49 @@
+"""The table of the costs of a perp run."""
+
+from pitboss.report import figures
+from pitboss.report.markup import Html, join, tag
+from pitboss.report.measures import result_facts
+from pitboss.report.source import RunReport, model_cost, number
+from pitboss.report.table import LEFT, RIGHT, table
+
+
+def cost_section(report: RunReport) -> Html:
+    """Each cost in dollars and relative to the starting equity, and the result with and without costs."""
+    metrics = report.metrics
+    model, wasted = model_cost(report.document)
+    costs = {
+        "Fees": number(metrics.get("total_fees_usd")) or 0.0,
+        "Funding": number(metrics.get("total_funding_usd")) or 0.0,
+        "Slippage": number(metrics.get("total_slippage_usd")) or 0.0,
+        "Liquidation penalties": number(metrics.get("total_penalties_usd")) or 0.0,
+    }
+    total = sum(costs.values())
+    result = report.final_usd - report.initial_usd
+    most = max([abs(value) for value in (*costs.values(), model or 0.0)] + [1e-9])
+    rows: list[tuple[object, ...]] = [
+        (name, figures.usd(value), _of(value, report), _bar(value, most)) for name, value in costs.items()
+    ]
+    rows.append((tag("b", "All trading costs"), tag("b", figures.usd(total)), tag("b", _of(total, report)), ""))
+    label = (
+        f"Model, paid separately ({figures.usd(wasted)} of it for unused speculative calls)"
+        if wasted
+        else "Model, paid separately"
+    )
+    rows.append((label, figures.usd(model or 0.0), _of(model or 0.0, report), _bar(model or 0.0, most)))
+    columns = (("Cost", LEFT), ("USD", RIGHT), ("Of starting equity", RIGHT), ("", LEFT))
+    outcome = [
+        ("Result before trading costs", result + total),
+        ("Result of the account", result),
+        ("Result after the cost of the model", result - (model or 0.0)),
+    ]
+    return join([table("Costs", columns, rows, style="costs"), result_facts(outcome)])
+
+
+def _of(value: float, report: RunReport) -> str:
+    return figures.percent(100 * value / report.initial_usd) if report.initial_usd else figures.NONE
+
+
+def _bar(value: float, most: float) -> Html:
+    width = 100 * abs(value) / most
+    style = "fill received" if value < 0 else "fill"
+    return tag("span", tag("span", style=f"width:{width:.2f}%", class_=style) if value else None, class_="track")

@@ -1,0 +1,69 @@
+"""The headline numbers of a perp run."""
+
+from pitboss.report import figures
+from pitboss.report.funnel import Funnel
+from pitboss.report.headline import interval, note, tile
+from pitboss.report.markup import Html, tag
+from pitboss.report.source import Plain, RunReport, model_cost, number
+
+
+def tiles(report: RunReport, funnel: Funnel) -> Html:
+    """The headline numbers."""
+    metrics, holding = report.metrics, report.baseline("buy_and_hold")
+    trades = number(metrics.get("total_trades"))
+    cost, wasted = model_cost(report.document)
+    unused = f"; {figures.usd(wasted)} of it for unused speculative calls" if wasted else ""
+    own = metrics.get("total_return_pct")
+    return tag(
+        "div",
+        tile(
+            "Return",
+            figures.percent(own, signed=True),
+            interval(metrics.get("total_return_ci"), own, percent=True),
+            own,
+            "lead",
+        ),
+        tile(
+            "Buy and hold",
+            figures.percent(holding.get("total_return_pct"), signed=True),
+            note(_gap(own, holding.get("total_return_pct"))),
+            holding.get("total_return_pct"),
+            "lead",
+        ),
+        tile("Max drawdown", figures.drawdown(metrics.get("max_drawdown_pct")), note(_deep(metrics, holding))),
+        tile("Sharpe", figures.plain(metrics.get("sharpe")), interval(metrics.get("sharpe_ci"), metrics.get("sharpe"))),
+        tile("Round trips", figures.count(trades or 0), note(_wins(metrics.get("win_rate"), trades))),
+        tile(
+            "Orders refused",
+            figures.count(funnel.total_refused),
+            note(f"of {figures.plural(funnel.proposals, 'proposal')}"),
+        ),
+        tile("Cost of the model", figures.usd(cost), note(_each(cost, metrics) + unused)),
+        class_="tiles",
+    )
+
+
+def _gap(own: object, holding: object) -> str:
+    first, second = number(own), number(holding)
+    if first is None or second is None:
+        return "no baseline"
+    if abs(first - second) < 0.005:
+        return "this run returned the same"
+    return f"this run did {'better' if first > second else 'worse'} by {figures.plain(abs(first - second))} points"
+
+
+def _deep(metrics: Plain, holding: Plain) -> str:
+    baseline = figures.drawdown(holding.get("max_drawdown_pct"))
+    days = number(metrics.get("max_drawdown_duration_days"))
+    return f"buy and hold: {baseline}" + (f"; longest {figures.plain(days, 1)} days" if days else "")
+
+
+def _wins(rate: object, trades: float | None) -> str:
+    return f"{figures.share(rate, 0)} won" if trades and number(rate) is not None else "none finished"
+
+
+def _each(cost: object, metrics: Plain) -> str:
+    if number(cost) is None:
+        return "unknown: no price for this model"
+    each = number(metrics.get("cost_per_decision_usd"))
+    return f"{figures.usd(each)} per decision" if each else "nothing paid"
