@@ -136,7 +136,7 @@ def test_an_arena_holds_a_model_against_programs_and_writes_a_page(
     assert "llm/fake" in out.read_text("utf-8")
     shown = here("study", "show", found["study_id"][:6], "--home", home).out
     assert "llm/fake" in shown
-    assert "0 of 6 pairs can be told apart" in shown
+    assert "0 of 6 pairs differ significantly" in shown
 
 
 def test_mistakes_are_one_line_each(home: Path, story: Path) -> None:

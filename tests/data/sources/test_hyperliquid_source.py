@@ -330,7 +330,7 @@ def test_ctrl_c_keeps_what_came_and_says_how_to_go_on(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "stopped; 5,002 new rows are stored. Go on with the same command:" in err
+    assert "stopped; 5,002 new rows are stored. Continue with the same command:" in err
     assert "pitboss data download hyperliquid --symbols BTC,ETH" in err
     assert Lake(tmp_path / "lake").extent("hyperliquid", "BTC", "15m") == (START, START + 4_998 * MIN15)
 
