@@ -56,7 +56,7 @@ def download(
     """
     import asyncio
 
-    from pitboss.bootstrap.download import bring
+    from pitboss.bootstrap.download import run_download
     from pitboss.core.errors import TransientError, UserError
     from pitboss.data.download import DownloadProgress
     from pitboss.data.source import DownloadRequest
@@ -78,7 +78,7 @@ def download(
         with progress_bar(f"download {source}") as show:
             progress.show = show
             downloaded = asyncio.run(
-                bring(location.lake(writing=True), location.settings(), source, request, progress, replace)
+                run_download(location.lake(writing=True), location.settings(), source, request, progress, replace)
             )
     except KeyboardInterrupt:
         screen.note(f"stopped; {progress.added:,} new rows are stored. Continue with the same command:")

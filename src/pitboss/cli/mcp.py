@@ -166,12 +166,12 @@ def check_server(
 
 async def _check(workspace: "Workspace", entry: "ServerEntry", call: str, arguments: dict[str, Any]) -> dict[str, Any]:
     from pitboss.bootstrap.machine import stopwatch
-    from pitboss.bootstrap.mcp_servers import reach
-    from pitboss.bootstrap.mcp_tools import RequestedTool, guard
+    from pitboss.bootstrap.mcp_servers import open_connection
+    from pitboss.bootstrap.mcp_tools import RequestedTool, guarded_tool
     from pitboss.tools.mcp.tool_names import name_of
 
     started_s, answer = stopwatch(), None
-    async with reach(workspace.home, entry) as connection:
+    async with open_connection(workspace.home, entry) as connection:
         definitions = await connection.definitions()
         connected_ms = (stopwatch() - started_s) * 1_000
         statuses = _tool_statuses(workspace, entry, definitions)
@@ -180,7 +180,7 @@ async def _check(workspace: "Workspace", entry: "ServerEntry", call: str, argume
         if call:
             # The current definition is used unapproved, because no model sees the answer.
             requested = RequestedTool(name_of(entry.id, call), entry, call, None)
-            tool = guard(workspace, requested, connection, definitions[call])
+            tool = guarded_tool(workspace, requested, connection, definitions[call])
             started_s, failed = stopwatch(), False
             try:
                 text = await tool.call(arguments)
@@ -210,8 +210,8 @@ def _tool_row(status: "ToolStatus") -> dict[str, Any]:
     return {
         "name": clean_text(status.tool, 128),
         "state": status.state,
-        "description": clean_text(status.said.description) if status.said else "",
-        "digest": status.said.digest if status.said else None,
+        "description": clean_text(status.definition.description) if status.definition else "",
+        "digest": status.definition.digest if status.definition else None,
     }
 
 
@@ -266,30 +266,32 @@ def approve(
         with recording.showing_server_errors():
             definitions = asyncio.run(_current_definitions(workspace, entry))
         statuses = [status for status in _tool_statuses(workspace, entry, definitions) if status.tool in tools]
-        if tool and statuses[0].said is None:
+        if tool and statuses[0].definition is None:
             raise UserError(
                 f"{entry.id} has no tool {tool} now", f"`{location.typed(f'mcp test {entry.id}')}` lists its tools"
             )
         count = 0
         for status in statuses:
-            if status.said is None or status.state not in ("changed", "not approved"):
-                screen.note(f"{status.tool}: {'nothing to approve' if status.said else 'the server has no such tool'}")
+            if status.definition is None or status.state not in ("changed", "not approved"):
+                screen.note(
+                    f"{status.tool}: {'nothing to approve' if status.definition else 'the server has no such tool'}"
+                )
                 continue
-            _show_definition(entry, status.said, approved.get(status.tool))
+            _show_definition(entry, status.definition, approved.get(status.tool))
             if not yes and not _confirmed(f"approve {status.tool} of {entry.id}? [y/N] "):
                 screen.note(f"{status.tool}: not approved")
                 continue
-            approvals.approve(entry.id, status.tool, status.said.digest, write_definition(status.said))
-            screen.put(f"{status.tool}: approved, digest {status.said.digest}")
+            approvals.approve(entry.id, status.tool, status.definition.digest, write_definition(status.definition))
+            screen.put(f"{status.tool}: approved, digest {status.definition.digest}")
             count += 1
     screen.note(f"{count} approved")
     return 0
 
 
 async def _current_definitions(workspace: "Workspace", entry: "ServerEntry") -> "dict[str, Definition]":
-    from pitboss.bootstrap.mcp_servers import reach
+    from pitboss.bootstrap.mcp_servers import open_connection
 
-    async with reach(workspace.home, entry) as connection:
+    async with open_connection(workspace.home, entry) as connection:
         return await connection.definitions()
 
 
@@ -297,13 +299,13 @@ def _tool_statuses(
     workspace: "Workspace", entry: "ServerEntry", definitions: "dict[str, Definition]"
 ) -> "list[ToolStatus]":
     """The status of every tool of a server. The definitions are stored for later runs."""
-    from pitboss.bootstrap.mcp_servers import standings
-    from pitboss.bootstrap.mcp_tools import remember
+    from pitboss.bootstrap.mcp_servers import tool_statuses
+    from pitboss.bootstrap.mcp_tools import store_pinned_definition
     from pitboss.store.approvals import Approvals
 
     for definition in definitions.values():
-        remember(workspace, entry, definition)
-    return standings(entry, Approvals(workspace.database, workspace.now).of(entry.id), definitions)
+        store_pinned_definition(workspace, entry, definition)
+    return tool_statuses(entry, Approvals(workspace.database, workspace.now).of(entry.id), definitions)
 
 
 def _show_definition(entry: "ServerEntry", definition: "Definition", approval: "Approval | None") -> None:

@@ -140,13 +140,13 @@ class _Recorder:
         import asyncio
 
         from pitboss.bootstrap.machine import stopwatch
-        from pitboss.bootstrap.mcp_servers import reach, state_of
-        from pitboss.bootstrap.mcp_tools import RequestedTool, guard, remember
+        from pitboss.bootstrap.mcp_servers import open_connection, state_of
+        from pitboss.bootstrap.mcp_tools import RequestedTool, guarded_tool, store_pinned_definition
         from pitboss.store.approvals import Approvals
         from pitboss.tools.mcp.tool_names import name_of
 
         entry, tool = self._entry, self._tool
-        async with reach(self._workspace.home, entry) as connection:
+        async with open_connection(self._workspace.home, entry) as connection:
             definition = (await connection.definitions()).get(tool)
             approved = Approvals(self._workspace.database, self._workspace.now).of(entry.id).get(tool)
             state = state_of(entry, tool, approved.digest if approved else "", definition)
@@ -155,8 +155,8 @@ class _Recorder:
                     f"{tool} of {entry.id} cannot be recorded: it is {state}",
                     f"`pitboss mcp approve {entry.id} --tool {tool}` shows and approves it",
                 )
-            remember(self._workspace, entry, definition)
-            guarded_tool = guard(
+            store_pinned_definition(self._workspace, entry, definition)
+            mcp_tool = guarded_tool(
                 self._workspace,
                 RequestedTool(name_of(entry.id, tool), entry, tool, None),
                 connection,
@@ -168,7 +168,7 @@ class _Recorder:
                 connection.begin_tick()
                 before = self.count
                 try:
-                    await guarded_tool.call(self._arguments)
+                    await mcp_tool.call(self._arguments)
                 except ToolFailed as error:
                     if self.count == before:  # an error reported by the server is an answer, too
                         screen.note(f"not recorded: {error}")

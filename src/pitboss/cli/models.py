@@ -51,12 +51,12 @@ def check_model(
     """
     import asyncio
 
-    from pitboss.bootstrap.model_stack import trial
+    from pitboss.bootstrap.model_stack import try_model
     from pitboss.models.cutoffs import cutoff_of
 
     with location.workspace() as workspace:
         cutoff = cutoff_of(name, workspace.settings.model_cutoffs)
-        result = asyncio.run(trial(workspace, name))
+        result = asyncio.run(try_model(workspace, name))
     result["cutoff"] = None if cutoff.until is None else cutoff.until.isoformat()
     if json:
         screen.put_json(result)

@@ -209,10 +209,10 @@ def _server_tools(location: WorkspaceOptions, document: Mapping[str, Any]) -> "S
         return None
     import asyncio
 
-    from pitboss.bootstrap.mcp_tools import glance
+    from pitboss.bootstrap.mcp_tools import preview_server_tools
     from pitboss.runs.venues import venue_of
     from pitboss.skill.load import read_skill
 
     venue = venue_of(document)
     with location.workspace() as workspace:
-        return asyncio.run(glance(workspace, read_skill(document, venue.skill_type()), venue.tools()))
+        return asyncio.run(preview_server_tools(workspace, read_skill(document, venue.skill_type()), venue.tools()))

@@ -292,7 +292,7 @@ def test_a_kill_at_any_moment_leaves_a_lake_that_ends_the_same(
 
 
 def test_a_setting_names_another_address_and_an_option_wins_over_it(tmp_path: Path) -> None:
-    from pitboss.bootstrap.download import bring as bring_by_settings
+    from pitboss.bootstrap.download import run_download as bring_by_settings
     from pitboss.bootstrap.settings import Settings
     from pitboss.data.download import DownloadProgress
 
@@ -310,7 +310,7 @@ def test_a_setting_names_another_address_and_an_option_wins_over_it(tmp_path: Pa
     [("rss", {"base_url": "http://x"}), ("hyperliquid", {"urls": ("http://x",)}), ("hyperliquid", {"files": True})],
 )
 def test_an_option_that_a_source_does_not_take_is_refused(tmp_path: Path, name: str, more: dict[str, Any]) -> None:
-    from pitboss.bootstrap.download import bring as bring_by_settings
+    from pitboss.bootstrap.download import run_download as bring_by_settings
     from pitboss.bootstrap.settings import Settings
     from pitboss.data.download import DownloadProgress
 

@@ -123,10 +123,10 @@ def _mcp_tools(server_workspace: ServerWorkspace, plain: Mapping[str, Any]) -> A
     """The MCP tools that a skill has in a backtest."""
     if not plain.get("tools", {}).get("mcp_servers"):
         return None
-    from pitboss.bootstrap.mcp_tools import glance
+    from pitboss.bootstrap.mcp_tools import preview_server_tools
 
     with server_workspace.workspace() as workspace:
-        return asyncio.run(glance(workspace, _skill_of(plain), venue_of(plain).tools()))
+        return asyncio.run(preview_server_tools(workspace, _skill_of(plain), venue_of(plain).tools()))
 
 
 def _skill_of(plain: Mapping[str, Any]) -> SkillDocument:
