@@ -112,7 +112,7 @@ def list_(*, json: Json = False, location: Here) -> int:
     if not series:
         screen.put("there is no data here yet")
         screen.note(
-            f"hint: `{location.typed('data demo')}` generates data, `{location.typed('data import PATH')}` imports it"
+            f"hint: `{location.command_line('data demo')}` generates data, `{location.command_line('data import PATH')}` imports it"
         )
         return 0
     screen.put_table(

@@ -48,5 +48,5 @@ def demo(*, location: Here) -> int:
             f"verified: {finished.run.ticks:,} ticks, chained from first to last, hash to the digest above", "green"
         )
         screen.put(f"Open {finished.run.report} in a browser; then change {file} and run it again:")
-        screen.put(f"  {location.typed(f'backtest {file} --from {FROM} --to {TO} --data-venue {VENUE}')}")
+        screen.put(f"  {location.command_line(f'backtest {file} --from {FROM} --to {TO} --data-venue {VENUE}')}")
     return 0

@@ -62,7 +62,7 @@ def enqueue_backtest(
     screen.put(estimate_line(cost))
     for line in cost.basis:
         screen.put(f"  {line}")
-    screen.put(f"next: {location.typed(' '.join(['jobs wait', *(ids if len(ids) <= MAX_LISTED else [])]))}")
+    screen.put(f"next: {location.command_line(' '.join(['jobs wait', *(ids if len(ids) <= MAX_LISTED else [])]))}")
     return 0
 
 
@@ -126,7 +126,7 @@ def show(run: RunId, /, *, json: Json = False, location: Here) -> int:
         stored = workspace.runs.get(workspace.runs.find(run))
         if stored.build is None and stored.queued_at is None:
             raise UserError(
-                f"run {stored.id} was never queued", f"`{location.typed(f'runs show {stored.id}')}` shows it"
+                f"run {stored.id} was never queued", f"`{location.command_line(f'runs show {stored.id}')}` shows it"
             )
         document = long_document(stored, workspace.settings.model_cutoffs)
     queued_with = stored.params.get("queued") or {}
@@ -138,7 +138,7 @@ def show(run: RunId, /, *, json: Json = False, location: Here) -> int:
     for name, text in _detail_lines(document):
         screen.put(f"{name:<10}{text}")
     ended = document["finished_at"] is not None
-    screen.put(f"{'next':<10}{location.typed(f'runs show {stored.id}' if ended else f'jobs wait {stored.id}')}")
+    screen.put(f"{'next':<10}{location.command_line(f'runs show {stored.id}' if ended else f'jobs wait {stored.id}')}")
     return 0
 
 

@@ -159,7 +159,7 @@ def check_server(
         _show_check(result)
         if not usable:
             screen.note(
-                f"none of its tools is approved: `{location.typed(f'mcp approve {entry.id}')}` shows and approves them"
+                f"none of its tools is approved: `{location.command_line(f'mcp approve {entry.id}')}` shows and approves them"
             )
     return 0 if usable and answered else 1
 
@@ -268,7 +268,8 @@ def approve(
         statuses = [status for status in _tool_statuses(workspace, entry, definitions) if status.tool in tools]
         if tool and statuses[0].definition is None:
             raise UserError(
-                f"{entry.id} has no tool {tool} now", f"`{location.typed(f'mcp test {entry.id}')}` lists its tools"
+                f"{entry.id} has no tool {tool} now",
+                f"`{location.command_line(f'mcp test {entry.id}')}` lists its tools",
             )
         count = 0
         for status in statuses:

@@ -147,11 +147,11 @@ def _show_next(location: WorkspaceOptions, run: Run) -> None:
     screen.put()
     screen.put("next:")
     if run.status == "complete":
-        screen.put(f"  {location.typed(f'runs verify {run.id}')}")
-        screen.put(f"  {location.typed(f'runs show {run.id} --json')}")
-        screen.put(f"  {location.typed(f'runs export {run.id} --what fills')}")
+        screen.put(f"  {location.command_line(f'runs verify {run.id}')}")
+        screen.put(f"  {location.command_line(f'runs show {run.id} --json')}")
+        screen.put(f"  {location.command_line(f'runs export {run.id} --what fills')}")
     else:
-        screen.put(f"  {location.typed(f'runs resume {run.id}')}")
+        screen.put(f"  {location.command_line(f'runs resume {run.id}')}")
 
 
 def _figure(name: str, value: float | None) -> str:

@@ -74,7 +74,7 @@ def _wait_until_ended(
     else:
         how = "cancelled" if stop.cancelled else "stopped" if code == 130 else "ended early"
         screen.note(f"run {run.id} {how} after {run.progress:.0%}; everything up to there is kept")
-        screen.note(f"hint: continue it with `{location.typed(f'runs resume {run.id}')}`")
+        screen.note(f"hint: continue it with `{location.command_line(f'runs resume {run.id}')}`")
     return FinishedRun(run, code)
 
 

@@ -45,7 +45,7 @@ def list_(
         listing, now = workspace.runs.listing(limit, status), workspace.now()
     for run_id in listing.damaged:
         screen.note(f"run {run_id} is not listed: its row was changed after it was written")
-        screen.note(f"hint: `{location.typed(f'runs verify {run_id}')}` lists the differences")
+        screen.note(f"hint: `{location.command_line(f'runs verify {run_id}')}` lists the differences")
     rows = [short(run, now) for run in listing.runs]
     if json:
         screen.put_json(rows)

@@ -55,7 +55,7 @@ def import_file(location: WorkspaceOptions, file: Path, answers: bool, json: boo
     if not imported.new:
         screen.put(f"run {imported.run_id} is already stored here and is the same")
         return 0
-    screen.put(f"imported run {imported.run_id}; `{location.typed(f'runs show {imported.run_id}')}` shows it")
+    screen.put(f"imported run {imported.run_id}; `{location.command_line(f'runs show {imported.run_id}')}` shows it")
     if imported.answers:
         screen.note(f"added {imported.answers} model replies to the cache, which answers equal requests from now on")
     return 0

@@ -53,7 +53,7 @@ def show_study(document: Plain, location: WorkspaceOptions) -> None:
     if document.get("report"):
         screen.put(f"report  {document['report']}")
     command = f"study runs {document['study_id']}"
-    screen.put(f"next:   {location.typed(command)}")
+    screen.put(f"next:   {location.command_line(command)}")
 
 
 def _show_trials(document: Plain) -> None:

@@ -120,7 +120,7 @@ def _execute(workspace: Workspace, location: WorkspaceOptions, built: BuiltPlan,
         screen.note(
             f"study {plan.id} stopped: {complete} of {total} runs are done, everything is kept, and {continue_hint}"
         )
-        screen.note(f"hint: {location.typed(f'study show {plan.id}')}")
+        screen.note(f"hint: {location.command_line(f'study show {plan.id}')}")
         return STOPPED
     if outcome.failed:
         first = outcome.failed[0]
