@@ -64,8 +64,11 @@ def options(chain: tuple[str, ...]) -> set[str]:
     for word in chain:
         node = node[word]
     if node.default_command is None:
-        return set(program.EVERYWHERE)
-    return {*program.EVERYWHERE, *(name for argument in node.assemble_argument_collection() for name in argument.names)}
+        return set(program.GLOBAL_OPTIONS)
+    return {
+        *program.GLOBAL_OPTIONS,
+        *(name for argument in node.assemble_argument_collection() for name in argument.names),
+    }
 
 
 def targets() -> set[str]:
@@ -238,7 +241,7 @@ def test_policies_assets_errors_and_exit_codes_are_all_told() -> None:
     for name, kind in inspect.getmembers(errors, inspect.isclass):
         if issubclass(kind, BaseException):
             assert f"| `{name}` |" in told, name
-    for number in (program.DONE, program.FAILED, program.MISTAKE, program.INTERRUPTED):
+    for number in (program.OK, program.FAILED, program.USER_ERROR, program.INTERRUPTED):
         assert f"\n| {number} | " in told
 
 

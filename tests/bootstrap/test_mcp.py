@@ -81,7 +81,7 @@ def approve(workspace: Workspace, *tools: str) -> None:
     """Approve what the server says now."""
 
     async def said() -> Any:
-        async with servers.reach(workspace.home, servers.catalogue(workspace.settings)["little"]) as line:
+        async with servers.open_connection(workspace.home, servers.catalogue(workspace.settings)["little"]) as line:
             return await line.definitions()
 
     found = asyncio.run(said())
@@ -108,7 +108,7 @@ def asked(workspace: Workspace, wanted: PerpSkill, name: str, simulated: bool = 
     """One call at the first tick."""
 
     async def ask() -> str:
-        async with mcp.offered(workspace, wanted, VENUE.tools(), simulated, record) as found:
+        async with mcp.open_server_tools(workspace, wanted, VENUE.tools(), simulated, record) as found:
             return await found.at(FROM)[name].call({"word": "hi"})
 
     return asyncio.run(ask())
@@ -118,7 +118,7 @@ def seen(workspace: Workspace, wanted: PerpSkill, simulated: bool = True) -> tup
     """The names that are offered, and the notes."""
 
     async def look() -> tuple[list[str], tuple[str, ...]]:
-        async with mcp.offered(workspace, wanted, VENUE.tools(), simulated) as found:
+        async with mcp.open_server_tools(workspace, wanted, VENUE.tools(), simulated) as found:
             assert [spec.name for spec in found.specs] == list(found.at(FROM))
             return list(found.at(FROM)), found.notes()
 
@@ -247,7 +247,7 @@ def test_a_name_that_the_catalogue_does_not_know_is_refused_before_the_start(
     workspace: Workspace, wanted: PerpSkill, said: str, hint: str
 ) -> None:
     with pytest.raises(UserError) as told:
-        mcp.wanted(workspace, wanted, VENUE.tools())
+        mcp.requested_tools(workspace, wanted, VENUE.tools())
     assert said in told.value.message
     assert hint in told.value.hint
 
@@ -256,7 +256,7 @@ def test_a_server_cannot_offer_a_decision_of_its_own(workspace: Workspace) -> No
     file = Path(str(workspace.settings.mcp_catalog))
     file.write_text(file.read_text().replace("twice = {}", "propose_order = {}"))
     with pytest.raises(UserError, match="propose_order of little is refused: it would shadow propose_order"):
-        mcp.wanted(workspace, skill(), VENUE.tools())
+        mcp.requested_tools(workspace, skill(), VENUE.tools())
 
 
 def test_a_server_that_dies_during_a_run_fails_its_calls_and_is_noted_at_the_next_tick(
@@ -265,7 +265,7 @@ def test_a_server_that_dies_during_a_run_fails_its_calls_and_is_noted_at_the_nex
     approve(workspace, "twice")
 
     async def run() -> list[tuple[str, ...]]:
-        async with mcp.offered(workspace, skill("twice"), VENUE.tools(), simulated=False) as found:
+        async with mcp.open_server_tools(workspace, skill("twice"), VENUE.tools(), simulated=False) as found:
             notes = [found.notes()]
             tool = found.at(FROM)[TWICE]
             mode(tmp_path, "dead")
@@ -307,7 +307,7 @@ def test_the_approved_text_is_what_a_model_sees_and_not_what_the_server_says_now
         PerpRequest(document("twice"), 0, 1),
         workspace.lake,
         workspace.settings,
-        server_tools=asyncio.run(mcp.glance(workspace, skill("twice"), VENUE.tools())),
+        server_tools=asyncio.run(mcp.preview_server_tools(workspace, skill("twice"), VENUE.tools())),
     )
 
     assert [tool["name"] for tool in shown.tools] == ["get_portfolio", TWICE, "propose_order"]
@@ -363,7 +363,7 @@ def test_a_run_goes_on_only_with_the_recordings_and_approvals_that_it_began_with
     assert asyncio.run(resume(workspace, run_id)).status == "complete"
     other = stopped(workspace, request)
     recorded(workspace, "before the end", TO - 1)
-    with pytest.raises(UserError, match="MCP servers has changed"):
+    with pytest.raises(UserError, match="MCP tools have changed"):
         asyncio.run(resume(workspace, other))
 
 
@@ -391,7 +391,7 @@ def test_an_approval_whose_text_was_exchanged_is_found_out(workspace: Workspace)
 
     Approvals(workspace.database, workspace.now).approve("little", "twice", "a" * 64, b'{"server":"x"}')
     with pytest.raises(ReplayMismatch, match="not what was approved"):
-        mcp.wanted(workspace, skill("twice"), VENUE.tools())
+        mcp.requested_tools(workspace, skill("twice"), VENUE.tools())
 
 
 def test_connections_are_closed_also_when_the_run_fails(workspace: Workspace) -> None:
@@ -400,7 +400,7 @@ def test_connections_are_closed_also_when_the_run_fails(workspace: Workspace) ->
     async def fail() -> None:
         async with AsyncExitStack() as stack:
             found = await stack.enter_async_context(
-                mcp.offered(workspace, skill("thrice"), VENUE.tools(), simulated=True)
+                mcp.open_server_tools(workspace, skill("thrice"), VENUE.tools(), simulated=True)
             )
             tool: Tool = found.at(FROM)[THRICE]
             await tool.call({"word": "hi"})

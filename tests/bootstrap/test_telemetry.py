@@ -144,7 +144,7 @@ def test_a_variable_of_the_library_that_is_wrong_is_the_persons_mistake(
 ) -> None:
     before = set(threading.enumerate())
     monkeypatch.setenv(name, "many")
-    with pytest.raises(UserError, match="telemetry cannot begin") as told:
+    with pytest.raises(UserError, match="telemetry cannot start") as told:
         start_telemetry("console")
     assert "OTEL_" in told.value.hint
     assert set(threading.enumerate()) <= before  # a reader left alone warns in whatever runs a minute later
@@ -184,7 +184,7 @@ class Broken(SpanExporter):
 
 
 def test_the_end_is_not_held_up_by_a_collector_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(telemetry, "PATIENCE_MS", 50)
+    monkeypatch.setattr(telemetry, "CLOSE_TIMEOUT_MS", 50)
     deaf, reader = Deaf(), InMemoryMetricReader()
     Telemetry(deaf, reader).close()  # which comes back
     deaf.released.set()

@@ -29,7 +29,7 @@ def test_a_bundle_is_written_verified_without_a_workspace_and_imported(home: Pat
         "answers": 0,
     }
     assert done("runs", "verify", run, "--home", other).out == done("runs", "verify", run, "--home", home).out
-    assert "here already" in done("runs", "import", "run.zip", "--home", other).out
+    assert "is already stored here" in done("runs", "import", "run.zip", "--home", other).out
 
 
 def test_a_changed_bundle_is_exit_1_and_no_bundle_is_exit_2(home: Path, run: str, tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ from cyclopts import App
 
 from pitboss import __version__
 from pitboss.cli import demo
-from pitboss.cli.commands import complete
+from pitboss.cli.commands import complete_app
 from pitboss.runs import run as runner
 from pitboss.runs import venues
 
-app = complete()
+app = complete_app()
 
 
 def commands(node: App, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

@@ -78,7 +78,7 @@ def test_the_list_shows_shipped_and_own_servers_with_what_is_approved_and_whethe
     listed = done("mcp", "list")
     table = listed.out
     assert [line.split("  ")[0] for line in table.splitlines() if "*" in line] == ["little *"]
-    assert "* of your own file" in listed.err
+    assert "* from your file" in listed.err
     with Path(os.environ["PITBOSS_MCP_CATALOG"]).open("a") as file:
         file.write('[servers.cryptopanic-mcp]\nurl = "https://news.example.com/mcp"\n')
     assert "cryptopanic-mcp **" in done("mcp", "list").out
@@ -148,7 +148,7 @@ def test_what_a_program_complained_of_before_it_ended_is_shown_without_keys(monk
         told = pitboss("mcp", *words)
         assert told.code == 1
         assert told.err.splitlines() == [
-            "its program said: *** is no module  [2J here",
+            "output of the server: *** is no module  [2J here",
             "error: absent is not available: it closed the connection",
         ]
 
@@ -162,11 +162,11 @@ def test_what_a_program_complained_of_before_it_ended_is_shown_without_keys(monk
         (("test", "little", "--call", "twise"), "did you mean twice?"),
         (("approve", "little", "--tool", "hidden"), "not a tool that little may offer"),
         (("record", "little", "hidden"), "not a tool that little may offer"),
-        (("record", "little", "twice", "--args", "[1]"), "--args: is not a JSON object"),
-        (("record", "little", "twice", "--args", "{"), "--args: is not a JSON object"),
+        (("record", "little", "twice", "--args", "[1]"), "--args is not a JSON object"),
+        (("record", "little", "twice", "--args", "{"), "--args is not a JSON object"),
         (("record", "little", "twice", "--for", "1h"), "needs --every"),
-        (("record", "little", "twice", "--every", "0.1s"), "less than a second"),
-        (("record", "little", "twice", "--from", "x.jsonl", "--every", "5m"), "--from asks nobody"),
+        (("record", "little", "twice", "--every", "0.1s"), "--every must be at least one second"),
+        (("record", "little", "twice", "--from", "x.jsonl", "--every", "5m"), "--from cannot be combined"),
         (("record", "little", "twice", "--from", "x.jsonl"), "cannot read x.jsonl"),
         (("record", "little", "twice", "--args", WORD), "it is not approved"),
         (("test", "cryptopanic-mcp"), "has no address"),
@@ -317,7 +317,7 @@ def test_the_preview_shows_the_approved_tools_of_a_server(home: Path, asking: Pa
 
 def test_a_key_of_a_server_is_known_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("canary-0123456789"))
-    assert pitboss("secrets", "set", "COINGECKO_API_KEY").err == "COINGECKO_API_KEY is kept\n"
+    assert pitboss("secrets", "set", "COINGECKO_API_KEY").err == "COINGECKO_API_KEY is stored\n"
     (row,) = done("secrets", "list", "--json").json
     assert (row["providers"], row["hosts"]) == (["coingecko-mcp"], ["mcp.api.coingecko.com"])
     rows = {one["id"]: one for one in done("mcp", "list", "--json").json}

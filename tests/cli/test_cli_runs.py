@@ -187,11 +187,11 @@ def test_a_comparison_fits_into_100_columns_and_says_warnings_in_sentences(
     quiet = done("backtest", skill, *RANGE, "--model", "policy/hold", "--json", "--home", home).json
     assert quiet["metrics"]["warnings"] != run["metrics"]["warnings"]
     shown = done("runs", "diff", run["run_id"], quiet["run_id"], "--home", home).out
-    sentences = [line for line in shown.splitlines() if line.startswith(("first difference", "warnings only of"))]
+    sentences = [line for line in shown.splitlines() if line.startswith(("first difference", "warnings only in"))]
     table = [line.rstrip() for line in shown.splitlines() if line not in sentences]
     assert max(map(len, table)) <= 100
     assert any(line.startswith("funnel.fills ") for line in table)
-    assert f"warnings only of {quiet['run_id']}: No trades" in shown
+    assert f"warnings only in {quiet['run_id']}: No trades" in shown
     assert str(run["metrics"]["final_equity_usd"]) in shown
     assert not any(sign in "".join(table) for sign in "{}[]")
 
@@ -203,7 +203,7 @@ def test_a_damaged_run_is_named_and_the_others_are_listed(home: Path, skill: Pat
     connection.close()
     listed = done("runs", "list", "--json", "--home", home)
     assert [one["run_id"] for one in listed.json] == [second["run_id"]]
-    assert f"run {run['run_id']} is left out" in listed.err
+    assert f"run {run['run_id']} is not listed" in listed.err
     assert f"pitboss runs verify {run['run_id']}" in listed.err
     shown = done("runs", "list", "--home", home)
     assert second["run_id"] in shown.out

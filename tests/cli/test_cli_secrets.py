@@ -43,7 +43,7 @@ def kept(home: Path, name: str) -> str | None:
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
 def test_a_piped_value_is_kept_and_not_shown(home: Path, monkeypatch: pytest.MonkeyPatch, name: str, end: str) -> None:
     said = pipe(monkeypatch, VALUE + end, "secrets", "set", name, "--home", home)
-    assert (said.code, said.out, said.err) == (0, "", "GROQ_API_KEY is kept\n")
+    assert (said.code, said.out, said.err) == (0, "", "GROQ_API_KEY is stored\n")
     assert kept(home, "GROQ_API_KEY") == VALUE
     assert "replaced" in pipe(monkeypatch, "another-value", "secrets", "set", name, "--home", home).err
 
@@ -66,7 +66,7 @@ def test_the_list_says_whose_a_key_is_and_since_when_and_never_its_value(
     assert (own["name"], own["providers"], own["hosts"]) == ("MY_OWN_KEY", [], [])
     table = done("secrets", "list", "--home", home).out
     assert "api.groq.com" in table
-    assert "which wins" in table
+    assert "takes precedence" in table
     assert VALUE not in told.out + table
 
 
@@ -75,8 +75,8 @@ def test_a_name_nobody_reads_and_one_the_environment_hides_are_remarked_on(
 ) -> None:
     monkeypatch.setenv("MY_OWN_KEY", "another-value")
     said = pipe(monkeypatch, VALUE, "secrets", "set", "MY_OWN_KEY", "--home", home).err
-    assert "no provider of this version reads MY_OWN_KEY" in said
-    assert "the environment, which wins" in said
+    assert "no provider of this version uses MY_OWN_KEY" in said
+    assert "also an environment variable, which takes precedence" in said
 
 
 def test_an_empty_list_is_an_empty_document(home: Path) -> None:
@@ -87,7 +87,7 @@ def test_an_empty_list_is_an_empty_document(home: Path) -> None:
 
 def test_a_removed_key_is_gone(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pipe(monkeypatch, VALUE, "secrets", "set", "groq", "--home", home)
-    assert done("secrets", "rm", "groq", "--home", home).err == "GROQ_API_KEY is forgotten\n"
+    assert done("secrets", "rm", "groq", "--home", home).err == "GROQ_API_KEY is deleted\n"
     assert kept(home, "GROQ_API_KEY") is None
     assert "no secret GROQ_API_KEY is stored" in refused("secrets", "rm", "groq", "--home", home)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from market import FROM, TO
 
-from pitboss.cli.commands import COMMANDS, complete
+from pitboss.cli.commands import COMMANDS, complete_app
 
 LIBRARIES = {"aiohttp", "mcp", "numpy", "obstore", "polars", "pydantic", "pydantic_ai", "ray", "sqlalchemy", "talib"}
 POSTGRES = "sqlalchemy.dialects.postgresql"
@@ -78,6 +78,6 @@ def test_a_backtest_loads_neither_the_other_venue_nor_what_reaches_out(home: Pat
 
 
 def test_every_command_is_found_under_the_name_it_gives_itself() -> None:
-    assert {name: below.name[0] for name, below in complete().resolved_commands().items() if name in COMMANDS} == {
+    assert {name: below.name[0] for name, below in complete_app().resolved_commands().items() if name in COMMANDS} == {
         name: name for name in COMMANDS
     }

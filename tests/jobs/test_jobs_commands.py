@@ -26,11 +26,11 @@ def test_a_worker_does_what_is_queued_and_leaves_when_there_is_nothing_to_do(
 ) -> None:
     ids = yard.put(2, build=build.build())
     assert typed(yard, "jobs", "list") == 0
-    assert "2 ready, 0 being worked on" in capsys.readouterr().out
+    assert "2 ready, 0 active" in capsys.readouterr().out
 
     assert typed(yard, "worker", "--idle-exit", "0s", "--processes", "0") == 0
 
-    assert "leaves after 2 runs" in capsys.readouterr().err
+    assert "exits after 2 runs" in capsys.readouterr().err
     assert {yard.status(run_id) for run_id in ids} == {"complete"}
     assert typed(yard, "jobs", "list", "--json") == 0
     told = json.loads(capsys.readouterr().out)
@@ -43,7 +43,7 @@ def test_a_worker_says_that_runs_of_another_build_wait_and_takes_them_when_told_
     (run_id,) = yard.put(build="0.0+another")
     assert typed(yard, "worker", "--idle-exit", "0s") == 0
     said = capsys.readouterr().err
-    assert "1 wait, made by another build" in said
+    assert "1 queued runs belong to another build" in said
     assert "--any-build" in said
     assert yard.status(run_id) == "queued"
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from studied import request
 
 from pitboss.cli import study_table as scoreboard
-from pitboss.cli.study_table import Scoreboard, following
+from pitboss.cli.study_table import Scoreboard, live_scoreboard
 from pitboss.jobs.plan import planned_runs
 from pitboss.jobs.study_plans import sweep_plan
 from pitboss.report.meaning import METRICS
@@ -38,7 +38,7 @@ class Shelf:
 def board(shelf: Shelf) -> Scoreboard:
     made = sweep_plan(request(), parse_axes(["risk.max_position_pct=10,20,30"]))
     found = Scoreboard(shelf, "grid abc", METRICS["sharpe"], "sharpe")  # pyright: ignore[reportArgumentType]
-    found.began(planned_runs(made.plan, made.known), ["one", "two", "six"])
+    found.add_runs(planned_runs(made.plan, made.known), ["one", "two", "six"])
     return found
 
 
@@ -51,11 +51,11 @@ def drawn(found: Scoreboard) -> str:
 
 def test_the_table_tells_how_far_it_is_who_is_at_work_and_who_is_best() -> None:
     found = board(Shelf({"one": -0.5, "two": 1.25}))
-    found.moved("one", "complete", 1.0)
-    found.moved("two", "complete", 1.0)
-    found.moved("six", "running", 0.25)
+    found.update("one", "complete", 1.0)
+    found.update("two", "complete", 1.0)
+    found.update("six", "running", 0.25)
     lines = drawn(found).splitlines()
-    assert lines[0].rstrip() == "grid abc: 3 runs, 2 complete, 1 at work"
+    assert lines[0].rstrip() == "grid abc: 3 runs, 2 complete, 1 active"
     assert "75%" in lines[1]
     assert "running 25%" in lines[3]
     assert lines[4].split()[:2] == ["two", "max_position_pct=20"]
@@ -65,7 +65,7 @@ def test_the_table_tells_how_far_it_is_who_is_at_work_and_who_is_best() -> None:
 
 def test_a_run_without_the_figure_is_not_among_the_best() -> None:
     found = board(Shelf({"one": None}))
-    found.moved("one", "complete", 1.0)
+    found.update("one", "complete", 1.0)
     assert "33%" in drawn(found)
     assert len(drawn(found).splitlines()) == 2
 
@@ -77,19 +77,19 @@ def test_where_nobody_sees_a_table_a_line_is_said_now_and_then(
     monkeypatch.setattr(scoreboard, "stopwatch", lambda: now[0])
     monkeypatch.setattr(screen, "note", lambda text: print(text))
     found = board(Shelf({"one": 1.0}))
-    found.moved("one", "running", 0.1)
+    found.update("one", "running", 0.1)
     assert capsys.readouterr().out == ""
     now[0] = 21.0
-    found.moved("one", "running", 0.2)
-    found.moved("one", "running", 0.3)
-    assert capsys.readouterr().out == "grid abc: 3 runs, 1 at work, 2 waiting\n"
+    found.update("one", "running", 0.2)
+    found.update("one", "running", 0.3)
+    assert capsys.readouterr().out == "grid abc: 3 runs, 1 active, 2 waiting\n"
 
 
 def test_the_first_ctrl_c_asks_and_the_second_is_the_usual_one() -> None:
     before = signal.getsignal(signal.SIGINT)
     shelf: Any = Shelf()
-    with following(shelf, "grid abc", METRICS["sharpe"], "sharpe") as found:
-        watch = found.onlooker()
+    with live_scoreboard(shelf, "grid abc", METRICS["sharpe"], "sharpe") as found:
+        watch = found.observer()
         assert not watch.stop()
         signal.raise_signal(signal.SIGINT)
         assert watch.stop()
@@ -101,7 +101,7 @@ def test_the_first_ctrl_c_asks_and_the_second_is_the_usual_one() -> None:
 def test_where_less_is_better_the_least_stands_first() -> None:
     made = sweep_plan(request(), parse_axes(["risk.max_position_pct=10,20"]), by="max_drawdown_pct")
     found = Scoreboard(Shelf({"one": 0.0, "two": 0.0}), "grid abc", METRICS["max_drawdown_pct"], "max_drawdown_pct")  # pyright: ignore[reportArgumentType]
-    found.began(planned_runs(made.plan, made.known), ["one", "two"])
+    found.add_runs(planned_runs(made.plan, made.known), ["one", "two"])
     found._scores = {"one": 9.0, "two": 3.0}  # pyright: ignore[reportPrivateUsage]
     lines = drawn(found).splitlines()
     assert [line.split()[0] for line in lines[3:]] == ["two", "one"]
@@ -112,10 +112,10 @@ def test_the_time_that_is_left_counts_only_what_was_done_now(monkeypatch: pytest
     now = [0.0]
     monkeypatch.setattr(scoreboard, "stopwatch", lambda: now[0])
     found = board(Shelf({"one": 1.0, "two": 1.0}))
-    found.moved("one", "complete", 1.0)
+    found.update("one", "complete", 1.0)
     assert drawn(found).splitlines()[1].rstrip().endswith("33%  0:00"), "known from an earlier time"
     now[0] = 10.0
-    found.moved("two", "complete", 1.0)
+    found.update("two", "complete", 1.0)
     assert drawn(found).splitlines()[1].rstrip().endswith("67%  0:10, about 0:10 left")
 
 
@@ -123,7 +123,7 @@ def test_before_anything_is_queued_it_prepares_and_after_ctrl_c_it_says_that_it_
     shelf: Any = Shelf({"one": 1.0})
     assert drawn(Scoreboard(shelf, "grid abc", METRICS["sharpe"], "sharpe")).startswith("grid abc: preparing")
     found = board(shelf)
-    found.moved("one", "complete", 1.0)
+    found.update("one", "complete", 1.0)
     found.interrupted = True
     assert "stopping: every run ends its tick first" in drawn(found)
     assert found.complete == (1, 3)

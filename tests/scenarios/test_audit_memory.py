@@ -181,7 +181,7 @@ def test_a_budget_is_kept_over_windows_and_runs_together(home: Path, skill: Path
         (("--model", "llm/fake", "--windows", "0", "--repeats", "0"), "there is nothing to do"),
         (("--model", "llm/fake", "--cutoff", "soon"), "is not a day for a cutoff"),
         (("--model", "llm/fake", "--out", "/nowhere/at/all.html"), "there is no folder"),
-        (("--model", "llm/fake"), "nobody knows the price"),
+        (("--model", "llm/fake"), "is unknown"),
     ],
 )
 def test_a_mistake_is_said_in_one_line_and_nothing_is_stored(

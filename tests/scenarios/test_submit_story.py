@@ -140,7 +140,7 @@ def test_what_is_queued_ends_as_it_would_in_the_foreground_with_the_same_report(
         assert page(run) == page(direct)
         assert here("runs", "verify", run["run_id"], "--home", home).out.strip() == f"OK {run['digest']}"
         shown = here("jobs", "show", run["run_id"], "--home", home).out
-        assert "it costs nothing" in shown
+        assert "estimated cost: none" in shown
         assert run["report"] in shown.replace("\n", "")
     assert sorted(os.listdir(home / "reports")) == sorted(
         f"{one['run_id']}.html" for one in (direct, submitted, queued)
@@ -250,7 +250,7 @@ def test_repeats_are_queued_as_if_each_were_made_by_itself(
         (("submit", "bets", "--blind"), "--blind: backtests on the predict venue"),
         (("submit", "trends", "--vault", "3"), "--vault: backtests on the perp venue"),
         (("submit", "bets", "--queue"), "--queue"),
-        (("backtest", "trends", "--priority", "3"), "--priority: nothing is queued"),
+        (("backtest", "trends", "--priority", "3"), "--priority works only with --queue"),
         (("submit", "bets", "--equity", "0"), "above zero"),
         (("submit", "trends", "--repeats", "0"), "--repeats"),
         (("submit", "trends", "--speculate", "-1"), "--speculate"),

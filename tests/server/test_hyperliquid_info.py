@@ -283,7 +283,7 @@ def test_a_venue_that_is_not_there_is_said() -> None:
 
 @pytest.mark.parametrize("tool", SCHEMAS)
 def test_every_schema_is_closed_and_bounded(tool: str) -> None:
-    require_known(tool, SCHEMAS[tool])
+    require_known(tool, SCHEMAS[tool])  # raises InvariantError for an open schema or an argument without bounds
 
 
 @pytest.mark.skipif(not WIRE.exists(), reason="../shared/data/wire/hyperliquid is not here")

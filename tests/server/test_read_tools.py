@@ -123,7 +123,7 @@ def arguments_of(schema: Mapping[str, Any], known: list[str]) -> st.SearchStrate
     return st.fixed_dictionaries(needed, optional={name: part for name, part in parts.items() if name not in needed})
 
 
-def property_of(folder: Path, examples: int) -> None:
+def assert_reading_changes_nothing(folder: Path, examples: int) -> None:
     server_workspace = workspace_of(folder)
     known = [
         *run_ids(server_workspace), "crossing", "crossing.yaml", "crossing@1", SKILL, "risk.max_leverage=2", "refused", "3",
@@ -166,12 +166,12 @@ def property_of(folder: Path, examples: int) -> None:
 
 
 def test_without_writing_no_tool_changes_anything(furnished: Path) -> None:
-    property_of(furnished, 15)
+    assert_reading_changes_nothing(furnished, 15)
 
 
 @pytest.mark.proof
 def test_without_writing_no_tool_changes_anything_in_full(furnished: Path) -> None:
-    property_of(furnished, 1_500)
+    assert_reading_changes_nothing(furnished, 1_500)
 
 
 def test_without_writing_the_tools_that_write_do_not_exist(furnished: Path) -> None:

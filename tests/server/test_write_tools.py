@@ -77,7 +77,7 @@ def test_a_fault_of_the_program_shows_nothing_of_itself(server_workspace: Server
     assert result.is_error
     assert "abc" not in result.model_dump_json()
     assert "/private" not in result.model_dump_json()
-    assert "pitboss itself failed" in result.content[0].text
+    assert "internal error in" in result.content[0].text
 
 
 def test_a_mistake_comes_with_its_hint_and_without_paths_from_elsewhere(server_workspace: ServerWorkspace) -> None:

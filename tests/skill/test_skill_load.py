@@ -47,9 +47,9 @@ ERRORS: list[tuple[dict[str, Any], str, str, str]] = [
     ({"strategy__style": "mean-reversion"}, "strategy.style", "must be one of momentum", "did you mean mean_reversion?"),
     ({"schedule__every": "2h"}, "schedule.every", "must be one of 5m, 15m, 1h, 4h, 1d, not '2h'", "did you mean"),
     ({"schedule__every": "fortnight"}, "schedule.every", "must be one of 5m", "for example 5m"),
-    ({"venue": "perps"}, "venue", "must be perp here, not 'perps'", "only perp skills are taken here"),
-    ({"venue": "predict"}, "venue", "must be perp here, not 'predict'", "only perp skills are taken here"),
-    ({"venue": "community"}, "venue", "must be perp here, not 'community'", "only perp skills are taken here"),
+    ({"venue": "perps"}, "venue", "must be perp here, not 'perps'", "only perp skills are accepted here"),
+    ({"venue": "predict"}, "venue", "must be perp here, not 'predict'", "only perp skills are accepted here"),
+    ({"venue": "community"}, "venue", "must be perp here, not 'community'", "only perp skills are accepted here"),
     # names
     ({"tools__built_in": ["get_portfolio", "fetch_bars"]}, "tools.built_in[1]", "unknown tool 'fetch_bars'", "did you mean fetch_recent_bars?"),
     ({"context__symbols": ["BTC", "DOGGE"]}, "context.symbols[1]", "unknown symbol 'DOGGE'", "did you mean DOGE?"),
@@ -88,7 +88,7 @@ ERRORS: list[tuple[dict[str, Any], str, str, str]] = [
     # spelling and version
     ({"maxSteps": 3, "max_steps": 3}, "maxSteps", "two spellings of one key", "keep one"),
     ({"context__barsLookback": 0}, "context.barsLookback", "must be at least 1, not 0", "closed bars"),
-    ({"pitboss": 2}, "pitboss", "made for a newer pitboss: document version 2", "upgrade pitboss"),
+    ({"pitboss": 2}, "pitboss", "needs a newer pitboss: document version 2", "upgrade pitboss"),
     ({"pitboss": "1"}, "pitboss", "must be the document version, a whole number, not '1'", "write 1"),
     ({"pitboss": True}, "pitboss", "must be the document version", "write 1"),
     ({"pitboss": -1}, "pitboss", "must be the document version", "write 1"),
@@ -317,10 +317,10 @@ def test_several_errors_are_all_named_in_one_line(tmp_path: Path):
         "a.yaml: 2 problems: line 12: risk.max_leverge: unknown key (did you mean max_leverage?); "
         "line 13: risk.max_position_pct: must be above 0, not 0"
     )
-    assert caught.value.hint == "`pitboss skill check` says more about each"
+    assert caught.value.hint == "`pitboss skill check` lists them with hints"
 
 
 def test_a_newer_document_is_a_user_error(tmp_path: Path):
     (tmp_path / "a.yaml").write_text(yaml_document().replace("pitboss: 1", "pitboss: 7"))
-    with pytest.raises(UserError, match="made for a newer pitboss"):
+    with pytest.raises(UserError, match="needs a newer pitboss"):
         load_skill(tmp_path / "a.yaml")

@@ -15,10 +15,10 @@ def main() -> None:
     names = {venue.name for venue in documented_venues()}
     documented = {name: entry for name, entry in venues.installed().items() if name in names}
     venues.installed = lambda: documented  # before the commands are built, whose options depend on it
-    from pitboss.cli.commands import COMMANDS, complete
+    from pitboss.cli.commands import COMMANDS, complete_app
 
     names |= COMMANDS.keys()
-    app = complete()
+    app = complete_app()
     names |= {entry.name for entry in entry_points(group="pitboss.commands") if _is_ours(entry)}
     for name in list(app):
         if not name.startswith("-") and name not in names:

@@ -113,7 +113,7 @@ def cli_page(markdown: str) -> str:
     first, *commands = re.split(r"\n(?=##+ pitboss )", markdown)
     parts = [
         "# Command line",
-        "Exit codes: 0 the work is done · 1 the work itself failed · 2 something the person can fix, told in one line "
+        "Exit codes: 0 success · 1 the work itself failed · 2 an error that the user can fix, reported in one line "
         "with a hint · 130 stopped by Ctrl-C, with everything committed so far kept. More in [errors.md](errors.md). With "
         "`--json` standard output is one JSON document and nothing else; remarks and progress go to standard error.",
         "`--home` and `--db` may be given with every command, before or after its name.",

@@ -6,7 +6,7 @@ Every user of the machine can read a process's arguments, and a database address
 import os
 import sys
 
-from pitboss.bootstrap.machine import lent
+from pitboss.bootstrap.machine import lent_credentials
 from pitboss.bootstrap.settings import PREFIX, Settings
 
 
@@ -24,9 +24,9 @@ def variables(settings: Settings) -> dict[str, str]:
 
 def surroundings(settings: Settings) -> dict[str, str]:
     """The environment of a child process: this process's own, with the settings and the lent credentials."""
-    return {**os.environ, **lent(), **variables(settings)}
+    return {**os.environ, **lent_credentials(), **variables(settings)}
 
 
-def program(module: str, *words: str) -> list[str]:
+def program(module: str, *arguments: str) -> list[str]:
     """The command that runs one of pitboss's modules with the same Python."""
-    return [sys.executable, "-m", module, *words]
+    return [sys.executable, "-m", module, *arguments]

@@ -30,7 +30,7 @@ async def connected(
     async with AsyncExitStack() as stack:
         server_tools, recordings = NO_SERVER_TOOLS, NO_RECORDINGS
         if not request.is_program and not request.blind:
-            offered = mcp_tools.offered(workspace, skill, registry, simulated=True)
+            offered = mcp_tools.open_server_tools(workspace, skill, registry, simulated=True)
             server_tools = await stack.enter_async_context(offered)
             recordings = StoredRecordings(workspace.database)
         line = await decider_source.open_model(stack, workspace, request, skill, run_id, tracer)

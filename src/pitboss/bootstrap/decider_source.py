@@ -30,18 +30,18 @@ def may_cost(request: BacktestRequest) -> bool:
 def check(workspace: Workspace, request: BacktestRequest) -> None:
     """Refuse a model that cannot be called, before anything is stored."""
     if is_model(request):
-        from pitboss.bootstrap.model_stack import check_line
+        from pitboss.bootstrap.model_stack import check_model
 
-        check_line(workspace, request)
+        check_model(workspace, request)
 
 
 def manner(workspace: Workspace, request: BacktestRequest, skill: SkillDocument) -> dict[str, Any] | None:
     """How the model is made to decide; stored with the run so that a replay sends the same requests."""
     if not is_model(request):
         return None
-    from pitboss.bootstrap.model_stack import manner_of
+    from pitboss.bootstrap.model_stack import forcing_params_of
 
-    return manner_of(workspace, request, skill)
+    return forcing_params_of(workspace, request, skill)
 
 
 async def open_model(
@@ -55,6 +55,6 @@ async def open_model(
     """Open the model connection of a run, closed with the stack; None for programs."""
     if not is_model(request):
         return None
-    from pitboss.bootstrap.model_stack import open_line
+    from pitboss.bootstrap.model_stack import open_connection
 
-    return await open_line(stack, workspace, request, skill, run_id, tracer)
+    return await open_connection(stack, workspace, request, skill, run_id, tracer)

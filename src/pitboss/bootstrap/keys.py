@@ -34,13 +34,13 @@ def key_for(
     The environment is searched first for all names: a key set for a single command takes precedence over stored keys.
     """
     names = tuple(variables)
-    found = next((value for name in names if (value := (environment(name) or "").strip())), None)
-    if found is None and store is not None:
-        found = next((value for name in names if (value := store.get(name))), None)
-    if found is None:
+    key = next((value for name in names if (value := (environment(name) or "").strip())), None)
+    if key is None and store is not None:
+        key = next((value for name in names if (value := store.get(name))), None)
+    if key is None:
         return None
-    redactor.add(found)
-    return Secret(found)
+    redactor.add(key)
+    return Secret(key)
 
 
 class Values(Mapping[str, str]):
@@ -93,20 +93,20 @@ def variable_of(name: str) -> str:
 
 def owners() -> Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]:
     """By variable: the providers that read it, and the hosts it is sent to."""
-    found: dict[str, tuple[list[str], list[str]]] = {PRESET_KEY: ([PRESET], [PRESET_HOST])}
+    users: dict[str, tuple[list[str], list[str]]] = {PRESET_KEY: ([PRESET], [PRESET_HOST])}
     for provider in PROVIDERS.values():
         for variable in provider.key_names:
-            names, hosts = found.setdefault(variable, ([], []))
+            names, hosts = users.setdefault(variable, ([], []))
             names.append(provider.name)
             if provider.host not in hosts:
                 hosts.append(provider.host)
-    return {variable: (tuple(names), tuple(hosts)) for variable, (names, hosts) in found.items()}
+    return {variable: (tuple(names), tuple(hosts)) for variable, (names, hosts) in users.items()}
 
 
 def _siblings() -> dict[str, tuple[str, ...]]:
     """By variable: all variables of its provider, because any of them in the environment precedes stored keys."""
-    found: dict[str, tuple[str, ...]] = {PRESET_KEY: (PRESET_KEY,)}
+    siblings: dict[str, tuple[str, ...]] = {PRESET_KEY: (PRESET_KEY,)}
     for provider in PROVIDERS.values():
         for variable in provider.key_names:
-            found[variable] = tuple(dict.fromkeys((*found.get(variable, ()), *provider.key_names)))
-    return found
+            siblings[variable] = tuple(dict.fromkeys((*siblings.get(variable, ()), *provider.key_names)))
+    return siblings

@@ -24,7 +24,7 @@ def push_lake(settings: Settings, text: str, again: bool, replace: bool, tell: P
     """Push the lake in the workspace's folder to an address."""
     address = read_address(text)
     if address.pin:
-        raise UserError("a push makes a digest of its own", "leave the # and what follows out")
+        raise UserError("the target of a push must not contain a digest", "remove the # and everything after it")
     objects = open_objects(address, lake_variables(address), writing=True)
     return push(settings.home / "lake", ObjectSource(str(address), lambda: objects), again, replace, tell)
 
@@ -34,8 +34,8 @@ def pull_lake(settings: Settings) -> Pulled:
     lake = lake_of(settings)
     if not isinstance(lake, RemoteLake):
         raise UserError(
-            "the lake of this workspace is its own folder: there is nothing to fetch",
+            "the lake of this workspace is a local folder: there is nothing to fetch",
             "set `lake` in settings.toml or PITBOSS_LAKE, such as s3://bucket/prefix",
         )
-    brought = lake.fetch_all()
-    return Pulled(lake.where, lake.pin, brought.files, brought.bytes)
+    fetched = lake.fetch_all()
+    return Pulled(lake.where, lake.pin, fetched.files, fetched.bytes)

@@ -26,7 +26,7 @@ LEVELS = {
     "error": logging.ERROR,
     "off": logging.CRITICAL + 10,
 }
-OURS = "pitboss"
+LOGGER_NAME = "pitboss"
 
 
 class JsonLines(logging.Formatter):
@@ -56,7 +56,7 @@ class Pairs(logging.Formatter):
         fields = _fields(record)
         head = f"{fields.pop('at')} {fields.pop('level')} {_printable(fields.pop('message'))}"
         below = fields.pop("traceback", "")
-        pairs = [f"{name}={_word(value)}" for name, value in fields.items()]
+        pairs = [f"{name}={_quoted(value)}" for name, value in fields.items()]
         line = " ".join([head, *pairs])
         return self._redactor.redact(f"{line}\n{below.rstrip()}" if below else line)
 
@@ -75,16 +75,16 @@ def start_logs(
     directly.
     """
     if level not in LEVELS:
-        raise UserError(f"log_level: {level!r} is none", f"one of {', '.join(LEVELS)}")
+        raise UserError(f"log_level: {level!r} is not a level", f"one of {', '.join(LEVELS)}")
     redactor.add(*secrets_of(environment))
     handler = _to_file(file) if file is not None else _Screen(stream)
     plain = file is None and (stream or sys.stderr).isatty()
     handler.setFormatter(Pairs(redactor) if plain else JsonLines(redactor))
     stop_logs()
     root = logging.getLogger()
-    handler.set_name(OURS)
+    handler.set_name(LOGGER_NAME)
     root.addHandler(handler)
-    logging.getLogger(OURS).setLevel(LEVELS[level])
+    logging.getLogger(LOGGER_NAME).setLevel(LEVELS[level])
     if LEVELS[level] > logging.CRITICAL:
         handler.setLevel(LEVELS[level])
 
@@ -92,10 +92,10 @@ def start_logs(
 def stop_logs() -> None:
     """Stop logging and close the file."""
     root = logging.getLogger()
-    for handler in [one for one in root.handlers if one.get_name() == OURS]:
+    for handler in [item for item in root.handlers if item.get_name() == LOGGER_NAME]:
         root.removeHandler(handler)
         handler.close()
-    logging.getLogger(OURS).setLevel(logging.NOTSET)
+    logging.getLogger(LOGGER_NAME).setLevel(logging.NOTSET)
 
 
 class _Screen(logging.StreamHandler[TextIO]):
@@ -103,10 +103,10 @@ class _Screen(logging.StreamHandler[TextIO]):
 
     def __init__(self, stream: TextIO | None) -> None:
         super().__init__(stream)
-        self._given = stream
+        self._fixed_stream = stream
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.stream = self._given or sys.stderr
+        self.stream = self._fixed_stream or sys.stderr
         super().emit(record)
 
     def handleError(self, record: logging.LogRecord) -> None:
@@ -118,7 +118,7 @@ def _to_file(path: Path) -> logging.Handler:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     except OSError as error:
-        raise UserError(f"log_file: {path}: {error.strerror}", "name a file in a folder that exists") from None
+        raise UserError(f"log_file: {path}: {error.strerror}", "choose a file in an existing folder") from None
     return _Owned(os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace"))
 
 
@@ -142,9 +142,9 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
         "logger": record.name,
         "message": record.getMessage(),
     }
-    given = getattr(record, "fields", None)
-    if isinstance(given, Mapping):
-        fields |= {str(name): value for name, value in given.items() if name not in fields}
+    extra_fields = getattr(record, "fields", None)
+    if isinstance(extra_fields, Mapping):
+        fields |= {str(name): value for name, value in extra_fields.items() if name not in fields}
     if record.exc_info and record.exc_info[1] is not None:
         fields["traceback"] = "".join(traceback.format_exception(record.exc_info[1]))
     return fields
@@ -154,7 +154,7 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def _word(value: object) -> str:
+def _quoted(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=_text, ensure_ascii=False)
     plain = text.isprintable() and text and not any(sign in text for sign in ' "=')
     return text if plain else json.dumps(text, ensure_ascii=not text.isprintable())

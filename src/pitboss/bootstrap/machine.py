@@ -48,6 +48,6 @@ def lend(values: Mapping[str, str]) -> None:
     _LENT.update(values)
 
 
-def lent() -> dict[str, str]:
+def lent_credentials() -> dict[str, str]:
     """The credentials lent to this process."""
     return dict(_LENT)

@@ -42,7 +42,7 @@ class ToolStatus:
 
     tool: str
     state: State
-    said: Definition | None = None
+    definition: Definition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +65,13 @@ def allowed_tools(settings: Settings) -> dict[str, frozenset[str]]:
 
 def key_users(settings: Settings) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
     """By key name: the servers that receive it, and their hosts."""
-    found: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+    users: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
     for entry in catalogue(settings).values():
         if entry.secret:
-            ids, hosts = found.get(entry.secret, ((), ()))
+            ids, hosts = users.get(entry.secret, ((), ()))
             host = urlsplit(entry.url).hostname
-            found[entry.secret] = (*ids, entry.id), (*hosts, *((host,) if host else ()))
-    return found
+            users[entry.secret] = (*ids, entry.id), (*hosts, *((host,) if host else ()))
+    return users
 
 
 def find_tool(entry: ServerEntry, tool: str) -> str:
@@ -92,7 +92,9 @@ def access(home: Path, entry: ServerEntry, variables: Variables = environment) -
 
 
 @asynccontextmanager
-async def reach(home: Path, entry: ServerEntry, variables: Variables = environment) -> "AsyncIterator[Connection]":
+async def open_connection(
+    home: Path, entry: ServerEntry, variables: Variables = environment
+) -> "AsyncIterator[Connection]":
     """Connect to a server for the duration of a block.
 
     Raises `UserError` for an incomplete entry and `TransientError` if the server does not answer. A missing key is
@@ -101,33 +103,36 @@ async def reach(home: Path, entry: ServerEntry, variables: Variables = environme
     from pitboss.tools.mcp.connection import connect
     from pitboss.tools.mcp.transport import CheckedTransport
 
-    given = access(home, entry, variables)
-    absent = catalog.missing_setup(entry)
-    if absent:
-        raise UserError(absent, " ".join(entry.note.split()).partition(". ")[0])
+    credentials = access(home, entry, variables)
+    problem = catalog.missing_setup(entry)
+    if problem:
+        raise UserError(problem, " ".join(entry.note.split()).partition(". ")[0])
     async with connect(
-        entry, environment=given.variables, bearer=given.bearer, transport=CheckedTransport
+        entry, environment=credentials.variables, bearer=credentials.bearer, transport=CheckedTransport
     ) as connection:
         yield connection
 
 
-def standings(entry: ServerEntry, approved: Mapping[str, Approval], said: Mapping[str, Definition]) -> list[ToolStatus]:
-    """The state of every tool that the catalogue allows or the server has, by name."""
-    return [_standing(entry, approved, said.get(tool), tool) for tool in sorted({*entry.tools, *said})]
+def tool_statuses(
+    entry: ServerEntry, approved: Mapping[str, Approval], definitions: Mapping[str, Definition]
+) -> list[ToolStatus]:
+    """The status of every tool that the catalogue allows or the server has, by name."""
+
+    def status(tool: str) -> ToolStatus:
+        digest = approved[tool].digest if tool in approved else ""
+        return ToolStatus(tool, state_of(entry, tool, digest, definitions.get(tool)), definitions.get(tool))
+
+    return [status(tool) for tool in sorted({*entry.tools, *definitions})]
 
 
-def _standing(entry: ServerEntry, approved: Mapping[str, Approval], said: Definition | None, tool: str) -> ToolStatus:
-    return ToolStatus(tool, state_of(entry, tool, approved[tool].digest if tool in approved else "", said), said)
-
-
-def state_of(entry: ServerEntry, tool: str, approved: str, said: Definition | None) -> State:
+def state_of(entry: ServerEntry, tool: str, approved: str, definition: Definition | None) -> State:
     """The state of a tool, from the approved digest (empty: none) and the server's current definition."""
-    if said is None:
+    if definition is None:
         return "missing"
     if tool not in entry.tools:
         return "not allowed"
-    known = trusted(entry, tool, approved)
-    return "approved" if said.digest in known else "changed" if known else "not approved"
+    trusted_digests = trusted(entry, tool, approved)
+    return "approved" if definition.digest in trusted_digests else "changed" if trusted_digests else "not approved"
 
 
 def trusted(entry: ServerEntry, tool: str, approved: str) -> frozenset[str]:
@@ -135,9 +140,11 @@ def trusted(entry: ServerEntry, tool: str, approved: str) -> frozenset[str]:
     return frozenset({entry.pins.get(tool, ""), approved} - {""})
 
 
-def write_definition(said: Definition) -> bytes:
+def write_definition(definition: Definition) -> bytes:
     """A definition in the bytes that an approval stores. Their SHA-256 is the definition's digest."""
-    return codec.dumps({"server": said.server, "version": said.version, "tool": codec.number_fragments(said.raw)})
+    return codec.dumps(
+        {"server": definition.server, "version": definition.version, "tool": codec.number_fragments(definition.raw)}
+    )
 
 
 def read_definition(approval: Approval) -> Definition:

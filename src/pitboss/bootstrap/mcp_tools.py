@@ -60,50 +60,52 @@ class RequestedTool:
         """Whether a simulation may call the server itself."""
         return self.entry.tools[self.tool].as_of_safe
 
-    def spec(self, text: Definition) -> ToolSpec:
+    def spec(self, definition: Definition) -> ToolSpec:
         """The tool as it is offered to a model."""
-        return definitions.tool_spec(text, self.name)
+        return definitions.tool_spec(definition, self.name)
 
 
-def wanted(workspace: Workspace, skill: SkillDocument, registry: Registry) -> list[RequestedTool]:
+def requested_tools(workspace: Workspace, skill: SkillDocument, registry: Registry) -> list[RequestedTool]:
     """The tools that a skill requests, in its own order. Raises `UserError` for names that cannot exist."""
     if not skill.mcp_servers:
         return []
-    approvals, known = Approvals(workspace.database, workspace.now), servers.catalogue(workspace.settings)
+    approvals, catalogue = Approvals(workspace.database, workspace.now), servers.catalogue(workspace.settings)
     decisions = [name for name, tool in registry.items() if tool.decides]
-    found: list[RequestedTool] = []
+    requested: list[RequestedTool] = []
     for server in skill.mcp_servers:
-        entry = known.find(server.id)
+        entry = catalogue.find(server.id)
         tools = [servers.find_tool(entry, tool) for tool in server.tool_filter or entry.tools]
-        names, refused = names_of(entry.id, tools, {*decisions, *(one.name for one in found)})
+        names, refused = names_of(entry.id, tools, {*decisions, *(tool.name for tool in requested)})
         refused += [f"{name} is a tool of pitboss itself" for name in names.values() if name in registry]
         if refused:
-            raise UserError(refused[0], "leave it out with tool_filter, or rename the server in its catalogue")
-        kept = approvals.of(entry.id)
+            raise UserError(refused[0], "exclude it with tool_filter, or rename the server in its catalogue")
+        approved = approvals.of(entry.id)
         for tool, name in names.items():
-            text = servers.read_definition(kept[tool]) if tool in kept else None
-            found.append(RequestedTool(name, entry, tool, text))
-    return found
+            definition = servers.read_definition(approved[tool]) if tool in approved else None
+            requested.append(RequestedTool(name, entry, tool, definition))
+    return requested
 
 
 def pin(workspace: Workspace, prepared: PreparedRun, registry: Registry) -> dict[str, Any]:
     """The digest of what a run can see of MCP servers, to be stored with it.
 
     It covers approved definitions, and recordings up to the run's end. Empty for a run that sees none. Raises what
-    `wanted` raises, so it is also the check before a start.
+    `requested_tools` raises, so it is also the check before a start.
     """
     skill = prepared.skill
-    tools = wanted(workspace, skill, registry)
-    reads = any(registry[name].reach == "recorded" for name in skill.tool_names if name in registry)
-    if prepared.request.blind or (not tools and not reads):  # a blind run sees no MCP servers
+    tools = requested_tools(workspace, skill, registry)
+    reads_recordings = any(registry[name].reach == "recorded" for name in skill.tool_names if name in registry)
+    if prepared.request.blind or (not tools and not reads_recordings):  # a blind run sees no MCP servers
         return {}
     recorded: dict[str, list[str]] = {}
-    for one in tools:
-        if not one.as_of_safe:
-            recorded.setdefault(one.entry.id, []).append(one.tool)
-    seen = StoredRecordings(workspace.database).digest(None if reads else recorded, prepared.request.to_at)
-    offers = [[one.name, servers.trusted(one.entry, one.tool, one.digest), one.as_of_safe] for one in tools]
-    return {PIN: codec.digest({"tools": offers, "recordings": seen})}
+    for tool in tools:
+        if not tool.as_of_safe:
+            recorded.setdefault(tool.entry.id, []).append(tool.tool)
+    recordings_digest = StoredRecordings(workspace.database).digest(
+        None if reads_recordings else recorded, prepared.request.to_at
+    )
+    offers = [[tool.name, servers.trusted(tool.entry, tool.tool, tool.digest), tool.as_of_safe] for tool in tools]
+    return {PIN: codec.digest({"tools": offers, "recordings": recordings_digest})}
 
 
 def check_pin(workspace: Workspace, prepared: PreparedRun, registry: Registry, params: Mapping[str, Any]) -> None:
@@ -111,13 +113,13 @@ def check_pin(workspace: Workspace, prepared: PreparedRun, registry: Registry, p
     now = pin(workspace, prepared, registry)
     if params.get(PIN) and params[PIN] != now.get(PIN):
         raise UserError(
-            "what this run can see of MCP servers has changed since it began (recordings or approvals)",
-            "start a new backtest: going on would mix two pasts",
+            "recordings or approvals of MCP tools have changed since this run began",
+            "start a new backtest: resuming this one would mix both versions",
         )
 
 
 @asynccontextmanager
-async def offered(
+async def open_server_tools(
     workspace: Workspace,
     skill: SkillDocument,
     registry: Registry,
@@ -130,142 +132,155 @@ async def offered(
     `record` stores the answers for later simulations of this time: used by live and paper accounts, not by ad-hoc
     calls.
     """
-    tools = wanted(workspace, skill, registry)
+    tools = requested_tools(workspace, skill, registry)
     if not tools:
         yield NO_SERVER_TOOLS
         return
-    asked = {one.entry.id: one.entry for one in tools if one.as_of_safe or not simulated}
+    entries = {tool.entry.id: tool.entry for tool in tools if tool.as_of_safe or not simulated}
     async with AsyncExitStack() as stack:
-        lines = await _lines(stack, workspace, asked, variables)
-        yield await _Offer(workspace, simulated, record and not simulated, lines).of(tools)
+        connections = await _connect_all(stack, workspace, entries, variables)
+        yield await _ToolSelection(workspace, simulated, record and not simulated, connections).of(tools)
 
 
-async def glance(workspace: Workspace, skill: SkillDocument, registry: Registry) -> ServerTools:
+async def preview_server_tools(workspace: Workspace, skill: SkillDocument, registry: Registry) -> ServerTools:
     """The tools that a backtest of a skill would be offered, for display only: the connections are closed again."""
-    async with offered(workspace, skill, registry, simulated=True) as found:
-        told = found.notes()
-        return replace(found, notes=lambda: told)
+    async with open_server_tools(workspace, skill, registry, simulated=True) as server_tools:
+        notes = server_tools.notes()
+        return replace(server_tools, notes=lambda: notes)
 
 
-async def _lines(
-    stack: AsyncExitStack, workspace: Workspace, asked: Mapping[str, ServerEntry], variables: Variables
+async def _connect_all(
+    stack: AsyncExitStack, workspace: Workspace, entries: Mapping[str, ServerEntry], variables: Variables
 ) -> "dict[str, Connection | str]":
     """Open all connections concurrently, so that slow servers are not waited for one after the other."""
-    opening = (_line(stack, workspace, entry, variables) for entry in asked.values())
+    pending = (_connect(stack, workspace, entry, variables) for entry in entries.values())
     # waits for all of them, so that every open connection is in the stack
-    found = await asyncio.gather(*opening, return_exceptions=True)
-    for one in found:
-        if isinstance(one, BaseException):
-            raise one
-    return {name: one for name, one in zip(asked, found, strict=True) if not isinstance(one, BaseException)}
+    results = await asyncio.gather(*pending, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return {
+        name: result for name, result in zip(entries, results, strict=True) if not isinstance(result, BaseException)
+    }
 
 
-async def _line(
+async def _connect(
     stack: AsyncExitStack, workspace: Workspace, entry: ServerEntry, variables: Variables
 ) -> "Connection | str":
     """Open a connection, or return why that failed."""
     try:
-        return await stack.enter_async_context(servers.reach(workspace.home, entry, variables))
+        return await stack.enter_async_context(servers.open_connection(workspace.home, entry, variables))
     except (TransientError, UserError) as error:
         return str(error)
 
 
-class _Offer:
+class _ToolSelection:
     """Selects the tools that a run gets from those it requested."""
 
     def __init__(
-        self, workspace: Workspace, simulated: bool, record: bool, lines: "Mapping[str, Connection | str]"
+        self, workspace: Workspace, simulated: bool, record: bool, connections: "Mapping[str, Connection | str]"
     ) -> None:
         self._workspace = workspace
         self._simulated = simulated
         self._record = record
-        self._lines = lines
+        self._connections = connections
         self._recordings = StoredRecordings(workspace.database)
-        self._notes: list[str] = [line for line in lines.values() if isinstance(line, str)]
+        self._notes: list[str] = [connection for connection in connections.values() if isinstance(connection, str)]
 
     async def of(self, tools: Sequence[RequestedTool]) -> ServerTools:
         """The available tools, in the order in which they were requested."""
-        asked: dict[str, GuardedTool] = {}
+        live_tools: dict[str, GuardedTool] = {}
         replayed: dict[str, tuple[ToolSpec, RequestedTool]] = {}
         specs: list[ToolSpec] = []
-        for one in tools:
-            if one.entry.id in self._lines and (one.as_of_safe or not self._simulated):
-                tool = await self._asked(one)
+        for requested in tools:
+            if requested.entry.id in self._connections and (requested.as_of_safe or not self._simulated):
+                tool = await self._live_tool(requested)
                 if tool is not None:
-                    asked[one.name] = tool
+                    live_tools[requested.name] = tool
                     specs.append(tool.spec)
-            elif one.approved is None:
-                pinned = one.tool in one.entry.pins
-                why = (
-                    f"nobody has asked {one.entry.id} here yet (`pitboss mcp test` does)"
+            elif requested.approved is None:
+                pinned = requested.tool in requested.entry.pins
+                reason = (
+                    f"nobody has asked {requested.entry.id} here yet (`pitboss mcp test` does)"
                     if pinned
-                    else _WHY["not approved"]
+                    else _REASONS["not approved"]
                 )
-                self._notes.append(f"{one.name} is not available: {why}")
+                self._notes.append(f"{requested.name} is not available: {reason}")
             else:
-                spec = one.spec(one.approved)
-                replayed[one.name] = spec, one
+                spec = requested.spec(requested.approved)
+                replayed[requested.name] = spec, requested
                 specs.append(spec)
-        open_lines = [line for line in self._lines.values() if not isinstance(line, str)]
-        return ServerTools(tuple(specs), self._bind(specs, asked, replayed, open_lines), self._noticing(open_lines))
+        open_connections = [connection for connection in self._connections.values() if not isinstance(connection, str)]
+        return ServerTools(
+            tuple(specs),
+            self._bind(specs, live_tools, replayed, open_connections),
+            self._notes_reader(open_connections),
+        )
 
-    async def _asked(self, one: RequestedTool) -> "GuardedTool | None":
+    async def _live_tool(self, requested: RequestedTool) -> "GuardedTool | None":
         """The tool of an open connection, if the server's definition of it is the approved one."""
-        line = self._lines[one.entry.id]
-        if isinstance(line, str):
+        connection = self._connections[requested.entry.id]
+        if isinstance(connection, str):
             return None
         try:
-            said = await line.definitions()
+            server_definitions = await connection.definitions()
         except TransientError as error:
             self._notes.append(str(error))
             return None
-        found = said.get(one.tool)
-        state = servers.state_of(one.entry, one.tool, one.digest, found)
-        if state != "approved" or found is None:
-            self._notes.append(f"{one.name} is not available: {_WHY[state]}")
+        definition = server_definitions.get(requested.tool)
+        state = servers.state_of(requested.entry, requested.tool, requested.digest, definition)
+        if state != "approved" or definition is None:
+            self._notes.append(f"{requested.name} is not available: {_REASONS[state]}")
             return None
         if self._record:
-            remember(self._workspace, one.entry, found)
-        return guard(self._workspace, one, line, found, self._keep if self._record else None)
+            store_pinned_definition(self._workspace, requested.entry, definition)
+        return guarded_tool(self._workspace, requested, connection, definition, self._store if self._record else None)
 
-    def _keep(self, kept: StoredRecording) -> None:
-        self._recordings.add([kept])
+    def _store(self, recording: StoredRecording) -> None:
+        self._recordings.add([recording])
 
     def _bind(
         self,
         specs: Sequence[ToolSpec],
-        asked: "Mapping[str, GuardedTool]",
+        live_tools: "Mapping[str, GuardedTool]",
         replayed: Mapping[str, tuple[ToolSpec, RequestedTool]],
-        lines: "Sequence[Connection]",
+        connections: "Sequence[Connection]",
     ) -> Callable[[Instant], Mapping[str, Tool]]:
         names = [spec.name for spec in specs]
         recordings = self._recordings
 
         def at(instant: Instant) -> Mapping[str, Tool]:
-            for line in lines:
-                line.begin_tick()
+            for connection in connections:
+                connection.begin_tick()
             tools: dict[str, Tool] = {}
             for name in names:
-                if name in asked:
-                    tools[name] = asked[name]
+                if name in live_tools:
+                    tools[name] = live_tools[name]
                 else:
-                    spec, one = replayed[name]
-                    tools[name] = RecordedTool(spec, one.entry.id, one.tool, recordings, instant)
+                    spec, requested = replayed[name]
+                    tools[name] = RecordedTool(spec, requested.entry.id, requested.tool, recordings, instant)
             return tools
 
         return at
 
-    def _noticing(self, lines: "Sequence[Connection]") -> Callable[[], tuple[str, ...]]:
-        told = tuple(dict.fromkeys(self._notes))
+    def _notes_reader(self, connections: "Sequence[Connection]") -> Callable[[], tuple[str, ...]]:
+        fixed_notes = tuple(dict.fromkeys(self._notes))
 
         def notes() -> tuple[str, ...]:
             # Read before the tools of a tick are bound, so it is about the previous tick.
-            return (*told, *(f"{line.entry.id} did not answer at the last tick" for line in lines if line.broken))
+            return (
+                *fixed_notes,
+                *(
+                    f"{connection.entry.id} did not answer at the last tick"
+                    for connection in connections
+                    if connection.broken
+                ),
+            )
 
         return notes
 
 
-_WHY: Mapping[str, str] = {
+_REASONS: Mapping[str, str] = {
     "changed": "its definition is not the approved one any more",
     "not approved": "it has not been approved",
     "not allowed": "the catalogue does not allow it",
@@ -273,30 +288,39 @@ _WHY: Mapping[str, str] = {
 }
 
 
-def remember(workspace: Workspace, entry: ServerEntry, said: Definition) -> None:
+def store_pinned_definition(workspace: Workspace, entry: ServerEntry, definition: Definition) -> None:
     """Store a definition that the catalogue pins, so that simulations can offer it without contacting the server."""
-    if entry.pins.get(said.name) == said.digest:
+    if entry.pins.get(definition.name) == definition.digest:
         approvals = Approvals(workspace.database, workspace.now)
-        approvals.approve(entry.id, said.name, said.digest, servers.write_definition(said))
+        approvals.approve(entry.id, definition.name, definition.digest, servers.write_definition(definition))
 
 
-def guard(
+def guarded_tool(
     workspace: Workspace,
-    one: RequestedTool,
-    line: "Connection",
-    said: Definition,
+    requested: RequestedTool,
+    connection: "Connection",
+    definition: Definition,
     record: Callable[[StoredRecording], object] | None = None,
 ) -> "GuardedTool":
     """Wrap one tool of an open connection; its answers are passed to `record`."""
     from pitboss.tools.mcp.guarded_tool import GuardedTool
     from pitboss.tools.mcp.recording_tool import RecordingTool
 
-    parts = (one.spec(said), line, one.tool, one.entry, said.digest, said.schema)
+    parts = (
+        requested.spec(definition),
+        connection,
+        requested.tool,
+        requested.entry,
+        definition.digest,
+        definition.schema,
+    )
     if record is None:
         return GuardedTool(*parts)
 
     def keep(arguments: str, result: str, failed: bool) -> None:
-        known = Recording(one.entry.id, one.tool, arguments, workspace.now(), result[:MOST_CHARS], failed)
-        record(StoredRecording(known, said.digest))
+        recording = Recording(
+            requested.entry.id, requested.tool, arguments, workspace.now(), result[:MOST_CHARS], failed
+        )
+        record(StoredRecording(recording, definition.digest))
 
     return RecordingTool(*parts, keep=keep)

@@ -1,13 +1,11 @@
 """Builds the model connection of a run from a model's name: key, price, limits, budget and cache.
 
 The wrappers, outermost first: traced, cached, retried, budgeted, priced, limited, and a client that makes one
-attempt. Errors that the user must fix (a name, a key, a package, a price) are raised by `check_line` before anything
+attempt. Errors that the user must fix (a name, a key, a package, a price) are raised by `check_model` before anything
 of a run is stored; connections are opened when the run begins and closed with it. The HTTP client is imported only
 then. Whether a run needs a model connection at all is decided in `decider_source.py`.
 """
 
-import random
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,7 +14,7 @@ from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from pitboss.bootstrap.keys import Values, open_secrets
-from pitboss.bootstrap.machine import SystemClock, environment, stopwatch
+from pitboss.bootstrap.machine import SystemClock, environment, stopwatch, unit_random
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
@@ -74,22 +72,22 @@ class ModelConnection:
         """A one-line summary of calls and speculation."""
         if self.cached is None:
             return ""
-        said = f"{self.cached.calls} model calls, {self.cached.hits} replies from the cache or a shared call"
+        text = f"{self.cached.calls} calls of the model, {self.cached.hits} replies from the cache or a shared call"
         tally = self.speculation.tally if self.speculation else None
         if tally is not None and tally.launched:
-            said += f"; {tally.launched} speculative calls, {tally.wasted} unused ({tally.waste_pct:.0f} %)"
+            text += f"; {tally.launched} requested in advance, {tally.wasted} of them unused ({tally.waste_pct:.0f} %)"
         if self.budget is not None and self.budget.uncertain:
-            said += f"; up to {usd(self.budget.uncertain)} more for calls that were cut off and may have been charged"
-        return said
+            text += f"; up to {usd(self.budget.uncertain)} more for interrupted calls that may have been charged"
+        return text
 
 
-def check_line(workspace: Workspace, request: BacktestRequest) -> None:
+def check_model(workspace: Workspace, request: BacktestRequest) -> None:
     """Refuse a model that cannot be called."""
-    provider, _, rest = request.source.partition("/")
+    provider, _, target = request.source.partition("/")
     if provider == catalog.REPLAY:
-        workspace.runs.find(rest)
+        workspace.runs.find(target)
     elif provider == catalog.LOCAL:
-        find_weights(rest, workspace.home / "models")
+        find_weights(target, workspace.home / "models")
     else:
         known_price(request, route_of(workspace, request.source))
 
@@ -99,7 +97,7 @@ def route_of(workspace: Workspace, name: str) -> Route:
     return route(name, Values(environment, open_secrets(workspace.home)))
 
 
-async def open_line(
+async def open_connection(
     stack: AsyncExitStack,
     workspace: Workspace,
     request: BacktestRequest,
@@ -111,66 +109,70 @@ async def open_line(
     from pitboss.models import http_pool
 
     settings = workspace.settings
-    provider, _, rest = request.source.partition("/")
+    provider, _, target = request.source.partition("/")
     if provider == catalog.REPLAY:
-        source = workspace.runs.get(rest)
+        source = workspace.runs.get(target)
         records = StoredJournal(workspace.database, source.id, source.lease_epoch).records()
-        told = source.params.get("manner") or {}
+        params = source.params.get("manner") or {}
         return ModelConnection(
-            DirectClient(Replayed(records, source.id)), told.get("forcing", "call"), told.get("rescue", False)
+            DirectClient(Replayed(records, source.id)), params.get("forcing", "call"), params.get("rescue", False)
         )
     if provider == catalog.LOCAL:
         client = _local(workspace, request.source)
         stack.callback(client.close)
         await stack.enter_async_context(http_pool.opened())
-        return _stacked(stack, workspace, request, run_id, client, FREE, None, "schema", tracer)
-    found = route_of(workspace, request.source)
-    lane = limiter(settings).lane(found.provider.host, fingerprint(found.key.reveal() if found.key else ""))
-    client = open_client(found, settings)
+        return _wrapped(stack, workspace, request, run_id, client, FREE, None, "schema", tracer)
+    model_route = route_of(workspace, request.source)
+    lane = limiter(settings).lane(
+        model_route.provider.host, fingerprint(model_route.key.reveal() if model_route.key else "")
+    )
+    client = open_client(model_route, settings)
     await stack.enter_async_context(http_pool.opened())
-    forcing = _forcing(found, skill)
-    return _stacked(stack, workspace, request, run_id, client, known_price(request, found), lane, forcing, tracer)
+    forcing = _forcing(model_route, skill)
+    return _wrapped(stack, workspace, request, run_id, client, known_price(request, model_route), lane, forcing, tracer)
 
 
-def _forcing(found: Route, skill: SkillDocument) -> Literal["call", "schema"]:
-    asked = skill.model_settings.request()
-    return "call" if found.provider.native or found.provider.forces(asked) else "schema"
+def _forcing(model_route: Route, skill: SkillDocument) -> Literal["call", "schema"]:
+    settings = skill.model_settings.request()
+    return "call" if model_route.provider.native or model_route.provider.forces(settings) else "schema"
 
 
-def manner_of(workspace: Workspace, request: BacktestRequest, skill: SkillDocument) -> dict[str, Any] | None:
+def forcing_params_of(workspace: Workspace, request: BacktestRequest, skill: SkillDocument) -> dict[str, Any] | None:
     """How a run's model is made to decide; stored with the run so that a replay sends the same requests."""
-    provider, _, rest = request.source.partition("/")
+    provider, _, target = request.source.partition("/")
     if provider == catalog.REPLAY:
-        return workspace.runs.get(rest).params.get("manner")
+        return workspace.runs.get(target).params.get("manner")
     forcing = "schema" if provider == catalog.LOCAL else _forcing(route_of(workspace, request.source), skill)
     return {"forcing": forcing, "rescue": True}
 
 
-def _stacked(
+def _wrapped(
     stack: AsyncExitStack,
     workspace: Workspace,
     request: BacktestRequest,
     run_id: str,
     client: ModelClient,
-    known: ModelPrice | None,
+    model_price: ModelPrice | None,
     lane: Lane | None,
     forcing: Literal["call", "schema"],
     tracer: Tracer,
 ) -> ModelConnection:
     answers = Answers(workspace.database, workspace.now)
-    doubts = UncertainCharges(workspace.database, run_id, workspace.runs.get(run_id).lease_epoch)
-    budget = Budget(request.max_cost_usd, answers.paid_usd(run_id), doubts.before_usd, doubts.note)
+    uncertain_charges = UncertainCharges(workspace.database, run_id, workspace.runs.get(run_id).lease_epoch)
+    budget = Budget(
+        request.max_cost_usd, answers.paid_usd(run_id), uncertain_charges.before_usd, uncertain_charges.note
+    )
     stack.callback(budget.close)
     # A local model is free and has no rate limits; its client retries by itself.
     limited = client if lane is None else Limited(client, lane, run_id)
-    budgeted = Budgeted(Priced(limited, known, workspace.now), budget, known)
+    budgeted = Budgeted(Priced(limited, model_price, workspace.now), budget, model_price)
     retried = budgeted if lane is None else _retried(budgeted, workspace.settings)
-    cached = Cached(retried, answers, run_id, request.repeat, _flights(workspace.database))
+    cached = Cached(retried, answers, run_id, request.repeat, _shared_calls(workspace.database))
     stack.push_async_callback(cached.close)
     model = Traced(cached, tracer)
     # A local model handles one request at a time.
-    ahead = None if lane is None else _speculation(request, SpeculationBudget(budgeted.worst, budget))
-    return ModelConnection(model, forcing, True, cached, budget, ahead)
+    speculation = None if lane is None else _speculation(request, SpeculationBudget(budgeted.worst, budget))
+    return ModelConnection(model, forcing, True, cached, budget, speculation)
 
 
 def _speculation(request: BacktestRequest, budget: SpeculationBudget) -> Speculation | None:
@@ -182,19 +184,21 @@ def _speculation(request: BacktestRequest, budget: SpeculationBudget) -> Specula
 
 def _retried(client: ModelClient, settings: Settings) -> Retried:
     attempts, deadline_s = settings.model_attempts, settings.model_deadline_s
-    return Retried(client, random=_dice(), attempts=attempts, deadline_s=deadline_s)
+    return Retried(client, random=unit_random(), attempts=attempts, deadline_s=deadline_s)
 
 
-def open_client(found: Route, settings: Settings) -> ModelClient:
+def open_client(model_route: Route, settings: Settings) -> ModelClient:
     """The bare client of a route: one attempt per call."""
     from pitboss.models.chat.client import ChatModel
     from pitboss.models.native.client import AnthropicModel, GoogleModel
 
     options: dict[str, Any] = {"timeout_s": settings.model_timeout_s, "clock": stopwatch}
-    if found.provider.native:
-        native_model = AnthropicModel if found.provider.name == "anthropic" else GoogleModel
-        return native_model(found.name, found.model, found.key, base_url=found.provider.base_url, **options)
-    return ChatModel(found.name, found.provider, found.key, model=found.model, **options)
+    if model_route.provider.native:
+        native_model = AnthropicModel if model_route.provider.name == "anthropic" else GoogleModel
+        return native_model(
+            model_route.name, model_route.model, model_route.key, base_url=model_route.provider.base_url, **options
+        )
+    return ChatModel(model_route.name, model_route.provider, model_route.key, model=model_route.model, **options)
 
 
 def _local(workspace: Workspace, name: str) -> LocalModel:
@@ -204,50 +208,46 @@ def _local(workspace: Workspace, name: str) -> LocalModel:
     weights = find_weights(name.partition("/")[2], workspace.home / "models")
 
     def connect(base_url: str) -> ModelClient:
-        served = entry("local", base_url, dialect=OWN, needs_key=False, free=True)
+        provider = entry("local", base_url, dialect=OWN, needs_key=False, free=True)
         timeout_s = settings.local_timeout_s
-        client = ChatModel(name, served, model=weights.stem, clock=stopwatch, timeout_s=timeout_s)
-        return Retried(client, random=_dice(), attempts=2, deadline_s=2 * timeout_s)
+        client = ChatModel(name, provider, model=weights.stem, clock=stopwatch, timeout_s=timeout_s)
+        return Retried(client, random=unit_random(), attempts=2, deadline_s=2 * timeout_s)
 
     # Includes the file's size, so that cached replies are not used for another file of the same name.
-    known = f"{name}#{weights.stat().st_size}"
-    return LocalModel(known, LocalServer(weights, settings.local_threads), connect)
+    versioned_name = f"{name}#{weights.stat().st_size}"
+    return LocalModel(versioned_name, LocalServer(weights, settings.local_threads), connect)
 
 
-def known_price(request: BacktestRequest, found: Route) -> ModelPrice | None:
+def known_price(request: BacktestRequest, model_route: Route) -> ModelPrice | None:
     """The model's price; None if the user accepted an unknown price."""
     if request.price_in is not None and request.price_out is not None:
         return flat(request.price_in, request.price_out)
-    if found.provider.free:
+    if model_route.provider.free:
         return FREE
-    known = price(found.provider.prices, found.model, SystemClock().now())
-    if known is None and not request.any_price:
+    model_price = price(model_route.provider.prices, model_route.model, SystemClock().now())
+    if model_price is None and not request.any_price:
         raise UserError(
-            f"nobody knows the price of {found.name}",
-            "give --price-in and --price-out (USD per million tokens), or --yes to go on without knowing",
+            f"the price of {model_route.name} is unknown",
+            "add --price-in and --price-out (USD per million tokens), or --yes to run without a price",
         )
-    return known
+    return model_price
 
 
-_FLIGHTS: WeakKeyDictionary[Database, SharedCalls] = WeakKeyDictionary()
+_SHARED_CALLS: WeakKeyDictionary[Database, SharedCalls] = WeakKeyDictionary()
 
 
-def _flights(database: Database) -> SharedCalls:
+def _shared_calls(database: Database) -> SharedCalls:
     """The calls under way of all runs in this process that share one database."""
-    return _FLIGHTS.setdefault(database, SharedCalls())
-
-
-def _dice() -> Callable[[], float]:
-    return random.SystemRandom().random
+    return _SHARED_CALLS.setdefault(database, SharedCalls())
 
 
 @cache
 def _limiter(rpm: int, tpm: int) -> Limiter:
-    started_at, began = SystemClock().now(), stopwatch()
+    started_at, started_s = SystemClock().now(), stopwatch()
 
     def now() -> Instant:
         """A clock that never goes back, so that a clock that is set back cannot cause a long wait."""
-        return started_at + int((stopwatch() - began) * SECOND_MS)
+        return started_at + int((stopwatch() - started_s) * SECOND_MS)
 
     return Limiter(now, rpm=rpm or None, tpm=tpm or None)
 
@@ -257,7 +257,7 @@ def limiter(settings: Settings) -> Limiter:
     return _limiter(settings.model_rpm, settings.model_tpm)
 
 
-TRIAL = ToolSpec(
+TRIAL_TOOL = ToolSpec(
     "answer",
     "Say that you can hear me.",
     {
@@ -269,51 +269,55 @@ TRIAL = ToolSpec(
 )
 
 
-async def trial(workspace: Workspace, name: str) -> dict[str, Any]:
+async def try_model(workspace: Workspace, name: str) -> dict[str, Any]:
     """Send one small request to a model and report whether it replies, its latency and its cost.
 
     Also reports whether it obeys a forced tool call. Nothing is stored.
     """
     from pitboss.models import http_pool
 
-    entry_ = catalog.describe(name)
-    if not entry_.is_model or name.startswith(f"{catalog.REPLAY}/"):
-        raise UserError(f"{name} is not asked over a line: there is nothing to test", "it always works")
-    form: Literal["call", "schema"] = "call"
+    catalog_entry = catalog.describe(name)
+    if not catalog_entry.is_model or name.startswith(f"{catalog.REPLAY}/"):
+        raise UserError(f"{name} is a program or a replay, which is always available", "test a language model instead")
+    forcing: Literal["call", "schema"] = "call"
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(http_pool.opened())
         if name.startswith(f"{catalog.LOCAL}/"):
-            local = _local(workspace, name)
-            stack.callback(local.close)
-            client: ModelClient = local
-            known, form, where = FREE, "schema", "this machine"
+            local_model = _local(workspace, name)
+            stack.callback(local_model.close)
+            client: ModelClient = local_model
+            model_price, forcing, host = FREE, "schema", "this machine"
         else:
-            found = route_of(workspace, name)
-            client = _retried(open_client(found, workspace.settings), workspace.settings)
-            if not found.provider.native and not found.provider.forces():
-                form = "schema"
-            known = FREE if found.provider.free else price(found.provider.prices, found.model, workspace.now())
-            where = found.provider.host
-        asked = ModelRequest(
+            model_route = route_of(workspace, name)
+            client = _retried(open_client(model_route, workspace.settings), workspace.settings)
+            if not model_route.provider.native and not model_route.provider.forces():
+                forcing = "schema"
+            model_price = (
+                FREE
+                if model_route.provider.free
+                else price(model_route.provider.prices, model_route.model, workspace.now())
+            )
+            host = model_route.provider.host
+        request = ModelRequest(
             "You are being tested.",
             (Message("user", "Can you hear me? Answer with heard = true."),),
-            (TRIAL,),
-            TRIAL.name,
+            (TRIAL_TOOL,),
+            TRIAL_TOOL.name,
             {"max_tokens": 256},
-            form,
+            forcing,
         )
-        reply = await Priced(client, known, workspace.now).complete(asked)
-    said = [call.arguments for call in reply.calls if call.name == TRIAL.name] or [reply.text]
+        reply = await Priced(client, model_price, workspace.now).complete(request)
+    replies = [call.arguments for call in reply.calls if call.name == TRIAL_TOOL.name] or [reply.text]
     return {
         "model": name,
         "answered_as": reply.model,
-        "host": where,
-        "forced_by": "tool call" if form == "call" else "schema",
-        "kept_to_it": "heard" in said[0],
+        "host": host,
+        "forced_by": "tool call" if forcing == "call" else "schema",
+        "kept_to_it": "heard" in replies[0],
         "latency_ms": round(reply.latency_ms, 1),
         "input_tokens": reply.usage.input_tokens,
         "output_tokens": reply.usage.output_tokens,
-        "price_known": known is not None,
+        "price_known": model_price is not None,
         "cost_usd": None if reply.cost_usd is None else float(reply.cost_usd),
         "problem": reply.problem,
     }

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span as OtelSpan
 
 CONSOLE = "console"
-PATIENCE_MS = 3_000
+CLOSE_TIMEOUT_MS = 3_000
 """How long a collector that does not answer may delay the end of a command."""
 
 UNITS = {
@@ -66,7 +66,7 @@ def start_telemetry(target: str) -> Tracer:
             f"telemetry needs a package that is not installed: {error.name}", "pip install 'pitboss[telemetry]'"
         ) from None
     except ValueError as error:  # raised for the library's own environment variables
-        raise UserError(f"telemetry cannot begin: {error}", "look at the variables that begin with OTEL_") from None
+        raise UserError(f"telemetry cannot start: {error}", "check the environment variables OTEL_…") from None
 
 
 def _check_variables() -> None:
@@ -82,13 +82,13 @@ def _check_address(target: str) -> None:
     try:
         parts = urlsplit(target)
         REDACTOR.add(parts.password)
-        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        is_valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
-        known = False
-    if not known:
+        is_valid = False
+    if not is_valid:
         shown = target if "@" not in target else f"…@{target.rpartition('@')[2]}"
         raise UserError(
-            f"telemetry: {shown!r} is no place to send to",
+            f"telemetry: {shown!r} is not a valid target",
             "empty, `console`, or an address such as http://localhost:4318",
         )
 
@@ -96,15 +96,15 @@ def _check_address(target: str) -> None:
 def _headers(environment: Callable[[str], str | None]) -> Iterator[str]:
     """Secrets in the configured OTLP headers: the library repeats headers that it cannot parse in error messages."""
     for kind in ("", "TRACES_", "METRICS_"):
-        given = environment(f"OTEL_EXPORTER_OTLP_{kind}HEADERS") or ""
-        for header in given.split(","):
+        headers = environment(f"OTEL_EXPORTER_OTLP_{kind}HEADERS") or ""
+        for header in headers.split(","):
             _, sign, value = header.partition("=")
             plain = unquote(value if sign else header).strip()
             yield from (header, value, plain, plain.rpartition(" ")[2])
 
 
 def stop_telemetry(tracer: Tracer) -> None:
-    """Send what is left, within `PATIENCE_MS`, and close."""
+    """Send what is not sent yet, within `CLOSE_TIMEOUT_MS`, and close."""
     if isinstance(tracer, Telemetry):
         tracer.close()
 
@@ -125,7 +125,7 @@ def _collector(address: str) -> "tuple[SpanProcessor, MetricReader]":
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    seconds = PATIENCE_MS / 1_000
+    seconds = CLOSE_TIMEOUT_MS / 1_000
     return (
         BatchSpanProcessor(
             OTLPSpanExporter(endpoint=f"{address}/v1/traces", timeout=seconds), schedule_delay_millis=1_000
@@ -159,11 +159,11 @@ class Telemetry:
         with self._tracer.start_as_current_span(
             name, attributes=self._clean(attributes), record_exception=False, set_status_on_exception=False
         ) as span:
-            shown = _TracedSpan(span, self)
+            traced = _TracedSpan(span, self)
             try:
-                yield shown
+                yield traced
             except BaseException as error:
-                shown.fail(type(error).__name__)
+                traced.fail(type(error).__name__)
                 raise
 
     def count(self, name: str, amount: float = 1, attributes: Attributes = NO_ATTRIBUTES) -> None:
@@ -183,33 +183,33 @@ class Telemetry:
         self._instruments[name].record(value, self._clean(attributes))
 
     def close(self) -> None:
-        """Send what is left and close.
+        """Send what is not sent yet and close.
 
-        Traces and metrics are flushed at once, so that the timeout applies only once.
+        Traces and metrics are flushed concurrently, so that the timeout applies only once.
         """
         endings = [Thread(target=end, daemon=True) for end in (self._end_traces, self._end_metrics)]
         for ending in endings:
             ending.start()
-        until = stopwatch() + PATIENCE_MS / 1_000
+        until = stopwatch() + CLOSE_TIMEOUT_MS / 1_000
         for ending in endings:
             ending.join(max(0.0, until - stopwatch()))
 
     def _end_traces(self) -> None:
         with suppress(Exception):  # a failing collector must not fail work that is already done
-            self._traces.force_flush(PATIENCE_MS)
+            self._traces.force_flush(CLOSE_TIMEOUT_MS)
             self._traces.shutdown()
 
     def _end_metrics(self) -> None:
         with suppress(Exception):
-            self._metrics.shutdown(PATIENCE_MS)
+            self._metrics.shutdown(CLOSE_TIMEOUT_MS)
 
     def _clean(self, attributes: Attributes) -> dict[str, Any]:
-        return {name: self._said(value) for name, value in attributes.items()}
+        return {name: self._redacted(value) for name, value in attributes.items()}
 
-    def _said(self, value: Value) -> Any:
+    def _redacted(self, value: Value) -> Any:
         if isinstance(value, str):
             return self._redactor.redact(value)
-        return [self._redactor.redact(one) for one in value] if isinstance(value, tuple) else value
+        return [self._redactor.redact(text) for text in value] if isinstance(value, tuple) else value
 
 
 class _TracedSpan:

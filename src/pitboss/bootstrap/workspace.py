@@ -105,9 +105,9 @@ def lake_variables(address: Address) -> dict[str, str]:
 
     Their secrets are redacted.
     """
-    found = {name: value for name in VARIABLES[address.scheme] if (value := environment(name))}
-    REDACTOR.add(*(value for name, value in found.items() if SECRET.search(name)))
-    return found
+    variables = {name: value for name in VARIABLES[address.scheme] if (value := environment(name))}
+    REDACTOR.add(*(value for name, value in variables.items() if SECRET.search(name)))
+    return variables
 
 
 def open_workspace(settings: Settings) -> Workspace:
@@ -126,8 +126,8 @@ def look_into(settings: Settings) -> Workspace:
 
 def _workspace(settings: Settings, home: Path, database: Database) -> Workspace:
     now = SystemClock().now
-    found = cache(lambda: lake_of(settings))
-    return Workspace(settings, home, found, database, Runs(database, now, new_id), Skills(database, now, new_id), now)
+    lake = cache(lambda: lake_of(settings))
+    return Workspace(settings, home, lake, database, Runs(database, now, new_id), Skills(database, now, new_id), now)
 
 
 def _folder(home: Path) -> Path:

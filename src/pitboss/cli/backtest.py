@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from pitboss.runs.venue import Venue
     from pitboss.sim.request import BacktestRequest
 
-HELP = """{what} over a stretch of the past and say what came of it.
+HELP = """{action} over a past range of time and show the result.
 
-    Writes an HTML report, and keeps every decision so that the result can be checked with `pitboss runs verify`.
-    Ctrl-C stops it cleanly; `pitboss runs resume` goes on where it stopped and ends in the same digest.
+    Writes an HTML report and stores every decision, so that `pitboss runs verify` can check the result. Ctrl-C stops
+    the run after the current tick; `pitboss runs resume` continues it and ends with the same digest.
 
     For example:
 
@@ -39,9 +39,10 @@ HELP = """{what} over a stretch of the past and say what came of it.
     skill
         A .yaml or .json file.
     """
-SUBMIT_HELP = """Queue a backtest, start workers for it, and say what it will cost. Takes what `pitboss backtest` takes.
+SUBMIT_HELP = """Queue a backtest, start workers for it, and show the estimated cost. Options as of `pitboss backtest`.
 
-    Above $5 somebody has to agree: give `--yes` where nobody can be asked. `pitboss jobs wait` waits for it.
+    An estimate above $5 has to be confirmed, with `--yes` if there is no terminal. `pitboss jobs wait` waits for the
+    result.
 
     For example:
 
@@ -54,147 +55,149 @@ SUBMIT_HELP = """Queue a backtest, start workers for it, and say what it will co
     """
 
 
-def command_for(chosen: "Sequence[Venue]", name: str, queued: bool = False) -> Callable[..., int]:
+def command_for(venues_offered: "Sequence[Venue]", name: str, queued: bool = False) -> Callable[..., int]:
     """Build a backtest command with the options of some venues; `queued` always puts the run into the queue."""
-    only = chosen[0] if len(chosen) == 1 else None
+    only = venues_offered[0] if len(venues_offered) == 1 else None
 
     def backtest(skill: Path, /, **options: Any) -> int:
-        asked, place = options.pop("asked"), options.pop("place")
+        run_options, location = options.pop("run_options"), options.pop("location")
         queue, priority, json = options.pop("queue", queued), options.pop("priority", None), options.pop("json", False)
-        return run_command(place, skill, asked, options, only, queue, priority, json)
+        return run_command(location, skill, run_options, options, only, queue, priority, json)
 
-    signature = _signature(chosen, queued)
+    signature = _signature(venues_offered, queued)
     backtest.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
-    backtest.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
-    what = f"Run a skill of the {only.name} venue" if only else "Run a skill"
+    backtest.__annotations__ = {parameter.name: parameter.annotation for parameter in signature.parameters.values()}
+    action = f"Run a skill of the {only.name} venue" if only else "Run a skill"
     skill = "trend-thesis.yaml" if only is None else next(iter(only.examples()), "skill.yaml")
-    text = HELP.format(what=what, command=name, skill=skill)
+    text = HELP.format(action=action, command=name, skill=skill)
     backtest.__doc__ = SUBMIT_HELP if queued else text
     backtest.__name__ = "submit" if queued else "backtest"
     return backtest
 
 
-def _signature(chosen: "Sequence[Venue]", queued: bool) -> inspect.Signature:
-    plain, named = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.KEYWORD_ONLY
+def _signature(venues_offered: "Sequence[Venue]", queued: bool) -> inspect.Signature:
+    positional_only, keyword_only = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.KEYWORD_ONLY
     parameters = [
-        inspect.Parameter("skill", plain, annotation=Path),
-        inspect.Parameter("asked", named, annotation=BacktestOptions),
+        inspect.Parameter("skill", positional_only, annotation=Path),
+        inspect.Parameter("run_options", keyword_only, annotation=BacktestOptions),
     ]
-    taken: set[str] = set()
-    for venue in chosen:
+    used_names: set[str] = set()
+    for venue in venues_offered:
         kind = venue.options()
         names = {field.name for field in dataclass_fields(kind)} if kind else set()
-        if kind is None or names & taken:  # an option that several venues have is only on `pitboss <venue> backtest`
-            continue
-        taken |= names
-        parameters.append(inspect.Parameter(f"of_{venue.name}", named, default=None, annotation=kind | None))
+        if kind is None or names & used_names:
+            continue  # options that several venues have are accepted by `pitboss <venue> backtest` only
+        used_names |= names
+        parameters.append(inspect.Parameter(f"of_{venue.name}", keyword_only, default=None, annotation=kind | None))
     if not queued:
-        parameters.append(inspect.Parameter("queue", named, default=False, annotation=Queue))
+        parameters.append(inspect.Parameter("queue", keyword_only, default=False, annotation=Queue))
     parameters += [
-        inspect.Parameter("priority", named, default=None, annotation=Priority),
-        inspect.Parameter("json", named, default=False, annotation=Json),
-        inspect.Parameter("place", named, annotation=Here),
+        inspect.Parameter("priority", keyword_only, default=None, annotation=Priority),
+        inspect.Parameter("json", keyword_only, default=False, annotation=Json),
+        inspect.Parameter("location", keyword_only, annotation=Here),
     ]
     return inspect.Signature(parameters)
 
 
 def run_command(
-    place: WorkspaceOptions,
+    location: WorkspaceOptions,
     skill: Path,
-    asked: BacktestOptions,
-    options: dict[str, Any],
+    run_options: BacktestOptions,
+    venue_options: dict[str, Any],
     only: "Venue | None",
     queue: bool,
     priority: int | None,
     json: bool,
 ) -> int:
     """Read the skill, build the request of its venue, and run or queue it."""
-    asked.check()
-    request = request_for(place, skill, asked, options, only)
+    run_options.check()
+    request = request_for(location, skill, run_options, venue_options, only)
     if queue:
-        from pitboss.cli.jobs import put
+        from pitboss.cli.jobs import enqueue_backtest
 
-        return put(place, request, asked.repeats, priority or 0, asked.yes, json)
+        return enqueue_backtest(location, request, run_options.repeats, priority or 0, run_options.yes, json)
     if priority is not None:
-        raise UserError("--priority: nothing is queued", "give --queue too")
-    return run_backtest(place, request, asked.repeats, json)
+        raise UserError("--priority works only with --queue", "add --queue, or leave --priority out")
+    return run_backtest(location, request, run_options.repeats, json)
 
 
 def request_for(
-    place: WorkspaceOptions,
+    location: WorkspaceOptions,
     skill: Path,
-    asked: BacktestOptions,
-    options: dict[str, Any],
+    run_options: BacktestOptions,
+    venue_options: dict[str, Any],
     only: "Venue | None" = None,
 ) -> "BacktestRequest":
-    """Build the request of a command line. `options` holds the options of each venue by `of_<venue>`."""
+    """Build the request of a command line. `venue_options` holds the options of each venue by `of_<venue>`."""
     from pitboss.runs.documents import read_file
 
-    settings = place.settings()
-    plain = read_file(skill, asked.set_, settings)
-    venue = venue_of(plain)
+    settings = location.settings()
+    document = read_file(skill, run_options.set_, settings)
+    venue = venue_of(document)
     if only is not None and venue is not only:
         raise UserError(f"{skill.name} is a skill of the {venue.name} venue", "use `pitboss backtest`, which takes any")
-    own = options.pop(f"of_{venue.name}", None)
-    foreign = [value for value in options.values() if value is not None]
+    own_options = venue_options.pop(f"of_{venue.name}", None)
+    foreign = [value for value in venue_options.values() if value is not None]
     if foreign:
         raise UserError(
-            f"{_given(foreign[0])}: backtests on the {venue.name} venue have no such option",
+            f"{_first_changed_option(foreign[0])}: backtests on the {venue.name} venue have no such option",
             "`pitboss backtest --help` lists the options of each venue",
         )
-    model, warning = venue.fallback_model(asked.model or str(plain["model"]), settings)
+    model, warning = venue.fallback_model(run_options.model or str(document["model"]), settings)
     if warning:
         screen.note(f"warning: {warning}")
-        asked = replace(asked, model=model)
+        run_options = replace(run_options, model=model)
     kind = venue.options()
-    more = (own or kind()).fields(place, plain) if kind else {}
+    venue_fields = (own_options or kind()).fields(location, document) if kind else {}
     return venue.request_type()(
         **{
-            "skill": plain,
-            **asked.fields(settings),
-            "decisions": asked.read_decisions(period_ms(plain), venue.decision()),
-            **more,
+            "skill": document,
+            **run_options.fields(settings),
+            "decisions": run_options.read_decisions(period_ms(document), venue.decision()),
+            **venue_fields,
         }
     )
 
 
-def _given(options: Any) -> str:
-    """The first option of a venue that differs from its default, as it is typed."""
-    usual = type(options)()
+def _first_changed_option(options: Any) -> str:
+    """The name of the first option that differs from its default, such as `--taker-bps`."""
+    defaults = type(options)()
     names = [field.name for field in dataclass_fields(options)]
-    changed = [name for name in names if getattr(options, name) != getattr(usual, name)]
+    changed = [name for name in names if getattr(options, name) != getattr(defaults, name)]
     return "--" + (changed or names)[0].replace("_", "-")
 
 
-def run_backtest(place: WorkspaceOptions, request: "BacktestRequest", repeats: int = 1, json: bool = False) -> int:
+def run_backtest(location: WorkspaceOptions, request: "BacktestRequest", repeats: int = 1, json: bool = False) -> int:
     """Run a request, once or several times, and print the result."""
     from pitboss.cli.run_result import show_journal_note, show_run, show_summary
-    from pitboss.cli.run_work import begin
+    from pitboss.cli.run_work import start_run
     from pitboss.runs.stored import document
 
-    with place.workspace() as workspace:
-        ended = []
+    with location.workspace() as workspace:
+        finished = []
         for number in range(repeats):
             label = "backtest" if repeats == 1 else f"backtest {number + 1} of {repeats}"
-            ended.append(begin(workspace, place, replace(request, seed=request.seed + number, repeat=number), label))
-            if ended[-1].code:
+            finished.append(
+                start_run(workspace, location, replace(request, seed=request.seed + number, repeat=number), label)
+            )
+            if finished[-1].code:
                 break
-        runs = [one.run for one in ended]
-        shown = document(runs[0], workspace.settings.model_cutoffs)
-        done = [run for run in runs if run.metrics is not None]
+        runs = [item.run for item in finished]
+        result = document(runs[0], workspace.settings.model_cutoffs)
+        complete = [run for run in runs if run.metrics is not None]
         if repeats > 1:
             from pitboss.cli.repeat_summary import summary
 
-            shown["repeats"] = [{"run_id": run.id, "digest": run.digest, "metrics": run.metrics} for run in done]
-            shown["summary"] = summary([run.metrics or {} for run in done])
+            result["repeats"] = [{"run_id": run.id, "digest": run.digest, "metrics": run.metrics} for run in complete]
+            result["summary"] = summary([run.metrics or {} for run in complete])
         if json:
-            screen.put_json(shown)
-        elif not ended[-1].code:
-            show_run(workspace, place, runs[0])
+            screen.put_json(result)
+        elif not finished[-1].code:
+            show_run(workspace, location, runs[0])
             if repeats > 1:
-                show_summary(shown["summary"], [run.digest for run in done])
+                show_summary(result["summary"], [run.digest for run in complete])
             show_journal_note(workspace)
-        return ended[-1].code
+        return finished[-1].code
 
 
 def __getattr__(name: str) -> object:

@@ -11,7 +11,7 @@ from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 from pitboss import __version__
 from pitboss.terminal.workspace_options import WorkspaceOptions
 
-EVERYWHERE = ("--home", "--db", "--help", "--version")
+GLOBAL_OPTIONS = ("--home", "--db", "--help", "--version")
 
 
 def _default(value: object) -> object:
@@ -21,13 +21,13 @@ def _default(value: object) -> object:
 
 app = App(
     name="pitboss",
-    help="""Runs agents that act in markets, and keeps them inside hard limits.
+    help="""Run LLM agents that act in markets, inside hard limits.
 
-    An agent proposes, the engine decides, and every decision can be replayed. To see it at work:
+    An agent proposes, the engine decides, and every decision can be replayed. To see an example run:
 
         pitboss demo
 
-    To start your own:
+    To start with your own skills:
 
         pitboss init my-skills
     """,
@@ -63,17 +63,16 @@ COMMANDS = {
     "study": "study:app",
 }
 """The module and attribute of each command or group. A module is imported when its command is used."""
-for name, where in COMMANDS.items():
-    app.command(f"pitboss.cli.{where}", name=name)
+for name, target in COMMANDS.items():
+    app.command(f"pitboss.cli.{target}", name=name)
 
 
 @cache
-def complete() -> App:
-    """The whole tree: with the commands of venues and of other packages, which are found by entry point.
+def complete_app() -> App:
+    """The complete command tree, with the commands that venues and other packages register as entry points.
 
-    Looking for entry points takes as long as a short command, so it is done only where one of them may be meant.
+    Reading the entry points takes as long as a short command, so `import_command` does it only if needed.
     """
-
     from importlib.metadata import entry_points
 
     from pitboss.runs.venues import installed
@@ -87,24 +86,24 @@ def complete() -> App:
     return app
 
 
-def fetch(words: Sequence[str]) -> None:
-    """Import the module of the given command, or all modules if none is given, because all are listed then."""
-    if _command(words) not in COMMANDS and "--version" not in words:
-        complete()
+def import_command(arguments: Sequence[str]) -> None:
+    """Import the module of the given command, or all modules if none is given, because the help lists all commands."""
+    if _command(arguments) not in COMMANDS and "--version" not in arguments:
+        complete_app()
     with suppress(CycloptsError):  # errors are reported when the command line is parsed for execution
-        chain, *_ = app.parse_commands(words)
+        chain, *_ = app.parse_commands(arguments)
         if not chain or chain[0] in app.help_flags:
             app.resolved_commands()
 
 
-def _command(words: Sequence[str]) -> str:
-    """The first word that is neither an option of every command nor its value."""
-    rest = iter(words)
-    for word in rest:
-        if word in ("--home", "--db"):
-            next(rest, None)
-        elif not word.startswith("-"):
-            return word
+def _command(arguments: Sequence[str]) -> str:
+    """The first argument that is neither a global option nor its value."""
+    remaining = iter(arguments)
+    for argument in remaining:
+        if argument in ("--home", "--db"):
+            next(remaining, None)
+        elif not argument.startswith("-"):
+            return argument
     return ""
 
 
@@ -114,26 +113,25 @@ def launch(
     home: Annotated[Path | None, Parameter(help="Workspace folder. Default: .pitboss here, or PITBOSS_HOME.")] = None,
     db: Annotated[str | None, Parameter(help="Database address. Default: pitboss.db in the workspace.")] = None,
 ) -> int | None:
-    """Find the command and call it with the selected workspace."""
+    """Find the command and call it. Its unparsed parameters (`Here`) get the workspace options."""
     command, bound, ignored = app.parse_args(tokens, print_error=False, exit_on_error=False)
-    place = {"place": WorkspaceOptions(home, db)} if "place" in ignored else {}
-    return command(*bound.args, **bound.kwargs, **place)
+    return command(*bound.args, **bound.kwargs, **dict.fromkeys(ignored, WorkspaceOptions(home, db)))
 
 
 def usage(error: CycloptsError) -> tuple[str, str]:
     """A message and a hint for a mistake in the command line."""
     if (error.command_chain or ())[:1] == ("secrets",):  # the input may be the secret, so none of it is repeated
-        return "that is not how it is typed", "`pitboss secrets --help` shows how; a value is never given there"
+        return "invalid arguments", "see `pitboss secrets --help`; a secret value is never given on the command line"
     error.verbose = False
     message, _, hint = str(error).strip().partition(" Did you mean ")
     hint = f"did you mean {hint}" if hint else ""
     if isinstance(error, UnknownOptionError) and not hint:
         from difflib import get_close_matches
 
-        asked = (error.token.keyword or error.token.value).partition("=")[0]
-        known = [name for argument in error.argument_collection for name in argument.names if name.startswith("--")]
-        near = get_close_matches(asked, [*known, *EVERYWHERE], 1)
-        hint = f"did you mean {near[0]}?" if near else ""
+        option = (error.token.keyword or error.token.value).partition("=")[0]
+        names = [name for argument in error.argument_collection for name in argument.names if name.startswith("--")]
+        matches = get_close_matches(option, [*names, *GLOBAL_OPTIONS], 1)
+        hint = f"did you mean {matches[0]}?" if matches else ""
     chain = " ".join(("pitboss", *(error.command_chain or ())))
     message = message[:1].lower() + message[1:]
-    return message.rstrip("."), hint or f"`{chain} --help` shows what it takes"
+    return message.rstrip("."), hint or f"`{chain} --help` lists the arguments and options"

@@ -12,7 +12,7 @@ from pitboss.terminal import screen
 from pitboss.terminal.options import Json, Moment, given
 from pitboss.terminal.workspace_options import Here
 
-app = App(name="data", help="Import, download, list, check and push market data; make a demo market.")
+app = App(name="data", help="Import, download, list, check, push and pull market data; generate a demo market.")
 app.command(download)
 app.command(push)
 app.command(pull)
@@ -24,18 +24,18 @@ def import_(
     kind: Annotated[
         str | None, given("--kind", "bars, funding, open_interest, mark, oracle, l2, news, events, meta or listings.")
     ] = None,
-    symbol: Annotated[str | None, given("--symbol", "Whose data it is, such as BTC.")] = None,
+    symbol: Annotated[str | None, given("--symbol", "Symbol of the data, such as BTC.")] = None,
     interval: Annotated[str | None, given("--interval", "Length of a bar, such as 5m.")] = None,
-    venue: Annotated[str, given("--venue", "Name to file it under.")] = "hyperliquid",
+    venue: Annotated[str, given("--venue", "Venue under which the data is stored.")] = "hyperliquid",
     replace: Annotated[bool, given("--replace", "Let new rows replace stored ones that differ.")] = False,
     known_at: Annotated[
-        Moment | None, given("--known-at", "For events whose file does not say since when they were known.")
+        Moment | None, given("--known-at", "Time from which on events are known, if their file does not say.")
     ] = None,
     known_days_before: Annotated[
-        float | None, given("--known-days-before", "The same, as days before each event.")
+        float | None, given("--known-days-before", "The same as a number of days before each event.")
     ] = None,
     json: Json = False,
-    place: Here,
+    location: Here,
 ) -> int:
     """Import files or whole folders: parquet, CSV, CSV.gz, feather, JSON lines, zip with one CSV.
 
@@ -52,42 +52,51 @@ def import_(
     Parameters
     ----------
     paths
-        Files and folders; folders are walked.
+        Files and folders; folders are searched recursively.
     """
     from pitboss.bootstrap.machine import SystemClock
     from pitboss.data.importing import import_paths
     from pitboss.runs.listing import times
 
     now = SystemClock().now()
-    done = import_paths(
-        place.lake(writing=True), list(paths), kind, symbol, interval, venue, replace, known_at, now, known_days_before
+    imported = import_paths(
+        location.lake(writing=True),
+        list(paths),
+        kind,
+        symbol,
+        interval,
+        venue,
+        replace,
+        known_at,
+        now,
+        known_days_before,
     )
     if json:
-        screen.put_json([times({**asdict(one), "notes": list(one.notes)}) for one in done])
+        screen.put_json([times({**asdict(file), "notes": list(file.notes)}) for file in imported])
         return 0
     rows = [
         (
-            one.path,
-            one.kind,
-            one.symbol or "",
-            one.interval or "",
-            f"{one.rows:,}",
-            f"{one.added:,}",
-            f"{one.replaced:,}",
+            file.path,
+            file.kind,
+            file.symbol or "",
+            file.interval or "",
+            f"{file.rows:,}",
+            f"{file.added:,}",
+            f"{file.replaced:,}",
         )
-        for one in done
+        for file in imported
     ]
     screen.put_table(
         ("file", "kind", "symbol", "interval", "rows", "added", "replaced"), rows, right=(4, 5, 6), folds=(0,)
     )
-    for one in done:
-        for remark in one.notes:
-            screen.note(f"note: {one.path}: {remark}")
+    for file in imported:
+        for remark in file.notes:
+            screen.note(f"note: {file.path}: {remark}")
     return 0
 
 
 @app.command(name="list")
-def list_(*, json: Json = False, place: Here) -> int:
+def list_(*, json: Json = False, location: Here) -> int:
     """List the contents of the lake: number of rows, first and last time, number of gaps.
 
     For example:
@@ -96,70 +105,73 @@ def list_(*, json: Json = False, place: Here) -> int:
     """
     from pitboss.runs.listing import holdings
 
-    held = holdings(place.lake())
+    series = holdings(location.lake())
     if json:
-        screen.put_json(held)
+        screen.put_json(series)
         return 0
-    if not held:
+    if not series:
         screen.put("there is no data here yet")
         screen.note(
-            f"hint: `{place.typed('data demo')}` makes a market, `{place.typed('data import PATH')}` imports one"
+            f"hint: `{location.command_line('data demo')}` generates data, `{location.command_line('data import PATH')}` imports it"
         )
         return 0
     screen.put_table(
         ("venue", "kind", "symbol", "interval", "rows", "first", "last", "gaps"),
         [
             (
-                one["venue"],
-                one["kind"],
-                one["symbol"] or "",
-                one["interval"] or "",
-                f"{one['rows']:,}",
-                _minute(one["first_at"]),
-                _minute(one["last_at"]),
-                f"{one['gaps']:,}",
+                row["venue"],
+                row["kind"],
+                row["symbol"] or "",
+                row["interval"] or "",
+                f"{row['rows']:,}",
+                _minute(row["first_at"]),
+                _minute(row["last_at"]),
+                f"{row['gaps']:,}",
             )
-            for one in held
+            for row in series
         ],
         right=(4, 7),
         folds=(0,),
     )
-    for venue in sorted({one["venue"] for one in held if one["synthetic"]}):
-        screen.put(f"{venue} is SYNTHETIC: generated, nothing in it happened")
+    for venue in sorted({row["venue"] for row in series if row["synthetic"]}):
+        screen.put(f"{venue} is SYNTHETIC: generated, not real")
     return 0
 
 
 @app.command
-def check(*, json: Json = False, place: Here) -> int:
+def check(*, json: Json = False, location: Here) -> int:
     """Check every stored file for gaps, duplicates and bad rows. Exit code 1 if any file is unusable.
 
     For example:
 
         pitboss data check
     """
-    from pitboss.data.quality import check_lake as check_lake
+    from pitboss.data.quality import check_lake
     from pitboss.runs.listing import times
 
-    found = check_lake(place.lake())
-    unusable = sum(not one.usable for one in found)
+    findings = check_lake(location.lake())
+    unusable = sum(not finding.usable for finding in findings)
     if json:
-        screen.put_json({"ok": not unusable, "findings": [times(asdict(one)) for one in found]})
-    elif found:
-        worst_first = sorted(found, key=lambda one: ("error", "warning", "note").index(one.severity))
-        rows = [(one.severity if one.usable else "UNUSABLE", one.problem, one.file, one.detail) for one in worst_first]
-        screen.put_table(("severity", "problem", "file", "what"), rows, folds=(2, 3))
+        screen.put_json({"ok": not unusable, "findings": [times(asdict(finding)) for finding in findings]})
+    elif findings:
+        worst_first = sorted(findings, key=lambda finding: ("error", "warning", "note").index(finding.severity))
+        rows = [
+            (finding.severity if finding.usable else "UNUSABLE", finding.problem, finding.file, finding.detail)
+            for finding in worst_first
+        ]
+        screen.put_table(("severity", "problem", "file", "detail"), rows, folds=(2, 3))
         if unusable:
             screen.note("hint: import the unusable files again with --replace, or remove them")
     else:
-        screen.put("nothing is wrong with the data here")
+        screen.put("no problems found")
     return 1 if unusable else 0
 
 
 @app.command(name="extract-events")
-def extract_events(*, json: Json = False, place: Here) -> int:
-    """Extract coming events from the headlines in the lake, by simple rules. Unconfirmed: used only on request.
+def extract_events(*, json: Json = False, location: Here) -> int:
+    """Extract scheduled events from the headlines in the lake, by simple rules. Runs use them only on request.
 
-    They are stored apart from imported calendars and shown in a run with `--extracted-events`, marked as unconfirmed,
+    They are stored apart from imported calendars. A run with `--extracted-events` shows them, marked as unconfirmed,
     each from the time when its headline was available.
 
     For example:
@@ -169,23 +181,26 @@ def extract_events(*, json: Json = False, place: Here) -> int:
     from pitboss.bootstrap.machine import SystemClock
     from pitboss.data.extract_events import extract
 
-    done = extract(place.lake(writing=True), SystemClock().now())
+    extracted = extract(location.lake(writing=True), SystemClock().now())
     if json:
-        screen.put_json([asdict(one) for one in done])
+        screen.put_json([asdict(result) for result in extracted])
         return 0
-    if not done:
+    if not extracted:
         screen.put("there is no news here yet")
         return 0
     screen.put_table(
-        ("venue", "headlines read", "events in them", "new", "known earlier"),
-        [(one.venue, f"{one.read:,}", f"{one.found:,}", f"{one.added:,}", f"{one.replaced:,}") for one in done],
+        ("venue", "headlines", "events", "new", "known earlier"),
+        [
+            (result.venue, f"{result.read:,}", f"{result.found:,}", f"{result.added:,}", f"{result.replaced:,}")
+            for result in extracted
+        ],
         right=(1, 2, 3, 4),
     )
     return 0
 
 
 @app.command
-def demo(*, json: Json = False, place: Here) -> int:
+def demo(*, json: Json = False, location: Here) -> int:
     """Generate the demo market: BTC, ETH and SOL, 90 days of 5m bars. The data is synthetic.
 
     For example:
@@ -195,11 +210,11 @@ def demo(*, json: Json = False, place: Here) -> int:
     from pitboss.data.demo import VENUE, write_demo
     from pitboss.runs.listing import times
 
-    held = write_demo(place.lake(writing=True))
+    files = write_demo(location.lake(writing=True))
     if json:
-        screen.put_json([{**times(asdict(one)), "synthetic": True} for one in held])
+        screen.put_json([{**times(asdict(file)), "synthetic": True} for file in files])
         return 0
-    rows = sum(one.rows for one in held)
+    rows = sum(file.rows for file in files)
     screen.put(f"wrote {rows:,} rows of a SYNTHETIC market as venue {VENUE}; no price, headline or event in it is real")
     return 0
 

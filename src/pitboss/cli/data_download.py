@@ -2,8 +2,6 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Annotated
 
@@ -11,6 +9,7 @@ from cyclopts import Parameter
 
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, Moment, given
+from pitboss.terminal.progress import progress_bar
 from pitboss.terminal.workspace_options import Here
 
 Urls = Annotated[
@@ -24,22 +23,20 @@ Urls = Annotated[
 def download(
     source: str,
     *,
-    symbols: Annotated[str, given("--symbols", "Such as BTC,ETH; with hyperliquid also all.")] = "",
-    interval: Annotated[str, given("--interval", "Length of a bar, or several: 15m,1h.")] = "",
+    symbols: Annotated[str, given("--symbols", "Symbols, such as BTC,ETH; with hyperliquid also all.")] = "",
+    interval: Annotated[str, given("--interval", "Length of a bar, or several, such as 15m,1h.")] = "",
     from_: Annotated[Moment | None, Parameter(name=("--from", "--since"), help="Open time of the first bar.")] = None,
-    to: Annotated[
-        Moment | None, given("--to", "End, not included; now unless given. Only closed bars are stored.")
-    ] = None,
-    kinds: Annotated[str, given("--kinds", "Which kinds to take, such as bars,funding.")] = "",
+    to: Annotated[Moment | None, given("--to", "End, exclusive. Only closed bars are stored. Default: now.")] = None,
+    kinds: Annotated[str, given("--kinds", "Kinds of data, such as bars,funding. Default: those of the source.")] = "",
     url: Urls = (),
-    base_url: Annotated[str, given("--base-url", "Another address in place of the source's public one.")] = "",
+    base_url: Annotated[str, given("--base-url", "Address of the source instead of its public one.")] = "",
     files: Annotated[
-        bool, given("--files", "Published monthly and daily files in place of the API (binance).")
+        bool, given("--files", "Use published monthly and daily files instead of the API (binance only).")
     ] = False,
-    venue: Annotated[str, given("--venue", "Name to file it under; the source's own unless given.")] = "",
+    venue: Annotated[str, given("--venue", "Venue under which the data is stored. Default: that of the source.")] = "",
     replace: Annotated[bool, given("--replace", "Let new rows replace stored ones that differ.")] = False,
     json: Json = False,
-    place: Here,
+    location: Here,
 ) -> int:
     """Download market data, news or events into the lake.
 
@@ -59,70 +56,72 @@ def download(
     """
     import asyncio
 
-    from pitboss.bootstrap.download import bring
+    from pitboss.bootstrap.download import run_download
     from pitboss.core.errors import TransientError, UserError
     from pitboss.data.download import DownloadProgress
     from pitboss.data.source import DownloadRequest
     from pitboss.runs.listing import times
 
-    wanted = DownloadRequest(
+    request = DownloadRequest(
         venue,
-        _words(symbols),
-        _words(interval),
-        _words(kinds),
+        _split_list(symbols),
+        _split_list(interval),
+        _split_list(kinds),
         from_ or 0,
         to or 0,
         base_url,
         url,
         files,
     )
-    sight = DownloadProgress()
+    progress = DownloadProgress()
     try:
-        with bar(f"download {source}") as show:
-            sight.show = show
-            done = asyncio.run(bring(place.lake(writing=True), place.settings(), source, wanted, sight, replace))
+        with progress_bar(f"download {source}") as show:
+            progress.show = show
+            downloaded = asyncio.run(
+                run_download(location.lake(writing=True), location.settings(), source, request, progress, replace)
+            )
     except KeyboardInterrupt:
-        screen.note(f"stopped; {sight.added:,} new rows are stored. Go on with the same command:")
-        screen.note(f"  {_typed()}")
+        screen.note(f"stopped; {progress.added:,} new rows are stored. Continue with the same command:")
+        screen.note(f"  {_command_line()}")
         return 130
     except TransientError as error:
-        raise TransientError(f"{error}; {sight.added:,} new rows are stored, the same command goes on") from None
+        raise TransientError(f"{error}; {progress.added:,} new rows are stored, the same command continues") from None
     except UserError as error:
-        if sight.added:
-            screen.note(f"{sight.added:,} new rows were stored before this")
+        if progress.added:
+            screen.note(f"{progress.added:,} new rows were stored before this")
         raise error from None
     if json:
-        screen.put_json([times({**asdict(one), "notes": list(one.notes)}) for one in done])
+        screen.put_json([times({**asdict(file), "notes": list(file.notes)}) for file in downloaded])
         return 0
     screen.put_table(
         ("kind", "symbol", "interval", "rows", "new", "replaced", "first", "last", "digest"),
         [
             (
-                one.kind,
-                one.symbol or "",
-                one.interval or "",
-                f"{one.rows:,}",
-                f"{one.added:,}",
-                f"{one.replaced:,}",
-                _minute(one.first_at),
-                _minute(one.last_at),
-                one.digest[:12],
+                file.kind,
+                file.symbol or "",
+                file.interval or "",
+                f"{file.rows:,}",
+                f"{file.added:,}",
+                f"{file.replaced:,}",
+                _minute(file.first_at),
+                _minute(file.last_at),
+                file.digest[:12],
             )
-            for one in done
+            for file in downloaded
         ],
         right=(3, 4, 5),
     )
-    for one in done:
-        for remark in one.notes:
-            screen.note(f"note: {' '.join(word for word in (one.symbol, one.interval, one.kind) if word)}: {remark}")
+    for file in downloaded:
+        for remark in file.notes:
+            screen.note(f"note: {' '.join(part for part in (file.symbol, file.interval, file.kind) if part)}: {remark}")
     return 0
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+def _split_list(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
-def _typed() -> str:
+def _command_line() -> str:
     return shlex.join(["pitboss", *sys.argv[1:]])
 
 
@@ -130,17 +129,3 @@ def _minute(at: int | None) -> str:
     from pitboss.core.instant import iso
 
     return "" if at is None else iso(at)[:16].replace("T", " ")
-
-
-@contextmanager
-def bar(label: str) -> Iterator[Callable[[float, str], None]]:
-    """Show a progress bar with the current download, if standard error is a terminal."""
-    if not screen.ERR.is_terminal:
-        yield lambda done, what: None
-        return
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=screen.ERR, transient=True) as progress:
-        task = progress.add_task(label, total=1.0)
-        yield lambda done, what: progress.update(task, completed=done, description=f"{label}: {what}")

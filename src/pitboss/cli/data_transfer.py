@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from pitboss.cli.data_download import bar
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, given
+from pitboss.terminal.progress import progress_bar
 from pitboss.terminal.workspace_options import Here
 
 
@@ -12,10 +12,14 @@ def push(
     address: str,
     /,
     *,
-    again: Annotated[bool, given("--again", "Send what is there already, too, if it was damaged.")] = False,
-    replace: Annotated[bool, given("--replace", "Let the lake there lose files that this one does not have.")] = False,
+    again: Annotated[
+        bool, given("--again", "Also send files that are there already, in case they are damaged.")
+    ] = False,
+    replace: Annotated[
+        bool, given("--replace", "Remove files from the remote lake that this lake does not have.")
+    ] = False,
     json: Json = False,
-    place: Here,
+    location: Here,
 ) -> int:
     """Copy the lake of this workspace to object storage, from where other machines read it.
 
@@ -31,29 +35,35 @@ def push(
     Parameters
     ----------
     address
-        Where to: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or file:///folder.
+        Target: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or file:///folder.
     """
     from dataclasses import asdict
 
     from pitboss.bootstrap.lake_transfer import push_lake
 
-    with bar("push") as show:
-        done = push_lake(
-            place.settings(), address, again, replace, lambda sent, of: show(sent / max(of, 1), f"{sent / 1e6:,.1f} MB")
+    with progress_bar("push") as show:
+        pushed = push_lake(
+            location.settings(),
+            address,
+            again,
+            replace,
+            lambda done_bytes, total: show(done_bytes / max(total, 1), f"{done_bytes / 1e6:,.1f} MB"),
         )
-    pinned = f"{done.where}#{done.pin}"
+    pinned = f"{pushed.where}#{pushed.pin}"
     if json:
-        screen.put_json({**asdict(done), "pinned": pinned})
+        screen.put_json({**asdict(pushed), "pinned": pinned})
         return 0
-    what = f"{done.files:,} files, {done.bytes / 1e6:,.1f} MB"
-    sent = f"{done.sent_files:,} sent, {done.sent_bytes / 1e6:,.1f} MB" if done.sent_files else "all there already"
-    screen.put(f"pushed {what} to {done.where}; {sent}")
-    screen.put(f'to read it: lake = "{done.where}" in settings.toml, or PITBOSS_LAKE; this very push is')
+    content = f"{pushed.files:,} files, {pushed.bytes / 1e6:,.1f} MB"
+    upload = (
+        f"{pushed.sent_files:,} sent, {pushed.sent_bytes / 1e6:,.1f} MB" if pushed.sent_files else "nothing to send"
+    )
+    screen.put(f"pushed {content} to {pushed.where}; {upload}")
+    screen.put(f'to read it: lake = "{pushed.where}" in settings.toml, or PITBOSS_LAKE; to pin this push, use')
     screen.put(f"  {pinned}")
     return 0
 
 
-def pull(*, json: Json = False, place: Here) -> int:
+def pull(*, json: Json = False, location: Here) -> int:
     """Fetch the complete lake from object storage now, instead of when a run needs it.
 
     For a machine without a network, or an image that contains the data. Files that are present are not fetched again.
@@ -66,11 +76,11 @@ def pull(*, json: Json = False, place: Here) -> int:
 
     from pitboss.bootstrap.lake_transfer import pull_lake
 
-    done = pull_lake(place.settings())
+    pulled = pull_lake(location.settings())
     if json:
-        screen.put_json(asdict(done))
+        screen.put_json(asdict(pulled))
         return 0
-    what = f"{done.files:,} files, {done.bytes / 1e6:,.1f} MB" if done.files else "nothing, all is here already"
-    screen.put(f"fetched {what}, of {done.where}")
-    screen.put(f"  push {done.pin}")
+    content = f"{pulled.files:,} files, {pulled.bytes / 1e6:,.1f} MB" if pulled.files else "nothing, all files are here"
+    screen.put(f"fetched {content}, from {pulled.where}")
+    screen.put(f"  push {pulled.pin}")
     return 0

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from pitboss.sim.request import BacktestRequest
     from pitboss.store.runs import Run
 
-app = App(name="jobs", help="Look at queued runs, wait for them, stop them, queue them again.")
-MOST_NAMED = 5
-"""Most runs listed in a suggested command; with more, the command waits for the whole queue."""
-OPEN = ("queued", "loading", "running", "computing_metrics")
+app = App(name="jobs", help="List queued runs, wait for them, cancel them, queue them again.")
+MAX_LISTED = 5
+"""Largest number of runs listed in a suggested command; with more, the command waits for the whole queue."""
+OPEN_STATUSES = ("queued", "loading", "running", "computing_metrics")
 
 
-def put(place: WorkspaceOptions, request: "BacktestRequest", repeats: int, priority: int, yes: bool, json: bool) -> int:
+def enqueue_backtest(
+    location: WorkspaceOptions, request: "BacktestRequest", repeats: int, priority: int, yes: bool, json: bool
+) -> int:
     """Queue a backtest of any venue: show the estimate, confirm if needed, reserve the cost, start workers."""
     from pitboss.bootstrap.decider_source import may_cost
     from pitboss.cli.study_result import estimate_line
@@ -32,15 +34,15 @@ def put(place: WorkspaceOptions, request: "BacktestRequest", repeats: int, prior
     from pitboss.jobs.estimate import estimate, require_consent, worst_case
 
     requests = [replace(request, seed=request.seed + number, repeat=number) for number in range(repeats)]
-    with place.workspace() as workspace:
-        found = estimate(workspace, requests)
-        require_consent(found, yes, asker(json))
+    with location.workspace() as workspace:
+        cost = estimate(workspace, requests)
+        require_consent(cost, yes, asker(json))
         limit, reserve = workspace.settings.daily_usd or None, None
         if limit is not None:
-            reserve = worst_case(found, request) if request.max_cost_usd is None else request.max_cost_usd
+            reserve = worst_case(cost, request) if request.max_cost_usd is None else request.max_cost_usd
             if may_cost(request) and reserve:
-                requests = [replace(one, max_cost_usd=reserve) for one in requests]
-        told = {"estimate": found.plain(), "report": True}
+                requests = [replace(item, max_cost_usd=reserve) for item in requests]
+        queued_with = {"estimate": cost.plain(), "report": True}
         try:
             ids = enqueue(
                 workspace,
@@ -48,24 +50,24 @@ def put(place: WorkspaceOptions, request: "BacktestRequest", repeats: int, prior
                 priority=priority,
                 reserve_usd=reserve,
                 daily_usd=limit,
-                extra_params={"queued": told},
+                extra_params={"queued": queued_with},
             )
         except BudgetExceeded as error:
-            raise UserError(str(error), "raise the setting daily_usd (0: no limit), or give --max-cost-usd") from None
+            raise UserError(str(error), "raise the setting daily_usd (0: no limit), or use --max-cost-usd") from None
     if json:
         more = {"run_ids": ids} if repeats > 1 else {}
-        screen.put_json({"run_id": ids[0], "estimate": found.plain(), **more})
+        screen.put_json({"run_id": ids[0], "estimate": cost.plain(), **more})
         return 0
     screen.put(f"queued: {', '.join(ids)}")
-    screen.put(estimate_line(found))
-    for words in found.basis:
-        screen.put(f"  {words}")
-    screen.put(f"next: {place.typed(' '.join(['jobs wait', *(ids if len(ids) <= MOST_NAMED else [])]))}")
+    screen.put(estimate_line(cost))
+    for line in cost.basis:
+        screen.put(f"  {line}")
+    screen.put(f"next: {location.command_line(' '.join(['jobs wait', *(ids if len(ids) <= MAX_LISTED else [])]))}")
     return 0
 
 
 @app.command(name="list")
-def list_(*, json: Json = False, place: Here) -> int:
+def list_(*, json: Json = False, location: Here) -> int:
     """List queued and active runs.
 
     For example:
@@ -75,42 +77,42 @@ def list_(*, json: Json = False, place: Here) -> int:
     from pitboss.jobs.capacity import WorkerSlots, worker_limit
     from pitboss.jobs.worker_settings import open_queue
 
-    with place.workspace() as workspace:
+    with location.workspace() as workspace:
         depth = open_queue(workspace).depth()
         slots = WorkerSlots(workspace.home)
         with slots.lock():
             workers = len(slots.occupied(worker_limit(workspace.settings)))
-        found = [_plain(run) for run in _open_runs(workspace)]
+        rows = [_row(run) for run in _open_runs(workspace)]
     if json:
         counts = {"ready": depth.ready, "later": depth.later, "working": depth.working, "local_workers": workers}
-        screen.put_json({**counts, "runs": found})
+        screen.put_json({**counts, "runs": rows})
         return 0
     later = f", {depth.later} later" if depth.later else ""
     started = f"{workers} {'worker' if workers == 1 else 'workers'} started on this machine"
-    screen.put(f"{depth.ready} ready{later}, {depth.working} being worked on, {started}")
-    rows = [
+    screen.put(f"{depth.ready} ready{later}, {depth.working} active, {started}")
+    cells = [
         (
-            one["run_id"],
-            one["status"],
-            f"{one['progress_pct']:.0f} %",
-            one["model"],
-            one["owner"],
-            str(one["priority"]),
-            str(one["requeues"]),
-            one["worker"] or "",
+            row["run_id"],
+            row["status"],
+            f"{row['progress_pct']:.0f} %",
+            row["model"],
+            row["owner"],
+            str(row["priority"]),
+            str(row["requeues"]),
+            row["worker"] or "",
         )
-        for one in found
+        for row in rows
     ]
-    if rows:
-        headings = ("run", "status", "done", "model", "owner", "priority", "lost", "worker")
-        screen.put_table(headings, rows, right=(2, 5, 6), folds=(3, 7))
+    if cells:
+        headings = ("run", "status", "progress", "model", "owner", "priority", "requeues", "worker")
+        screen.put_table(headings, cells, right=(2, 5, 6), folds=(3, 7))
     else:
         screen.note("runs that have ended: pitboss runs list")
     return 0
 
 
 @app.command
-def show(run: RunId, /, *, json: Json = False, place: Here) -> int:
+def show(run: RunId, /, *, json: Json = False, location: Here) -> int:
     """Show the state of a queued run: its worker, its cost limit and cost so far, and its result.
 
     For example:
@@ -120,38 +122,40 @@ def show(run: RunId, /, *, json: Json = False, place: Here) -> int:
     from pitboss.core.errors import UserError
     from pitboss.runs.stored import long_document
 
-    with place.workspace() as workspace:
-        found = workspace.runs.get(workspace.runs.find(run))
-        if found.build is None and found.queued_at is None:
-            raise UserError(f"run {found.id} was never queued", f"`{place.typed(f'runs show {found.id}')}` shows it")
-        document = long_document(found, workspace.settings.model_cutoffs)
-    told = found.params.get("queued") or {}
-    more = {"estimate": told.get("estimate"), "max_cost_usd": found.params.get("max_cost_usd")}
-    document = {**document, **_plain(found), **more}
+    with location.workspace() as workspace:
+        stored = workspace.runs.get(workspace.runs.find(run))
+        if stored.build is None and stored.queued_at is None:
+            raise UserError(
+                f"run {stored.id} was never queued", f"`{location.command_line(f'runs show {stored.id}')}` shows it"
+            )
+        document = long_document(stored, workspace.settings.model_cutoffs)
+    queued_with = stored.params.get("queued") or {}
+    extra = {"estimate": queued_with.get("estimate"), "max_cost_usd": stored.params.get("max_cost_usd")}
+    document = {**document, **_row(stored), **extra}
     if json:
         screen.put_json(document)
         return 0
-    for name, words in _lines(document):
-        screen.put(f"{name:<10}{words}")
+    for name, text in _detail_lines(document):
+        screen.put(f"{name:<10}{text}")
     ended = document["finished_at"] is not None
-    screen.put(f"{'next':<10}{place.typed(f'runs show {found.id}' if ended else f'jobs wait {found.id}')}")
+    screen.put(f"{'next':<10}{location.command_line(f'runs show {stored.id}' if ended else f'jobs wait {stored.id}')}")
     return 0
 
 
 @app.command
-def cancel(*runs: RunId, json: Json = False, place: Here) -> int:
-    """Cancel runs. A run without a worker is cancelled at once, the others within a tick.
+def cancel(*runs: RunId, json: Json = False, location: Here) -> int:
+    """Cancel runs. A run without a worker is cancelled at once, an active run at its next tick.
 
     For example:
 
         pitboss jobs cancel 3f9a
     """
-    with place.workspace() as workspace:
-        told = {run_id: workspace.runs.request_cancel(run_id) for run_id in map(workspace.runs.find, runs)}
+    with location.workspace() as workspace:
+        statuses = {run_id: workspace.runs.request_cancel(run_id) for run_id in map(workspace.runs.find, runs)}
     if json:
-        screen.put_json(told)
+        screen.put_json(statuses)
         return 0
-    for run_id, status in told.items():
+    for run_id, status in statuses.items():
         screen.put(f"run {run_id} {'is cancelled' if status == 'cancelled' else f'is {status} and will stop'}")
     return 0
 
@@ -159,10 +163,12 @@ def cancel(*runs: RunId, json: Json = False, place: Here) -> int:
 @app.command
 def again(
     *runs: RunId,
-    priority: Annotated[int | None, given("--priority", "Higher goes first. Default: what it was.")] = None,
-    place: Here,
+    priority: Annotated[
+        int | None, given("--priority", "Runs with a higher priority go first. Default: unchanged.")
+    ] = None,
+    location: Here,
 ) -> int:
-    """Queue runs again that failed or were cancelled; they continue where they stopped.
+    """Queue failed or cancelled runs again; they continue where they stopped.
 
     For example:
 
@@ -171,7 +177,7 @@ def again(
     from pitboss.jobs.enqueue import ensure_workers
     from pitboss.jobs.worker_settings import open_queue
 
-    with place.workspace() as workspace:
+    with location.workspace() as workspace:
         queue = open_queue(workspace)
         for run_id in map(workspace.runs.find, runs):
             queue.enqueue_again(run_id, priority=priority)
@@ -181,10 +187,10 @@ def again(
 
 
 @app.command
-def wait(*runs: RunId, json: Json = False, place: Here) -> int:
-    """Wait until runs end, or until the queue is empty; starts workers and writes reports as needed.
+def wait(*runs: RunId, json: Json = False, location: Here) -> int:
+    """Wait until the given runs end, or until the queue is empty. Starts workers and writes reports as needed.
 
-    Exit code 1 if one of them did not complete.
+    Exit code 1 if any run did not complete.
 
     For example:
 
@@ -198,20 +204,20 @@ def wait(*runs: RunId, json: Json = False, place: Here) -> int:
     async def all_ended(workspace: "Workspace", ids: list[str]) -> "list[Run]":
         return [await wait_for_report(workspace, run) for run in await wait_until_ended(workspace, ids)]
 
-    with place.workspace() as workspace:
+    with location.workspace() as workspace:
         ids = [workspace.runs.find(run) for run in runs] or [run.id for run in _open_runs(workspace)]
-        found = [_plain(run) for run in asyncio.run(all_ended(workspace, ids))]
+        rows = [_row(run) for run in asyncio.run(all_ended(workspace, ids))]
     if json:
-        screen.put_json(found)
+        screen.put_json(rows)
     else:
-        for one in found:
-            why = f": {one['error_text']}" if one["error_text"] else ""
-            page = f", report {one['report']}" if one["report"] else ""
-            screen.put(f"run {one['run_id']} {one['status']}{why}{page}")
-    return 0 if all(one["status"] == "complete" for one in found) else 1
+        for row in rows:
+            error = f": {row['error_text']}" if row["error_text"] else ""
+            report = f", report {row['report']}" if row["report"] else ""
+            screen.put(f"run {row['run_id']} {row['status']}{error}{report}")
+    return 0 if all(row["status"] == "complete" for row in rows) else 1
 
 
-def _lines(document: "Mapping[str, Any]") -> "Iterator[tuple[str, str]]":
+def _detail_lines(document: "Mapping[str, Any]") -> "Iterator[tuple[str, str]]":
     """The lines to print about a queued run, each with its label."""
     from pitboss.cli.study_result import estimate_line
     from pitboss.jobs.estimate import Estimate
@@ -221,14 +227,14 @@ def _lines(document: "Mapping[str, Any]") -> "Iterator[tuple[str, str]]":
     yield "skill", f"{one_line(document['skill'])} · {document['venue']} · {document['from']} to {document['to']}"
     yield "model", one_line(document["model"])
     yield "queue", f"priority {document['priority']}, by {document['owner']}, build {document['build'] or 'any'}"
-    lost = f", lost {document['requeues']} times before" if document["requeues"] else ""
+    lost = f", requeued {document['requeues']} times" if document["requeues"] else ""
     yield "worker", f"{document['worker'] or 'none yet'}{lost}"
     if document["estimate"] is not None:
-        found = Estimate.read(document["estimate"])
-        of = f" for {found.runs} runs together" if found.hi and found.runs > 1 else ""
-        yield "estimate", f"{estimate_line(found)}{of}"
-        for words in found.basis:
-            yield "", words
+        estimate = Estimate.read(document["estimate"])
+        scope = f" for {estimate.runs} runs together" if estimate.hi and estimate.runs > 1 else ""
+        yield "estimate", f"{estimate_line(estimate)}{scope}"
+        for line in estimate.basis:
+            yield "", line
     limit = "" if document["max_cost_usd"] is None else f" of at most ${document['max_cost_usd']}"
     cost = "unknown" if document["cost_usd"] is None else f"${document['cost_usd']:.4f}{limit}"
     yield "cost", f"{cost}, saved by cached replies ${document['saved_usd']:.4f}"
@@ -239,12 +245,17 @@ def _lines(document: "Mapping[str, Any]") -> "Iterator[tuple[str, str]]":
 
 
 def _open_runs(workspace: "Workspace") -> "list[Run]":
-    """Queued and active runs, oldest first."""
-    found = [run for status in OPEN for run in workspace.runs.listing(1_000, status).runs if run.queued_at is not None]
-    return sorted(found, key=lambda run: (-run.priority, run.queued_at or 0, run.id))
+    """Queued and active runs, highest priority first, then oldest."""
+    runs = [
+        run
+        for status in OPEN_STATUSES
+        for run in workspace.runs.listing(1_000, status).runs
+        if run.queued_at is not None
+    ]
+    return sorted(runs, key=lambda run: (-run.priority, run.queued_at or 0, run.id))
 
 
-def _plain(run: "Run") -> dict[str, Any]:
+def _row(run: "Run") -> dict[str, Any]:
     from pitboss.report.source import mapping
 
     return {

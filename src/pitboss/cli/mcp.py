@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pitboss.tools.mcp.definition import Definition
     from pitboss.tools.mcp.server_entry import ServerEntry
 
-app = App(name="mcp", help="MCP servers: list, try and approve their tools, and record what they answer.")
+app = App(name="mcp", help="MCP servers: list, test and approve their tools, record their answers; serve pitboss.")
 app.command(recording.record)
 app.command(serving.serve)
 
@@ -34,7 +34,7 @@ ServerId = Annotated[str, Parameter(help="Id of a server, as `pitboss mcp list` 
 
 
 @app.command(name="list")
-def list_(*, json: Json = False, place: Here) -> int:
+def list_(*, json: Json = False, location: Here) -> int:
     """List the servers of the catalogue: how they are reached, the tools they may offer, and which are approved.
 
     No server is started or contacted.
@@ -43,30 +43,30 @@ def list_(*, json: Json = False, place: Here) -> int:
 
         pitboss mcp list
     """
-    with place.workspace() as workspace:
-        found = _listed(workspace)
+    with location.workspace() as workspace:
+        servers = _server_rows(workspace)
     if json:
-        screen.put_json(found)
+        screen.put_json(servers)
         return 0
     screen.put_table(
         ("id", "transport", "tools", "key", "about"),
         [
             (
-                one["id"] + _MARKS[one["origin"]],
-                one["transport"],
-                _tools_text(one["tools"]),
-                _key_text(one["key"]),
-                one["unusable"] or one["title"],
+                server["id"] + _MARKS[server["origin"]],
+                server["transport"],
+                _tools_text(server["tools"]),
+                _key_text(server["key"]),
+                server["unusable"] or server["title"],
             )
-            for one in found
+            for server in servers
         ],
         folds=(2, 4),
     )
     own = workspace.settings.mcp_catalog
-    if any(_MARKS[one["origin"]] for one in found):
-        screen.note(f"* of your own file {own}; ** shipped, and changed by it")
+    if any(_MARKS[server["origin"]] for server in servers):
+        screen.note(f"* from your file {own}; ** shipped with pitboss and changed by your file")
     screen.note(
-        "`pitboss mcp list --json` has the review notes; `pitboss mcp test ID` asks a server what it offers now"
+        "`pitboss mcp list --json` has the review notes; `pitboss mcp test ID` lists the current tools of a server"
     )
     return 0
 
@@ -74,24 +74,24 @@ def list_(*, json: Json = False, place: Here) -> int:
 _MARKS = {"shipped": "", "the operator": " *", "shipped, changed by the operator": " **"}
 
 
-def _listed(workspace: "Workspace") -> list[dict[str, Any]]:
+def _server_rows(workspace: "Workspace") -> list[dict[str, Any]]:
     from pitboss.bootstrap.mcp_servers import access, catalogue
     from pitboss.store.approvals import Approvals
     from pitboss.tools.mcp.catalog import missing_setup
 
-    known, approvals = catalogue(workspace.settings), Approvals(workspace.database, workspace.now)
+    servers, approvals = catalogue(workspace.settings), Approvals(workspace.database, workspace.now)
     rows: list[dict[str, Any]] = []
-    for entry in known.values():
-        given, approved = access(workspace.home, entry), approvals.of(entry.id)
+    for entry in servers.values():
+        credentials, approved = access(workspace.home, entry), approvals.of(entry.id)
         rows.append(
             {
                 "id": entry.id,
                 "title": entry.title,
                 "transport": entry.transport,
-                "origin": known.origin(entry.id),
-                "tools": [_listed_tool(entry, tool, approved.get(tool)) for tool in entry.tools],
-                "key": {"name": entry.secret, "present": given.bearer is not None} if entry.secret else None,
-                "variables": [{"name": name, "present": name in given.variables} for name in entry.env],
+                "origin": servers.origin(entry.id),
+                "tools": [_approval_row(entry, tool, approved.get(tool)) for tool in entry.tools],
+                "key": {"name": entry.secret, "present": credentials.bearer is not None} if entry.secret else None,
+                "variables": [{"name": name, "present": name in credentials.variables} for name in entry.env],
                 "unusable": missing_setup(entry),
                 "note": " ".join(entry.note.split()),
             }
@@ -99,7 +99,7 @@ def _listed(workspace: "Workspace") -> list[dict[str, Any]]:
     return rows
 
 
-def _listed_tool(entry: "ServerEntry", tool: str, approval: "Approval | None") -> dict[str, Any]:
+def _approval_row(entry: "ServerEntry", tool: str, approval: "Approval | None") -> dict[str, Any]:
     pin = entry.pins.get(tool)
     differs = pin is not None and approval is not None and approval.digest != pin
     return {
@@ -123,18 +123,19 @@ def _key_text(key: dict[str, Any] | None) -> str:
 
 
 @app.command(name="test")
-def try_one(
+def check_server(
     server: ServerId,
     /,
     *,
-    call: Annotated[str, given("--call", "Call this tool as well, and show its answer.")] = "",
+    call: Annotated[str, given("--call", "Also call this tool and print its answer.")] = "",
     args: Annotated[str, given("--args", "Arguments of that call, as a JSON object.")] = "{}",
     json: Json = False,
-    place: Here,
+    location: Here,
 ) -> int:
     """Connect to a server, and show its tools, how they compare to the approved ones, and how long it took.
 
-    Exit code 2 means an error that you can fix (an id, a key, an address), 1 that the server cannot be used as it is.
+    Exit code 2: an error that you can fix (an id, a key, an address). Exit code 1: the server has no approved tool, or
+    the call failed.
 
     For example:
 
@@ -145,82 +146,87 @@ def try_one(
 
     from pitboss.bootstrap.mcp_servers import catalogue, find_tool
 
-    with place.workspace() as workspace:
+    with location.workspace() as workspace:
         entry = catalogue(workspace.settings).find(server)
         arguments = recording.read_arguments(args)
-        with recording.explaining():
-            told = asyncio.run(_try(workspace, entry, find_tool(entry, call) if call else "", arguments))
-    usable = any(tool["state"] == "approved" for tool in told["tools"])
-    answered = told["call"] is None or not told["call"]["failed"]
+        with recording.showing_server_errors():
+            result = asyncio.run(_check(workspace, entry, find_tool(entry, call) if call else "", arguments))
+    usable = any(tool["state"] == "approved" for tool in result["tools"])
+    answered = result["call"] is None or not result["call"]["failed"]
     if json:
-        screen.put_json(told)
+        screen.put_json(result)
     else:
-        _show_trial(told)
+        _show_check(result)
         if not usable:
             screen.note(
-                f"none of its tools may be used: `{place.typed(f'mcp approve {entry.id}')}` shows and approves them"
+                f"none of its tools is approved: `{location.command_line(f'mcp approve {entry.id}')}` shows and approves them"
             )
     return 0 if usable and answered else 1
 
 
-async def _try(workspace: "Workspace", entry: "ServerEntry", call: str, arguments: dict[str, Any]) -> dict[str, Any]:
+async def _check(workspace: "Workspace", entry: "ServerEntry", call: str, arguments: dict[str, Any]) -> dict[str, Any]:
     from pitboss.bootstrap.machine import stopwatch
-    from pitboss.bootstrap.mcp_servers import reach, standings
-    from pitboss.bootstrap.mcp_tools import RequestedTool, guard, remember
-    from pitboss.store.approvals import Approvals
+    from pitboss.bootstrap.mcp_servers import open_connection
+    from pitboss.bootstrap.mcp_tools import RequestedTool, guarded_tool
     from pitboss.tools.mcp.tool_names import name_of
 
-    began, answer = stopwatch(), None
-    async with reach(workspace.home, entry) as line:
-        said = await line.definitions()
-        connected_ms = (stopwatch() - began) * 1_000
-        for one in said.values():
-            remember(workspace, entry, one)
-        found = standings(entry, Approvals(workspace.database, workspace.now).of(entry.id), said)
-        if call and call not in said:
-            raise UserError(f"{entry.id} does not have {call} now", f"it has {', '.join(sorted(said)) or 'nothing'}")
+    started_s, answer = stopwatch(), None
+    async with open_connection(workspace.home, entry) as connection:
+        definitions = await connection.definitions()
+        connected_ms = (stopwatch() - started_s) * 1_000
+        statuses = _tool_statuses(workspace, entry, definitions)
+        if call and call not in definitions:
+            raise UserError(f"{entry.id} has no tool {call} now", f"it has {', '.join(sorted(definitions)) or 'none'}")
         if call:
             # The current definition is used unapproved, because no model sees the answer.
-            tool = guard(workspace, RequestedTool(name_of(entry.id, call), entry, call, None), line, said[call])
-            began, failed = stopwatch(), False
+            requested = RequestedTool(name_of(entry.id, call), entry, call, None)
+            tool = guarded_tool(workspace, requested, connection, definitions[call])
+            started_s, failed = stopwatch(), False
             try:
                 text = await tool.call(arguments)
             except ToolFailed as error:
                 text, failed = str(error), True
-            answer = {"tool": call, "text": text, "failed": failed, "took_ms": round((stopwatch() - began) * 1_000, 1)}
+            answer = {
+                "tool": call,
+                "text": text,
+                "failed": failed,
+                "took_ms": round((stopwatch() - started_s) * 1_000, 1),
+            }
     return {
         "id": entry.id,
-        "server": line.server,
-        "version": line.version,
-        "protocol": line.protocol,
+        "server": connection.server,
+        "version": connection.version,
+        "protocol": connection.protocol,
         "connected_ms": round(connected_ms, 1),
-        "tools": [_tried_tool(one) for one in found],
-        "skipped": line.skipped,
+        "tools": [_tool_row(status) for status in statuses],
+        "skipped": connection.skipped,
         "call": answer,
     }
 
 
-def _tried_tool(one: "ToolStatus") -> dict[str, Any]:
+def _tool_row(status: "ToolStatus") -> dict[str, Any]:
     from pitboss.tools.mcp.definition import clean_text
 
     return {
-        "name": clean_text(one.tool, 128),
-        "state": one.state,
-        "description": clean_text(one.said.description) if one.said else "",
-        "digest": one.said.digest if one.said else None,
+        "name": clean_text(status.tool, 128),
+        "state": status.state,
+        "description": clean_text(status.definition.description) if status.definition else "",
+        "digest": status.definition.digest if status.definition else None,
     }
 
 
-def _show_trial(told: dict[str, Any]) -> None:
+def _show_check(result: dict[str, Any]) -> None:
     from pitboss.tools.mcp.definition import clean_text
 
-    name = f"{clean_text(told['server'], 80)} {clean_text(told['version'], 40)}".strip() or "a server without a name"
-    screen.put(f"{told['id']}: {name}, protocol {told['protocol']}, connected in {told['connected_ms']:.0f} ms")
-    rows = [(one["name"], one["state"], " ".join(one["description"].split())[:200]) for one in told["tools"]]
-    screen.put_table(("tool", "state", "what it says it does"), rows, folds=(2,))
-    for line in told["skipped"]:
+    name = (
+        f"{clean_text(result['server'], 80)} {clean_text(result['version'], 40)}".strip() or "a server without a name"
+    )
+    screen.put(f"{result['id']}: {name}, protocol {result['protocol']}, connected in {result['connected_ms']:.0f} ms")
+    rows = [(tool["name"], tool["state"], " ".join(tool["description"].split())[:200]) for tool in result["tools"]]
+    screen.put_table(("tool", "state", "description"), rows, folds=(2,))
+    for line in result["skipped"]:
         screen.note(f"note: {clean_text(line, 300)}")
-    answer = told["call"]
+    answer = result["call"]
     if answer is not None:
         screen.put(
             f"\n{answer['tool']} {'failed' if answer['failed'] else 'answered'} after {answer['took_ms']:.0f} ms:"
@@ -234,8 +240,8 @@ def approve(
     /,
     *,
     tool: Annotated[str, given("--tool", "Only this tool. Default: every allowed one that is new or changed.")] = "",
-    yes: Annotated[bool, given("--yes", "Do not ask: approve what is shown.")] = False,
-    place: Here,
+    yes: Annotated[bool, given("--yes", "Approve what is shown without a confirmation.")] = False,
+    location: Here,
 ) -> int:
     """Show the complete current tool definitions of a server, and approve each after a confirmation.
 
@@ -252,70 +258,82 @@ def approve(
     from pitboss.bootstrap.mcp_servers import catalogue, find_tool, write_definition
     from pitboss.store.approvals import Approvals
 
-    with place.workspace() as workspace:
+    with location.workspace() as workspace:
         entry = catalogue(workspace.settings).find(server)
-        wanted = {find_tool(entry, tool)} if tool else set(entry.tools)
+        tools = {find_tool(entry, tool)} if tool else set(entry.tools)
         approvals = Approvals(workspace.database, workspace.now)
-        kept = approvals.of(entry.id)
-        with recording.explaining():
-            found = [one for one in asyncio.run(_standings(workspace, entry)) if one.tool in wanted]
-        if tool and found[0].said is None:
+        approved = approvals.of(entry.id)
+        with recording.showing_server_errors():
+            definitions = asyncio.run(_current_definitions(workspace, entry))
+        statuses = [status for status in _tool_statuses(workspace, entry, definitions) if status.tool in tools]
+        if tool and statuses[0].definition is None:
             raise UserError(
-                f"{entry.id} does not have {tool} now", f"`{place.typed(f'mcp test {entry.id}')}` lists its tools"
+                f"{entry.id} has no tool {tool} now",
+                f"`{location.command_line(f'mcp test {entry.id}')}` lists its tools",
             )
         count = 0
-        for one in found:
-            if one.said is None or one.state not in ("changed", "not approved"):
-                screen.note(f"{one.tool}: {'nothing to approve' if one.said else 'its server does not have it'}")
+        for status in statuses:
+            if status.definition is None or status.state not in ("changed", "not approved"):
+                screen.note(
+                    f"{status.tool}: {'nothing to approve' if status.definition else 'the server has no such tool'}"
+                )
                 continue
-            _show_definition(entry, one.said, kept.get(one.tool))
-            if not yes and not _agreed(f"approve {one.tool} of {entry.id}? [y/N] "):
-                screen.note(f"{one.tool}: not approved")
+            _show_definition(entry, status.definition, approved.get(status.tool))
+            if not yes and not _confirmed(f"approve {status.tool} of {entry.id}? [y/N] "):
+                screen.note(f"{status.tool}: not approved")
                 continue
-            approvals.approve(entry.id, one.tool, one.said.digest, write_definition(one.said))
-            screen.put(f"{one.tool}: approved, digest {one.said.digest}")
+            approvals.approve(entry.id, status.tool, status.definition.digest, write_definition(status.definition))
+            screen.put(f"{status.tool}: approved, digest {status.definition.digest}")
             count += 1
     screen.note(f"{count} approved")
     return 0
 
 
-async def _standings(workspace: "Workspace", entry: "ServerEntry") -> "list[ToolStatus]":
-    from pitboss.bootstrap.mcp_servers import reach, standings
-    from pitboss.bootstrap.mcp_tools import remember
+async def _current_definitions(workspace: "Workspace", entry: "ServerEntry") -> "dict[str, Definition]":
+    from pitboss.bootstrap.mcp_servers import open_connection
+
+    async with open_connection(workspace.home, entry) as connection:
+        return await connection.definitions()
+
+
+def _tool_statuses(
+    workspace: "Workspace", entry: "ServerEntry", definitions: "dict[str, Definition]"
+) -> "list[ToolStatus]":
+    """The status of every tool of a server. The definitions are stored for later runs."""
+    from pitboss.bootstrap.mcp_servers import tool_statuses
+    from pitboss.bootstrap.mcp_tools import store_pinned_definition
     from pitboss.store.approvals import Approvals
 
-    async with reach(workspace.home, entry) as line:
-        said = await line.definitions()
-    for one in said.values():
-        remember(workspace, entry, one)
-    return standings(entry, Approvals(workspace.database, workspace.now).of(entry.id), said)
+    for definition in definitions.values():
+        store_pinned_definition(workspace, entry, definition)
+    return tool_statuses(entry, Approvals(workspace.database, workspace.now).of(entry.id), definitions)
 
 
-def _show_definition(entry: "ServerEntry", said: "Definition", approval: "Approval | None") -> None:
+def _show_definition(entry: "ServerEntry", definition: "Definition", approval: "Approval | None") -> None:
     """Print a definition with invisible characters escaped; for a changed one, the difference."""
     from pitboss.bootstrap.mcp_servers import read_definition
 
-    now = _pretty(said)
-    screen.put(f"\n{said.name} of {entry.id}", style="bold")
+    current = _pretty(definition)
+    screen.put(f"\n{definition.name} of {entry.id}", style="bold")
     if approval is None:
-        for line in now:
+        for line in current:
             screen.put(line)
         return
     screen.put(f"changed since it was approved at {iso(approval.approved_at)}:")
-    for line in difflib.unified_diff(_pretty(read_definition(approval)), now, "approved", "now", lineterm="", n=2):
+    for line in difflib.unified_diff(_pretty(read_definition(approval)), current, "approved", "now", lineterm="", n=2):
         screen.put(line, style="green" if line.startswith("+") else "red" if line.startswith("-") else "")
 
 
-def _pretty(said: "Definition") -> Sequence[str]:
-    whole = {"server": said.server, "version": said.version, **said.raw}
-    return plain_json.dumps(whole, indent=2, sort_keys=True, ensure_ascii=True).splitlines()
+def _pretty(definition: "Definition") -> Sequence[str]:
+    document = {"server": definition.server, "version": definition.version, **definition.raw}
+    return plain_json.dumps(document, indent=2, sort_keys=True, ensure_ascii=True).splitlines()
 
 
-def _agreed(question: str) -> bool:
+def _confirmed(question: str) -> bool:
     """Ask for confirmation; an error if standard input is not a terminal."""
     import sys
 
     if sys.stdin is None or not sys.stdin.isatty():
-        raise UserError("there is nobody to ask", "read what is shown, then approve it with --yes")
+        raise UserError("an approval needs a terminal", "read the definitions above, then approve them with --yes")
     screen.ERR.print(question, end="", markup=False, highlight=False)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

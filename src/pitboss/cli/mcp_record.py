@@ -23,35 +23,37 @@ if TYPE_CHECKING:
     from pitboss.store.recordings import StoredRecording
     from pitboss.tools.mcp.server_entry import ServerEntry
 
-SHORTEST_MS = 1_000
-LAST_LINES = 3
+MIN_INTERVAL_MS = 1_000
+MAX_ERROR_LINES = 3
 
 
 def record(
     server: Annotated[str, Parameter(help="Id of a server, as `pitboss mcp list` shows it.")],
-    tool: Annotated[str, Parameter(help="One of its tools, approved.")],
+    tool: Annotated[str, Parameter(help="One of its approved tools.")],
     /,
     *,
     args: Annotated[
         str | None,
-        given("--args", "Arguments, as a JSON object; none if left out. A backtest finds the answer by the same ones."),
+        given(
+            "--args", "Arguments, as a JSON object. A backtest finds the answer by the same arguments. Default: none."
+        ),
     ] = None,
-    every: Annotated[Duration | None, given("--every", "Ask again and again, as 5m or 1h.")] = None,
-    for_: Annotated[Duration | None, given("--for", "Stop after this long. Default: at Ctrl-C.")] = None,
+    every: Annotated[Duration | None, given("--every", "Repeat the call at this interval, such as 5m or 1h.")] = None,
+    for_: Annotated[Duration | None, given("--for", "Stop after this time. Default: at Ctrl-C.")] = None,
     from_: Annotated[
-        Path | None, given("--from", "Ask nobody: take old answers with their times from a JSON lines file.")
+        Path | None, given("--from", "Import earlier answers from a JSON lines file instead of calling the tool.")
     ] = None,
     to: Annotated[
         Path | None,
-        given("--to", "Write all that is recorded of this tool into a JSON lines file. By itself it asks nobody."),
+        given("--to", "Export all recordings of this tool to a JSON lines file. Alone, it does not call the tool."),
     ] = None,
     json: Json = False,
-    place: Here,
+    location: Here,
 ) -> int:
     """Call a tool and store its answer with the time, so that a backtest over that time can use it.
 
-    A line of a file for --from is one answer: {"arguments": {…}, "known_at": "2025-06-01T12:00:00Z", "result": "…"},
-    with "failed": true for an error. The time is when the answer could first be known, never earlier.
+    Each line of a file for --from is one answer: {"arguments": {…}, "known_at": "2025-06-01T12:00:00Z", "result": "…"},
+    with "failed": true for an error. `known_at` is the time from which on the answer was available.
 
     For example:
 
@@ -65,43 +67,45 @@ def record(
     from pitboss.bootstrap.mcp_servers import catalogue, find_tool
     from pitboss.store.recordings import StoredRecordings
 
-    asks = args is not None or every is not None or for_ is not None
-    if from_ is not None and asks:
-        raise UserError("--from asks nobody: it goes without --args, --every and --for", "import first, then record")
+    calls_server = args is not None or every is not None or for_ is not None
+    if from_ is not None and calls_server:
+        raise UserError("--from cannot be combined with --args, --every or --for", "import first, then record")
     if for_ is not None and every is None:
-        raise UserError("--for says how long to ask again and again, so it needs --every", "for example --every 5m")
-    if every is not None and every < SHORTEST_MS:
-        raise UserError("--every: less than a second", "for example --every 5m")
+        raise UserError("--for needs --every", "for example --every 5m")
+    if every is not None and every < MIN_INTERVAL_MS:
+        raise UserError("--every must be at least one second", "for example --every 5m")
     arguments = read_arguments("{}" if args is None else args)
-    with place.workspace() as workspace:
+    with location.workspace() as workspace:
         entry = catalogue(workspace.settings).find(server)
         find_tool(entry, tool)
         stored = StoredRecordings(workspace.database)
         if from_ is not None:
-            told = _imported(stored, entry, tool, from_)
-        elif to is not None and not asks:
-            told = {"server": entry.id, "tool": tool, "recorded": 0}
+            result = _import(stored, entry, tool, from_)
+        elif to is not None and not calls_server:
+            result = {"server": entry.id, "tool": tool, "recorded": 0}
         else:
-            asking = _Asking(workspace, entry, tool, arguments, quiet=json)
+            recorder = _Recorder(workspace, entry, tool, arguments, quiet=json)
             try:
-                with explaining():
-                    asyncio.run(asking.ask(every, for_))
+                with showing_server_errors():
+                    asyncio.run(recorder.run(every, for_))
             except KeyboardInterrupt:
-                screen.note(f"{asking.count} recorded")
+                screen.note(f"{recorder.count} recorded")
                 raise
-            told = asking.told()
+            result = recorder.result()
         if to is not None:
-            told["written"] = _exported(stored, entry, tool, to)
+            result["written"] = _export(stored, entry, tool, to)
     if json:
-        screen.put_json(told)
+        screen.put_json(result)
     else:
-        was = f"{told['recorded']} recorded" + (f", {told['known']} were known" if "known" in told else "")
-        screen.note(was + (f", {told['written']} written to {to}" if "written" in told else ""))
-    return 0 if from_ is not None or (to is not None and not asks) or told["recorded"] else 1
+        summary = f"{result['recorded']} recorded" + (
+            f", {result['known']} already recorded" if "known" in result else ""
+        )
+        screen.note(summary + (f", {result['written']} written to {to}" if "written" in result else ""))
+    return 0 if from_ is not None or (to is not None and not calls_server) or result["recorded"] else 1
 
 
 @contextmanager
-def explaining() -> Iterator[None]:
+def showing_server_errors() -> Iterator[None]:
     """On failure, show the error output of the server's process, which most often names a missing installation."""
     from pitboss.bootstrap.redact import REDACTOR
     from pitboss.tools.mcp.definition import clean_text
@@ -109,13 +113,13 @@ def explaining() -> Iterator[None]:
     try:
         yield
     except TransientError as error:
-        for said in getattr(error, "__notes__", ()):
-            for line in REDACTOR.redact(said).splitlines()[-LAST_LINES:]:
-                screen.note(f"its program said: {clean_text(line, 300)}")
+        for note in getattr(error, "__notes__", ()):
+            for line in REDACTOR.redact(note).splitlines()[-MAX_ERROR_LINES:]:
+                screen.note(f"output of the server: {clean_text(line, 300)}")
         raise
 
 
-class _Asking:
+class _Recorder:
     """Calls one tool, once or repeatedly, and stores every answer as it arrives."""
 
     def __init__(
@@ -128,50 +132,54 @@ class _Asking:
         self._quiet = quiet
         self.count = 0
         self._failed = 0
-        self._kept: list[StoredRecording] = []
-        self._lost: Exception | None = None
+        self._recordings: list[StoredRecording] = []
+        self._store_error: Exception | None = None
 
-    async def ask(self, every: int | None, for_: int | None) -> None:
+    async def run(self, every: int | None, for_: int | None) -> None:
         """Connect, call until the time is over, close."""
         import asyncio
 
         from pitboss.bootstrap.machine import stopwatch
-        from pitboss.bootstrap.mcp_servers import reach, state_of
-        from pitboss.bootstrap.mcp_tools import RequestedTool, guard, remember
+        from pitboss.bootstrap.mcp_servers import open_connection, state_of
+        from pitboss.bootstrap.mcp_tools import RequestedTool, guarded_tool, store_pinned_definition
         from pitboss.store.approvals import Approvals
         from pitboss.tools.mcp.tool_names import name_of
 
         entry, tool = self._entry, self._tool
-        async with reach(self._workspace.home, entry) as line:
-            said = (await line.definitions()).get(tool)
+        async with open_connection(self._workspace.home, entry) as connection:
+            definition = (await connection.definitions()).get(tool)
             approved = Approvals(self._workspace.database, self._workspace.now).of(entry.id).get(tool)
-            state = state_of(entry, tool, approved.digest if approved else "", said)
-            if state != "approved" or said is None:
+            state = state_of(entry, tool, approved.digest if approved else "", definition)
+            if state != "approved" or definition is None:
                 raise UserError(
                     f"{tool} of {entry.id} cannot be recorded: it is {state}",
                     f"`pitboss mcp approve {entry.id} --tool {tool}` shows and approves it",
                 )
-            remember(self._workspace, entry, said)
-            asked = guard(
-                self._workspace, RequestedTool(name_of(entry.id, tool), entry, tool, None), line, said, self._keep
+            store_pinned_definition(self._workspace, entry, definition)
+            mcp_tool = guarded_tool(
+                self._workspace,
+                RequestedTool(name_of(entry.id, tool), entry, tool, None),
+                connection,
+                definition,
+                self._keep,
             )
-            began, number = stopwatch(), 0
+            started_s, number = stopwatch(), 0
             while True:
-                line.begin_tick()
+                connection.begin_tick()
                 before = self.count
                 try:
-                    await asked.call(self._arguments)
+                    await mcp_tool.call(self._arguments)
                 except ToolFailed as error:
                     if self.count == before:  # an error reported by the server is an answer, too
                         screen.note(f"not recorded: {error}")
-                if self._lost is not None:  # a tool call ignores a failure to record, but here recording is the purpose
-                    raise self._lost
+                if self._store_error is not None:
+                    raise self._store_error  # the guarded tool ignores a failed recording; here it is the purpose
                 number += 1
                 if every is None or (for_ is not None and number * every > for_):
                     return
-                await asyncio.sleep(max(0.0, began + number * every / 1_000 - stopwatch()))
+                await asyncio.sleep(max(0.0, started_s + number * every / 1_000 - stopwatch()))
 
-    def told(self) -> dict[str, Any]:
+    def result(self) -> dict[str, Any]:
         """The result so far."""
         return {
             "server": self._entry.id,
@@ -181,67 +189,67 @@ class _Asking:
             "recordings": [
                 {
                     "arguments": self._arguments,
-                    "known_at": iso(one.recording.known_at),
-                    "result": one.recording.result,
-                    "failed": one.recording.failed,
+                    "known_at": iso(stored.recording.known_at),
+                    "result": stored.recording.result,
+                    "failed": stored.recording.failed,
                 }
-                for one in self._kept
+                for stored in self._recordings
             ],
         }
 
-    def _keep(self, kept: "StoredRecording") -> None:
+    def _keep(self, stored: "StoredRecording") -> None:
         from pitboss.store.recordings import StoredRecordings
 
         try:
-            StoredRecordings(self._workspace.database).add([kept])
-        except Exception as error:  # noqa: BLE001 – raised again by `ask`, outside of the tool
-            self._lost = error
+            StoredRecordings(self._workspace.database).add([stored])
+        except Exception as error:  # noqa: BLE001 – raised again by `run`, outside of the tool
+            self._store_error = error
             return
         self.count += 1
-        self._failed += kept.recording.failed
+        self._failed += stored.recording.failed
         if self._quiet:
-            self._kept.append(kept)
+            self._recordings.append(stored)
         else:
-            one = kept.recording
-            how = "a failure" if one.failed else "an answer"
-            screen.put(f"{iso(one.known_at)} {how} of {len(one.result):,} characters")
+            recording = stored.recording
+            kind = "a failure" if recording.failed else "an answer"
+            screen.put(f"{iso(recording.known_at)} {kind} of {len(recording.result):,} characters")
 
 
-def _imported(stored: Any, entry: "ServerEntry", tool: str, file: Path) -> dict[str, Any]:
+def _import(stored: Any, entry: "ServerEntry", tool: str, file: Path) -> dict[str, Any]:
     from pitboss.store.recordings import read_lines
 
     try:
         with file.open(encoding="utf-8") as lines:
-            many = list(read_lines(lines, entry.id, tool))
+            recordings = list(read_lines(lines, entry.id, tool))
     except UserError as error:
         raise UserError(f"{file}: {error.message}", error.hint) from None
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise UserError(f"cannot read {file}: {why}", "give --from a JSON lines file") from None
-    new = stored.add(many)
-    return {"server": entry.id, "tool": tool, "recorded": new, "known": len(many) - new}
+    new = stored.add(recordings)
+    return {"server": entry.id, "tool": tool, "recorded": new, "known": len(recordings) - new}
 
 
-def _exported(stored: Any, entry: "ServerEntry", tool: str, file: Path) -> int:
+def _export(recordings: Any, entry: "ServerEntry", tool: str, file: Path) -> int:
     from pitboss.store.recordings import write_line
 
     count = 0
     try:
         with file.open("w", encoding="utf-8") as lines:
-            for kept in stored.of(entry.id, tool):
-                lines.write(write_line(kept) + "\n")
+            for stored in recordings.of(entry.id, tool):
+                lines.write(write_line(stored) + "\n")
                 count += 1
     except OSError as error:
-        raise UserError(f"cannot write {file}: {error.strerror}", "name another file") from None
+        raise UserError(f"cannot write {file}: {error.strerror}", "choose another file") from None
     return count
 
 
 def read_arguments(text: str) -> dict[str, Any]:
     """Parse `--args` as a JSON object with exact numbers."""
     try:
-        found = codec.loads_exact(text)
+        arguments = codec.loads_exact(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise UserError("--args: is not a JSON object", """for example --args '{"symbol": "BTC"}'""")
-    return found
+        arguments = None
+    if not isinstance(arguments, dict):
+        raise UserError("--args is not a JSON object", """for example --args '{"symbol": "BTC"}'""")
+    return arguments

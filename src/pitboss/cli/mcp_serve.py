@@ -11,12 +11,12 @@ from pitboss.terminal.workspace_options import Here
 def serve(
     *,
     http: Annotated[
-        str, given("--http", "Listen on HOST:PORT of this machine instead of standard input, as 127.0.0.1:8000.")
+        str, given("--http", "Listen on HOST:PORT of this machine instead of standard input, such as 127.0.0.1:8000.")
     ] = "",
     write: Annotated[
-        bool, given("--write", "Also offer what changes something: backtests, forks, saving skills.")
+        bool, given("--write", "Also offer tools that change something: run backtests, fork runs, save skills.")
     ] = False,
-    place: Here,
+    location: Here,
 ) -> int:
     """Serve pitboss to an MCP client: list and check skills, preview prompts, read runs, explain decisions.
 
@@ -33,11 +33,11 @@ def serve(
     from pitboss.server.mcp import tool_list
     from pitboss.server.mcp.workspace import ServerWorkspace
     from pitboss.server.tool_server import read_address
-    from pitboss.server.tool_server import serve as serve_until_left
+    from pitboss.server.tool_server import serve as serve_tools
 
     address = read_address(http) if http else None
-    settings = place.settings()
+    settings = location.settings()
     start_logs(settings.log_level, settings.log_file)
     server_workspace = ServerWorkspace(settings, Path.cwd(), write)
-    serve_until_left(tool_list.create(server_workspace), address, screen.note)
+    serve_tools(tool_list.create(server_workspace), address, screen.note)
     return 0

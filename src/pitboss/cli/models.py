@@ -9,38 +9,41 @@ from pitboss.terminal import screen
 from pitboss.terminal.options import Json
 from pitboss.terminal.workspace_options import Here
 
-app = App(name="models", help="List what can be named as a skill's model, and try one.")
+app = App(name="models", help="List the models that a skill may use, and test them.")
 
 
 @app.command(name="list")
-def list_(*, json: Json = False, place: Here) -> int:
-    """List the names that work as a model: programs that cost nothing, and providers with the keys they need.
+def list_(*, json: Json = False, location: Here) -> int:
+    """List the names that a skill may give as its model: free programs, and providers with the keys they need.
 
     For example:
 
         pitboss models list
     """
-    found = _entries(place.settings().home)
+    entries = _entries(location.settings().home)
     if json:
-        screen.put_json(found)
+        screen.put_json(entries)
         return 0
     screen.put_table(
-        ("name", "kind", "what it is"), [(one["name"], one["kind"], one["summary"]) for one in found], folds=(2,)
+        ("name", "kind", "what it is"),
+        [(entry["name"], entry["kind"], entry["summary"]) for entry in entries],
+        folds=(2,),
     )
     return 0
 
 
 @app.command(name="test")
-def try_one(
+def check_model(
     name: Annotated[str, Parameter(help="As in a skill: groq/llama-3.3-70b-versatile, local/smollm2, llm/my-model.")],
     /,
     *,
     json: Json = False,
-    place: Here,
+    location: Here,
 ) -> int:
     """Send one small request to a model and show the result. Costs a fraction of a cent at most.
 
-    Exit code 2 means an error that you can fix (a key, a name), 1 that the provider did not answer.
+    Exit code 2: an error that you can fix (a key, a name). Exit code 1: no answer, or one that does not follow the
+    required format.
 
     For example:
 
@@ -48,31 +51,33 @@ def try_one(
     """
     import asyncio
 
-    from pitboss.bootstrap.model_stack import trial
+    from pitboss.bootstrap.model_stack import try_model
     from pitboss.models.cutoffs import cutoff_of
 
-    with place.workspace() as workspace:
-        known = cutoff_of(name, workspace.settings.model_cutoffs)
-        told = asyncio.run(trial(workspace, name))
-    told["cutoff"] = None if known.until is None else known.until.isoformat()
+    with location.workspace() as workspace:
+        cutoff = cutoff_of(name, workspace.settings.model_cutoffs)
+        result = asyncio.run(try_model(workspace, name))
+    result["cutoff"] = None if cutoff.until is None else cutoff.until.isoformat()
     if json:
-        screen.put_json(told)
+        screen.put_json(result)
     else:
-        cost = "unknown" if told["cost_usd"] is None else f"${told['cost_usd']:.6f}"
+        cost = "unknown" if result["cost_usd"] is None else f"${result['cost_usd']:.6f}"
         rows = [
-            ("answered", f"{told['answered_as'] or name} at {told['host']} after {told['latency_ms']:.0f} ms"),
-            ("decision by", f"{told['forced_by']}, {'kept to it' if told['kept_to_it'] else 'DID NOT keep to it'}"),
-            ("tokens", f"{told['input_tokens']} in, {told['output_tokens']} out"),
+            ("answered", f"{result['answered_as'] or name} at {result['host']} after {result['latency_ms']:.0f} ms"),
+            ("decision by", f"{result['forced_by']}, {'followed' if result['kept_to_it'] else 'NOT followed'}"),
+            ("tokens", f"{result['input_tokens']} in, {result['output_tokens']} out"),
             (
                 "cost",
-                cost if told["price_known"] else f"{cost}; no known price: runs need --price-in/--price-out or --yes",
+                cost
+                if result["price_known"]
+                else f"{cost}; unknown price: runs need --price-in and --price-out, or --yes",
             ),
         ]
-        rows.append(("training cutoff", f"{told['cutoff'] or 'unknown'}; {known.source}"))
-        if told["problem"]:
-            rows.append(("problem", str(told["problem"])))
+        rows.append(("training cutoff", f"{result['cutoff'] or 'unknown'}; {cutoff.source}"))
+        if result["problem"]:
+            rows.append(("problem", str(result["problem"])))
         screen.put_table(("", ""), rows, folds=(1,))
-    return 0 if told["kept_to_it"] else 1
+    return 0 if result["kept_to_it"] else 1
 
 
 @app.command
@@ -112,9 +117,9 @@ def cutoffs(*, json: Json = False) -> int:
 def parse(
     recordings: Annotated[Path, Parameter(help="JSON lines (or .gz) of recorded sessions.")], /, *, json: Json = False
 ) -> int:
-    """Parse recorded exchanges with providers as a run would, and count the outcomes of each kind.
+    """Parse recorded exchanges with providers as a run does, and count the outcomes by kind.
 
-    A line is one session with a list of interactions (uri, request_body, status, response_headers, response_body).
+    Each line is one session with a list of interactions (uri, request_body, status, response_headers, response_body).
     Chat completions of any host, Anthropic messages and Google generateContent are parsed, streamed or not; everything
     else is counted as not supported.
 
@@ -129,14 +134,14 @@ def parse(
     names = ("exchanges", "replies", "calls", "problems", "failures")
     counts: dict[str, dict[str, int]] = {}
     for exchange in recorded.read(recordings):
-        told = recorded.parse(exchange)
+        outcome = recorded.parse(exchange)
         row = counts.setdefault(recorded.kind(exchange), dict.fromkeys(names, 0))
         row["exchanges"] += 1
-        if isinstance(told, ModelReply):
+        if isinstance(outcome, ModelReply):
             row["replies"] += 1
-            row["calls"] += len(told.calls)
-            row["problems"] += bool(told.problem)
-        row["failures"] += isinstance(told, Failure)
+            row["calls"] += len(outcome.calls)
+            row["problems"] += bool(outcome.problem)
+        row["failures"] += isinstance(outcome, Failure)
     if json:
         screen.put_json(counts)
         return 0
@@ -153,22 +158,26 @@ def _entries(home: Path) -> list[dict[str, Any]]:
     from pitboss.models.providers import PROVIDERS
     from pitboss.runs.venues import venues
 
-    programs = [(f"policy/{name}", "policy", words) for one in venues() for name, words in one.policies().items()]
+    programs = [
+        (f"policy/{name}", "policy", summary) for venue in venues() for name, summary in venue.policies().items()
+    ]
     programs = sorted([*programs, (standin.NAME, "standin", standin.LABEL)])
     rows: list[dict[str, Any]] = [
-        {"name": name, "kind": kind, "summary": words, "language_model": False, "price_usd": 0}
-        for name, kind, words in programs
+        {"name": name, "kind": kind, "summary": summary, "language_model": False, "price_usd": 0}
+        for name, kind, summary in programs
     ]
     values = Values(environment, open_secrets(home))
     for provider in PROVIDERS.values():
         key = next((name for name in provider.key_names if values.get(name)), None)
-        needs = f"{key} is set" if key else f"needs {provider.key_names[0]}" if provider.needs_key else "needs no key"
-        such = f", such as {provider.name}/{provider.default_model}" if provider.default_model else ""
+        key_state = (
+            f"{key} is set" if key else f"needs {provider.key_names[0]}" if provider.needs_key else "needs no key"
+        )
+        example = f", such as {provider.name}/{provider.default_model}" if provider.default_model else ""
         rows.append(
             {
                 "name": f"{provider.name}/<model>",
                 "kind": "model",
-                "summary": f"{provider.host}, {needs}{such}",
+                "summary": f"{provider.host}, {key_state}{example}",
                 "language_model": True,
                 "price_usd": 0 if provider.free else None,
                 "host": provider.host,

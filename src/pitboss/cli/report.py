@@ -13,10 +13,10 @@ def report(
     /,
     *,
     out: Annotated[
-        Path | None, given("--out", "Where to write it. Default: reports/RUN.html in the workspace.")
+        Path | None, given("--out", "File of the report. Default: reports/RUN.html in the workspace.")
     ] = None,
     json: Json = False,
-    place: Here,
+    location: Here,
 ) -> int:
     """Write the report of a run: one HTML file that opens offline.
 
@@ -26,7 +26,7 @@ def report(
     """
     from pitboss.runs.report import write_report
 
-    with place.workspace() as workspace:
+    with location.workspace() as workspace:
         run_id = workspace.runs.find(run)
         path = write_report(workspace, run_id, out)
     if json:

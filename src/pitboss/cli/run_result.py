@@ -20,10 +20,10 @@ from pitboss.terminal import screen
 from pitboss.terminal.workspace_options import WorkspaceOptions
 
 Plain = Mapping[str, Any]
-MOST_ERROR = 2_000
+MAX_ERROR = 2_000
 
 
-def show_run(workspace: Workspace, place: WorkspaceOptions, run: Run) -> None:
+def show_run(workspace: Workspace, location: WorkspaceOptions, run: Run) -> None:
     """Print the result of a run, complete or not."""
     request = request_of(run)
     screen.put(
@@ -32,52 +32,52 @@ def show_run(workspace: Workspace, place: WorkspaceOptions, run: Run) -> None:
     )
     for label in labels(workspace, run):
         screen.put(label, "yellow")
-    screen.put(cutoff_words(workspace, run))
+    screen.put(cutoff_line(workspace, run))
     metrics = mapping(run.metrics)
     if metrics:
         venue = venue_of(run.params["skill"])
         _show_tables(venue.result_tables(run) or [metrics_table(run, venue.metrics())])
         _show_warnings(metrics)
-        for words in run.params.get("universe", ()):
-            screen.put(f"note: {one_line(str(words), MOST_ERROR)}")
+        for note in run.params.get("universe", ()):
+            screen.put(f"note: {one_line(str(note), MAX_ERROR)}")
         show_refusal(workspace, run)
     else:
         screen.put(f"{run.status} after {run.progress:.0%}; a run has results when it is complete")
     if run.error_text:
-        screen.put(f"error: {one_line(run.error_text, MOST_ERROR)}", "red")
+        screen.put(f"error: {one_line(run.error_text, MAX_ERROR)}", "red")
     screen.put()
     screen.put(f"run     {run.id} ({run.status}, {run.wall_s:.1f} s)")
     if run.digest:
         screen.put(f"digest  {run.digest}")
     if run.report:
         screen.put(f"report  {run.report}")
-    _show_next(place, run)
+    _show_next(location, run)
 
 
 def show_journal_note(workspace: Workspace) -> None:
     """Print a note about the database, once."""
-    told = journal_note(workspace.database)
-    if told:
-        screen.note(f"note: {told}")
+    text = journal_note(workspace.database)
+    if text:
+        screen.note(f"note: {text}")
 
 
 def labels(workspace: Workspace, run: Run) -> list[str]:
     """Labels that affect the meaning of every figure."""
-    found: list[str] = []
+    texts: list[str] = []
     if is_synthetic(workspace, run):
-        found.append("SYNTHETIC DATA: this market was generated; nothing follows from it about a real one")
+        texts.append("SYNTHETIC DATA: this market was generated; its results say nothing about a real one")
     if run.model.startswith(PROGRAMS):
-        found.append(f"NOT A LANGUAGE MODEL: {one_line(run.model)} is a fixed program")
+        texts.append(f"NOT A LANGUAGE MODEL: {one_line(run.model)} is a fixed program")
     if run.params.get("blind"):
         notes = venue_of(run.params["skill"]).blind_notes(run.params)
-        found += [f"BLIND: {one_line(words, MOST_ERROR)}" for words in notes]
-    return found
+        texts += [f"BLIND: {one_line(note, MAX_ERROR)}" for note in notes]
+    return texts
 
 
-def cutoff_words(workspace: Workspace, run: Run) -> str:
+def cutoff_line(workspace: Workspace, run: Run) -> str:
     """The training cutoff of the deciding model, and whether the run lies before or after it."""
     request, cutoff = request_of(run), cutoffs.cutoff_of(run.model, workspace.settings.model_cutoffs)
-    return one_line(cutoff_text(cutoff, request.from_at, request.to_at), MOST_ERROR)
+    return one_line(cutoff_text(cutoff, request.from_at, request.to_at), MAX_ERROR)
 
 
 def _show_tables(tables: Sequence[ResultTable]) -> None:
@@ -91,13 +91,16 @@ def _show_tables(tables: Sequence[ResultTable]) -> None:
 def show_summary(summary: Mapping[str, Mapping[str, float | None]], digests: Sequence[str | None]) -> None:
     """Print the table of repeated runs."""
     rows = [
-        (METRICS[name].label if name in METRICS else name, *(_figure(name, one[key]) for key in ("mean", "lo", "hi")))
-        for name, one in summary.items()
+        (
+            METRICS[name].label if name in METRICS else name,
+            *(_figure(name, interval[key]) for key in ("mean", "lo", "hi")),
+        )
+        for name, interval in summary.items()
     ]
     screen.put()
     screen.put_table(("metric", "mean", "95 % from", "to"), rows, right=(1, 2, 3), title=f"{len(digests)} runs")
     if len(digests) > 1 and len(set(digests)) == 1:
-        screen.put("all runs are identical: nothing in this one depends on the seed")
+        screen.put("all runs are identical: nothing in them depends on the seed")
 
 
 def show_refusal(workspace: Workspace, run: Run) -> None:
@@ -120,35 +123,35 @@ def show_refusal(workspace: Workspace, run: Run) -> None:
     screen.put()
     screen.put(f"One refused order, at {iso(row['tick_at'])}:")
     (row,) = venue.reveal([row], run.params)
-    for name, words in refusal(row, venue).items():
-        screen.put(f"  {name:<12}{words}")
+    for name, text in refusal(row, venue).items():
+        screen.put(f"  {name:<12}{text}")
 
 
 def _show_warnings(metrics: Plain) -> None:
     funnel = mapping(metrics.get("funnel"))
     if funnel and not number(funnel.get("fills")):
         screen.put()
-        screen.put("Nothing was traded. Where it went:", "bold")
+        screen.put("Nothing was traded. What became of the ticks:", "bold")
         steps = [(key, figures.count(funnel.get(key))) for key in ("ticks", "asked", "proposals", "accepted", "fills")]
         refused = counts(funnel.get("refused"))
         steps.insert(3, ("refused", refused or "0"))
         screen.put_table(("", ""), [(name, value) for name, value in steps])
-        quiet = counts(metrics.get("noops_by_flag"))
-        if quiet:
-            screen.put(f"ticks that ended in nothing: {quiet}")
+        reasons = counts(metrics.get("noops_by_flag"))
+        if reasons:
+            screen.put(f"ticks without a proposal: {reasons}")
     for warning in metrics.get("warnings") or ():
-        screen.put(f"note: {one_line(warning, MOST_ERROR)}")
+        screen.put(f"note: {one_line(warning, MAX_ERROR)}")
 
 
-def _show_next(place: WorkspaceOptions, run: Run) -> None:
+def _show_next(location: WorkspaceOptions, run: Run) -> None:
     screen.put()
     screen.put("next:")
     if run.status == "complete":
-        screen.put(f"  {place.typed(f'runs verify {run.id}')}")
-        screen.put(f"  {place.typed(f'runs show {run.id} --json')}")
-        screen.put(f"  {place.typed(f'runs export {run.id} --what fills')}")
+        screen.put(f"  {location.command_line(f'runs verify {run.id}')}")
+        screen.put(f"  {location.command_line(f'runs show {run.id} --json')}")
+        screen.put(f"  {location.command_line(f'runs export {run.id} --what fills')}")
     else:
-        screen.put(f"  {place.typed(f'runs resume {run.id}')}")
+        screen.put(f"  {location.command_line(f'runs resume {run.id}')}")
 
 
 def _figure(name: str, value: float | None) -> str:

@@ -1,19 +1,21 @@
-"""The status text of a run in `runs list`."""
+"""The statuses of a run, and its status text in `runs list`."""
 
-from typing import Any
+from typing import Any, Literal
 
-PATIENCE_S = 600
-"""An active run that has committed nothing for longer was most likely killed; a slow model takes less."""
+Status = Literal["queued", "loading", "running", "computing_metrics", "complete", "error", "cancelled"]
+
+SILENT_AFTER_S = 600
+"""Seconds without a commit after which an active run was most likely killed; a slow model takes less."""
 
 
-def standing(one: dict[str, Any]) -> str:
+def status_text(row: dict[str, Any]) -> str:
     """Status and progress. Whether a worker is alive is unknown here, only how long it has committed nothing."""
-    if one["status"] == "complete":
+    if row["status"] == "complete":
         return "complete"
-    text = f"{one['status']} {one['progress_pct']:.0f} %"
-    silent_s = one["silent_s"]
-    if silent_s is None or silent_s < PATIENCE_S:
+    text = f"{row['status']} {row['progress_pct']:.0f} %"
+    silent_s = row["silent_s"]
+    if silent_s is None or silent_s < SILENT_AFTER_S:
         return text
     hours = silent_s // 3_600
-    long = f"{hours // 24} d" if hours >= 48 else f"{hours} h" if hours else f"{silent_s // 60} min"
-    return f"{text}, silent for {long}"
+    duration = f"{hours // 24} d" if hours >= 48 else f"{hours} h" if hours else f"{silent_s // 60} min"
+    return f"{text}, silent for {duration}"

@@ -1,9 +1,10 @@
 """Execute a run from the command line: start or resume it, wait, and turn the outcome into an exit code."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
@@ -25,37 +26,40 @@ class FinishedRun:
     code: int
 
 
-def begin(
-    workspace: Workspace, place: WorkspaceOptions, request: BacktestRequest, label: str = "backtest"
+def start_run(
+    workspace: Workspace, location: WorkspaceOptions, request: BacktestRequest, label: str = "backtest"
 ) -> FinishedRun:
     """Run a backtest from its beginning."""
 
     async def work(watch: Watch, stop: StopRequest) -> Run:
-        return await start(workspace, request, watch, stop.began)
+        return await start(workspace, request, watch, stop.set_run)
 
-    return _wait(workspace, place, label, work)
+    return _wait_until_ended(workspace, location, label, work)
 
 
-def go_on(
-    workspace: Workspace, place: WorkspaceOptions, run_id: str, max_cost_usd: Decimal | None = None
+def resume_run(
+    workspace: Workspace, location: WorkspaceOptions, run_id: str, max_cost_usd: Decimal | None = None
 ) -> FinishedRun:
     """Resume a run, with another limit on its cost if one is given."""
 
-    whole_id = workspace.runs.find(run_id)
+    full_id = workspace.runs.find(run_id)
 
     async def work(watch: Watch, stop: StopRequest) -> Run:
-        stop.began(whole_id)
-        return await resume(workspace, whole_id, watch, max_cost_usd)
+        stop.set_run(full_id)
+        return await resume(workspace, full_id, watch, max_cost_usd)
 
-    return _wait(workspace, place, "resuming", work)
+    return _wait_until_ended(workspace, location, "resuming", work)
 
 
-def _wait(
-    workspace: Workspace, place: WorkspaceOptions, label: str, work: Callable[[Watch, StopRequest], Awaitable[Run]]
+def _wait_until_ended(
+    workspace: Workspace,
+    location: WorkspaceOptions,
+    label: str,
+    work: Callable[[Watch, StopRequest], Coroutine[Any, Any, Run]],
 ) -> FinishedRun:
     with watching(label, workspace.runs.cancel_requested) as (watch, stop):
         try:
-            run, code = asyncio.run(_main(work, watch, stop)), 0
+            run, code = asyncio.run(work(watch, stop)), 0
         except (RunCancelled, KeyboardInterrupt):
             if not stop.run_id:
                 raise  # stopped before the run was created
@@ -70,12 +74,8 @@ def _wait(
     else:
         how = "cancelled" if stop.cancelled else "stopped" if code == 130 else "ended early"
         screen.note(f"run {run.id} {how} after {run.progress:.0%}; everything up to there is kept")
-        screen.note(f"hint: go on with `{place.typed(f'runs resume {run.id}')}`")
+        screen.note(f"hint: continue it with `{location.command_line(f'runs resume {run.id}')}`")
     return FinishedRun(run, code)
-
-
-async def _main(work: Callable[[Watch, StopRequest], Awaitable[Run]], watch: Watch, stop: StopRequest) -> Run:
-    return await work(watch, stop)
 
 
 def _with_report(workspace: Workspace, run: Run) -> Run:

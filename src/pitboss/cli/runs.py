@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from pitboss.cli import runs_prune as pruning
+from pitboss.cli.run_status import Status, status_text
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
 from pitboss.terminal.options import Amount, Json, Override, RunId, given
@@ -16,18 +17,17 @@ from pitboss.terminal.workspace_options import Here
 app = App(name="runs", help="List, show, resume, verify, fork, export, import, compare, delete and prune runs.")
 pruning.register(app)
 
-What = Literal["snapshots", "fills", "equity", "receipts", "decisions"]
-MOST_LISTED = 1_000_000
-Status = Literal["queued", "loading", "running", "computing_metrics", "complete", "error", "cancelled"]
+ExportKind = Literal["snapshots", "fills", "equity", "receipts", "decisions"]
+MAX_LISTED = 1_000_000
 
 
 @app.command(name="list")
 def list_(
     *,
-    limit: Annotated[int, given("--limit", "Most runs to list.")] = 100,
+    limit: Annotated[int, given("--limit", "Maximum number of runs to list.")] = 100,
     status: Annotated[Status | None, given("--status", "Only runs with this status.")] = None,
     json: Json = False,
-    place: Here,
+    location: Here,
 ) -> int:
     """List runs, newest first.
 
@@ -35,45 +35,44 @@ def list_(
 
         pitboss runs list --status complete
     """
-    from pitboss.cli.run_status import standing
     from pitboss.report import figures
     from pitboss.runs.listing import short
     from pitboss.runs.stored import one_line
 
-    if not 1 <= limit <= MOST_LISTED:
-        raise UserError(f"--limit: {limit} is not between 1 and {MOST_LISTED}", "for example --limit 20")
-    with place.workspace() as workspace:
+    if not 1 <= limit <= MAX_LISTED:
+        raise UserError(f"--limit: {limit} is not between 1 and {MAX_LISTED}", "for example --limit 20")
+    with location.workspace() as workspace:
         listing, now = workspace.runs.listing(limit, status), workspace.now()
     for run_id in listing.damaged:
-        screen.note(f"run {run_id} is left out: its row was changed after it was written")
-        screen.note(f"hint: `{place.typed(f'runs verify {run_id}')}` says what is wrong with it")
-    found = [short(run, now) for run in listing.runs]
+        screen.note(f"run {run_id} is not listed: its row was changed after it was written")
+        screen.note(f"hint: `{location.command_line(f'runs verify {run_id}')}` lists the differences")
+    rows = [short(run, now) for run in listing.runs]
     if json:
-        screen.put_json(found)
+        screen.put_json(rows)
         return 0
-    if not found:
-        screen.put("there are no runs here that can be read" if listing.damaged else "there are no runs here yet")
+    if not rows:
+        screen.put("no run in this workspace can be read" if listing.damaged else "there are no runs here yet")
         return 0
-    rows = [
+    cells = [
         (
-            one["run_id"],
-            standing(one),
-            one_line(one["skill"]),
-            one_line(one["model"]),
-            f"{one['from'][:10]} to {one['to'][:10]}",
-            figures.percent(one["total_return_pct"], signed=True),
-            one["created_at"][:16].replace("T", " "),
+            row["run_id"],
+            status_text(row),
+            one_line(row["skill"]),
+            one_line(row["model"]),
+            f"{row['from'][:10]} to {row['to'][:10]}",
+            figures.percent(row["total_return_pct"], signed=True),
+            row["created_at"][:16].replace("T", " "),
         )
-        for one in found
+        for row in rows
     ]
     screen.put_table(
-        ("run", "status", "skill", "model", "range", "return", "made"), rows, right=(5,), folds=(2, 3, 4, 6)
+        ("run", "status", "skill", "model", "range", "return", "created"), cells, right=(5,), folds=(2, 3, 4, 6)
     )
     return 0
 
 
 @app.command
-def show(run: RunId, /, *, json: Json = False, place: Here) -> int:
+def show(run: RunId, /, *, json: Json = False, location: Here) -> int:
     """Show one run: results, labels, digest, report.
 
     For example:
@@ -83,30 +82,30 @@ def show(run: RunId, /, *, json: Json = False, place: Here) -> int:
     from pitboss.cli.run_result import show_run
     from pitboss.runs.stored import long_document
 
-    with place.workspace() as workspace:
-        found = workspace.runs.get(run)
+    with location.workspace() as workspace:
+        stored = workspace.runs.get(run)
         if json:
-            screen.put_json(long_document(found, workspace.settings.model_cutoffs))
+            screen.put_json(long_document(stored, workspace.settings.model_cutoffs))
         else:
-            show_run(workspace, place, found)
+            show_run(workspace, location, stored)
     return 0
 
 
 @app.command
-def cancel(run: RunId, /, *, json: Json = False, place: Here) -> int:
+def cancel(run: RunId, /, *, json: Json = False, location: Here) -> int:
     """Stop a run at its next tick. Everything done so far is kept, and the run can be resumed.
 
     For example:
 
         pitboss runs cancel 3f9a
     """
-    with place.workspace() as workspace:
+    with location.workspace() as workspace:
         run_id = workspace.runs.find(run)
         status = workspace.runs.request_cancel(run_id)
     if json:
         screen.put_json({"run_id": run_id, "status": status, "cancel_requested": True})
     else:
-        screen.put(f"run {run_id} is {status}" + ("" if status == "cancelled" else " and has been asked to stop"))
+        screen.put(f"run {run_id} is {status}" + ("" if status == "cancelled" else " and will stop at its next tick"))
     return 0
 
 
@@ -116,10 +115,10 @@ def resume(
     /,
     *,
     max_cost_usd: Annotated[
-        Amount | None, given("--max-cost-usd", "From now on, stop when the model has cost this much in all.")
+        Amount | None, given("--max-cost-usd", "New limit: stop when the model has cost this much over the whole run.")
     ] = None,
     json: Json = False,
-    place: Here,
+    location: Here,
 ) -> int:
     """Continue a run that was stopped, cancelled or killed, from its last committed tick.
 
@@ -129,29 +128,31 @@ def resume(
         pitboss runs resume 3f9a --max-cost-usd 5
     """
     from pitboss.cli.run_result import show_run
-    from pitboss.cli.run_work import go_on
+    from pitboss.cli.run_work import resume_run
     from pitboss.runs.stored import document
 
-    with place.workspace() as workspace:
-        ended = go_on(workspace, place, workspace.runs.find(run), max_cost_usd)
+    with location.workspace() as workspace:
+        finished = resume_run(workspace, location, workspace.runs.find(run), max_cost_usd)
         if json:
-            screen.put_json(document(ended.run, workspace.settings.model_cutoffs))
-        elif not ended.code:
-            show_run(workspace, place, ended.run)
-        return ended.code
+            screen.put_json(document(finished.run, workspace.settings.model_cutoffs))
+        elif not finished.code:
+            show_run(workspace, location, finished.run)
+        return finished.code
 
 
 @app.command
 def verify(
-    run: Annotated[str, Parameter(help="A run's id, the start of it, or a file that `runs export --bundle` wrote.")],
+    run: Annotated[
+        str, Parameter(help="Id of a run, its first characters, or a file that `runs export --bundle` wrote.")
+    ],
     /,
     *,
     json: Json = False,
-    place: Here,
+    location: Here,
 ) -> int:
     """Check a run byte for byte: every row, the chain of digests, the metrics. Exit code 1 on any difference.
 
-    A bundle is checked by itself, without a workspace or a network. What it cannot prove is listed.
+    A bundle is checked without a workspace or a network; what cannot be proven from it alone is listed.
 
     For example:
 
@@ -164,7 +165,7 @@ def verify(
         from pitboss.cli.runs_bundle import verify_file
 
         return verify_file(Path(run), json)
-    run_id, digest, problems = verify_stored(place, run)
+    run_id, digest, problems = verify_stored(location, run)
     if json:
         screen.put_json({"ok": not problems, "run_id": run_id, "digest": digest, "problems": problems})
     elif problems:
@@ -180,11 +181,11 @@ def export(
     run: RunId,
     /,
     *,
-    what: Annotated[What | None, given("--what", "What to print.")] = None,
+    what: Annotated[ExportKind | None, given("--what", "Contents to print.")] = None,
     bundle: Annotated[
-        Path | None, given("--bundle", "Write the whole run with its answers into this one file instead.")
+        Path | None, given("--bundle", "Write the complete run with the replies of its model to this file instead.")
     ] = None,
-    place: Here,
+    location: Here,
 ) -> int:
     """Print the contents of a run as JSON lines. Amounts are exact decimals in strings, times ISO-8601 UTC.
 
@@ -202,13 +203,13 @@ def export(
 
     if (what is None) == (bundle is None):
         raise UserError("give either --what or --bundle", "for example --what fills, or --bundle run.pitboss.zip")
-    with place.workspace() as workspace:
+    with location.workspace() as workspace:
         if bundle is not None:
             from pitboss.cli.runs_bundle import export_file
 
             return export_file(workspace, run, bundle)
-        found = workspace.runs.get(run)
-        for line in lines(what or "", found, journal_of(workspace, found).records()):
+        stored = workspace.runs.get(run)
+        for line in lines(what or "", stored, journal_of(workspace, stored).records()):
             sys.stdout.write(line.decode() + "\n")
     return 0
 
@@ -220,10 +221,10 @@ def import_(
     *,
     answers: Annotated[
         bool,
-        given("--answers", "Also take its answers into the cache, where your own runs find them. Trust its maker?"),
+        given("--answers", "Also add its model replies to the cache that your runs use. Only for bundles you trust."),
     ] = False,
     json: Json = False,
-    place: Here,
+    location: Here,
 ) -> int:
     """Import a run from a file that `runs export --bundle` wrote. It is checked first; nothing is overwritten.
 
@@ -238,7 +239,7 @@ def import_(
     """
     from pitboss.cli.runs_bundle import import_file
 
-    return import_file(place, file, answers, json)
+    return import_file(location, file, answers, json)
 
 
 @app.command
@@ -246,19 +247,19 @@ def fork(
     run: RunId,
     /,
     *,
-    at: Annotated[str, given("--at", "The first tick to decide anew: a time (UTC), or the number of its record.")],
+    at: Annotated[str, given("--at", "First tick to decide again: a time (UTC), or the number of its record.")],
     set_: Override = (),
-    model: Annotated[str, given("--model", "Who decides from there on.")] = "",
+    model: Annotated[str, given("--model", "Model to use from that tick on.")] = "",
     max_cost_usd: Annotated[Amount | None, given("--max-cost-usd", "Stop when the model has cost this much.")] = None,
-    price_in: Annotated[Amount | None, given("--price-in", "USD for a million tokens the model reads.")] = None,
-    price_out: Annotated[Amount | None, given("--price-out", "USD for a million tokens the model writes.")] = None,
-    yes: Annotated[bool, given("--yes", "Go ahead with a model whose price nobody knows.")] = False,
+    price_in: Annotated[Amount | None, given("--price-in", "Price of a million input tokens, in USD.")] = None,
+    price_out: Annotated[Amount | None, given("--price-out", "Price of a million output tokens, in USD.")] = None,
+    yes: Annotated[bool, given("--yes", "Accept a model without a known price.")] = False,
     json: Json = False,
-    place: Here,
+    location: Here,
 ) -> int:
     """Copy a run up to a tick and decide again from there, with another model, strategy or caps.
 
-    Shows both runs side by side; `pitboss runs diff` shows them again later. The shared part costs nothing.
+    Prints a comparison of both runs, which `pitboss runs diff` repeats later. The shared part costs nothing.
 
     For example:
 
@@ -270,12 +271,12 @@ def fork(
     if (price_in is None) != (price_out is None):
         raise UserError("--price-in and --price-out go together", "for example --price-in 0.5 --price-out 1.5")
     money = {"max_cost_usd": max_cost_usd, "price_in": price_in, "price_out": price_out, "any_price": yes or None}
-    also = tuple((name, value) for name, value in money.items() if value is not None)
-    return fork_run(place, run, at, model, set_, also, json)
+    changes = tuple((name, value) for name, value in money.items() if value is not None)
+    return fork_run(location, run, at, model, set_, changes, json)
 
 
 @app.command
-def diff(first: RunId, second: RunId, /, *, json: Json = False, place: Here) -> int:
+def diff(first: RunId, second: RunId, /, *, json: Json = False, location: Here) -> int:
     """Compare two runs: the first record that differs, and the metrics that differ.
 
     For example:
@@ -285,12 +286,12 @@ def diff(first: RunId, second: RunId, /, *, json: Json = False, place: Here) -> 
     from pitboss.cli.runs_diff import show_difference
     from pitboss.runs.compare import compare
 
-    with place.workspace() as workspace:
-        found = compare(workspace, workspace.runs.get(first), workspace.runs.get(second))
+    with location.workspace() as workspace:
+        difference = compare(workspace, workspace.runs.get(first), workspace.runs.get(second))
     if json:
-        screen.put_json(found)
+        screen.put_json(difference)
     else:
-        show_difference(found)
+        show_difference(difference)
     return 0
 
 
@@ -299,22 +300,22 @@ def delete(
     run: RunId,
     /,
     *,
-    force: Annotated[bool, given("--force", "Also if it is being worked on.")] = False,
+    force: Annotated[bool, given("--force", "Delete the run even if it is active.")] = False,
     json: Json = False,
-    place: Here,
+    location: Here,
 ) -> int:
-    """Remove a run with all its records and its report.
+    """Delete a run with all its records and its report.
 
     For example:
 
         pitboss runs delete 3f9a
     """
-    with place.workspace() as workspace:
+    with location.workspace() as workspace:
         run_id = workspace.runs.find(run)
         workspace.runs.delete(run_id, force=force)
         workspace.report_path(run_id).unlink(missing_ok=True)
     if json:
         screen.put_json({"run_id": run_id, "deleted": True})
     else:
-        screen.put(f"run {run_id} is gone")
+        screen.put(f"run {run_id} is deleted")
     return 0

@@ -15,7 +15,7 @@ def export_file(workspace: Workspace, run: str, file: Path) -> int:
     """Implements `runs export RUN --bundle FILE`."""
     run_id = workspace.runs.find(run)
     asyncio.run(write_bundle(workspace, run_id, file))
-    screen.note(f"run {run_id} is in {file}; anybody can check it with `pitboss runs verify {file}`")
+    screen.note(f"wrote run {run_id} to {file}; `pitboss runs verify {file}` checks it on any machine")
     return 0
 
 
@@ -45,17 +45,17 @@ def verify_file(file: Path, json: bool) -> int:
     return 0
 
 
-def import_file(place: WorkspaceOptions, file: Path, answers: bool, json: bool) -> int:
+def import_file(location: WorkspaceOptions, file: Path, answers: bool, json: bool) -> int:
     """Implements `runs import FILE`. A workspace is opened or created only for a valid bundle."""
-    with open_checked(file) as bundle, place.workspace() as workspace:
-        taken = import_bundle(workspace, bundle, answers)
+    with open_checked(file) as bundle, location.workspace() as workspace:
+        imported = import_bundle(workspace, bundle, answers)
     if json:
-        screen.put_json({"run_id": taken.run_id, "new": taken.new, "answers": taken.answers})
+        screen.put_json({"run_id": imported.run_id, "new": imported.new, "answers": imported.answers})
         return 0
-    if not taken.new:
-        screen.put(f"run {taken.run_id} is here already, and is the same")
+    if not imported.new:
+        screen.put(f"run {imported.run_id} is already stored here and is the same")
         return 0
-    screen.put(f"run {taken.run_id} is here now; see it with `{place.typed(f'runs show {taken.run_id}')}`")
-    if taken.answers:
-        screen.note(f"{taken.answers} answers came with it: the same questions are answered by them from now on")
+    screen.put(f"imported run {imported.run_id}; `{location.command_line(f'runs show {imported.run_id}')}` shows it")
+    if imported.answers:
+        screen.note(f"added {imported.answers} model replies to the cache, which answers equal requests from now on")
     return 0

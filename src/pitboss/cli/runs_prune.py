@@ -18,19 +18,25 @@ def register(app: App) -> None:
 
 def prune(
     *,
-    keep: Annotated[int | None, given("--keep", "Keep so many of the newest that fit the rest.")] = None,
-    older_than: Annotated[
-        Duration | None, given("--older-than", "Only runs made longer ago than this, as 720h.")
+    keep: Annotated[
+        int | None, given("--keep", "Number of newest runs to keep, among those that the other options select.")
     ] = None,
-    status: Annotated[str | None, given("--status", "Only complete, error or cancelled ones.")] = None,
-    study: Annotated[str | None, given("--study", "Only those of a study.")] = None,
-    yes: Annotated[bool, given("--yes", "Remove them; without it they are only counted.")] = False,
+    older_than: Annotated[
+        Duration | None, given("--older-than", "Only runs created longer ago than this, such as 720h.")
+    ] = None,
+    status: Annotated[
+        str | None, given("--status", "Only runs with this status: complete, error or cancelled.")
+    ] = None,
+    study: Annotated[str | None, given("--study", "Only runs of this study.")] = None,
+    yes: Annotated[bool, given("--yes", "Delete the runs; without it they are only counted.")] = False,
     json: Json = False,
-    place: Here,
+    location: Here,
 ) -> int:
-    """Remove old runs with their records, their reports, and model replies that no remaining run needs.
+    """Delete old runs with their records, their reports, and the model replies that no remaining run needs.
 
-    Queued and active runs are kept, remaining runs can still be verified, and costs stay recorded. For example:
+    Queued and active runs are kept, remaining runs can still be verified, and costs stay recorded.
+
+    For example:
 
         pitboss runs prune --keep 200
         pitboss runs prune --older-than 720h --status error --yes
@@ -40,31 +46,33 @@ def prune(
 
     if keep is not None and keep < 0:
         raise UserError("--keep: cannot be below zero", "for example --keep 200")
-    with place.workspace() as workspace:
+    with location.workspace() as workspace:
         before_at = None if older_than is None else workspace.now() - older_than
-        found = candidates(workspace.database, keep=keep, before_at=before_at, status=status, study_id=study)
+        run_ids = candidates(workspace.database, keep=keep, before_at=before_at, status=status, study_id=study)
         answers = 0
-        if yes and found:
-            done = remove(workspace.database, found)
-            found, answers = list(done.runs), done.answers
-            for run_id in found:
+        if yes and run_ids:
+            removed = remove(workspace.database, run_ids)
+            run_ids, answers = list(removed.runs), removed.answers
+            for run_id in run_ids:
                 workspace.report_path(run_id).unlink(missing_ok=True)
     if json:
-        screen.put_json({"runs": found, "answers": answers, "removed": yes})
+        screen.put_json({"runs": run_ids, "answers": answers, "removed": yes})
     elif yes:
-        screen.put(f"{len(found):,} runs and {answers:,} answers are gone")
+        screen.put(f"{len(run_ids):,} runs and {answers:,} cached replies are deleted")
     else:
-        screen.put(f"{len(found):,} runs would go; --yes removes them")
+        screen.put(f"{len(run_ids):,} runs would be deleted; --yes deletes them")
     return 0
 
 
 def spend(
     *,
-    from_: Annotated[Moment | None, given("--from", "First day, as 2026-11-01. Default: all.")] = None,
-    to: Annotated[Moment | None, given("--to", "End; its day does not count any more.")] = None,
-    owner: Annotated[str | None, given("--owner", "Only what one user spent.")] = None,
+    from_: Annotated[
+        Moment | None, given("--from", "First day, such as 2026-11-01. Default: the first one with a cost.")
+    ] = None,
+    to: Annotated[Moment | None, given("--to", "End, exclusive: this day is not included.")] = None,
+    owner: Annotated[str | None, given("--owner", "Only costs of this user.")] = None,
     json: Json = False,
-    place: Here,
+    location: Here,
 ) -> int:
     """Show what models have cost, by day, user, skill and model, including removed runs.
 
@@ -74,26 +82,26 @@ def spend(
     """
     from pitboss.core.instant import iso
     from pitboss.core.money import text
-    from pitboss.store.spend import spend as spent
+    from pitboss.store.spend import spend as spend_rows
 
-    with place.workspace() as workspace:
-        found = spent(workspace.database, from_ or 0, 1 << 62 if to is None else to, owner)
+    with location.workspace() as workspace:
+        costs = spend_rows(workspace.database, from_ or 0, 1 << 62 if to is None else to, owner)
     rows = [
         {
-            "day": iso(one.day_at)[:10],
-            "owner": one.owner,
-            "skill": one.skill,
-            "model": one.model,
-            "calls": one.calls,
-            "unpriced": one.unpriced,
-            "cost_usd": text(one.cost_usd),
+            "day": iso(cost.day_at)[:10],
+            "owner": cost.owner,
+            "skill": cost.skill,
+            "model": cost.model,
+            "calls": cost.calls,
+            "unpriced": cost.unpriced,
+            "cost_usd": text(cost.cost_usd),
         }
-        for one in found
+        for cost in costs
     ]
     if json:
         screen.put_json(rows)
     elif not rows:
-        screen.put("nothing was paid for")
+        screen.put("no costs are recorded")
     else:
         names = ("day", "owner", "skill", "model", "calls", "unpriced", "cost_usd")
         screen.put_table(names, [tuple(str(row[name]) for name in names) for row in rows], right=(4, 5, 6))

@@ -8,12 +8,12 @@ from pitboss.terminal.workspace_options import WorkspaceOptions
 FULL_ID = 12
 
 
-def verify_stored(place: WorkspaceOptions, run: str) -> tuple[str, str | None, list[str]]:
+def verify_stored(location: WorkspaceOptions, run: str) -> tuple[str, str | None, list[str]]:
     """The run's id, its digest, and every difference found."""
-    settings = place.settings()
+    settings = location.settings()
     existed = bool(settings.database_url) or (settings.home / "pitboss.db").is_file()
     try:
-        workspace = place.workspace()
+        workspace = location.workspace()
     except UserError as error:
         if existed and _damaged(error):
             return run, None, [error.message]

@@ -12,14 +12,14 @@ from pitboss.terminal import screen
 from pitboss.terminal.options import Json
 from pitboss.terminal.workspace_options import Here
 
-app = App(name="secrets", help="Keep keys of model providers, encrypted. Values are never shown again.")
+app = App(name="secrets", help="Store API keys of model providers and MCP servers, encrypted. Values are never shown.")
 
 Surplus = Annotated[str, Parameter(show=False)]
 """Surplus arguments. They may contain the secret, so no message may repeat them."""
 
 
 @app.command(name="set")
-def set_(name: str, /, *more: Surplus, place: Here) -> int:
+def set_(name: str, /, *more: Surplus, location: Here) -> int:
     """Store a key. Its value is read from a hidden prompt or a pipe, never from the command line.
 
     For example:
@@ -30,7 +30,7 @@ def set_(name: str, /, *more: Surplus, place: Here) -> int:
     Parameters
     ----------
     name
-        A provider, such as groq, or the variable its key goes by, such as GROQ_API_KEY.
+        A provider, such as groq, or the environment variable of its key, such as GROQ_API_KEY.
     """
     from pitboss.bootstrap.keys import open_secrets, owners, variable_of
     from pitboss.bootstrap.mcp_servers import key_users
@@ -39,25 +39,25 @@ def set_(name: str, /, *more: Surplus, place: Here) -> int:
     if more or "=" in name:
         raise UserError(
             "a value is never given on the command line, where it stays in the shell's history",
-            "give the name alone: the value is asked for, or read from a pipe",
+            "give the name alone: the value is read from a prompt or a pipe",
         )
     variable = variable_of(name)
-    store = open_secrets(place.settings().home)
+    store = open_secrets(location.settings().home)
     value = _value(variable)
     REDACTOR.add(value)
     replaced = store.set(variable, value)
-    screen.note(f"{variable} is {'replaced' if replaced else 'kept'}")
-    if variable not in owners() and variable not in key_users(place.settings()):
+    screen.note(f"{variable} is {'replaced' if replaced else 'stored'}")
+    if variable not in owners() and variable not in key_users(location.settings()):
         screen.note(
-            f"no provider of this version reads {variable}; `pitboss models list` and `pitboss mcp list` name them"
+            f"no provider of this version uses {variable}; `pitboss models list` and `pitboss mcp list` list those in use"
         )
     if _in_environment(variable):
-        screen.note(f"{variable} is also in the environment, which wins as long as it is there")
+        screen.note(f"{variable} is also an environment variable, which takes precedence")
     return 0
 
 
 @app.command(name="list")
-def list_(*, json: Json = False, place: Here) -> int:
+def list_(*, json: Json = False, location: Here) -> int:
     """List the stored keys: name, provider, hosts they are sent to, and since when. Never their values.
 
     For example:
@@ -67,22 +67,22 @@ def list_(*, json: Json = False, place: Here) -> int:
     from pitboss.bootstrap.keys import open_secrets, owners
     from pitboss.bootstrap.mcp_servers import key_users
 
-    known = {**key_users(place.settings()), **owners()}
+    users = {**key_users(location.settings()), **owners()}
     rows = [
         {
             "name": name,
-            "providers": list(known.get(name, ((), ()))[0]),
-            "hosts": list(known.get(name, ((), ()))[1]),
+            "providers": list(users.get(name, ((), ()))[0]),
+            "hosts": list(users.get(name, ((), ()))[1]),
             "set_at": iso(set_at),
             "in_environment": _in_environment(name),
         }
-        for name, set_at in open_secrets(place.settings().home).names().items()
+        for name, set_at in open_secrets(location.settings().home).names().items()
     ]
     if json:
         screen.put_json(rows)
         return 0
     if not rows:
-        screen.note("nothing is kept here yet; `pitboss secrets set groq` keeps a key")
+        screen.note("no keys are stored here yet; `pitboss secrets set groq` stores one")
         return 0
     screen.put_table(
         ("name", "provider", "sent to", "set", "note"),
@@ -92,7 +92,7 @@ def list_(*, json: Json = False, place: Here) -> int:
                 ", ".join(row["providers"]) or "none",
                 ", ".join(row["hosts"]) or "nowhere",
                 row["set_at"],
-                "the environment has another, which wins" if row["in_environment"] else "",
+                "the environment variable takes precedence" if row["in_environment"] else "",
             )
             for row in rows
         ],
@@ -102,8 +102,8 @@ def list_(*, json: Json = False, place: Here) -> int:
 
 
 @app.command
-def rm(name: str, /, *, place: Here) -> int:
-    """Remove a key.
+def rm(name: str, /, *, location: Here) -> int:
+    """Delete a key.
 
     For example:
 
@@ -117,8 +117,8 @@ def rm(name: str, /, *, place: Here) -> int:
     from pitboss.bootstrap.keys import open_secrets, variable_of
 
     variable = variable_of(name)
-    open_secrets(place.settings().home).remove(variable)
-    screen.note(f"{variable} is forgotten")
+    open_secrets(location.settings().home).remove(variable)
+    screen.note(f"{variable} is deleted")
     return 0
 
 
@@ -131,7 +131,7 @@ def _value(variable: str) -> str:
     except (EOFError, OSError, UnicodeDecodeError):
         lines = []
     if len(lines) > 1:
-        raise UserError("more than one line came in", "pipe the key alone")
+        raise UserError("the input has more than one line", "pipe the key alone")
     return lines[0] if lines else ""
 
 

@@ -5,7 +5,7 @@ from pitboss.terminal.options import Json
 from pitboss.terminal.workspace_options import Here
 
 
-def settings(*, json: Json = False, place: Here) -> int:
+def settings(*, json: Json = False, location: Here) -> int:
     """List every setting: its key in settings.toml, its environment variable, value, default and description.
 
     For example:
@@ -14,11 +14,11 @@ def settings(*, json: Json = False, place: Here) -> int:
     """
     from pitboss.bootstrap.settings import describe
 
-    found = describe(place.settings())
+    rows = describe(location.settings())
     if json:
-        screen.put_json(found)
+        screen.put_json(rows)
         return 0
-    rows = [(one["key"], one["value"], one["default"], one["meaning"]) for one in found]
-    screen.put_table(("key", "value", "default", "meaning"), rows, folds=(1, 3))
-    screen.put("\neach is a key of settings.toml in the workspace, and an environment variable such as PITBOSS_MAX_GAP")
+    cells = [(row["key"], row["value"], row["default"], row["meaning"]) for row in rows]
+    screen.put_table(("key", "value", "default", "meaning"), cells, folds=(1, 3))
+    screen.put("\nset them in settings.toml of the workspace, or by environment variables such as PITBOSS_MAX_GAP")
     return 0

@@ -1,17 +1,18 @@
 """`pitboss sweep`, `pitboss arena` and `pitboss study …`: groups of related runs and their results."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from pitboss.cli.study_options import USUAL, Manner, Out
+from pitboss.cli.run_status import Status
+from pitboss.cli.study_options import NO_OPTIONS, Out, StudyOptions
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, RangeOptions, given
 from pitboss.terminal.workspace_options import Here
 
-app = App(name="study", help="List studies and arenas, show what came of them, stop them.")
+app = App(name="study", help="List studies and arenas, show their results, cancel them.")
 
 Vary = Annotated[
     tuple[str, ...],
@@ -19,47 +20,54 @@ Vary = Annotated[
         name=("--vary", "--grid"),
         negative=(),
         consume_multiple=False,
-        help="A field of the skill and its values, as risk.max_leverage=1,2,5 or context.bars_lookback=50..200:50; also "
-        "model=a,b, seed=0..4, range=2025-02-01/2025-03-01, and run.taker_bps=3,6 for settings of the run. May be repeated.",
+        help="A field of the skill and its values, such as risk.max_leverage=1,2,5 or context.bars_lookback=50..200:50; "
+        "also model=a,b, seed=0..4, range=2025-02-01/2025-03-01, and run.taker_bps=3,6 for options of the run. May be "
+        "repeated.",
     ),
 ]
-StudyId = Annotated[str, Parameter(help="A study's id, or the start of it.")]
+StudyId = Annotated[str, Parameter(help="Id of a study, or its first characters.")]
 
 
 def sweep(
     skill: Path,
     /,
     *,
-    asked: RangeOptions,
+    options: RangeOptions,
     vary: Vary = (),
-    random: Annotated[int | None, given("--random", "Draw so many points instead of taking all of them.")] = None,
-    search: Annotated[int | None, given("--search", "Let optuna choose so many points, one after the other.")] = None,
+    random: Annotated[
+        int | None, given("--random", "Number of points to draw at random, instead of running all of them.")
+    ] = None,
+    search: Annotated[
+        int | None,
+        given("--search", "Number of points that optuna chooses, each from the results of the earlier ones."),
+    ] = None,
     walk_forward: Annotated[
         str,
         given(
-            "--walk-forward", "Choose on one stretch, judge on the next, move on: as 30d/10d, or 30d/10d/1d with a gap."
+            "--walk-forward",
+            "Select on one period, test on the next, then move on: 30d/10d, or 30d/10d/1d with a gap between them.",
         ),
     ] = "",
     anchored: Annotated[
-        bool, given("--anchored", "Let every stretch to choose on begin at the start of the range.")
+        bool, given("--anchored", "With --walk-forward: begin every selection period at the start of the range.")
     ] = False,
     by: Annotated[
         str,
         Parameter(
             name=("--by", "--metric"),
-            help="The metric that trials are chosen by. Default: sharpe, and total_return_pct on the predict venue, which also "
-            "has brier, log_loss and others.",
+            help="Metric that ranks the trials. Default: sharpe; on the predict venue total_return_pct, with brier, log_loss "
+            "and others to choose from.",
         ),
     ] = "",
-    repeats: Annotated[int, given("--repeats", "Runs of every point, with the seeds seed, seed+1, …")] = 1,
-    model: Annotated[str, given("--model", "Who decides, instead of the skill's model.")] = "",
-    manner: Manner = USUAL,
-    place: Here,
+    repeats: Annotated[int, given("--repeats", "Runs per point, with the seeds seed, seed+1, …")] = 1,
+    model: Annotated[str, given("--model", "Model to use instead of the skill's. See `pitboss models list`.")] = "",
+    study_options: StudyOptions = NO_OPTIONS,
+    location: Here,
 ) -> int:
-    """Run a skill many times with varied settings, and report the best trial and how much may be luck.
+    """Run a skill many times with varied settings, and report the best trial and how much of its result may be luck.
 
-    Every run is an ordinary one. Ctrl-C keeps finished work; the same command continues. Model replies are shared by
-    all runs. Writes a page that opens offline.
+    Every run is stored like a single backtest, and all runs share the cached replies of models. Ctrl-C keeps finished
+    work; the same command continues. Writes an HTML report.
 
     For example:
 
@@ -72,42 +80,45 @@ def sweep(
     skill
         A .yaml or .json file.
     """
-    from pitboss.cli.study_run import base_request, conduct
-    from pitboss.jobs.study_plans import sweep_plan as make
+    from pitboss.cli.study_run import base_request, run_study
+    from pitboss.jobs.study_plans import sweep_plan
     from pitboss.sim.study.axis import parse_axes
 
-    request = base_request(place, skill, asked, model)
-    made = make(
+    request = base_request(location, skill, options, model)
+    plan = sweep_plan(
         request,
         parse_axes(vary),
         repeats=repeats,
         by=by,
-        name=manner.name,
+        name=study_options.name,
         random=random,
         search=search,
         walk=walk_forward,
         anchored=anchored,
     )
-    return conduct(place, made, manner, asked.yes)
+    return run_study(location, plan, study_options, options.yes)
 
 
 def arena(
     skill: Path,
     /,
     *,
-    asked: RangeOptions,
-    models: Annotated[str, given("--models", "Who takes part, with commas between.")],
+    options: RangeOptions,
+    models: Annotated[str, given("--models", "Models to compare, separated by commas.")],
     baselines: Annotated[
-        str | None, given("--baselines", "Programs to hold them against, with commas between; empty for none.")
+        str | None,
+        given(
+            "--baselines", "Policies to compare them with, separated by commas; empty for none. Default: the venue's."
+        ),
     ] = None,
-    repeats: Annotated[int, given("--repeats", "Runs of every model.")] = 3,
-    manner: Manner = USUAL,
-    place: Here,
+    repeats: Annotated[int, given("--repeats", "Runs per model.")] = 3,
+    study_options: StudyOptions = NO_OPTIONS,
+    location: Here,
 ) -> int:
     """Run several models with the same skill over the same market, and report which of them differ significantly.
 
-    Writes a page with tiers, paired differences, luck, cost and time of each. Ctrl-C keeps finished work; the same
-    command continues.
+    Writes an HTML report with tiers, paired differences, luck, cost and time of each model. Ctrl-C keeps finished work;
+    the same command continues.
 
     For example:
 
@@ -118,16 +129,17 @@ def arena(
     skill
         A .yaml or .json file.
     """
-    from pitboss.cli.study_run import base_request, conduct
+    from pitboss.cli.study_run import base_request, run_study
     from pitboss.jobs.study_plans import arena_plan
 
-    request = base_request(place, skill, asked)
-    others = None if baselines is None else _listed(baselines)
-    return conduct(place, arena_plan(request, _listed(models), others, repeats, manner.name), manner, asked.yes)
+    request = base_request(location, skill, options)
+    baseline_models = None if baselines is None else _split_list(baselines)
+    plan = arena_plan(request, _split_list(models), baseline_models, repeats, study_options.name)
+    return run_study(location, plan, study_options, options.yes)
 
 
 @app.command(name="list")
-def list_(*, json: Json = False, place: Here) -> int:
+def list_(*, json: Json = False, location: Here) -> int:
     """List studies and arenas, newest first.
 
     For example:
@@ -137,29 +149,29 @@ def list_(*, json: Json = False, place: Here) -> int:
     from pitboss.jobs.study_status import study_list
     from pitboss.runs.stored import one_line
 
-    with place.workspace() as workspace:
-        found = study_list(workspace)
+    with location.workspace() as workspace:
+        studies = study_list(workspace)
     if json:
-        screen.put_json(found)
+        screen.put_json(studies)
         return 0
     rows = [
         (
-            one["study_id"],
-            one["kind"],
-            one_line(one["skill"]),
-            str(one["runs"]),
-            _counts(one["counts"]),
-            "; ".join(one["vary"]),
+            study["study_id"],
+            study["kind"],
+            one_line(study["skill"]),
+            str(study["runs"]),
+            _counts(study["counts"]),
+            "; ".join(study["vary"]),
         )
-        for one in found
+        for study in studies
     ]
-    screen.put_table(("study", "kind", "skill", "runs", "state", "varied"), rows, right=(3,), folds=(5,))
+    screen.put_table(("study", "kind", "skill", "runs", "status", "varied"), rows, right=(3,), folds=(5,))
     return 0
 
 
 @app.command
-def show(study: StudyId, /, *, json: Json = False, place: Here) -> int:
-    """Show the result of a study: its trials, best first, and how much of that may be luck.
+def show(study: StudyId, /, *, json: Json = False, location: Here) -> int:
+    """Show the result of a study: its trials, best first, and how much of the result may be luck.
 
     For example:
 
@@ -169,12 +181,12 @@ def show(study: StudyId, /, *, json: Json = False, place: Here) -> int:
     from pitboss.jobs.study_page import result_document
     from pitboss.store.studies import Studies
 
-    with place.workspace() as workspace:
+    with location.workspace() as workspace:
         document = result_document(workspace, Studies(workspace.database).find(study))
     if json:
         screen.put_json(document)
     else:
-        show_study(document, place)
+        show_study(document, location)
     return 0
 
 
@@ -183,22 +195,19 @@ def runs(
     study: StudyId,
     /,
     *,
-    status: Annotated[
-        Literal["queued", "loading", "running", "computing_metrics", "complete", "error", "cancelled"] | None,
-        given("--status", "Only runs in this state."),
-    ] = None,
+    status: Annotated[Status | None, given("--status", "Only runs with this status.")] = None,
     model: Annotated[str | None, given("--model", "Only runs of this model.")] = None,
-    where: Annotated[
+    conditions: Annotated[
         tuple[str, ...],
         Parameter(
             name="--where",
             negative=(),
             consume_multiple=False,
-            help="Only runs at this value, as risk.max_leverage=2. May be repeated.",
+            help="Only runs with this value of a varied field, such as risk.max_leverage=2. May be repeated.",
         ),
     ] = (),
     json: Json = False,
-    place: Here,
+    location: Here,
 ) -> int:
     """List the runs of a study.
 
@@ -215,18 +224,18 @@ def runs(
     from pitboss.sim.study.choice import figure
     from pitboss.store.studies import Studies, full_runs
 
-    with place.workspace() as workspace:
-        chosen: Any = status
+    with location.workspace() as workspace:
         study_id = Studies(workspace.database).find(study)
-        asked = Studies(workspace.database).document(study_id)
-        point = _point(where, [written.partition("=")[0] for written in asked["vary"]])
+        study_document = Studies(workspace.database).document(study_id)
+        point = _point(conditions, [axis.partition("=")[0] for axis in study_document["vary"]])
         if json:
             now = workspace.now()
-            found = full_runs(workspace.runs, study_id, chosen, model, point)
-            screen.put_json([{**short(run, now), "study": run.params["study"]} for run in found])
+            stored = full_runs(workspace.runs, study_id, status, model, point)
+            screen.put_json([{**short(run, now), "study": run.params["study"]} for run in stored])
             return 0
-        listed = runs_of(workspace, study_id, chosen, model, point)
-    names, own = tuple(dict.fromkeys((asked["by"], "total_return_pct"))), venue_of(asked["skill"]).metrics()
+        study_runs = runs_of(workspace, study_id, status, model, point)
+    names = tuple(dict.fromkeys((study_document["by"], "total_return_pct")))
+    venue_metrics = venue_of(study_document["skill"]).metrics()
     rows = [
         (
             run.id,
@@ -234,12 +243,15 @@ def runs(
             run.model,
             describe_point(run.mark["point"]),
             str(run.mark["repeat"] + 1),
-            *(format_metric(figure(run.metrics or {}, name), metric_meaning(name, own).form) for name in names),
+            *(
+                format_metric(figure(run.metrics or {}, name), metric_meaning(name, venue_metrics).form)
+                for name in names
+            ),
         )
-        for run in listed
+        for run in study_runs
     ]
-    heads = ("run", "state", "model", "point", "repeat", *names)
-    screen.put_table(heads, rows, right=tuple(range(5, len(heads))), folds=(3,))
+    headings = ("run", "status", "model", "point", "repeat", *names)
+    screen.put_table(headings, rows, right=tuple(range(5, len(headings))), folds=(3,))
     return 0
 
 
@@ -249,9 +261,9 @@ def report(
     /,
     *,
     out: Out = None,
-    place: Here,
+    location: Here,
 ) -> int:
-    """Write the page of a study or an arena again. Runs that have a report by now are linked.
+    """Write the HTML report of a study or an arena again, with links to the reports that its runs have by now.
 
     For example:
 
@@ -260,15 +272,15 @@ def report(
     from pitboss.jobs.study_page import result_document, write_page
     from pitboss.store.studies import Studies
 
-    with place.workspace() as workspace:
+    with location.workspace() as workspace:
         study_id = Studies(workspace.database).find(study)
         screen.put(str(write_page(workspace, result_document(workspace, study_id), out)))
     return 0
 
 
 @app.command
-def cancel(study: StudyId, /, *, place: Here) -> int:
-    """Cancel a study: runs that have not begun are removed from the queue, the others stop at their next tick.
+def cancel(study: StudyId, /, *, location: Here) -> int:
+    """Cancel a study: queued runs are removed from the queue, active runs stop at their next tick.
 
     For example:
 
@@ -277,28 +289,28 @@ def cancel(study: StudyId, /, *, place: Here) -> int:
     from pitboss.jobs.study import cancel_study
     from pitboss.store.studies import Studies
 
-    with place.workspace() as workspace:
+    with location.workspace() as workspace:
         study_id = Studies(workspace.database).find(study)
         count = cancel_study(workspace, study_id)
-    screen.put(f"study {study_id}: {count} runs were asked to stop; the command that made it goes on with them")
+    screen.put(f"study {study_id}: {count} runs are cancelled or will stop; the command that started it continues them")
     return 0
 
 
-def _point(where: tuple[str, ...], fields: list[str]) -> dict[str, str]:
-    """Parse `--where`. A field may be named by its last part."""
+def _point(conditions: tuple[str, ...], fields: list[str]) -> dict[str, str]:
+    """Parse `--where`. A field may be given by its last part alone."""
     point: dict[str, str] = {}
-    for words in where:
-        name, equals, value = words.partition("=")
-        fitting = [field for field in fields if name in (field, field.rpartition(".")[2])]
-        if not equals or len(fitting) != 1:
+    for condition in conditions:
+        name, equals, value = condition.partition("=")
+        matches = [field for field in fields if name in (field, field.rpartition(".")[2])]
+        if not equals or len(matches) != 1:
             varied = ", ".join(fields) or "nothing"
-            raise UserError(f"--where {words}: not a varied field and its value", f"this study varies {varied}")
-        point[fitting[0]] = value
+            raise UserError(f"--where {condition}: not FIELD=VALUE of a varied field", f"this study varies {varied}")
+        point[matches[0]] = value
     return point
 
 
-def _listed(words: str) -> list[str]:
-    return [one.strip() for one in words.split(",") if one.strip()]
+def _split_list(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
 
 
 def _counts(counts: dict[str, int]) -> str:

@@ -11,26 +11,28 @@ from cyclopts import Parameter
 
 from pitboss.terminal.options import Json, given
 
-Out = Annotated[Path | None, given("--out", "File for the page. Default: under reports in the workspace.")]
+Out = Annotated[Path | None, given("--out", "File of the HTML report. Default: in the workspace, under reports.")]
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
+class StudyOptions:
     """How a study is executed and reported."""
 
-    name: Annotated[str, given("--name", "A name that makes it another study, though all else is the same.")] = ""
+    name: Annotated[
+        str, given("--name", "Name of the study. Another name makes it another study, even with equal options.")
+    ] = ""
     executor: Annotated[
         Literal["auto", "here", "local", "ray"],
-        given("--executor", "Who does the runs: this process, workers on this machine, workers on Ray, or what fits."),
+        given("--executor", "Where runs execute: in this process, in workers on this machine or on Ray. auto chooses."),
     ] = "auto"
-    concurrency: Annotated[int, given("--concurrency", "Runs at once in this process.")] = 4
-    estimate: Annotated[bool, given("--estimate", "Say what it would cost, and do nothing.")] = False
+    concurrency: Annotated[int, given("--concurrency", "Number of concurrent runs in this process.")] = 4
+    estimate: Annotated[bool, given("--estimate", "Print the estimated cost and run nothing.")] = False
     pilot: Annotated[
-        bool, given("--pilot", "Ask five ticks of each model for real first, and estimate from those.")
+        bool, given("--pilot", "First call each model for five ticks, and base the estimate on their cost.")
     ] = False
     out: Out = None
     json: Json = False
 
 
-USUAL = Manner()
+NO_OPTIONS = StudyOptions()

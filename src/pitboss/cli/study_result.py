@@ -14,26 +14,26 @@ from pitboss.terminal import screen
 from pitboss.terminal.workspace_options import WorkspaceOptions
 
 Plain = Mapping[str, Any]
-MOST_TRIALS = 20
+MAX_TRIALS = 20
 
 
-def show_estimate(found: Estimate) -> None:
+def show_estimate(cost: Estimate) -> None:
     """Print an estimate with its assumptions."""
-    screen.put(estimate_line(found), "bold")
-    for words in found.basis:
-        screen.put(f"  {words}")
+    screen.put(estimate_line(cost), "bold")
+    for line in cost.basis:
+        screen.put(f"  {line}")
 
 
-def estimate_line(found: Estimate) -> str:
+def estimate_line(cost: Estimate) -> str:
     """Format an estimate in one line."""
-    if found.usd is None:
-        return "the cost is unknown"
-    if not found.hi:
-        return "it costs nothing"
-    return f"about ${found.usd:.2f} (from ${found.lo:.2f} to ${found.hi:.2f}), {found.calls:,} calls"
+    if cost.usd is None:
+        return "estimated cost: unknown"
+    if not cost.hi:
+        return "estimated cost: none"
+    return f"estimated cost: ${cost.usd:.2f} (from ${cost.lo:.2f} to ${cost.hi:.2f}), {cost.calls:,} calls"
 
 
-def show_study(document: Plain, place: WorkspaceOptions) -> None:
+def show_study(document: Plain, location: WorkspaceOptions) -> None:
     """Print the result of a study of any kind."""
     if "entries" in document:
         _show_arena(document)
@@ -41,11 +41,10 @@ def show_study(document: Plain, place: WorkspaceOptions) -> None:
         _show_trials(document)
         if "forward" in document and document["forward"]["windows"]:
             _show_forward(document["forward"], metric_meaning(document["by"], meanings_of(document)))
-        if document["counts"].get("complete") and not any(one["score"] is not None for one in document["trials"]):
+        if document["counts"].get("complete") and not any(trial["score"] is not None for trial in document["trials"]):
             screen.put()
             screen.put(
-                f"no run has a {document['by']}: trials cannot be compared by it; choose another metric with --by",
-                "yellow",
+                f"no run has the metric {document['by']}, so the trials are not ranked; use --by with another", "yellow"
             )
         if "luck" in document:
             _show_luck(document["luck"])
@@ -54,50 +53,56 @@ def show_study(document: Plain, place: WorkspaceOptions) -> None:
     if document.get("report"):
         screen.put(f"report  {document['report']}")
     command = f"study runs {document['study_id']}"
-    screen.put(f"next:   {place.typed(command)}")
+    screen.put(f"next:   {location.command_line(command)}")
 
 
 def _show_trials(document: Plain) -> None:
-    chosen = [one for one in document["trials"] if one["role"] != "in"] or document["trials"]
-    by, own = document["by"], meanings_of(document)
-    names = [name for name in chosen[0]["metrics"] if name != by] if chosen else []
+    trials = [trial for trial in document["trials"] if trial["role"] != "in"] or document["trials"]
+    by, venue_metrics = document["by"], meanings_of(document)
+    names = [name for name in trials[0]["metrics"] if name != by] if trials else []
     rows = [
         (
-            str(one["trial"]),
-            describe_point(one["point"]),
-            *(format_metric(one["metrics"].get(name), metric_meaning(name, own).form) for name in (by, *names)),
-            _states(one["runs"]),
+            str(trial["trial"]),
+            describe_point(trial["point"]),
+            *(
+                format_metric(trial["metrics"].get(name), metric_meaning(name, venue_metrics).form)
+                for name in (by, *names)
+            ),
+            _run_count(trial["runs"]),
         )
-        for one in chosen[:MOST_TRIALS]
+        for trial in trials[:MAX_TRIALS]
     ]
     screen.put(
         f"{document['skill']} · {document['kind']} · {document['runs']} runs · {period(document['from'], document['to'])}",
         "bold",
     )
-    heads = ("trial", "point", by, *names, "runs")
-    screen.put_table(heads, rows, right=tuple(range(2, 3 + len(names))), folds=(1,))
-    if len(chosen) > MOST_TRIALS:
-        screen.put(f"… and {len(chosen) - MOST_TRIALS} more")
+    headings = ("trial", "point", by, *names, "runs")
+    screen.put_table(headings, rows, right=tuple(range(2, 3 + len(names))), folds=(1,))
+    if len(trials) > MAX_TRIALS:
+        screen.put(f"… and {len(trials) - MAX_TRIALS} more")
     screen.put(
-        f"cost ${document['cost_usd']:.4f}, saved by cached replies ${document['saved_usd']:.4f}, {document['wall_s']:.1f} s of work"
+        f"cost ${document['cost_usd']:.4f}, saved by cached replies ${document['saved_usd']:.4f}, "
+        f"{document['wall_s']:.1f} s of run time"
     )
 
 
 def _show_luck(luck: Plain) -> None:
     screen.put()
-    chance, over = luck["deflated_sharpe"], luck["overfitting"]
-    if chance is not None:
+    deflated, overfitting = luck["deflated_sharpe"], luck["overfitting"]
+    if deflated is not None:
         screen.put(
-            f"deflated Sharpe of the best: {chance:.1%} (probability that its true Sharpe exceeds the expected best of {luck['runs']} runs without skill)"
+            f"deflated Sharpe of the best: {deflated:.1%} (the probability that its true Sharpe is above the one that the best "
+            f"of {luck['runs']} runs has by luck)"
         )
-    whole = luck["deflated_sharpe_of_skill"]
-    if whole is not None and luck["runs_of_skill"] > luck["runs"]:
-        screen.put(f"  over all {luck['runs_of_skill']} runs of this skill that are stored here: {whole:.1%}")
-    if over is None:
+    of_skill = luck["deflated_sharpe_of_skill"]
+    if of_skill is not None and luck["runs_of_skill"] > luck["runs"]:
+        screen.put(f"  over all {luck['runs_of_skill']} runs of this skill that are stored here: {of_skill:.1%}")
+    if overfitting is None:
         screen.put("probability of overfitting: unknown (it needs two trials and twelve days)")
     else:
         screen.put(
-            f"probability of overfitting: {over['probability']:.1%} of {over['splits']} splits (Sharpe {over['inside']:.2f} in sample, {over['outside']:.2f} out of sample)"
+            f"probability of overfitting: {overfitting['probability']:.1%} of {overfitting['splits']} splits (Sharpe "
+            f"{overfitting['inside']:.2f} in sample, {overfitting['outside']:.2f} out of sample)"
         )
 
 
@@ -105,33 +110,29 @@ def _show_forward(forward: Plain, metric: Metric) -> None:
     screen.put()
     rows = [
         (
-            str(one["window"] + 1),
-            period(one["from"], one["to"]),
-            describe_point(one["point"]),
-            format_metric(one["inside"], metric.form),
-            format_metric(one["outside"], metric.form),
-            figures.percent(one["total_return_pct"], signed=True),
+            str(window["window"] + 1),
+            period(window["from"], window["to"]),
+            describe_point(window["point"]),
+            format_metric(window["inside"], metric.form),
+            format_metric(window["outside"], metric.form),
+            figures.percent(window["total_return_pct"], signed=True),
         )
-        for one in forward["windows"]
+        for window in forward["windows"]
     ]
-    heads = ("window", "test period", "choice", f"{metric.label} in sample", "out of sample", "return")
-    screen.put_table(heads, rows, right=(3, 4, 5), folds=(2,), title="Walk-forward")
-    around = forward["total_return_ci"]
-    told = (
-        ""
-        if around is None
-        else f" (95 %: {figures.percent(around[0], signed=True)} to {figures.percent(around[1], signed=True)})"
-    )
+    headings = ("window", "tested on", "selected point", f"{metric.label} in sample", "out of sample", "return")
+    screen.put_table(headings, rows, right=(3, 4, 5), folds=(2,), title="Walk-forward")
+    interval = _interval_text(forward["total_return_ci"])
     screen.put(
-        f"all test periods, {figures.plural(forward['days'], 'day')}: {figures.percent(forward['total_return_pct'], signed=True)}{told}, "
+        f"all test periods, {figures.plural(forward['days'], 'day')}: "
+        f"{figures.percent(forward['total_return_pct'], signed=True)}{interval and f' (95 %: {interval})'}, "
         f"Sharpe {figures.plain(forward['sharpe'])}"
     )
 
 
 def _show_arena(arena: Plain) -> None:
     screen.put(f"{arena['skill']} · arena · {arena['runs']} runs · {period(arena['from_at'], arena['to_at'])}", "bold")
-    for words in arena["warnings"]:
-        screen.put(f"note: {words}", "yellow")
+    for warning in arena["warnings"]:
+        screen.put(f"note: {warning}", "yellow")
     forecasts = any(entry["brier"] is not None for entry in arena["entries"])
     rows = [
         (
@@ -139,7 +140,7 @@ def _show_arena(arena: Plain) -> None:
             entry["model"],
             "" if entry["rank"] is None else f"{entry['rank'][0]}–{entry['rank'][1]}",
             figures.percent(entry["total_return_pct"], signed=True),
-            _around(entry["total_return_ci"]),
+            _interval_text(entry["total_return_ci"]),
             *((figures.plain(entry["brier"], 4),) if forecasts else ()),
             figures.plain(entry["sharpe"]),
             figures.NONE if entry["deflated_sharpe"] is None else f"{entry['deflated_sharpe']:.0%}",
@@ -150,7 +151,7 @@ def _show_arena(arena: Plain) -> None:
         for entry in arena["entries"]
     ]
     brier = ("Brier",) if forecasts else ()
-    heads = (
+    headings = (
         "tier",
         "entrant",
         "ranks",
@@ -163,20 +164,20 @@ def _show_arena(arena: Plain) -> None:
         "cost per run",
         "latency",
     )
-    screen.put_table(heads, rows, right=(3, *range(5, len(heads))))
-    apart = sum(pair["told_apart"] for pair in arena["pairs"])
-    screen.put(f"{apart} of {len(arena['pairs'])} pairs differ significantly. {arena['correction']}")
+    screen.put_table(headings, rows, right=(3, *range(5, len(headings))))
+    distinct = sum(pair["told_apart"] for pair in arena["pairs"])
+    screen.put(f"{distinct} of {len(arena['pairs'])} pairs differ significantly. {arena['correction']}")
     if arena["overfitting"] is not None:
-        over = arena["overfitting"]
-        screen.put(f"probability of overfitting: {over['probability']:.1%} of {over['splits']} splits")
+        overfitting = arena["overfitting"]
+        screen.put(f"probability of overfitting: {overfitting['probability']:.1%} of {overfitting['splits']} splits")
 
 
-def _around(value: Any) -> str:
+def _interval_text(value: Any) -> str:
     if value is None:
         return ""
     return f"{figures.percent(value[0], signed=True)} to {figures.percent(value[1], signed=True)}"
 
 
-def _states(runs: list[Plain]) -> str:
-    broken = sum(run["status"] != "complete" for run in runs)
-    return str(len(runs)) if not broken else f"{len(runs)}, {broken} without a result"
+def _run_count(runs: list[Plain]) -> str:
+    incomplete = sum(run["status"] != "complete" for run in runs)
+    return str(len(runs)) if not incomplete else f"{len(runs)}, {incomplete} without a result"

@@ -10,9 +10,9 @@ from typing import Any
 
 from pitboss.bootstrap.decider_source import is_model
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.cli.study_options import Manner
+from pitboss.cli.study_options import StudyOptions
 from pitboss.cli.study_result import estimate_line, show_estimate, show_study
-from pitboss.cli.study_table import following
+from pitboss.cli.study_table import live_scoreboard
 from pitboss.core.errors import BudgetExceeded, RunCancelled, UserError
 from pitboss.jobs.estimate import Estimate, estimate, pilot, require_consent, worst_case
 from pitboss.jobs.plan import PlannedRun, planned_runs
@@ -28,100 +28,104 @@ from pitboss.terminal.options import RangeOptions
 from pitboss.terminal.workspace_options import WorkspaceOptions
 
 MANY = 32
-"""Least number of runs for which worker processes are started for compute-only runs."""
+"""Number of compute-only runs from which on worker processes are started for them."""
 STOPPED = 130
 """The exit code after Ctrl-C."""
 
 
-def base_request(place: WorkspaceOptions, file: Path, asked: RangeOptions, model: str = "") -> Any:
+def base_request(location: WorkspaceOptions, path: Path, options: RangeOptions, model: str = "") -> Any:
     """Build the base request, for the venue that the skill names."""
-    asked.check()
-    settings = place.settings()
-    plain = read_file(file, asked.set_, settings)
-    return venue_of(plain).request_type()(skill=plain, model=model, **asked.fields(settings))
+    options.check()
+    settings = location.settings()
+    document = read_file(path, options.set_, settings)
+    return venue_of(document).request_type()(skill=document, model=model, **options.fields(settings))
 
 
-def conduct(place: WorkspaceOptions, made: BuiltPlan, manner: Manner, yes: bool) -> int:
+def run_study(location: WorkspaceOptions, built: BuiltPlan, study_options: StudyOptions, yes: bool) -> int:
     """Estimate, confirm, run and show a study, and return the exit code. With `yes` there is no confirmation."""
-    if not 1 <= manner.concurrency <= 256:
+    if not 1 <= study_options.concurrency <= 256:
         raise UserError("--concurrency: not from 1 to 256", "for example --concurrency 8")
-    with place.workspace() as workspace:
-        known = planned_runs(made.plan, made.known)
-        found = _estimated(workspace, made, known, manner)
-        if manner.estimate:
-            if manner.json:
-                screen.put_json({"study_id": made.plan.id, "estimate": found.plain()})
+    with location.workspace() as workspace:
+        runs = planned_runs(built.plan, built.known)
+        cost = _estimate_open_runs(workspace, built, runs, study_options)
+        if study_options.estimate:
+            if study_options.json:
+                screen.put_json({"study_id": built.plan.id, "estimate": cost.plain()})
             else:
-                show_estimate(found)
+                show_estimate(cost)
             return 0
-        screen.note(f"study {made.plan.id}: {len(known)} runs; {estimate_line(found)}")
-        if found.usd:
-            for words in found.basis:
-                screen.note(f"  {words}")
-        require_consent(found, yes, asker(manner.json))
-        workspace, terms = _terms(workspace, known, found, manner)
-        code = _work(workspace, place, made, terms)
-        document = result_document(workspace, made.plan.id)
+        screen.note(f"study {built.plan.id}: {len(runs)} runs; {estimate_line(cost)}")
+        if cost.usd:
+            for line in cost.basis:
+                screen.note(f"  {line}")
+        require_consent(cost, yes, asker(study_options.json))
+        workspace, settings = _study_settings(workspace, runs, cost, study_options)
+        code = _execute(workspace, location, built, settings)
+        document = result_document(workspace, built.plan.id)
         if code != STOPPED:
-            document["report"] = str(write_page(workspace, document, manner.out))
-        if manner.json:
-            screen.put_json({**document, "estimate": found.plain()})
+            document["report"] = str(write_page(workspace, document, study_options.out))
+        if study_options.json:
+            screen.put_json({**document, "estimate": cost.plain()})
         elif code != STOPPED:
-            show_study(document, place)
+            show_study(document, location)
     return code
 
 
-def _estimated(workspace: Workspace, made: BuiltPlan, known: Sequence[PlannedRun], manner: Manner) -> Estimate:
-    """Estimate the runs that are not done yet."""
-    standing = {line.id: line.status for line in Studies(workspace.database).progress(made.plan.id)}
-    open_ = [member.request for member in known if standing.get(member.run_id(made.plan.id)) != "complete"]
-    per_tick = asyncio.run(pilot(workspace, open_)) if manner.pilot and open_ else None
-    return estimate(workspace, open_, per_tick)
+def _estimate_open_runs(
+    workspace: Workspace, built: BuiltPlan, runs: Sequence[PlannedRun], study_options: StudyOptions
+) -> Estimate:
+    """Estimate the cost of the runs that are not complete yet."""
+    statuses = {row.id: row.status for row in Studies(workspace.database).progress(built.plan.id)}
+    requests = [run.request for run in runs if statuses.get(run.run_id(built.plan.id)) != "complete"]
+    per_tick = asyncio.run(pilot(workspace, requests)) if study_options.pilot and requests else None
+    return estimate(workspace, requests, per_tick)
 
 
-def _terms(
-    workspace: Workspace, known: Sequence[PlannedRun], found: Estimate, manner: Manner
+def _study_settings(
+    workspace: Workspace, runs: Sequence[PlannedRun], cost: Estimate, study_options: StudyOptions
 ) -> tuple[Workspace, StudySettings]:
     limit = workspace.settings.daily_usd
-    budget = StudyBudget(lambda run: worst_case(found, run.request), limit or None)
-    executor = manner.executor
+    budget = StudyBudget(lambda run: worst_case(cost, run.request), limit or None)
+    executor = study_options.executor
     if executor == "auto":
-        computing = sum(not is_model(member.request) for member in known)
-        alone = (os.cpu_count() or 1) < 2 or workspace.settings.sqlite_processes == "one"
+        compute_only = sum(not is_model(run.request) for run in runs)
+        single_process = (os.cpu_count() or 1) < 2 or workspace.settings.sqlite_processes == "one"
         executor = (
             "here"
-            if alone or computing < MANY or workspace.settings.executor == "none"
+            if single_process or compute_only < MANY or workspace.settings.executor == "none"
             else workspace.settings.executor
         )
     if executor == "here":
-        return workspace, StudySettings("here", manner.concurrency, budget)
-    chosen = workspace.settings.model_copy(update={"executor": executor})
-    return replace(workspace, settings=chosen), StudySettings("workers", manner.concurrency, budget)
+        return workspace, StudySettings("here", study_options.concurrency, budget)
+    settings = workspace.settings.model_copy(update={"executor": executor})
+    return replace(workspace, settings=settings), StudySettings("workers", study_options.concurrency, budget)
 
 
-def _work(workspace: Workspace, place: WorkspaceOptions, made: BuiltPlan, terms: StudySettings) -> int:
-    plan = made.plan
-    again = "the same command goes on with it"
-    with following(
+def _execute(workspace: Workspace, location: WorkspaceOptions, built: BuiltPlan, settings: StudySettings) -> int:
+    plan = built.plan
+    continue_hint = "the same command continues it"
+    with live_scoreboard(
         workspace, f"{plan.kind} {plan.id}", metric_meaning(plan.by, venue_of(plan.request.skill).metrics()), plan.by
     ) as board:
         try:
-            done = asyncio.run(study(workspace, plan, made.method, terms, board.onlooker()))
+            outcome = asyncio.run(study(workspace, plan, built.method, settings, board.observer()))
         except (RunCancelled, KeyboardInterrupt):
-            done = None
+            outcome = None
         except BudgetExceeded as error:
             raise UserError(
-                str(error), "raise the setting daily_usd (0: no limit), or bound every run with --max-cost-usd"
+                str(error), "raise the setting daily_usd (0: no limit), or limit every run with --max-cost-usd"
             ) from None
-    if done is None:
-        complete, known = board.complete
-        screen.note(f"study {plan.id} stopped: {complete} of {known} runs are done, everything is kept, and {again}")
-        screen.note(f"hint: {place.typed(f'study show {plan.id}')}")
+    if outcome is None:
+        complete, total = board.complete
+        screen.note(
+            f"study {plan.id} stopped: {complete} of {total} runs are done, everything is kept, and {continue_hint}"
+        )
+        screen.note(f"hint: {location.command_line(f'study show {plan.id}')}")
         return STOPPED
-    if done.failed:
-        first = done.failed[0]
+    if outcome.failed:
+        first = outcome.failed[0]
         screen.complain(
-            f"{len(done.failed)} runs have no result; {first.id}: {first.error_text or first.status}", again
+            f"{len(outcome.failed)} runs have no result; {first.id}: {first.error_text or first.status}", continue_hint
         )
         return 1
     return 0
@@ -133,7 +137,7 @@ def asker(json: bool) -> Any:
         return None
 
     def ask() -> bool:
-        screen.ERR.print("go on? [y/N] ", end="")
+        screen.ERR.print("continue? [y/N] ", end="")
         return input().strip().lower() in ("y", "yes")
 
     return ask

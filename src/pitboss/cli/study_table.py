@@ -1,14 +1,11 @@
 """Progress of a study: a live table on standard error, and stopping by Ctrl-C.
 
 The first Ctrl-C requests every run to stop at its next tick, the second stops the program. If standard error is not a
-terminal, a line is printed now and then.
+terminal, a line is printed every `LINE_INTERVAL_S` seconds.
 """
 
-import signal
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import FrameType
 
 from rich.console import Group
 from rich.live import Live
@@ -25,15 +22,16 @@ from pitboss.sim.study.axis import describe_point
 from pitboss.sim.study.choice import SMALLER_IS_BETTER, figure
 from pitboss.store.lifecycle import ENDED
 from pitboss.terminal import screen
+from pitboss.terminal.progress import catching_interrupt
 
-MOST_WORKING, MOST_BEST = 8, 5
-BAR = 60
-LINE_S = 20.0
-"""Seconds between two lines where there is no table."""
-SURE = 0.02
-"""Share that must be done before the remaining time is shown."""
-ASIDE = ("complete", "running", "loading", "computing_metrics")
-"""States with a count of their own in the line."""
+MAX_WORKING, MAX_BEST = 8, 5
+BAR_WIDTH = 60
+LINE_INTERVAL_S = 20.0
+"""Seconds between two lines of progress if standard error is not a terminal."""
+MIN_SHARE = 0.02
+"""Share of the work that must be done before the remaining time is shown."""
+COUNTED_STATUSES = ("complete", "running", "loading", "computing_metrics")
+"""Statuses that the progress line counts as complete or active; all others are counted by name."""
 
 
 class Scoreboard:
@@ -42,29 +40,29 @@ class Scoreboard:
     def __init__(self, workspace: Workspace, label: str, metric: Metric, by: str) -> None:
         self.interrupted = False
         self._workspace, self._label, self._by = workspace, label, by
-        self._metric, self._less = metric, by in SMALLER_IS_BETTER
+        self._metric, self._smaller_is_better = metric, by in SMALLER_IS_BETTER
         self._members: dict[str, PlannedRun] = {}
         self._status: dict[str, tuple[str, float]] = {}
         self._scores: dict[str, float | None] = {}
-        self._began_s = self._said_s = stopwatch()
-        self._known: float | None = None
+        self._started_s = self._printed_s = stopwatch()
+        self._initial_share: float | None = None
 
-    def onlooker(self) -> StudyObserver:
+    def observer(self) -> StudyObserver:
         """The observer to pass to the study."""
-        return StudyObserver(self.began, self.moved, screen.note, lambda: self.interrupted)
+        return StudyObserver(self.add_runs, self.update, screen.note, lambda: self.interrupted)
 
-    def began(self, wanted: Sequence[PlannedRun], ids: Sequence[str]) -> None:
+    def add_runs(self, planned: Sequence[PlannedRun], ids: Sequence[str]) -> None:
         """Add the runs of the study."""
-        self._members |= dict(zip(ids, wanted, strict=True))
+        self._members |= dict(zip(ids, planned, strict=True))
 
-    def moved(self, run_id: str, status: str, done: float) -> None:
+    def update(self, run_id: str, status: str, share: float) -> None:
         """Update the progress of one run."""
-        self._status[run_id] = status, done
+        self._status[run_id] = status, share
         if status == "complete" and run_id not in self._scores:
             metrics = self._workspace.runs.get(run_id).metrics or {}
             self._scores[run_id] = figure(metrics, self._by)
-        if not screen.ERR.is_terminal and stopwatch() - self._said_s >= LINE_S:
-            self._said_s = stopwatch()
+        if not screen.ERR.is_terminal and stopwatch() - self._printed_s >= LINE_INTERVAL_S:
+            self._printed_s = stopwatch()
             screen.note(self._line())
 
     @property
@@ -72,11 +70,9 @@ class Scoreboard:
         """The number of runs with a result, and of all known runs."""
         return sum(status == "complete" for status, _ in self._status.copy().values()), len(self._members)
 
-    def interrupt(self, number: int, frame: FrameType | None) -> None:
-        """The handler of Ctrl-C. It only sets a flag, so it may run at any moment."""
-        del number, frame
+    def interrupt(self) -> None:
+        """Request every run to stop because of Ctrl-C."""
         self.interrupted = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def _line(self) -> str:
         if not self._members:
@@ -84,12 +80,14 @@ class Scoreboard:
         counts: dict[str, int] = {}
         for status, _ in self._status.copy().values():
             counts[status] = counts.get(status, 0) + 1
-        working = sum(counts.get(status, 0) for status in ASIDE[1:])
-        others = {status: count for status, count in sorted(counts.items()) if status not in (*ASIDE, "queued")}
-        waiting = len(self._members) - counts.get("complete", 0) - working - sum(others.values())
-        told = {"complete": counts.get("complete", 0), "at work": working, "waiting": waiting, **others}
-        said = ", ".join(f"{count:,} {words}" for words, count in told.items() if count)
-        return f"{self._label}: {len(self._members):,} runs, {said}"
+        working = sum(counts.get(status, 0) for status in COUNTED_STATUSES[1:])
+        other_counts = {
+            status: count for status, count in sorted(counts.items()) if status not in (*COUNTED_STATUSES, "queued")
+        }
+        waiting = len(self._members) - counts.get("complete", 0) - working - sum(other_counts.values())
+        counts_by_label = {"complete": counts.get("complete", 0), "active": working, "waiting": waiting, **other_counts}
+        text = ", ".join(f"{count:,} {label}" for label, count in counts_by_label.items() if count)
+        return f"{self._label}: {len(self._members):,} runs, {text}"
 
     def _share(self) -> float:
         """The share of the work that is done, over all known runs."""
@@ -98,71 +96,74 @@ class Scoreboard:
 
     def _time(self, share: float) -> str:
         """Elapsed and estimated remaining time. Runs that were done at the start are not counted."""
-        passed = stopwatch() - self._began_s
-        if self._known is None and self._members:
-            self._known = share
-        fresh = share - (self._known or 0.0)
-        left = f", about {_clock(passed * (1 - share) / fresh)} left" if fresh > SURE and share < 1 else ""
-        return f"{_clock(passed)}{left}"
+        elapsed_s = stopwatch() - self._started_s
+        if self._initial_share is None and self._members:
+            self._initial_share = share
+        new_share = share - (self._initial_share or 0.0)
+        remaining = (
+            f", about {_clock(elapsed_s * (1 - share) / new_share)} left" if new_share > MIN_SHARE and share < 1 else ""
+        )
+        return f"{_clock(elapsed_s)}{remaining}"
 
     def __rich__(self) -> Group:
         """The current table."""
         now, share = self._status.copy(), self._share()
         table = Table(box=None, show_edge=False, pad_edge=False, header_style="bold")
-        for heading, least in (("run", 12), ("point", None), ("repeat", 6), ("state", 12), (self._by, len(self._by))):
+        for heading, min_width in (
+            ("run", 12),
+            ("point", None),
+            ("repeat", 6),
+            ("status", 12),
+            (self._by, len(self._by)),
+        ):
             # If the window is too narrow, the parameters are cut.
-            side = "right" if heading == self._by else "left"
-            table.add_column(heading, justify=side, no_wrap=True, min_width=least)
-        working = [(run_id, *now[run_id]) for run_id in now if now[run_id][0] in ASIDE[1:]]
+            justify = "right" if heading == self._by else "left"
+            table.add_column(heading, justify=justify, no_wrap=True, min_width=min_width)
+        working = [(run_id, *now[run_id]) for run_id in now if now[run_id][0] in COUNTED_STATUSES[1:]]
         scored = [(run_id, value) for run_id, value in self._scores.copy().items() if value is not None]
-        best = sorted(scored, key=lambda one: one[1] if self._less else -one[1])[:MOST_BEST]
-        for run_id, status, done in working[:MOST_WORKING]:
-            table.add_row(*self._cells(run_id), f"{status} {done:.0%}", "")
-        if len(working) > MOST_WORKING:
-            table.add_row("", f"… and {len(working) - MOST_WORKING} more at work", "", "", "", style="dim")
-        for place, (run_id, value) in enumerate(best):
+        best = sorted(scored, key=lambda item: item[1] if self._smaller_is_better else -item[1])[:MAX_BEST]
+        for run_id, status, progress in working[:MAX_WORKING]:
+            table.add_row(*self._cells(run_id), f"{status} {progress:.0%}", "")
+        if len(working) > MAX_WORKING:
+            table.add_row("", f"… and {len(working) - MAX_WORKING} more active", "", "", "", style="dim")
+        for rank, (run_id, value) in enumerate(best):
             table.add_row(
                 *self._cells(run_id),
                 "complete",
                 format_metric(value, self._metric.form),
-                style="bold green" if not place else "green",
+                style="bold green" if not rank else "green",
             )
-        width = max(10, min(BAR, screen.ERR.width - 32))
+        width = max(10, min(BAR_WIDTH, screen.ERR.width - 32))
         filled = int(width * share)
         bar = Text.assemble(
             ("━" * filled, "green"), ("━" * (width - filled), "dim"), f" {share:.0%}  ", (self._time(share), "dim")
         )
-        shown = [Text(self._line(), overflow="ellipsis", no_wrap=True), bar]
+        lines = [Text(self._line(), overflow="ellipsis", no_wrap=True), bar]
         if self.interrupted:
-            shown.append(Text("stopping: every run ends its tick first. Ctrl-C again leaves at once.", "yellow"))
-        return Group(*shown, *([table] if table.row_count else []))
+            lines.append(Text("stopping: every run ends its tick first. Ctrl-C again exits at once.", "yellow"))
+        return Group(*lines, *([table] if table.row_count else []))
 
     def _cells(self, run_id: str) -> tuple[str, str, str]:
         member = self._members.get(run_id)
         if member is None:
             return run_id, "", ""
-        place = "" if member.trial.window is None else f"window {member.trial.window + 1}: "
-        return run_id, place + describe_point(dict(member.trial.point)), str(member.repeat + 1)
+        window = "" if member.trial.window is None else f"window {member.trial.window + 1}: "
+        return run_id, window + describe_point(dict(member.trial.point)), str(member.repeat + 1)
 
 
 def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, seconds_left = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return f"{hours}:{minutes:02}:{seconds_left:02}" if hours else f"{minutes}:{seconds_left:02}"
 
 
 @contextmanager
-def following(workspace: Workspace, label: str, metric: Metric, by: str) -> Iterator[Scoreboard]:
+def live_scoreboard(workspace: Workspace, label: str, metric: Metric, by: str) -> Iterator[Scoreboard]:
     """Provide a scoreboard inside a block, shown if standard error is a terminal, and catch Ctrl-C."""
     board = Scoreboard(workspace, label, metric, by)
-    main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGINT, board.interrupt) if main else None
-    try:
+    with catching_interrupt(board.interrupt):
         if screen.ERR.is_terminal:
             with Live(board, console=screen.ERR, refresh_per_second=4, transient=True):
                 yield board
         else:
             yield board
-    finally:
-        if main:
-            signal.signal(signal.SIGINT, before)

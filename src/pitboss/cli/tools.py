@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from pitboss.tools.define import ToolContext
     from pitboss.tools.registry import Registry
 
-app = App(name="tools", help="List the tools that a skill may give to its agent, and try them.")
+app = App(name="tools", help="List and call the built-in tools that a skill may give to its agent.")
 
 Mode = Literal["read", "write"]
-VenueName = Annotated[str, given("--venue", "Whose tools. Default: the venue of skills that name none.")]
+VenueName = Annotated[str, given("--venue", "Venue of the tools. Default: the venue of skills that name none.")]
 
 
 @app.command(name="list")
@@ -34,11 +34,11 @@ def list_(*, venue: VenueName = "", json: Json = False) -> int:
     """
     from pitboss.tools.registry import catalogue
 
-    found = catalogue(_tools(venue))
+    tools = catalogue(_registry(venue))
     if json:
-        screen.put_json(found)
+        screen.put_json(tools)
         return 0
-    rows = [(one["name"], one["category"], ", ".join(one["modes"]), one["description"]) for one in found]
+    rows = [(tool["name"], tool["category"], ", ".join(tool["modes"]), tool["description"]) for tool in tools]
     screen.put_table(("name", "category", "modes", "what it does"), rows, folds=(3,))
     return 0
 
@@ -58,9 +58,9 @@ def show(name: str, /, *, venue: VenueName = "", json: Json = False) -> int:
     """
     from pitboss.tools.registry import catalogue, lookup
 
-    registry = _tools(venue)
-    known = lookup(registry, name).name
-    (tool,) = [one for one in catalogue(registry) if one["name"] == known]
+    registry = _registry(venue)
+    full_name = lookup(registry, name).name
+    (tool,) = [entry for entry in catalogue(registry) if entry["name"] == full_name]
     if json:
         screen.put_json(tool)
         return 0
@@ -82,18 +82,22 @@ def call(
     /,
     *pairs: str,
     args: Annotated[str, given("--args", "The arguments as one JSON object.")] = "",
-    run: Annotated[str, given("--run", "Ask about this run: its id, or the start of it.")] = "",
+    run: Annotated[str, given("--run", "Call the tool at a tick of this run: its id, or its first characters.")] = "",
     skill: Annotated[
-        Path | None, given("--skill", "Ask for this skill on the data here, with a flat account and no past.")
+        Path | None, given("--skill", "Call the tool for this skill on the stored data, with a new account.")
     ] = None,
     at: Annotated[
-        Moment | None, given("--at", "The tick, as ISO time. Default: as far as the run, or the data, goes.")
+        Moment | None, given("--at", "Time of the tick, as ISO time. Default: the last one of the run or the data.")
     ] = None,
     mode: Annotated[
-        Mode, Parameter(name="--mode", help="read: as somebody who asks. write: as the agent that decides.")
+        Mode,
+        Parameter(
+            name="--mode",
+            help="Tools that are allowed: those of a deciding agent (write), or of a question about it (read).",
+        ),
     ] = "read",
     json: Json = False,
-    place: Here,
+    location: Here,
 ) -> int:
     """Call one tool as an agent would, at a tick of a run or of a skill's market, and print its answer.
 
@@ -120,7 +124,7 @@ def call(
     from pitboss.runs.venues import venue_of
     from pitboss.tools.registry import permit
 
-    _not_outside(name)
+    _refuse_mcp_tool(name)
     if bool(run) == (skill is not None):
         raise UserError("give either --run or --skill", "for example --run 3f9a, or --skill trend-thesis.yaml")
 
@@ -130,10 +134,10 @@ def call(
         try:
             return context, arguments, await call_tool(venue.tools(), name, context, arguments)
         except ToolFailed as error:
-            raise UserError(f"{name}: {error}", f"`pitboss tools show {name}` says what it takes") from None
+            raise UserError(f"{name}: {error}", f"`pitboss tools show {name}` lists its arguments") from None
 
     async def of_run() -> "tuple[ToolContext, dict[str, Any], str]":
-        with place.workspace() as workspace:
+        with location.workspace() as workspace:
             venue = venue_of(workspace.runs.get(run).params["skill"])
             permit(venue.tools(), [name], mode)
             return await answer(venue, await venue.tool_context_of_run(workspace, run, at, mode))
@@ -145,12 +149,12 @@ def call(
         venue = venue_of(plain)
         (tool,) = permit(venue.tools(), [name], mode)
         request = venue.request_type()(skill=plain, from_at=0, to_at=1)
-        context = venue.tool_context_of_skill(request, place.lake(), place.settings(), at, mode)
+        context = venue.tool_context_of_skill(request, location.lake(), location.settings(), at, mode)
         if tool.reach != "recorded":  # tools that read only market data need no database
             return await answer(venue, context)
         from pitboss.store.recordings import StoredRecordings
 
-        with place.workspace() as workspace:
+        with location.workspace() as workspace:
             return await answer(venue, replace(context, recordings=StoredRecordings(workspace.database)))
 
     context, arguments, text = asyncio.run(of_run() if skill is None else of_skill(skill))
@@ -162,18 +166,18 @@ def call(
     return 0
 
 
-def _not_outside(name: str) -> None:
+def _refuse_mcp_tool(name: str) -> None:
     """Refuse a tool of an MCP server and name the right command, so that it is not reported as a misspelt tool."""
     server, _, tool = name.removeprefix("mcp_").partition("__")
     if name.startswith("mcp_") and server and tool:
         raise UserError(
             f"{name} is a tool of an MCP server",
-            f"`pitboss mcp test {server} --call {tool}` asks it, and shows its answer",
+            f"`pitboss mcp test {server} --call {tool}` calls it",
         )
 
 
 def read_arguments(schema: Any, text: str, pairs: tuple[str, ...]) -> dict[str, Any]:
-    """Parse the arguments of a call from `--args` or from `name=value` words.
+    """Parse the arguments of a call from `--args` or from `name=value` pairs.
 
     Values are converted as the schema requires.
     """
@@ -184,16 +188,16 @@ def read_arguments(schema: Any, text: str, pairs: tuple[str, ...]) -> dict[str, 
         raise UserError("give the arguments either with --args or as name=value, not both", hint)
     if text:
         try:
-            found = codec.loads_exact(text)
+            parsed = codec.loads_exact(text)
         except (ValueError, RecursionError):
             raise UserError("--args is not valid JSON", hint) from None
-        if not isinstance(found, dict):
+        if not isinstance(parsed, dict):
             raise UserError("--args must be a JSON object", hint)
-        return found
+        return parsed
     arguments: dict[str, Any] = {}
     for pair in pairs:
-        name, given_, value = pair.partition("=")
-        if not given_ or not name:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
             raise UserError(f"{pair!r} is not name=value", hint)
         if name in arguments:
             raise UserError(f"{name} is given twice", hint)
@@ -218,7 +222,7 @@ def _plain(arguments: dict[str, Any]) -> Any:
     return codec.plain(codec.number_fragments(arguments))
 
 
-def _tools(venue: str) -> "Registry":
+def _registry(venue: str) -> "Registry":
     from pitboss.runs.venues import default_venue, venue_named
 
     return (venue_named(venue) if venue else default_venue()).tools()

@@ -22,18 +22,18 @@ def list_(*, json: Json = False) -> int:
     """
     rows = [
         {
-            "name": one.name,
-            "package": one.distribution,
-            "version": one.version,
-            "commands": commands_of(one.name),
-            "summary": venue_named(one.name).summary,
+            "name": venue.name,
+            "package": venue.distribution,
+            "version": venue.version,
+            "commands": commands_of(venue.name),
+            "summary": venue_named(venue.name).summary,
         }
-        for one in installed().values()
+        for venue in installed().values()
     ]
     if json:
         screen.put_json(rows)
         return 0
-    headings = ("name", "package", "version", "commands", "what it is")
+    headings = ("name", "package", "version", "commands", "description")
     cells = [(row["name"], row["package"], row["version"], ", ".join(row["commands"]), row["summary"]) for row in rows]
     screen.put_table(headings, cells, folds=(4,))
     return 0
@@ -41,7 +41,7 @@ def list_(*, json: Json = False) -> int:
 
 def commands_of(name: str) -> list[str]:
     """The names of a venue's commands."""
-    return sorted(word for word in venue_app(name).resolved_commands() if not word.startswith("-"))
+    return sorted(command for command in venue_app(name).resolved_commands() if not command.startswith("-"))
 
 
 def venue_app(name: str) -> App:

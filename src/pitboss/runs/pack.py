@@ -180,7 +180,7 @@ async def _rebuilt_uses(workspace: Workspace, run: Run, model: str) -> list[Uses
         async with AsyncExitStack() as stack:
             server_tools, recordings = NO_SERVER_TOOLS, NO_RECORDINGS
             if not request.blind:
-                offered = mcp_tools.offered(workspace, prepared.skill, venue.tools(), simulated=True)
+                offered = mcp_tools.open_server_tools(workspace, prepared.skill, venue.tools(), simulated=True)
                 server_tools = await stack.enter_async_context(offered)
                 recordings = StoredRecordings(workspace.database)
             for forcing, rescue in _FORMS:

@@ -39,20 +39,20 @@ class HyperliquidClient:
         stats_url: str,
         now: Callable[[], int],
         elapsed: Callable[[], float],
-        most: int = MAX_BYTES,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         self.now = now
         self._info = f"{info_url.rstrip('/').removesuffix('/info')}/info"
         self._stats = f"{stats_url.rstrip('/').removesuffix('/leaderboard')}/leaderboard"
         self._elapsed = elapsed
-        self._most = most
+        self._max_bytes = max_bytes
         self._client: httpx2.AsyncClient | None = None
         self._board: tuple[float, list[Trader]] | None = None
         self._fetching = asyncio.Lock()
 
     async def ask(self, kind: str, **body: Any) -> Any:
         """Send one request to the info endpoint."""
-        return await self._fetch("POST", self._info, self._most, TIMEOUT_S, {"type": kind, **body})
+        return await self._fetch("POST", self._info, self._max_bytes, TIMEOUT_S, {"type": kind, **body})
 
     async def markets(self) -> dict[str, Mapping[str, Any]]:
         """Every listed perp with its current state, by symbol."""
@@ -80,7 +80,7 @@ class HyperliquidClient:
         if self._client is not None:
             await self._client.aclose()
 
-    async def _fetch(self, method: str, url: str, most: int, within_s: float, body: Any = None) -> Any:
+    async def _fetch(self, method: str, url: str, max_bytes: int, timeout_s: float, body: Any = None) -> Any:
         import httpx2
 
         host = urlsplit(url).netloc.rpartition("@")[2]
@@ -92,19 +92,19 @@ class HyperliquidClient:
         headers = {} if body is None else {"Content-Type": "application/json"}
         try:
             async with (
-                asyncio.timeout(within_s),
-                self._client.stream(method, url, content=content, headers=headers, timeout=within_s) as response,
+                asyncio.timeout(timeout_s),
+                self._client.stream(method, url, content=content, headers=headers, timeout=timeout_s) as response,
             ):
                 if response.status_code != 200:
                     raise ToolFailed(_status(host, response.status_code))
                 data = bytearray()
                 async for part in response.aiter_bytes():
                     data += part
-                    if len(data) > most:
-                        raise ToolFailed(f"{host} sent more than {most} bytes; nothing of it was read")
+                    if len(data) > max_bytes:
+                        raise ToolFailed(f"{host} sent more than {max_bytes} bytes; nothing of it was read")
             return orjson.loads(data)
         except (TimeoutError, httpx2.TimeoutException):
-            raise ToolFailed(f"{host} did not answer in {within_s:g} s; try again later") from None
+            raise ToolFailed(f"{host} did not answer in {timeout_s:g} s; try again later") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise ToolFailed(f"{host} could not be reached ({type(error).__name__}); try again later") from None
         except orjson.JSONDecodeError:
@@ -152,7 +152,7 @@ def _trader(row: Any) -> Trader | None:
     for pair in pairs if isinstance(pairs, list) else ():
         if isinstance(pair, list | tuple) and len(pair) == 2 and pair[0] in WINDOWS and isinstance(pair[1], dict):
             windows[pair[0]] = {
-                key: read for key in ("pnl", "roi", "vlm") if (read := number(pair[1].get(key))) is not None
+                key: figure for key in ("pnl", "roi", "vlm") if (figure := number(pair[1].get(key))) is not None
             }
     address, value = row["ethAddress"].lower(), number(row.get("accountValue"))
     if not windows or value is None or not address.isascii() or not address.isalnum() or len(address) > 66:

@@ -143,29 +143,29 @@ async def _answer(tool: str, arguments: dict[str, Any], work: Callable[[dict[str
 
 async def _funding(client: HyperliquidClient, symbol: str, hours: int) -> dict[str, Any]:
     markets = await client.markets()
-    name = _listed(symbol, markets)
+    name = _listed_symbol(symbol, markets)
     rows = await client.ask("fundingHistory", coin=name, startTime=client.now() - hours * HOUR_MS)
     if not isinstance(rows, list):
         raise ToolFailed("Hyperliquid's funding history came in a form that is not known")
-    read = sorted(
+    rates = sorted(
         (row["time"], rate)
         for row in rows
         if isinstance(row, dict)
         and isinstance(row.get("time"), int)
         and (rate := number(row.get("fundingRate"))) is not None
     )
-    now = markets[name]
-    rate = number(now.get("funding"))
+    state = markets[name]
+    rate = number(state.get("funding"))
     return {
         "symbol": name,
         "now": {
             "hourly_rate": _text(rate),
             "yearly_pct": _text(rate * HOURS_A_YEAR * 100, 2) if rate is not None else None,
-            "premium": _text(number(now.get("premium"))),
-            "mark_px": _text(number(now.get("markPx"))),
-            "oracle_px": _text(number(now.get("oraclePx"))),
+            "premium": _text(number(state.get("premium"))),
+            "mark_px": _text(number(state.get("markPx"))),
+            "oracle_px": _text(number(state.get("oraclePx"))),
         },
-        "history": {"hours": hours, **_summary([rate for _, rate in read]), "latest": _latest(read)},
+        "history": {"hours": hours, **_summary([rate for _, rate in rates]), "latest": _latest(rates)},
     }  # fmt: skip
 
 
@@ -191,7 +191,7 @@ def _latest(rows: Sequence[tuple[int, Decimal]]) -> list[list[Any]]:
 async def _open_interest(client: HyperliquidClient, symbol: str, count: int) -> dict[str, Any]:
     markets = await client.markets()
     if symbol.lower() != "all":
-        name = _listed(symbol, markets)
+        name = _listed_symbol(symbol, markets)
         return {"symbol": name, **dict(zip(_COLUMNS[1:], _sizes(name, markets[name])[1:], strict=True))}
     rows = sorted((_sizes(name, state) for name, state in markets.items()), key=_largest)
     total = sum((Decimal(row[2]) for row in rows if row[2] is not None), Decimal(0))
@@ -215,20 +215,20 @@ def _largest(row: Sequence[Any]) -> tuple[Decimal, str]:
 async def _leaderboard(client: HyperliquidClient, window: str, count: int) -> dict[str, Any]:
     rows = [
         [rank, trader.address, trader.name, _text(trader.account_value, 0)]
-        + [_text(trader.windows[window].get(key), places) for key, places in (("pnl", 0), ("roi", 4), ("vlm", 0))]
-        for rank, trader in enumerate(_winners(await client.traders(), window)[:count], 1)
+        + [_text(trader.windows[window].get(key), digits) for key, digits in (("pnl", 0), ("roi", 4), ("vlm", 0))]
+        for rank, trader in enumerate(_most_profitable(await client.traders(), window)[:count], 1)
     ]
     columns = ("rank", "address", "name", "account_value_usd", "pnl_usd", "roi", "volume_usd")
     return {"window": window, "columns": columns, "rows": rows}
 
 
-def _winners(traders: Sequence[Trader], window: str) -> list[Trader]:
+def _most_profitable(traders: Sequence[Trader], window: str) -> list[Trader]:
     ranked = [trader for trader in traders if "pnl" in trader.windows.get(window, {})]
     return sorted(ranked, key=lambda trader: (-trader.windows[window]["pnl"], trader.address))
 
 
 async def _top_traders(client: HyperliquidClient, count: int) -> dict[str, Any]:
-    chosen = _winners(await client.traders(), "month")[:count]
+    traders = _most_profitable(await client.traders(), "month")[:count]
     slots = asyncio.Semaphore(CONCURRENCY)
 
     async def positions(trader: Trader) -> list[list[Any]] | None:
@@ -238,14 +238,14 @@ async def _top_traders(client: HyperliquidClient, count: int) -> dict[str, Any]:
             except ToolFailed:
                 return None  # an unreadable account is left out
 
-    books = await asyncio.gather(*(positions(trader) for trader in chosen))
+    books = await asyncio.gather(*(positions(trader) for trader in traders))
     net: dict[str, Decimal] = {}
     for book in books:
         for symbol, worth, *_ in book or ():
             net[symbol] = net.get(symbol, Decimal(0)) + Decimal(worth)
     return {
         "window": "month",
-        "net_usd": [[symbol, _text(worth, 0)] for symbol, worth in sorted(net.items(), key=lambda one: (-abs(one[1]), one[0]))],
+        "net_usd": [[symbol, _text(worth, 0)] for symbol, worth in sorted(net.items(), key=lambda item: (-abs(item[1]), item[0]))],
         "position_columns": ("symbol", "signed_usd", "leverage", "entry_px", "unrealized_usd"),
         "traders": [
             {
@@ -254,7 +254,7 @@ async def _top_traders(client: HyperliquidClient, count: int) -> dict[str, Any]:
                 "pnl_usd": _text(trader.windows["month"]["pnl"], 0),
                 **({"positions": book[:MAX_POSITIONS], "held": len(book)} if book is not None else {"positions": None}),
             }
-            for trader, book in zip(chosen, books, strict=True)
+            for trader, book in zip(traders, books, strict=True)
         ],
     }  # fmt: skip
 
@@ -282,7 +282,7 @@ def _positions(reply: Any) -> list[list[Any]]:
     return sorted(rows, key=lambda row: (-abs(Decimal(row[1])), row[0]))
 
 
-def _listed(symbol: str, markets: Mapping[str, Any]) -> str:
+def _listed_symbol(symbol: str, markets: Mapping[str, Any]) -> str:
     names = {name.lower(): name for name in markets}
     listed = symbol if symbol in markets else names.get(symbol.strip().lower())
     if listed is None:
@@ -292,10 +292,10 @@ def _listed(symbol: str, markets: Mapping[str, Any]) -> str:
 
 
 @exact
-def _text(value: Decimal | None, places: int | None = None) -> str | None:
+def _text(value: Decimal | None, digits: int | None = None) -> str | None:
     if value is None:
         return None
-    return text(value if places is None else round(value, places))
+    return text(value if digits is None else round(value, digits))
 
 
 def _hour(at_ms: int) -> str:
@@ -311,10 +311,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         description="An MCP server for Hyperliquid's public market facts. Reads only; needs no key.",
         epilog="HYPERLIQUID_INFO_URL and HYPERLIQUID_STATS_URL set other addresses than the main network's.",
     )
-    parser.add_argument("--transport", choices=("stdio", "http"), default="stdio", help="how it is spoken to")
+    parser.add_argument("--transport", choices=("stdio", "http"), default="stdio", help="transport of the MCP protocol")
     parser.add_argument("--host", default="127.0.0.1", help="address of this machine to listen on, for http")
     parser.add_argument("--port", type=int, default=8000, help="port to listen on, for http")
-    chosen = parser.parse_args(argv)
+    options = parser.parse_args(argv)
 
     from pitboss.bootstrap.machine import SystemClock, environment, stopwatch
 
@@ -325,8 +325,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         stopwatch,
     )
     try:
-        where = (chosen.host, chosen.port) if chosen.transport == "http" else None
-        serve(create(client), where, lambda words: sys.stderr.write(f"{words}\n"))
+        address = (options.host, options.port) if options.transport == "http" else None
+        serve(create(client), address, lambda message: sys.stderr.write(f"{message}\n"))
     except UserError as error:
         parser.error(f"{error.message}; {error.hint}")
 

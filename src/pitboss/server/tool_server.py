@@ -190,9 +190,7 @@ def _work(tool: OfferedTool, checked: Mapping[str, Any], task: BackgroundWork) -
     except Exception as error:
         fields = {"fields": {"tool": tool.name, "error": type(error).__name__}}
         LOG.error("tool failed", extra=fields, exc_info=True)
-        return error_output(
-            f"pitboss itself failed at {tool.name}", "this is a fault of the program; its log says more"
-        )
+        return error_output(f"internal error in {tool.name}", "this is a bug in pitboss; its log has the details")
 
 
 def error_output(message: str, hint: str = "", values: Mapping[str, Any] | None = None) -> ToolOutput:
@@ -262,7 +260,7 @@ def _enqueue(loop: asyncio.AbstractEventLoop, reports: asyncio.Queue[Any], repor
 def serve(
     server: "MCPServer", http: tuple[str, int] | None = None, notify: Callable[[str], object] = lambda line: None
 ) -> None:
-    """Serve until the other task leaves: over standard input and output, or at an address of this machine."""
+    """Serve until the client disconnects: over standard input and output, or at an address of this machine."""
     import anyio
 
     if http is None:
@@ -293,7 +291,7 @@ async def _over_http(server: "MCPServer", listening: socket.socket) -> None:
 
 
 def read_address(text: str) -> tuple[str, int]:
-    """`HOST:PORT` on this machine; port 0 takes a free one."""
+    """Parse `HOST:PORT` of this machine; port 0 selects a free one."""
     host, colon, port = text.rpartition(":")
     bare = host.removeprefix("[").removesuffix("]")
     if not colon or not bare or not port.isdecimal() or int(port) > 65_535:
@@ -306,8 +304,8 @@ def require_loopback(host: str) -> None:
     """Refuse to listen on an address that other machines can reach: there is no authentication."""
     if f"[{host}]" not in LOCAL and host not in LOCAL:
         raise UserError(
-            f"{host} is not an address of this machine alone, and there is no login",
-            "listen on 127.0.0.1, and reach it from elsewhere through a tunnel such as `ssh -L`",
+            f"{host} can be reached from other machines, and there is no authentication",
+            "listen on 127.0.0.1, and connect from elsewhere through a tunnel such as `ssh -L`",
         )
 
 

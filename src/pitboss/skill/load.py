@@ -18,7 +18,7 @@ from pitboss.core.errors import UserError
 from pitboss.skill.digest import skill_digest
 from pitboss.skill.document import venue_name
 from pitboss.skill.explain import explain, show
-from pitboss.skill.names import Found, Names, unknown_names
+from pitboss.skill.names import Names, Problem, unknown_names
 from pitboss.skill.parse import MAX_BYTES, Path, parse, parse_value
 from pitboss.skill.schema import VERSION, FileInclusion, SkillDocument
 from pitboss.skill.spelling import (
@@ -67,11 +67,11 @@ def read_text(path: str | File) -> str:
     except FileNotFoundError:
         raise UserError(f"{file}: no such file", _similar_file(file)) from None
     except IsADirectoryError:
-        raise UserError(f"{file}: is a folder, not a skill", "name a .yaml or .json file in it") from None
+        raise UserError(f"{file}: is a folder, not a skill", "choose a .yaml or .json file in it") from None
     except OSError as error:
         raise UserError(f"{file}: cannot be read: {error.strerror}", "check the path and its permissions") from None
     if len(data) > MAX_BYTES:
-        raise UserError(f"{file}: larger than 1 MB", "a skill is a page of text")
+        raise UserError(f"{file}: larger than 1 MB", "a skill is a short text; check that this is the right file")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -84,10 +84,10 @@ def read_text(path: str | File) -> str:
 
 def _similar_file(file: File) -> str:
     try:
-        beside = [entry.name for entry in file.parent.iterdir() if entry.suffix in (".yaml", ".yml", ".json")]
+        siblings = [entry.name for entry in file.parent.iterdir() if entry.suffix in (".yaml", ".yml", ".json")]
     except OSError:
         return "check the path"
-    return did_you_mean(nearest(file.name, sorted(beside)), "`pitboss init DIR` writes examples to start from")
+    return did_you_mean(nearest(file.name, sorted(siblings)), "`pitboss init DIR` writes examples to start from")
 
 
 def read_text_beside(name: str, folder: File | None) -> str:
@@ -97,7 +97,7 @@ def read_text_beside(name: str, folder: File | None) -> str:
     """
     if folder is None:
         raise UserError(
-            "names a file, and this document has no folder to read it from", "write the mandate itself as text"
+            "is a file name, and this document has no folder to read it from", "write the mandate itself as text"
         )
     try:
         home = folder.resolve()
@@ -107,7 +107,7 @@ def read_text_beside(name: str, folder: File | None) -> str:
         if not file.exists():
             raise UserError(f"{name[:80]!r}: no such file beside the document", "its path starts at the document")
         if not file.is_file():
-            raise UserError(f"{name[:80]!r} is not a file", "name a text file")
+            raise UserError(f"{name[:80]!r} is not a file", "choose a text file")
         with file.open("rb") as stream:
             data = stream.read(_MANDATE_BYTES + 1)
     except (OSError, ValueError, RuntimeError):  # unreadable, an invalid file name, a loop of links
@@ -134,13 +134,17 @@ def summary(name: str, errors: Sequence[SkillError]) -> UserError:
     """Combine all errors of a document into a one-line `UserError`; with several, only suggestions keep their hints."""
     if len(errors) == 1:
         return UserError(f"{name}: {_sentence(errors[0])}", errors[0].hint)
-    said = [_sentence(error) + (f" ({error.hint})" if error.hint.startswith(SUGGESTION) else "") for error in errors]
-    return UserError(f"{name}: {len(errors)} problems: {'; '.join(said)}", "`pitboss skill check` says more about each")
+    sentences = [
+        _sentence(error) + (f" ({error.hint})" if error.hint.startswith(SUGGESTION) else "") for error in errors
+    ]
+    return UserError(
+        f"{name}: {len(errors)} problems: {'; '.join(sentences)}", "`pitboss skill check` lists them with hints"
+    )
 
 
 def _sentence(error: SkillError) -> str:
-    where = f"line {error.line}: " if error.line else ""
-    return f"{where}{error.path}: {error.message}" if error.path else f"{where}{error.message}"
+    prefix = f"line {error.line}: " if error.line else ""
+    return f"{prefix}{error.path}: {error.message}" if error.path else f"{prefix}{error.message}"
 
 
 def check_text(
@@ -210,23 +214,23 @@ def _read(
     """Return the skill if it is valid, else every error; and the notes of an upgrade."""
     problem = _version_problem(plain) or _other_venue(plain, root, overrides)
     if problem:
-        return None, tuple(_placed([problem], {}, lines)), ()
+        return None, tuple(_located([problem], {}, lines)), ()
     upgraded, notes = upgrade(plain, plain.get("pitboss", 0))
     spelled = canonical(upgraded, root)
     document = _with_settings(spelled.value, overrides, root)
-    found = [*spelled.errors, *unknown_names(document, names)]
+    problems = [*spelled.errors, *unknown_names(document, names)]
     included = root.include_files(document, lambda name: read_text_beside(name, folder))
-    found += [] if included is None else included.errors
+    problems += [] if included is None else included.errors
     skill = None
     try:
         skill = root.model_validate(document)
     except ValidationError as error:
-        told = {path for path, _, _ in found}
+        paths_with_problem = {path for path, _, _ in problems}
         causes = [_of_file(explain(item, root), included) for item in _first_causes(error)]
-        found += [item for item in causes if item[0] not in told]
-    if found or skill is None:
-        given = {_setting_path(setting.partition("=")[0].strip(), root) for setting in overrides}
-        return None, tuple(_placed(found, spelled.written, lines, given)), tuple(notes)
+        problems += [item for item in causes if item[0] not in paths_with_problem]
+    if problems or skill is None:
+        overridden = {_setting_path(setting.partition("=")[0].strip(), root) for setting in overrides}
+        return None, tuple(_located(problems, spelled.written, lines, overridden)), tuple(notes)
     return skill, (), tuple(notes)
 
 
@@ -237,48 +241,55 @@ def _first_causes(error: ValidationError) -> list[ErrorDetails]:
     return [item for item in details if item["type"] != "too_short" or item["loc"] not in inner]
 
 
-def _placed(
-    found: list[Found], written: Mapping[Path, str], lines: Mapping[Path, int], given: Collection[Path] = ()
+def _located(
+    problems: list[Problem], written: Mapping[Path, str], lines: Mapping[Path, int], overridden: Collection[Path] = ()
 ) -> list[SkillError]:
     """Errors under the keys that the author used, with line numbers, in document order.
 
     Values `given` on the command line have no line number.
     """
     errors: list[SkillError] = []
-    for path, message, hint in found:
-        own = tuple(written.get(path[: end + 1], part) for end, part in enumerate(path))
-        inside = not any(path[: len(place)] == place for place in given)
-        line = next((lines[own[:end]] for end in range(len(own), 0, -1) if inside and own[:end] in lines), None)
-        errors.append(SkillError(dotted(own), message, hint, line))
+    for path, message, hint in problems:
+        written_path = tuple(written.get(path[: end + 1], part) for end, part in enumerate(path))
+        in_document = not any(path[: len(override_path)] == override_path for override_path in overridden)
+        line = next(
+            (
+                lines[written_path[:end]]
+                for end in range(len(written_path), 0, -1)
+                if in_document and written_path[:end] in lines
+            ),
+            None,
+        )
+        errors.append(SkillError(dotted(written_path), message, hint, line))
     return sorted(errors, key=lambda error: error.line or 0)
 
 
-def _version_problem(plain: Any) -> Found | None:
+def _version_problem(plain: Any) -> Problem | None:
     if not isinstance(plain, dict):
         return (), f"a skill is a map of keys, not {show(plain)}", "start with `pitboss: 1`"
     version = cast("dict[str, Any]", plain).get("pitboss", 0)
     if isinstance(version, bool) or not isinstance(version, int) or version < 0:
         return ("pitboss",), f"must be the document version, a whole number, not {show(version)}", f"write {VERSION}"
     if version > VERSION:
-        message = f"made for a newer pitboss: document version {version}, this one reads up to {VERSION}"
+        message = f"needs a newer pitboss: document version {version}, this one supports up to {VERSION}"
         return ("pitboss",), message, "upgrade pitboss"
     return None
 
 
-def _other_venue(plain: Any, root: type[SkillDocument], overrides: Sequence[str]) -> Found | None:
+def _other_venue(plain: Any, root: type[SkillDocument], overrides: Sequence[str]) -> Problem | None:
     """The error for a document of another venue than the one it is checked as; further errors would not help."""
     own, venue = venue_name(root), cast("dict[str, Any]", plain).get("venue")
     for setting in overrides:
         name, _, value = setting.partition("=")
         venue = value.strip() if name.strip() == "venue" else venue
     if venue is None and root.model_fields["venue"].is_required():
-        return ("venue",), f"is missing: only {own} skills are taken here", f"write `venue: {own}`"
+        return ("venue",), f"is missing: only {own} skills are accepted here", f"write `venue: {own}`"
     if isinstance(venue, str) and venue != own:
-        return ("venue",), f"must be {own} here, not {show(venue)}", f"only {own} skills are taken here"
+        return ("venue",), f"must be {own} here, not {show(venue)}", f"only {own} skills are accepted here"
     return None
 
 
-def _of_file(error: Found, included: FileInclusion | None) -> Found:
+def _of_file(error: Problem, included: FileInclusion | None) -> Problem:
     """Change an error in a text that was read from a file to name the field of the file."""
     path, message, hint = error
     if included is not None and included.file and path == included.placed_at:
@@ -290,7 +301,7 @@ def override(plain: Mapping[str, Any], settings: Iterable[str], root: type[Skill
     """Apply `--set` values such as `risk.max_leverage=5`; the result is checked like any other document."""
     problem = _version_problem(plain)
     if problem:
-        raise summary("skill", _placed([problem], {}, {}))
+        raise summary("skill", _located([problem], {}, {}))
     return _with_settings(canonical(upgrade(plain, plain.get("pitboss", 0))[0], root).value, settings, root)
 
 
@@ -301,23 +312,23 @@ def _with_settings(plain: Mapping[str, Any], settings: Iterable[str], root: type
         if not equals:
             raise UserError(f"--set {setting}: no value given", "write --set risk.max_leverage=5")
         path = _setting_path(name.strip(), root)
-        place = document
+        section = document
         for part in path[:-1]:
-            if not isinstance(place.get(part), dict):
-                place[part] = {}
-            place = cast("dict[str, Any]", place[part])
-        place[path[-1]] = _setting_value(path, value.strip(), root)
+            if not isinstance(section.get(part), dict):
+                section[part] = {}
+            section = cast("dict[str, Any]", section[part])
+        section[path[-1]] = _setting_value(path, value.strip(), root)
     return document
 
 
 def _setting_path(name: str, root: type[SkillDocument]) -> tuple[str, ...]:
     lists = {path for path, info in fields(root) if takes_list(info)}
-    known = {dotted(path): path for path, _ in fields(root) if path[0] != "pitboss" and path[:-1] not in lists}
-    path = known.get(name) or known.get(dotted(_spelled(name, root)))
+    paths = {dotted(path): path for path, _ in fields(root) if path[0] != "pitboss" and path[:-1] not in lists}
+    path = paths.get(name) or paths.get(dotted(_spelled(name, root)))
     if path is None:
-        last = {where.rpartition(".")[2]: where for where in known}
-        found = nearest(name, known) or last.get(nearest(name, last) or "")
-        raise UserError(f"--set {name}: no such field", did_you_mean(found, "`pitboss skill schema` lists them"))
+        by_last_part = {path_text.rpartition(".")[2]: path_text for path_text in paths}
+        suggestion = nearest(name, paths) or by_last_part.get(nearest(name, by_last_part) or "")
+        raise UserError(f"--set {name}: no such field", did_you_mean(suggestion, "`pitboss skill schema` lists them"))
     return path
 
 

@@ -11,7 +11,7 @@ from pitboss.skill.explain import show
 from pitboss.skill.parse import Path
 from pitboss.skill.spelling import did_you_mean, nearest
 
-Found = tuple[Path, str, str]
+Problem = tuple[Path, str, str]
 """An error without its line number: path, message and hint."""
 
 
@@ -29,63 +29,66 @@ class Names:
     """Other lists of names by their path: the noun for such a name, and the existing ones."""
 
 
-def unknown_names(document: Any, names: Names) -> list[Found]:
+def unknown_names(document: Any, names: Names) -> list[Problem]:
     """Every name that does not exist or that an agent may not use."""
     return [
         *_unknown(document, ("tools", "built_in"), "tool", names.tools),
-        *(item for path, (noun, known) in names.values.items() for item in _unknown(document, path, noun, known)),
+        *(item for path, (noun, existing) in names.values.items() for item in _unknown(document, path, noun, existing)),
         *_unknown(document, ("tools", "mcp_servers"), "MCP server", names.servers, "id"),
-        *_filtered(document, names.servers),
-        *_unfit(document, names.tools),
+        *_forbidden_server_tools(document, names.servers),
+        *_unusable_tools(document, names.tools),
     ]
+
+
+def _entries(document: Any, path: tuple[str, str]) -> list[Any]:
+    """The list at a path of the document; empty if there is none."""
+    section = document.get(path[0])
+    values = cast("dict[str, Any]", section).get(path[1]) if isinstance(section, dict) else None
+    return cast("list[Any]", values) if isinstance(values, list) else []
 
 
 def _unknown(
-    document: Any, path: tuple[str, str], noun: str, known: Collection[str] | None, key: str = ""
-) -> list[Found]:
-    section = document.get(path[0])
-    values = cast("dict[str, Any]", section).get(path[1]) if isinstance(section, dict) else None
-    if known is None or not isinstance(values, list):
+    document: Any, path: tuple[str, str], noun: str, existing: Collection[str] | None, key: str = ""
+) -> list[Problem]:
+    if existing is None:
         return []
-    found: list[Found] = []
-    for index, value in enumerate(cast("list[Any]", values)):
-        word = cast("dict[str, Any]", value).get(key) if key and isinstance(value, dict) else value
-        if isinstance(word, str) and word not in known:
-            hint = did_you_mean(nearest(word, sorted(known)), f"known: {', '.join(sorted(known)[:30]) or 'none'}")
-            found.append(((*path, index, key) if key else (*path, index), f"unknown {noun} {show(word)}", hint))
-    return found
+    problems: list[Problem] = []
+    for index, value in enumerate(_entries(document, path)):
+        name = cast("dict[str, Any]", value).get(key) if key and isinstance(value, dict) else value
+        if isinstance(name, str) and name not in existing:
+            hint = did_you_mean(nearest(name, sorted(existing)), f"known: {', '.join(sorted(existing)[:30]) or 'none'}")
+            problems.append(((*path, index, key) if key else (*path, index), f"unknown {noun} {show(name)}", hint))
+    return problems
 
 
-def _unfit(document: Any, tools: Collection[str] | None) -> list[Found]:
+def _unusable_tools(document: Any, tools: Collection[str] | None) -> list[Problem]:
     """Tools that exist but may not be used by a deciding agent."""
-    section = document.get("tools")
-    listed = cast("dict[str, Any]", section).get("built_in") if isinstance(section, dict) else None
-    if not isinstance(tools, Mapping) or not isinstance(listed, list):
+    if not isinstance(tools, Mapping):
         return []
-    why = cast("Mapping[str, str]", tools)
+    reasons = cast("Mapping[str, str]", tools)
+    path = ("tools", "built_in")
     return [
-        (("tools", "built_in", place), f"{show(word)} {why[word]}", "leave it out")
-        for place, word in enumerate(cast("list[Any]", listed))
-        if isinstance(word, str) and why.get(word)
+        ((*path, index), f"{show(name)} {reasons[name]}", "leave it out")
+        for index, name in enumerate(_entries(document, path))
+        if isinstance(name, str) and reasons.get(name)
     ]
 
 
-def _filtered(document: Any, servers: Collection[str] | None) -> list[Found]:
+def _forbidden_server_tools(document: Any, servers: Collection[str] | None) -> list[Problem]:
     """Tools requested of a server for which the catalogue does not allow them."""
-    section = document.get("tools")
-    listed = cast("dict[str, Any]", section).get("mcp_servers") if isinstance(section, dict) else None
-    if not isinstance(servers, Mapping) or not isinstance(listed, list):
+    if not isinstance(servers, Mapping):
         return []
-    allowed = cast("Mapping[str, Collection[str]]", servers)
-    found: list[Found] = []
-    for index, server in enumerate(cast("list[Any]", listed)):
-        plain = cast("dict[str, Any]", server) if isinstance(server, dict) else {}
-        known, wanted = allowed.get(str(plain.get("id"))), plain.get("tool_filter")
-        if known is None or not isinstance(wanted, list):
+    tools_by_server = cast("Mapping[str, Collection[str]]", servers)
+    path = ("tools", "mcp_servers")
+    problems: list[Problem] = []
+    for index, value in enumerate(_entries(document, path)):
+        server = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        allowed, requested = tools_by_server.get(str(server.get("id"))), server.get("tool_filter")
+        if allowed is None or not isinstance(requested, list):
             continue
-        for place, word in enumerate(cast("list[Any]", wanted)):
-            if isinstance(word, str) and word not in known:
-                hint = did_you_mean(nearest(word, sorted(known)), f"allowed: {', '.join(sorted(known)) or 'none'}")
-                path = ("tools", "mcp_servers", index, "tool_filter", place)
-                found.append((path, f"{show(word)} is not a tool that {plain['id']} may offer", hint))
-    return found
+        for position, name in enumerate(cast("list[Any]", requested)):
+            if isinstance(name, str) and name not in allowed:
+                hint = did_you_mean(nearest(name, sorted(allowed)), f"allowed: {', '.join(sorted(allowed)) or 'none'}")
+                message = f"{show(name)} is not a tool that {server['id']} may offer"
+                problems.append(((*path, index, "tool_filter", position), message, hint))
+    return problems

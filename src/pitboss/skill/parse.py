@@ -78,12 +78,12 @@ def number(text: str) -> int | Decimal:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    mapping: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in mapping:
             raise UserError(f"the key {key!r} is given twice", "keep one of them")
-        found[key] = value
-    return found
+        mapping[key] = value
+    return mapping
 
 
 def _nan(_: str) -> Decimal:
@@ -128,8 +128,8 @@ def _yaml(text: str) -> Parsed:
     except MarkedYAMLError as error:
         problem = cast("Any", error)
         mark = problem.problem_mark or problem.context_mark
-        where = f"line {mark.line + 1}: " if mark else ""
-        message = f"{where}not valid YAML: {problem.problem or problem.context}"
+        prefix = f"line {mark.line + 1}: " if mark else ""
+        message = f"{prefix}not valid YAML: {problem.problem or problem.context}"
         raise UserError(message, "check indentation, quotes and colons") from None
     except YAMLError as error:
         raise UserError(f"not valid YAML: {str(error).splitlines()[0]}", "remove control characters") from None
@@ -182,26 +182,26 @@ class _Reader:
         return value
 
     def _mapping(self, path: Path, depth: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        mapping: dict[str, Any] = {}
         for event in self._events:
             if isinstance(event, MappingEndEvent):
                 break
             if not isinstance(event, ScalarEvent):
                 raise _at(event, "a key must be plain text", "write `key: value`")
             key = cast("str", event.value)
-            if key in found:
+            if key in mapping:
                 raise _at(event, f"the key {key!r} is given twice", "keep one of them")
-            found[key] = self._value(next(self._events), (*path, key), depth - 1)
+            mapping[key] = self._value(next(self._events), (*path, key), depth - 1)
             self._lines[(*path, key)] = _line(event)
-        return found
+        return mapping
 
     def _sequence(self, path: Path, depth: int) -> list[Any]:
-        found: list[Any] = []
+        items: list[Any] = []
         for event in self._events:
             if isinstance(event, SequenceEndEvent):
                 break
-            found.append(self._value(event, (*path, len(found)), depth - 1))
-        return found
+            items.append(self._value(event, (*path, len(items)), depth - 1))
+        return items
 
     def _alias(self, event: Any) -> Any:
         name = cast("str", event.anchor)

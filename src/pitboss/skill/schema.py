@@ -35,7 +35,7 @@ def _exact(value: object) -> object:
     return Decimal(text(number))
 
 
-def _whole(value: object) -> object:
+def _whole_number(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise PydanticCustomError("whole_type", "must be a whole number")
     number = cast("Decimal", _exact(value))
@@ -64,7 +64,7 @@ def once(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 Number = Annotated[Decimal, BeforeValidator(_exact)]
-Whole = Annotated[int, BeforeValidator(_whole)]
+Whole = Annotated[int, BeforeValidator(_whole_number)]
 Flag = Annotated[bool, Field(strict=True)]
 Line = Annotated[str, Field(strict=True, max_length=200, pattern=r"^[^\r\n]*$"), AfterValidator(_clean)]
 Prose = Annotated[str, Field(strict=True, max_length=20_000), AfterValidator(_clean)]
@@ -100,8 +100,8 @@ class ModelSettings(Part):
 
     def request(self) -> dict[str, Any]:
         """The settings that are set, as plain values for a model request."""
-        given = self.model_dump(exclude_none=True)
-        return {name: float(value) if isinstance(value, Decimal) else value for name, value in given.items()}
+        settings = self.model_dump(exclude_none=True)
+        return {name: float(value) if isinstance(value, Decimal) else value for name, value in settings.items()}
 
 
 class McpServer(Part):
@@ -174,7 +174,7 @@ class SkillDocument(Part):
 
 @dataclass(frozen=True, slots=True)
 class FileInclusion:
-    """A text that was read from a file: the path of the field that named it, the path it was put at, and its errors."""
+    """A text read from a file: the field with the file name, the field that holds the text, and the errors."""
 
     file: str
     named_at: tuple[str, ...]

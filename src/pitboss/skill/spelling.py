@@ -43,14 +43,14 @@ class Canonical:
 
 def canonical(plain: Any, root: type[SkillDocument]) -> Canonical:
     """Convert every known key to snake_case; keys given in both spellings and nulls are errors."""
-    found = Canonical(None)
-    return Canonical(_walk(plain, root, (), found, root.nullable), found.written, found.errors)
+    result = Canonical(None)
+    return Canonical(_walk(plain, root, (), result, root.nullable), result.written, result.errors)
 
 
-def _walk(value: Any, part: type[Part] | None, path: Path, found: Canonical, nullable: frozenset[str]) -> Any:
+def _walk(value: Any, part: type[Part] | None, path: Path, document: Canonical, nullable: frozenset[str]) -> Any:
     if isinstance(value, list):
         return [
-            _walk(item, part, (*path, index), found, nullable) for index, item in enumerate(cast("list[Any]", value))
+            _walk(item, part, (*path, index), document, nullable) for index, item in enumerate(cast("list[Any]", value))
         ]
     if not isinstance(value, dict) or part is None:
         return cast("Any", value)
@@ -60,16 +60,16 @@ def _walk(value: Any, part: type[Part] | None, path: Path, found: Canonical, nul
         name = names.get(key, key)
         here = (*path, name)
         if name in result:
-            message = f"{key} and {found.written.get(here, name)} are two spellings of one key"
-            found.errors.append((here, message, "keep one of them"))
+            message = f"{key} and {document.written.get(here, name)} are two spellings of one key"
+            document.errors.append((here, message, "keep one of them"))
             continue
         if name != key:
-            found.written[here] = key
+            document.written[here] = key
         if item is None and name in part.model_fields and dotted(here) not in nullable:
-            found.errors.append((here, "has no value", "write a value or leave the key out"))
+            document.errors.append((here, "has no value", "write a value or leave the key out"))
             continue
         info = part.model_fields.get(name)
-        result[name] = _walk(item, part_of(info) if info else None, here, found, nullable)
+        result[name] = _walk(item, part_of(info) if info else None, here, document, nullable)
     return result
 
 
@@ -81,7 +81,7 @@ def dotted(path: Iterable[str | int]) -> str:
 
 @cache
 def _camel_names(part: type[Part]) -> dict[str, str]:
-    return {re.sub(r"_([a-z])", lambda found: found[1].upper(), name): name for name in part.model_fields}
+    return {re.sub(r"_([a-z])", lambda match: match[1].upper(), name): name for name in part.model_fields}
 
 
 @cache
@@ -142,29 +142,29 @@ def keys_at(path: Path, root: type[Part]) -> list[str]:
     return list(part.model_fields) if part else []
 
 
-def nearest(word: str, choices: Iterable[str]) -> str | None:
+def nearest(name: str, choices: Iterable[str]) -> str | None:
     """The choice most similar to `word`, or None if none is similar."""
     folded: dict[str, str] = {}
     for choice in choices:
         folded.setdefault(_fold(choice), choice)
-    found = difflib.get_close_matches(_fold(word), list(folded), n=1, cutoff=0.5)
-    return folded[found[0]] if found else None
+    matches = difflib.get_close_matches(_fold(name), list(folded), n=1, cutoff=0.5)
+    return folded[matches[0]] if matches else None
 
 
 def nearest_key(path: Path, root: type[Part]) -> str | None:
     """The known key most similar to an unknown one: among its siblings first, then anywhere in a skill."""
-    word = str(path[-1])
-    beside = nearest(word, keys_at(path[:-1], root))
-    if beside:
-        return beside
-    elsewhere = {_fold(where[-1]): dotted(where) for where in reversed(list(_by_path(root)))}
-    return elsewhere.get(_fold(word))
+    key = str(path[-1])
+    sibling = nearest(key, keys_at(path[:-1], root))
+    if sibling:
+        return sibling
+    elsewhere = {_fold(path_parts[-1]): dotted(path_parts) for path_parts in reversed(list(_by_path(root)))}
+    return elsewhere.get(_fold(key))
 
 
-def did_you_mean(found: str | None, otherwise: str) -> str:
+def did_you_mean(suggestion: str | None, otherwise: str) -> str:
     """The hint for an unknown name."""
-    return f"{SUGGESTION} {found}?" if found else otherwise
+    return f"{SUGGESTION} {suggestion}?" if suggestion else otherwise
 
 
-def _fold(word: str) -> str:
-    return re.sub(r"[\s_-]", "", word).lower()
+def _fold(name: str) -> str:
+    return re.sub(r"[\s_-]", "", name).lower()

@@ -38,9 +38,9 @@ def read_amount(text: str, name: str) -> Decimal:
     if not value.is_finite():
         raise UserError(f"{name}: {text!r} is not a finite number", "write plain digits, such as 10000 or 4.5")
     if value < 0:
-        raise UserError(f"{name}: {text} is below zero", "give a number of at least 0")
+        raise UserError(f"{name}: {text} is below zero", "use a number of at least 0")
     if abs(value.adjusted()) > MOST_PLACES or len(value.as_tuple().digits) > MOST_DIGITS:
-        raise UserError(f"{name}: {text} is too large, too small or too precise to be meant")
+        raise UserError(f"{name}: {text} is too large, too small or too precise")
     return value
 
 
@@ -62,7 +62,7 @@ def _moment(kind: Any, tokens: Sequence[Token]) -> Instant:
         raise UserError(f"{name}: {error.message}", error.hint) from None
     except (OverflowError, OSError):
         raise UserError(
-            f"{name}: {text!r} is outside of the calendar", "write 2025-06-01 or 2025-06-01T12:30:00Z"
+            f"{name}: {text!r} is not a possible date", "write 2025-06-01 or 2025-06-01T12:30:00Z"
         ) from None
 
 
@@ -70,14 +70,14 @@ def _duration(kind: Any, tokens: Sequence[Token]) -> int:
     del kind
     text, name = _text(tokens)
     try:
-        found = parse_duration(text)
+        duration_ms = parse_duration(text)
     except UserError as error:
         raise UserError(f"{name}: {error.message}", error.hint) from None
     except OverflowError:
-        found = MOST_DURATION_MS + 1
-    if found > MOST_DURATION_MS:
+        duration_ms = MOST_DURATION_MS + 1
+    if duration_ms > MOST_DURATION_MS:
         raise UserError(f"{name}: {text[:40]} is longer than ten years", "for example 30s, 5m or 1h")
-    return found
+    return duration_ms
 
 
 def _lateness(kind: Any, tokens: Sequence[Token]) -> tuple[int, str]:
@@ -97,13 +97,11 @@ def _ahead(kind: Any, tokens: Sequence[Token]) -> str:
     del kind
     text, name = _text(tokens)
     if text != "auto" and not (text.isdecimal() and int(text) <= MOST_AHEAD):
-        raise UserError(f"{name}: {text!r} is not auto or a number from 0 to {MOST_AHEAD}", "0 asks nothing ahead")
+        raise UserError(f"{name}: {text!r} is not auto or a number from 0 to {MOST_AHEAD}", "0 turns it off")
     return text
 
 
-Json = Annotated[
-    bool, Parameter(name="--json", help="Print one JSON document on standard output, and nothing else there.")
-]
+Json = Annotated[bool, Parameter(name="--json", help="Print one JSON document, and nothing else, on standard output.")]
 Amount = Annotated[Decimal, Parameter(metavar="NUMBER", converter=_amount, n_tokens=1, accepts_keys=False)]
 Moment = Annotated[int, Parameter(metavar="TIME", converter=_moment, n_tokens=1, accepts_keys=False)]
 Duration = Annotated[
@@ -120,10 +118,10 @@ Override = Annotated[
         name="--set",
         negative=(),
         consume_multiple=False,
-        help="Change a field of the skill for this once, as in risk.max_leverage=5. May be repeated.",
+        help="Override a field of the skill, such as risk.max_leverage=5. May be repeated.",
     ),
 ]
-RunId = Annotated[str, Parameter(help="A run's id, or the start of it.")]
+RunId = Annotated[str, Parameter(help="Id of a run, or its first characters.")]
 
 
 def given(name: str, text: str) -> Any:
@@ -136,33 +134,31 @@ def given(name: str, text: str) -> Any:
 class RangeOptions:
     """Options of every command that runs a skill over a past range: backtests, the queue, studies, arenas."""
 
-    from_: Annotated[Moment, given("--from", "First instant of the range, as 2025-06-01 or ISO time (UTC).")]
-    to: Annotated[Moment, given("--to", "End of the range; the last tick lies before it.")]
+    from_: Annotated[Moment, given("--from", "Start of the range, as 2025-06-01 or ISO time (UTC).")]
+    to: Annotated[Moment, given("--to", "End of the range, exclusive.")]
     set_: Override = ()
-    equity: Annotated[
-        Amount | None, given("--equity", "Money to start with. Default: what the venue's accounts begin with.")
-    ] = None
-    seed: Annotated[int, given("--seed", "Seed of whatever is random.")] = 0
+    equity: Annotated[Amount | None, given("--equity", "Initial equity in USD. Default: that of the venue.")] = None
+    seed: Annotated[int, given("--seed", "Seed of the random numbers.")] = 0
     data_venue: Annotated[
-        str, given("--data-venue", "Whose data to use. Default: hyperliquid, or the only one there is.")
+        str, given("--data-venue", "Venue whose data is used. Default: hyperliquid, or the only one in the lake.")
     ] = ""
-    max_gap: Annotated[int | None, given("--max-gap", "Missing bars in a row to tolerate. Default: the setting.")] = (
-        None
-    )
+    max_gap: Annotated[
+        int | None, given("--max-gap", "Longest accepted gap, in bars. Default: the setting max_gap.")
+    ] = None
     max_cost_usd: Annotated[Amount | None, given("--max-cost-usd", "Stop a run when its model has cost this much.")] = (
         None
     )
-    price_in: Annotated[Amount | None, given("--price-in", "USD for a million tokens the model reads.")] = None
-    price_out: Annotated[Amount | None, given("--price-out", "USD for a million tokens the model writes.")] = None
+    price_in: Annotated[Amount | None, given("--price-in", "Price of a million input tokens, in USD.")] = None
+    price_out: Annotated[Amount | None, given("--price-out", "Price of a million output tokens, in USD.")] = None
     yes: Annotated[
         bool,
-        given("--yes", "Go ahead with models whose price nobody knows, and queue what may cost more than $5."),
+        given("--yes", "Accept models without a known price, and queue runs that may cost more than $5."),
     ] = False
     speculate: Annotated[
         str,
         Parameter(
             name="--speculate",
-            help="Ticks to ask ahead while an answer is awaited: a number, auto, or 0 for none.",
+            help="Number of ticks to request in advance while a reply is awaited, auto, or 0 for none.",
             converter=_ahead,
             n_tokens=1,
             accepts_keys=False,
@@ -205,23 +201,23 @@ class RangeOptions:
 class BacktestOptions(RangeOptions):
     """Options of a backtest of any venue, run here or queued."""
 
-    model: Annotated[str, given("--model", "Who decides, instead of the skill's model. See `pitboss models list`.")] = (
-        ""
-    )
+    model: Annotated[str, given("--model", "Model to use instead of the skill's. See `pitboss models list`.")] = ""
     decisions: Annotated[
-        Path | None, given("--decisions", "Take the decisions from a JSON lines file instead of a model.")
+        Path | None, given("--decisions", "JSON lines file with decisions to use instead of a model.")
     ] = None
     max_waste_pct: Annotated[
         Amount,
-        given("--max-waste-pct", "Highest cost of unused speculative replies, in % of the cost of used replies."),
+        given("--max-waste-pct", "Limit on the cost of unused replies requested in advance, in % of the used ones."),
     ] = Decimal(35)
-    repeats: Annotated[int, given("--repeats", "Run it N times with the seeds seed, seed+1, … and summarise.")] = 1
+    repeats: Annotated[
+        int, given("--repeats", "Number of runs, with the seeds seed, seed+1, …; the results are summarised.")
+    ] = 1
     prompts: Annotated[
         bool | None,
         Parameter(
             name="--prompts",
             negative="--no-prompts",
-            help="Keep the prompt texts, also in runs that need none; or keep only their digests.",
+            help="Store the texts of prompts, also if a program decides; or only digests. Default: texts if a model decides.",
         ),
     ] = None
 
@@ -235,8 +231,8 @@ class BacktestOptions(RangeOptions):
 
     def fields(self, settings: "Settings") -> dict[str, Any]:
         """The same fields, with the model and what is stored."""
-        more = {"model": self.model, "max_waste_pct": self.max_waste_pct, "prompts": self.prompts}
-        return {**RangeOptions.fields(self, settings), **more}
+        own = {"model": self.model, "max_waste_pct": self.max_waste_pct, "prompts": self.prompts}
+        return {**RangeOptions.fields(self, settings), **own}
 
     def read_decisions(self, period: int, decision: "DecisionFormat") -> str | None:
         """Read and check the decisions file, if one is given. Errors name the file."""
@@ -255,5 +251,5 @@ class BacktestOptions(RangeOptions):
         return data.decode()
 
 
-Queue = Annotated[bool, given("--queue", "Put it into the queue and return, instead of running it here.")]
-Priority = Annotated[int | None, given("--priority", "In the queue, higher goes first. Default: 0.")]
+Queue = Annotated[bool, given("--queue", "Queue the run and return, instead of executing it here.")]
+Priority = Annotated[int | None, given("--priority", "Priority in the queue; higher goes first. Default: 0.")]

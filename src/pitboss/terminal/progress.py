@@ -1,7 +1,7 @@
-"""Progress of a run: a bar on standard error, and stopping by Ctrl-C or by a cancel from another process.
+"""Progress bars on standard error, and stopping a run by Ctrl-C or by a cancel request from another process.
 
-The first Ctrl-C requests a stop at the next tick, with everything done so far kept; the second stops the program at
-once and still loses nothing that was committed.
+The first Ctrl-C requests a stop at the next tick and keeps everything done so far; the second stops the program at once
+and loses nothing that was committed.
 """
 
 import signal
@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Protocol
 
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.sim.watch import Watch
@@ -17,7 +18,7 @@ from pitboss.terminal import screen
 POLL_S = 0.5
 """How often the database is checked for a cancel request."""
 
-LEAST_STEP = 0.002
+MIN_STEP = 0.002
 """Least progress before the bar is redrawn: smaller steps are invisible, and a fast run makes many of them."""
 
 
@@ -28,65 +29,80 @@ class StopRequest:
         self.run_id = ""
         self.interrupted = False
         self.cancelled = False
-        self._ask = cancelled
-        self._asked_s = stopwatch()
+        self._read_cancelled = cancelled
+        self._polled_s = stopwatch()
 
-    def began(self, run_id: str) -> None:
+    def set_run(self, run_id: str) -> None:
         """Start checking for a cancel of this run."""
         self.run_id = run_id
 
-    def asked(self) -> bool:
+    def is_requested(self) -> bool:
         """Whether to stop. Cheap enough for every tick: the database is read only every `POLL_S` seconds."""
         if self.interrupted or self.cancelled:
             return True
-        if self.run_id and stopwatch() - self._asked_s >= POLL_S:
-            self.cancelled = self._ask(self.run_id)
-            self._asked_s = stopwatch()
+        if self.run_id and stopwatch() - self._polled_s >= POLL_S:
+            self.cancelled = self._read_cancelled(self.run_id)
+            self._polled_s = stopwatch()
         return self.cancelled
 
-    def interrupt(self, number: int, frame: FrameType | None) -> None:
-        """The handler of Ctrl-C. It only sets a flag, so it may run at any moment."""
-        del number, frame
+    def interrupt(self) -> None:
+        """Request a stop because of Ctrl-C."""
         self.interrupted = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class ProgressUpdate(Protocol):
+    """Updates a progress bar: the share that is done, and a text after the label."""
+
+    def __call__(self, share: float, text: str = "") -> None: ...
 
 
 @contextmanager
 def watching(label: str, cancelled: Callable[[str], bool]) -> Iterator[tuple[Watch, StopRequest]]:
     """Provide a watch inside a block, with a progress bar if standard error is a terminal, and catch Ctrl-C."""
     stop = StopRequest(cancelled)
-    with _catching(stop), _bar(label) as progress:
-        yield Watch(progress, stop.asked, screen.note), stop
+    with catching_interrupt(stop.interrupt), progress_bar(label) as bar:
+        yield Watch(bar, stop.is_requested, screen.note), stop
 
 
 @contextmanager
-def _catching(stop: StopRequest) -> Iterator[None]:
+def catching_interrupt(on_interrupt: Callable[[], None]) -> Iterator[None]:
+    """Call a function at the first Ctrl-C inside a block; the second raises `KeyboardInterrupt`.
+
+    The function may run at any moment, so it must only set a flag.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may catch signals
         return
-    before = signal.signal(signal.SIGINT, stop.interrupt)
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        on_interrupt()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    previous = signal.signal(signal.SIGINT, handle)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, previous)
 
 
 @contextmanager
-def _bar(label: str) -> Iterator[Callable[[float], None]]:
+def progress_bar(label: str) -> Iterator[ProgressUpdate]:
+    """Show a progress bar inside a block if standard error is a terminal."""
     if not screen.ERR.is_terminal:
-        yield lambda done: None
+        yield lambda share, text="": None
         return
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
     with Progress(*columns, console=screen.ERR, transient=True) as progress:
         task = progress.add_task(label, total=1.0)
-        shown = 0.0
+        drawn = 0.0, ""
 
-        def show(done: float) -> None:
-            nonlocal shown
-            if done - shown >= LEAST_STEP or done >= 1.0:
-                shown = done
-                progress.update(task, completed=done)
+        def update(share: float, text: str = "") -> None:
+            nonlocal drawn
+            if share - drawn[0] >= MIN_STEP or share >= 1.0 or text != drawn[1]:
+                drawn = share, text
+                progress.update(task, completed=share, description=f"{label}: {text}" if text else label)
 
-        yield show
+        yield update

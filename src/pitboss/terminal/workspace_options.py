@@ -42,20 +42,20 @@ class WorkspaceOptions:
 
         return open_lake(self.settings(), writing)
 
-    def typed(self, command: str) -> str:
+    def command_line(self, command: str) -> str:
         """The command line of a command in the same workspace, for suggestions."""
-        words = ["pitboss", command]
+        parts = ["pitboss", command]
         if self.home is not None:
-            words += ["--home", shlex.quote(str(self.home))]
+            parts += ["--home", shlex.quote(str(self.home))]
         if self.db is not None:
-            words += ["--db", shlex.quote(_unsaid(self.db))]
-        return " ".join(words)
+            parts += ["--db", shlex.quote(_without_password(self.db))]
+        return " ".join(parts)
 
 
-def _unsaid(address: str) -> str:
+def _without_password(address: str) -> str:
     """A database address without its password, for display."""
     return re.sub(r"(?<=://)([^/@:]*):[^@]*@", r"\1:…@", address)
 
 
 Here = Annotated[WorkspaceOptions, Parameter(parse=False)]
-"""A command's parameter that `main` fills in."""
+"""A parameter of a command that is not parsed: `launch` in `cli/commands.py` passes the workspace options."""

@@ -292,7 +292,7 @@ def test_a_kill_at_any_moment_leaves_a_lake_that_ends_the_same(
 
 
 def test_a_setting_names_another_address_and_an_option_wins_over_it(tmp_path: Path) -> None:
-    from pitboss.bootstrap.download import bring as bring_by_settings
+    from pitboss.bootstrap.download import run_download as bring_by_settings
     from pitboss.bootstrap.settings import Settings
     from pitboss.data.download import DownloadProgress
 
@@ -310,7 +310,7 @@ def test_a_setting_names_another_address_and_an_option_wins_over_it(tmp_path: Pa
     [("rss", {"base_url": "http://x"}), ("hyperliquid", {"urls": ("http://x",)}), ("hyperliquid", {"files": True})],
 )
 def test_an_option_that_a_source_does_not_take_is_refused(tmp_path: Path, name: str, more: dict[str, Any]) -> None:
-    from pitboss.bootstrap.download import bring as bring_by_settings
+    from pitboss.bootstrap.download import run_download as bring_by_settings
     from pitboss.bootstrap.settings import Settings
     from pitboss.data.download import DownloadProgress
 
@@ -330,7 +330,7 @@ def test_ctrl_c_keeps_what_came_and_says_how_to_go_on(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "stopped; 5,002 new rows are stored. Go on with the same command:" in err
+    assert "stopped; 5,002 new rows are stored. Continue with the same command:" in err
     assert "pitboss data download hyperliquid --symbols BTC,ETH" in err
     assert Lake(tmp_path / "lake").extent("hyperliquid", "BTC", "15m") == (START, START + 4_998 * MIN15)
 

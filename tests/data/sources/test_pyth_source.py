@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from playing import FAULTS, FreeTime, closing, serving
 from pythian import MINUTE_S, Pyth, columns, minutes
 
-from pitboss.bootstrap.download import bring as bring_by_settings
+from pitboss.bootstrap.download import run_download as bring_by_settings
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import parse_instant

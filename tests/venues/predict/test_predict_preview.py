@@ -129,4 +129,4 @@ def test_the_command_shows_the_same(workspace: Workspace, tmp_path: Path, capsys
     assert (told["system"], told["user"], told["at"]) == (found.system, found.user, iso(FROM))
     assert [tool["name"] for tool in told["tools"]] == [tool["name"] for tool in found.tools]
     assert main([*words, "--news-latency", "1h"]) == 2
-    assert "read no news" in capsys.readouterr().err
+    assert "use no news" in capsys.readouterr().err

@@ -170,10 +170,10 @@ ERRORS: list[tuple[dict[str, Any], str, str, str]] = [
     ({"risk__min_edge": 2}, "risk.min_edge", "must be at most 1, not 2", "confidence less ask"),
     ({"risk__maxSpendPerTick": "2"}, "risk.maxSpendPerTick", "must be a number, not '2'", "write 2 without quotes"),
     ({"risk": [1]}, "risk", "must be a map of keys, not a list", "keys here: max_spend_per_tick"),
-    ({"venue": "predct"}, "venue", "must be predict here, not 'predct'", "only predict skills are taken here"),
-    ({"venue": "perp"}, "venue", "must be predict here, not 'perp'", "only predict skills are taken here"),
-    ({"venue": None}, "venue", "is missing: only predict skills are taken here", "write `venue: predict`"),
-    ({"pitboss": 2}, "pitboss", "made for a newer pitboss", "upgrade"),
+    ({"venue": "predct"}, "venue", "must be predict here, not 'predct'", "only predict skills are accepted here"),
+    ({"venue": "perp"}, "venue", "must be predict here, not 'perp'", "only predict skills are accepted here"),
+    ({"venue": None}, "venue", "is missing: only predict skills are accepted here", "write `venue: predict`"),
+    ({"pitboss": 2}, "pitboss", "needs a newer pitboss", "upgrade"),
 ]  # fmt: skip
 
 

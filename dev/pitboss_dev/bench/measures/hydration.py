@@ -10,8 +10,8 @@ from dataclasses import replace
 from statistics import median
 from time import process_time
 
-from pitboss.bootstrap.mcp_servers import catalogue, reach
-from pitboss.bootstrap.mcp_tools import RequestedTool, guard
+from pitboss.bootstrap.mcp_servers import catalogue, open_connection
+from pitboss.bootstrap.mcp_tools import RequestedTool, guarded_tool
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.ports import Tool
@@ -67,18 +67,18 @@ def _prepared(workspace: Workspace, shape: MarketShape, ticks: int, names: list[
 
 
 async def _count_server_tools(workspace: Workspace) -> int:
-    async with reach(workspace.home, catalogue(workspace.settings).find(SERVER)) as connection:
+    async with open_connection(workspace.home, catalogue(workspace.settings).find(SERVER)) as connection:
         return len(await connection.definitions())
 
 
 async def _connected_tick_seconds(workspace: Workspace, prepared: PreparedRun) -> float:
     """Seconds of one tick with the server's tools and the built-in ones."""
     entry = catalogue(workspace.settings).find(SERVER)
-    async with reach(workspace.home, entry) as connection:
+    async with open_connection(workspace.home, entry) as connection:
         tools: dict[str, Tool] = {}
         for name, definition in (await connection.definitions()).items():
             requested = RequestedTool(name_of(entry.id, name), entry, name, definition)
-            tools[requested.name] = guard(workspace, requested, connection, definition)
+            tools[requested.name] = guarded_tool(workspace, requested, connection, definition)
 
         def at(instant: int) -> dict[str, Tool]:
             del instant

@@ -24,7 +24,7 @@ from pitboss.store.runs import Run
 from pitboss.tools.history_text import moment
 from pitboss.tools.registry import catalogue, lookup
 
-MOST_RUNS, MOST_SERIES, MOST_ROWS = 100, 500, 60
+MOST_RUNS, MAX_SERIES, MAX_ROWS = 100, 500, 60
 FIGURES = (
     "total_return_pct",
     "sharpe",
@@ -93,8 +93,8 @@ def check_skill(server_workspace: ServerWorkspace, arguments: Mapping[str, Any],
 
 
 def _error_line(error: SkillError) -> str:
-    where = f"line {error.line}: " if error.line else ""
-    text = f"{where}{error.path}: {error.message}" if error.path else f"{where}{error.message}"
+    prefix = f"line {error.line}: " if error.line else ""
+    text = f"{prefix}{error.path}: {error.message}" if error.path else f"{prefix}{error.message}"
     return f"{text} (hint: {error.hint})" if error.hint else text
 
 
@@ -123,10 +123,10 @@ def _mcp_tools(server_workspace: ServerWorkspace, plain: Mapping[str, Any]) -> A
     """The MCP tools that a skill has in a backtest."""
     if not plain.get("tools", {}).get("mcp_servers"):
         return None
-    from pitboss.bootstrap.mcp_tools import glance
+    from pitboss.bootstrap.mcp_tools import preview_server_tools
 
     with server_workspace.workspace() as workspace:
-        return asyncio.run(glance(workspace, _skill_of(plain), venue_of(plain).tools()))
+        return asyncio.run(preview_server_tools(workspace, _skill_of(plain), venue_of(plain).tools()))
 
 
 def _skill_of(plain: Mapping[str, Any]) -> SkillDocument:
@@ -150,11 +150,11 @@ def list_tools(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], 
 def show_tool(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
     """One tool with its schema and an example."""
     del server_workspace, task
-    every = {name: tool for venue in venues() for name, tool in venue.tools().items()}
-    name = lookup(every, arguments["name"]).name
-    (tool,) = catalogue({name: every[name]})
-    takes = ", ".join(tool["input_schema"]["properties"]) or "nothing"
-    text = f"{tool['name']}: {tool['description']}\ntakes {takes}; modes {', '.join(tool['modes'])}; {tool['ui_hint']}"
+    all_tools = {name: tool for venue in venues() for name, tool in venue.tools().items()}
+    name = lookup(all_tools, arguments["name"]).name
+    (tool,) = catalogue({name: all_tools[name]})
+    argument_names = ", ".join(tool["input_schema"]["properties"]) or "nothing"
+    text = f"{tool['name']}: {tool['description']}\ntakes {argument_names}; modes {', '.join(tool['modes'])}; {tool['ui_hint']}"
     return ToolOutput(text, tool)
 
 
@@ -256,7 +256,7 @@ def difference_output(comparison: dict[str, Any]) -> ToolOutput:
         for name, pair in comparison["metrics"].items()
         if not isinstance(pair["first"], list | dict) and not isinstance(pair["second"], list | dict)
     ]
-    return ToolOutput("\n".join([*lines, *rows[:MOST_ROWS]]), comparison)
+    return ToolOutput("\n".join([*lines, *rows[:MAX_ROWS]]), comparison)
 
 
 def list_data(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
@@ -266,7 +266,7 @@ def list_data(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], t
     lines = [
         f"{row['venue']} {row['kind']} {row['symbol'] or ''} {row['interval'] or ''}: {row['rows']} rows, "
         f"{row['first_at']} to {row['last_at']}, {row['gaps']} gaps" + (" [synthetic]" if row["synthetic"] else "")
-        for row in series[:MOST_SERIES]
+        for row in series[:MAX_SERIES]
     ]
-    more = f"\nand {len(series) - MOST_SERIES} more" if len(series) > MOST_SERIES else ""
-    return ToolOutput(("\n".join(lines) or "there is no data here yet") + more, {"series": series[:MOST_SERIES]})
+    more = f"\nand {len(series) - MAX_SERIES} more" if len(series) > MAX_SERIES else ""
+    return ToolOutput(("\n".join(lines) or "there is no data here yet") + more, {"series": series[:MAX_SERIES]})

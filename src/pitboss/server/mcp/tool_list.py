@@ -43,13 +43,18 @@ def _number(about: str, least: float, most: float) -> Schema:
     return {"type": "number", "minimum": least, "maximum": most, "description": about}
 
 
-def _whole(about: str, least: int, most: int) -> Schema:
+def _integer(about: str, least: int, most: int) -> Schema:
     return {"type": "integer", "minimum": least, "maximum": most, "description": about}
 
 
 def _object(required: tuple[str, ...] = (), **properties: Schema) -> Schema:
-    named = {name.rstrip("_"): part for name, part in properties.items()}
-    return {"type": "object", "properties": named, "required": list(required), "additionalProperties": False}
+    schema_properties = {name.rstrip("_"): part for name, part in properties.items()}
+    return {
+        "type": "object",
+        "properties": schema_properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
 
 
 RUN = _text("A run's id, or the start of it.", 64)
@@ -107,7 +112,7 @@ def offers(server_workspace: ServerWorkspace) -> list[OfferedTool]:
             "List runs, newest first, with skill, model, range, status and return.",
             read_tools.list_runs,
             _object(
-                limit=_whole("How many at most; 20 when left out.", 1, read_tools.MOST_RUNS),
+                limit=_integer("How many at most; 20 when left out.", 1, read_tools.MOST_RUNS),
                 status={"type": "string", "enum": list(STATUSES), "description": "Only runs with this status."},
             ),
         ),
@@ -152,7 +157,7 @@ def _writes(offer: Callable[..., OfferedTool]) -> list[OfferedTool]:
                 from_=_text("First instant of the range (UTC), such as 2025-02-10.", MOMENT),
                 to=_text("End of the range (UTC); the last tick lies before it.", MOMENT),
                 equity_usd=_number("Money to start with; 10000 when left out.", 1, 10**12),
-                seed=_whole("Seed of whatever is random; 0 when left out.", 0, 2**62),
+                seed=_integer("Seed of whatever is random; 0 when left out.", 0, 2**62),
                 **MONEY,
             ),
             reads=False, again=False, outside=True,

@@ -59,16 +59,16 @@ class ServerWorkspace:
             path = (folder / name).resolve()
             exists = path.is_file()
         except (OSError, ValueError, RuntimeError):
-            raise UserError("that is not a path", "name a file of the working directory") from None
+            raise UserError("that is not a path", "use a file of the working directory") from None
         if not path.is_relative_to(folder) and not path.is_relative_to(home):
             raise UserError(
-                "only files of the working directory and the workspace can be read", "name a file without leaving it"
+                "only files of the working directory and the workspace can be read", "use a path inside one of them"
             )
         # The workspace has JSON files of its own, and some of them are private.
         if path.suffix not in SUFFIXES or (path.is_relative_to(home) and path.suffix == ".json"):
-            raise UserError("a skill is a .yaml or .json file", "list_skills names those that are here")
+            raise UserError("a skill is a .yaml or .json file", "list_skills lists the available ones")
         if not exists:
-            raise UserError(f"{name}: no such file", "list_skills names those that are here")
+            raise UserError(f"{name}: no such file", "list_skills lists the available ones")
         return path
 
     def skill(self, arguments: Mapping[str, Any], overrides: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class ServerWorkspace:
             return read_file(self.file(skill), overrides, self.settings)
         name, _, version = skill.partition("@")
         if version and not (version.isdecimal() and len(version) < 10):
-            raise UserError(f"{skill!r} names no version", f"a whole number, as in {name}@2")
+            raise UserError(f"{skill!r} has no valid version", f"use a whole number, such as {name}@2")
         with self.workspace() as workspace:
             return read_stored(workspace, name, int(version) if version else None, overrides)
 

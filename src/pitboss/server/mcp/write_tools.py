@@ -66,7 +66,11 @@ def run_backtest(server_workspace: ServerWorkspace, arguments: Mapping[str, Any]
     _require_limit(request)
     with server_workspace.workspace() as workspace:
         return _run(
-            server_workspace, workspace, request, task, lambda watch, began: start(workspace, request, watch, began)
+            server_workspace,
+            workspace,
+            request,
+            task,
+            lambda watch, on_start: start(workspace, request, watch, on_start),
         )
 
 
@@ -80,11 +84,11 @@ def fork_run(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], ta
         _require_limit(request)
         branch = asyncio.run(fork(workspace, source.id, arguments["at"], change))
 
-        async def go_on(watch: Watch, began: Callable[[str], None]) -> Run:
-            began(branch)
+        async def continue_branch(watch: Watch, on_start: Callable[[str], None]) -> Run:
+            on_start(branch)
             return await resume(workspace, branch, watch)
 
-        output = _run(server_workspace, workspace, request, task, go_on)
+        output = _run(server_workspace, workspace, request, task, continue_branch)
         if output.failed:
             return output
         difference = difference_output(compare(workspace, source, workspace.runs.get(branch)))
@@ -102,8 +106,8 @@ def _run(
     ids: list[str] = []
     ticks = len(ticks_between(request.from_at, request.to_at, period_ms(request.skill)))
 
-    def progress(done: float) -> None:
-        task.progress(done, f"{done:.0%}, tick {round(done * ticks)} of {ticks}")
+    def progress(share: float) -> None:
+        task.progress(share, f"{share:.0%}, tick {round(share * ticks)} of {ticks}")
 
     task.progress(0.0, f"0%, {ticks} ticks to go")
 

@@ -223,7 +223,7 @@ def _print_end(place: WorkspaceOptions, run_id: str, how: str, board: "Board") -
         f"run {run_id}: {board.ticks} ticks, {board.acted} acted, {board.errors} errors, {board.missed_slots} missed"
     )
     if how == "complete":
-        screen.note(f"hint: check it with `{place.typed(f'runs verify {run_id}')}`")
+        screen.note(f"hint: check it with `{place.command_line(f'runs verify {run_id}')}`")
         return 0
     screen.note("stopped; start it again to continue this run, or with --new to start another")
     return 0 if how == "terminated" else INTERRUPTED

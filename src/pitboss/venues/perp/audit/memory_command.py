@@ -119,7 +119,7 @@ def _audit(
         )
         with watching("audit memory", workspace.runs.cancel_requested) as (watch, stop):
             try:
-                asyncio.run(audit(workspace, report, prepared, watch, stop.began))
+                asyncio.run(audit(workspace, report, prepared, watch, stop.set_run))
             except (RunCancelled, KeyboardInterrupt):
                 report.partial = "stopped"
                 return report, STOPPED

@@ -213,7 +213,7 @@ def _recorded_mcp_tools(workspace: Workspace, skill: PerpSkill) -> tuple[dict[st
     """The tools of the skill's MCP servers that a simulation answers from recordings."""
     tools: dict[str, RecordedMcpTool] = {}
     not_audited: dict[str, str] = {}
-    for tool in mcp.wanted(workspace, skill, builtin_tools()):
+    for tool in mcp.requested_tools(workspace, skill, builtin_tools()):
         if tool.as_of_safe:
             not_audited[tool.name] = "its server is called in simulations, so its answers cannot be audited"
         elif tool.approved is None:

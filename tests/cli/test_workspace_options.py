@@ -1,4 +1,4 @@
-"""Where a command works, and how that is told."""
+"""The options that select the workspace, and the command lines that are suggested for it."""
 
 from pathlib import Path
 
@@ -16,5 +16,8 @@ from pitboss.terminal.workspace_options import WorkspaceOptions
         ("sqlite:///runs.db", "sqlite:///runs.db"),
     ],
 )
-def test_what_to_type_never_repeats_the_password_of_a_database(address: str, shown: str) -> None:
-    assert WorkspaceOptions(Path("here"), address).typed("runs list") == f"pitboss runs list --home here --db {shown}"
+def test_a_suggested_command_line_never_contains_the_password_of_a_database(address: str, shown: str) -> None:
+    assert (
+        WorkspaceOptions(Path("here"), address).command_line("runs list")
+        == f"pitboss runs list --home here --db {shown}"
+    )
