@@ -25,7 +25,7 @@ from pitboss.live.board import Board, Entry
 from pitboss.store.database import open_database
 from pitboss.store.verify import verify_run
 from pitboss.venues.predict.deployment import LiveOptions, deployment
-from pitboss.venues.predict.live import RunStart, Listener, LiveRunResult, run_live
+from pitboss.venues.predict.live import Listener, LiveRunResult, RunStart, run_live
 from pitboss.venues.predict.venue import VENUE
 
 QUICK = ("--every", "1s", "--port", "0", "--json")
