@@ -25,7 +25,7 @@ from pitboss.live.board import Board, Entry
 from pitboss.store.database import open_database
 from pitboss.store.verify import verify_run
 from pitboss.venues.predict.deployment import LiveOptions, deployment
-from pitboss.venues.predict.live import Begun, Listener, LiveRunResult, run_live
+from pitboss.venues.predict.live import Listener, LiveRunResult, RunStart, run_live
 from pitboss.venues.predict.venue import VENUE
 
 QUICK = ("--every", "1s", "--port", "0", "--json")
@@ -108,14 +108,14 @@ class Live:
 class Story:
     """What came of a run in this process."""
 
-    begun: Begun | None = None
+    begun: RunStart | None = None
     entries: list[Entry] = field(default_factory=list)
     status: dict[str, Any] = field(default_factory=dict)
     health: dict[str, Any] = field(default_factory=dict)
     asking: "asyncio.Future[None] | None" = None
     ended: LiveRunResult | None = None
 
-    def began(self, begun: Begun) -> None:
+    def began(self, begun: RunStart) -> None:
         self.begun = begun
 
     async def ask(self) -> None:
