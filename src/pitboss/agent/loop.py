@@ -72,12 +72,12 @@ class ToolLoop:
 
     async def decide(self, observation: Any, judge: Judge) -> Decision:
         """Call the model until there is a decision or the steps are used up."""
-        prompt, disguise = self.prompt(observation), self.context.disguise
+        prompt, anonymiser = self.prompt(observation), self.context.anonymiser
         shown = self.context.shown(observation)
-        judge = judge if disguise is None else disguise.judge(judge)
+        judge = judge if anonymiser is None else anonymiser.judge(judge)
         tools = {name: tool for name, tool in self.hydrate(shown, judge).items() if name != self.format.tool}
         specs = (*(tool.spec for tool in tools.values()), self.format.spec)
-        offered = specs if disguise is None else tuple(map(disguise.spec, specs))
+        offered = specs if anonymiser is None else tuple(map(anonymiser.spec, specs))
         talk = _Talk(self, prompt, [Message("user", prompt.user)])
         forms = self._forms(bool(tools))
         form = forms[0]
@@ -176,8 +176,8 @@ class _Talk:
 
     def _true(self, proposal: Any) -> Any:
         """The proposal for the engine: in a blind run, translated back into true terms."""
-        disguise = self.loop.context.disguise
-        return proposal if disguise is None else disguise.true_proposal(proposal)
+        anonymiser = self.loop.context.anonymiser
+        return proposal if anonymiser is None else anonymiser.true_proposal(proposal)
 
     def decision(self, flag: str = "", text: str = "", finish_reason: FinishReason | None = None) -> Decision:
         """End the tick with the decision so far."""

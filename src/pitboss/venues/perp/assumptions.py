@@ -43,7 +43,7 @@ def assumptions(
         )
     elif request.news_latency_ms:
         said.append(f"News is known {_seconds(request.news_latency_ms)} after it was published.")
-    said += blind.told(run.params)
+    said += blind.report_lines(run.params)
     if request.extracted_events:
         said.append(
             "Among the events are some that rules read out of headlines. They are marked as unconfirmed, each known from "

@@ -4,6 +4,7 @@ An intent whose key (its tick and its content) has been judged before gets the s
 sent.
 """
 
+from pitboss.core.rule_message import rule_message
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.venues.perp.case import PerpCase, Scope
 
@@ -13,4 +14,4 @@ SCOPE: Scope = "every"
 
 def check(case: PerpCase) -> Finding:
     """Refuse an intent that has a stored verdict."""
-    return Finding("already answered at this tick") if case.stored is not None else PASS
+    return Finding(rule_message("already answered at this tick")) if case.stored is not None else PASS
