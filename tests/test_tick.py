@@ -14,7 +14,7 @@ from pitboss.core.intent import Decision
 from pitboss.core.rulebook import Finding, Rule
 from pitboss.core.snapshot import GENESIS, Record, check, prompt_sha256
 from pitboss.core.state import State
-from pitboss.core.verdict import unfold
+from pitboss.core.verdict import margin_fields
 from pitboss.engine.execute import Placed
 from pitboss.tick import WorldEvents, foresee, tick
 from pitboss.venues.perp import rule_book
@@ -285,7 +285,7 @@ def test_e26_the_recorded_verdict_can_be_reached_again_from_the_stored_state_and
     again = guard(given.limits, TERMS, read_state(codec.loads(stored)), body["proposals"][0], NOW).verdict
     assert (again.outcome, again.code) == (body["verdicts"][0]["outcome"], body["verdicts"][0]["code"])
     assert [codec.plain(margin.left) for margin in again.margins] == [
-        margin["left"] for margin in unfold(body["verdicts"][0]["margins"])
+        margin["left"] for margin in margin_fields(body["verdicts"][0]["margins"])
     ]
 
 

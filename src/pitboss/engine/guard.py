@@ -65,10 +65,10 @@ class RuleBook(Protocol):
 
 
 @exact
-def guard(book: RuleBook, seen: Mapping[str, Verdict], intent: Any, tick_at: Instant) -> Judgement:
-    """Judge one intent of the tick at `tick_at`. `seen` holds the verdicts given so far, by intent key."""
+def guard(book: RuleBook, earlier_verdicts: Mapping[str, Verdict], intent: Any, tick_at: Instant) -> Judgement:
+    """Judge one intent of the tick at `tick_at`. `earlier_verdicts` are those of the same tick, by intent key."""
     key, content = sealed_intent(tick_at, intent)
-    earlier = seen.get(key)
+    earlier = earlier_verdicts.get(key)
     if earlier is not None:  # the duplicate rule comes first: a repeated intent keeps the verdict it was given
         return Judgement(replace(earlier, duplicate=True), key, content)
     proposal, problems = book.read(intent)

@@ -8,7 +8,7 @@ from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
 from pitboss.core.snapshot import Record
-from pitboss.core.verdict import unfold
+from pitboss.core.verdict import margin_fields
 from pitboss.data.synthetic_marker import DEMO, is_marked
 from pitboss.models import cutoffs
 from pitboss.models.cutoff_text import cutoff_record
@@ -120,7 +120,9 @@ def decision_rows(record: Record) -> Iterator[dict[str, Any]]:
     if not body["proposals"]:
         yield {**about, "outcome": "noop"}
     for proposal, verdict in zip(body["proposals"], body["verdicts"], strict=True):
-        told = {key: verdict[key] for key in ("outcome", "code", "detail")} | {"margins": unfold(verdict["margins"])}
+        told = {key: verdict[key] for key in ("outcome", "code", "detail")} | {
+            "margins": margin_fields(verdict["margins"])
+        }
         yield {**(proposal if isinstance(proposal, dict) else {}), **about, **told}
         # a tick has one place on the page, so its text and steps are shown only once
         about = {**about, "seq": None, "text": "", "steps": [], "cost_usd": None}

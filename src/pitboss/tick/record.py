@@ -13,7 +13,7 @@ from pitboss.core.curve import Curve
 from pitboss.core.intent import Decision, Step
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import prompt_sha256
-from pitboss.core.verdict import Verdict, brief
+from pitboss.core.verdict import Verdict, brief_margins
 
 
 def tick_covered(
@@ -100,7 +100,7 @@ def _verdict_covered(verdict: Verdict) -> dict[str, Any]:
         "detail": verdict.detail,
         "order_id": verdict.order_id,
         "duplicate": verdict.duplicate,
-        "margins": brief(verdict.margins) if allowed else verdict.margins,
+        "margins": brief_margins(verdict.margins) if allowed else verdict.margins,
     }
 
 

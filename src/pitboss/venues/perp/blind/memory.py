@@ -17,7 +17,7 @@ from pitboss.core.noun import noun
 from pitboss.core.past import Past, PastDecision
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import LastDecision
-from pitboss.core.verdict import unfold
+from pitboss.core.verdict import margin_fields
 from pitboss.venues.perp.blind.translation import Translator, symbol_of
 from pitboss.venues.perp.trade_memory import ClosedTrade, LessonNotes, PerpMemory, RoundTrip
 
@@ -165,7 +165,7 @@ class AnonymisedPast:
     def _verdict(self, proposal: Any, verdict: Mapping[str, Any]) -> dict[str, Any]:
         symbol = symbol_of(proposal)
         alias = self.translator.by_symbol.get(symbol)
-        margins = unfold(verdict["margins"])
+        margins = margin_fields(verdict["margins"])
         if alias is not None:
             margins = [_margin(margin, alias) for margin in margins]
         detail = self.translator.stored_detail(verdict["detail"], verdict["code"] or "", symbol)
