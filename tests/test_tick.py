@@ -14,9 +14,9 @@ from pitboss.core.intent import Decision
 from pitboss.core.rulebook import Finding, Rule
 from pitboss.core.snapshot import GENESIS, Record, check, prompt_sha256
 from pitboss.core.state import State
-from pitboss.core.verdict import unfold
+from pitboss.core.verdict import margin_fields
 from pitboss.engine.execute import Placed
-from pitboss.tick import Happened, foresee, tick
+from pitboss.tick import WorldEvents, foresee, tick
 from pitboss.venues.perp import rule_book
 from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.broker import PaperBroker
@@ -105,7 +105,11 @@ def ports(mind: Mind, broker: Any = None, **skill: Any) -> PerpPorts:
     )
 
 
-def one_tick(state: State, given: PerpPorts, happened: Happened = Happened()) -> tuple[State, dict[str, Any], Record]:  # noqa: B008
+def one_tick(
+    state: State,
+    given: PerpPorts,
+    happened: WorldEvents = WorldEvents(),  # noqa: B008
+) -> tuple[State, dict[str, Any], Record]:
     done = asyncio.run(tick(state, NOW, happened, given))
     return done.state, codec.loads(done.record.covered), done.record
 
@@ -113,7 +117,7 @@ def one_tick(state: State, given: PerpPorts, happened: Happened = Happened()) ->
 def test_a_tick_records_what_was_seen_decided_judged_and_done() -> None:
     mind = Mind((OPEN,))
     given = ports(mind)
-    happened = Happened((), [(NOW, 300_000, "10000", 1)])
+    happened = WorldEvents((), [(NOW, 300_000, "10000", 1)])
     after, body, record = one_tick(begun(account()), given, happened)
     check(record, 0, GENESIS)
     assert (after.seq, after.prev_digest, after.tick_at, after.accepted_opens) == (1, record.digest, NOW, (NOW,))
@@ -281,7 +285,7 @@ def test_e26_the_recorded_verdict_can_be_reached_again_from_the_stored_state_and
     again = guard(given.limits, TERMS, read_state(codec.loads(stored)), body["proposals"][0], NOW).verdict
     assert (again.outcome, again.code) == (body["verdicts"][0]["outcome"], body["verdicts"][0]["code"])
     assert [codec.plain(margin.left) for margin in again.margins] == [
-        margin["left"] for margin in unfold(body["verdicts"][0]["margins"])
+        margin["left"] for margin in margin_fields(body["verdicts"][0]["margins"])
     ]
 
 
@@ -309,6 +313,6 @@ def test_what_is_foreseen_of_a_hold_is_what_the_tick_does(wake_when: list[Any], 
     given = ports(mind, schedule={"every": "5m", "wake_when": wake_when})
     state = begun(replace(account(cash), positions=positions), model_errors=2)
     after, observation = foresee(state, NOW, (), given)
-    done = asyncio.run(tick(state, NOW, Happened(), given))
+    done = asyncio.run(tick(state, NOW, WorldEvents(), given))
     assert after == replace(done.state, seq=after.seq, prev_digest=after.prev_digest)
     assert (observation is None) == bool(done.decision.flags)

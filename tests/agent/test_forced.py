@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from loop_table import ALLOWED, CLOSE, OPEN, REFUSED, Table, tool
 
-from pitboss.agent.loop import NOTHING_SAID
+from pitboss.agent.loop import EMPTY_REPLY
 from pitboss.agent.terminal import CUT, ask
 from pitboss.core.errors import BudgetExceeded, TransientError
 from pitboss.core.ports import ModelReply
@@ -156,7 +156,7 @@ def test_what_the_provider_wants_back_goes_back_with_its_turn() -> None:
     assert table.model.requests[1].messages[1].state == "signed"
 
 
-@pytest.mark.parametrize(("text", "sent"), [("", NOTHING_SAID), ("  ", NOTHING_SAID), ("hm", "hm"), ("\ud800", "?")])
+@pytest.mark.parametrize(("text", "sent"), [("", EMPTY_REPLY), ("  ", EMPTY_REPLY), ("hm", "hm"), ("\ud800", "?")])
 def test_a_turn_without_words_is_sent_back_with_some_and_words_as_they_can_be_sent(text: str, sent: str) -> None:
     table = Table([says(text), calls(TERMINAL, **OPEN)])
     decision = table.play()

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitboss.agent.blind.names import COINS
-from pitboss.agent.blind.neutral_text import Neutral, base_of
+from pitboss.agent.blind.neutral_text import TextNeutraliser, base_of
 
-WORDS = Neutral({"BTC": "ASSET-A", "ETH": "ASSET-B"})
+WORDS = TextNeutraliser({"BTC": "ASSET-A", "ETH": "ASSET-B"})
 NEWS = Path(__file__).resolve().parents[3] / "shared" / "data" / "news" / "btc_2021_2024.parquet"
 
 
@@ -66,7 +66,7 @@ def test_of_the_models_own_words_every_coin_is_treated_alike_and_its_numbers_sta
     st.sampled_from(["{}", "${}", "({})", "{}USDT", "{}/USD", "{}-PERP", "#{}", "{}'s", "{}."]),
 )
 def test_whatever_is_traded_its_own_symbol_is_never_left_in_capitals(ticker: str, form: str) -> None:
-    words = Neutral({ticker: "ASSET-A"})
+    words = TextNeutraliser({ticker: "ASSET-A"})
     told = words.news(f"Traders buy {form.format(ticker)} now")
     alone = len(ticker) < 2 and form in ("{}", "({})", "{}'s", "{}.", "{}/USD", "{}-PERP")
     assert alone or not re.search(rf"(?<![A-Za-z]){ticker}(?![A-Za-z])", told.replace("ASSET-A", ""))

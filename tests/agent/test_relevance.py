@@ -55,7 +55,7 @@ def reference(items: list[NewsItem], symbols: list[str], words: frozenset[str], 
     for (item, _), text in zip(stories, texts, strict=True):
         found = Counter({("word", word): count for word, count in Counter(text).items() if word in words})
         for symbol in symbols:
-            pattern = relevance.naming(symbol)
+            pattern = relevance.name_pattern(symbol)
             if times := len(pattern.findall(item.text)) + (symbol in item.symbols):
                 found["name", symbol] = times
         counts.append(found)
@@ -243,7 +243,7 @@ def test_a_flood_is_looked_at_from_its_newest_end_and_what_is_kept_stays_small()
         found = ranking.choose(newest_first(items), 2_000)
         assert len(found) == relevance.MOST_ITEMS
         assert min(story.item.available_at for story in found) == items[relevance.MOST_ITEMS - 1].available_at
-        assert len(ranking._reader._readings) <= 3 * relevance.MOST_ITEMS
+        assert len(ranking._headlines._headlines) <= 3 * relevance.MOST_ITEMS
 
 
 def test_only_new_headlines_are_read(monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pitboss.agent.terminal import CUT, MAX_ARGUMENT_CHARS, RECORDED, objects, read_answer, read_text
+from pitboss.agent.terminal import CUT, MAX_ARGUMENT_CHARS, RECORDED, objects, read_calls, read_text
 from pitboss.core import codec
 from pitboss.core.ports import ModelReply, ToolCall
 from pitboss.venues.perp.intents import DECISION
@@ -24,14 +24,14 @@ def reply(*arguments: str, name: str = "propose_order") -> ModelReply:
 
 
 def test_one_valid_call_is_the_decision_with_its_numbers_exact() -> None:
-    answer = read_answer(reply(OPEN.replace("100", "100.10")), DECISION)
+    answer = read_calls(reply(OPEN.replace("100", "100.10")), DECISION)
     assert answer.proposal["size_usd"] == Decimal("100.10")
-    assert answer.told == {0: RECORDED}
+    assert answer.results == {0: RECORDED}
     assert not answer.conflict
 
 
 def test_identical_calls_count_once_whatever_the_order_of_their_keys() -> None:
-    answer = read_answer(reply(OPEN, TURNED, OPEN), DECISION)
+    answer = read_calls(reply(OPEN, TURNED, OPEN), DECISION)
     assert not answer.conflict
     assert answer.proposal == codec.loads_exact(OPEN)
 
@@ -41,7 +41,7 @@ def test_identical_calls_count_once_whatever_the_order_of_their_keys() -> None:
 )
 def test_a_different_call_beside_a_valid_one_is_a_conflict_in_either_order(other: str) -> None:
     for pair in ((OPEN, other), (other, OPEN)):
-        answer = read_answer(reply(*pair), DECISION)
+        answer = read_calls(reply(*pair), DECISION)
         assert answer.conflict
         assert answer.proposal is None
 
@@ -68,20 +68,20 @@ def test_a_different_call_beside_a_valid_one_is_a_conflict_in_either_order(other
     ids=["cut", "empty", "list", "null", "nan", "infinity", "huge", "exponent", "deep long", "deep", "nested", "long"],
 )
 def test_a_malformed_call_is_told_what_is_wrong(arguments: str, words: str) -> None:
-    answer = read_answer(reply(arguments), DECISION)
+    answer = read_calls(reply(arguments), DECISION)
     assert answer.proposal is None
     assert not answer.conflict
     assert answer.malformed == {0}
-    assert words in answer.told[0]
+    assert words in answer.results[0]
 
 
 def test_calls_of_other_tools_are_not_read_as_decisions() -> None:
-    answer = read_answer(reply(OPEN, name="get_portfolio"), DECISION)
-    assert (answer.proposal, answer.told, answer.conflict) == (None, {}, False)
+    answer = read_calls(reply(OPEN, name="get_portfolio"), DECISION)
+    assert (answer.proposal, answer.results, answer.conflict) == (None, {}, False)
 
 
 def test_text_alone_is_no_decision_and_the_model_hears_how_to_make_one() -> None:
-    answer = read_answer(ModelReply("I would buy BTC."), DECISION)
+    answer = read_calls(ModelReply("I would buy BTC."), DECISION)
     assert answer.proposal is None
     assert "propose_order" in answer.problem
 
@@ -97,9 +97,9 @@ JSON = st.recursive(
 @given(st.lists(st.one_of(st.text(), JSON.map(json.dumps), st.just(OPEN)), max_size=3))
 def test_e3_any_calls_give_a_proposal_a_conflict_or_an_explanation(arguments: Any) -> None:
     """E3: nothing that a model writes makes reading it fail, and only a single meaning becomes a proposal."""
-    answer = read_answer(reply(*arguments), DECISION)
-    assert set(answer.told) == set(range(len(arguments)))
-    valid = [place for place in answer.told if place not in answer.malformed]
+    answer = read_calls(reply(*arguments), DECISION)
+    assert set(answer.results) == set(range(len(arguments)))
+    valid = [place for place in answer.results if place not in answer.malformed]
     assert (answer.proposal is not None) == (bool(valid) and not answer.conflict)
     if answer.proposal is not None:
         assert not answer.malformed

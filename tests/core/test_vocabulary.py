@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitboss.core.vocabulary import MAX_KEYS_NAMED, Vocabulary
+from pitboss.core.vocabulary import MAX_KEYS_LISTED, Vocabulary
 
 WORDS = Vocabulary("a wish", frozenset({"action", "why"}), frozenset({"size", "at"}), {"amount": "size"})
 
@@ -35,6 +35,6 @@ def test_a_number_named_twice_must_say_the_same() -> None:
 
 def test_only_a_few_of_many_unknown_keys_are_named_each_in_part() -> None:
     wrong = WORDS.read({f"{'x' * 80}{number}": 1 for number in range(1000)})[2]
-    assert len(wrong) == MAX_KEYS_NAMED
+    assert len(wrong) == MAX_KEYS_LISTED
     assert all(len(line) < 60 for line in wrong)
     assert WORDS.read([1])[2] == ["a wish is a JSON object"]

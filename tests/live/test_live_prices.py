@@ -18,7 +18,7 @@ from pitboss.live.board import Board
 from pitboss.live.runner import Runner, pace
 from pitboss.live.schedule import schedule
 from pitboss.testing.journal import MemoryJournal
-from pitboss.tick import Happened, tick
+from pitboss.tick import WorldEvents, tick
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.data.spot import Spot, candles_of
 from pitboss.venues.predict.desk import Desk
@@ -51,7 +51,7 @@ def priced_at(world: Desk) -> int:
 def deciding(feed: Feed, world: Desk, at: int, *intents: Any) -> Desk:
     """The desk after a tick at which this was decided."""
     state = replace(fresh(), world=world)
-    done = asyncio.run(tick(state, at, Happened(), ports(saying(*intents), feed.caps, build_prompts=False)))
+    done = asyncio.run(tick(state, at, WorldEvents(), ports(saying(*intents), feed.caps, build_prompts=False)))
     return done.state.world
 
 

@@ -232,7 +232,7 @@ def test_a_reader_is_told_that_the_run_was_blind_who_was_who_and_what_cannot_be_
     with served(trading) as server:
         asked = ("backtest", trader, *SIX_HOURS, "--model", "llm/fake", *PRICES, "--blind", "--home", home)
         told = here(*asked, **environment(server))
-    assert "blind: not offered, because it cannot be disguised: get_top_traders" in told.err + told.out
+    assert "blind: not offered, because its replies cannot be anonymised: get_top_traders" in told.err + told.out
     run = here("runs", "list", "--json", "--home", home).json
     rows = run["runs"] if isinstance(run, dict) else run
     run_id = rows[0]["run_id"]

@@ -38,7 +38,7 @@ class CoinObservation:
 class CoinPrompts:
     """Prompts of one skill."""
 
-    disguise = None
+    anonymiser = None
 
     def __init__(self, skill: CoinSkill) -> None:
         self._system = f"You bet on coin flips. Call {TOOL} exactly once; hold is valid.\n\nStrategy: {skill.strategy}"

@@ -72,11 +72,11 @@ class CoinPorts:
     def observe(self, state: State, at: Instant) -> CoinObservation:
         return CoinObservation(at, self.skill, self.market.view(at), state.world, state.last)
 
-    def unasked(self, state: State, observation: CoinObservation) -> str:
+    def skip_flag(self, state: State, observation: CoinObservation) -> str:
         del observation
         return "ruined" if equity(state.world) <= 0 else ""
 
-    def told(self, state: State, observation: CoinObservation) -> State:
+    def with_shown(self, state: State, observation: CoinObservation) -> State:
         del observation
         return state
 
@@ -89,14 +89,16 @@ class CoinPorts:
     def summary(self, world: CoinWorld) -> dict[str, Any]:
         return {"cash": text(world.cash), "equity": text(equity(world)), "positions": []}
 
-    def summary_after(self, world: CoinWorld, found: CoinWorld, told: dict[str, Any]) -> dict[str, Any]:
-        return told if world is found else self.summary(world)
+    def summary_after(
+        self, world: CoinWorld, world_before: CoinWorld, summary_before: dict[str, Any]
+    ) -> dict[str, Any]:
+        return summary_before if world is world_before else self.summary(world)
 
     def remember(self, state: State, observation: Any, receipts: Sequence[Receipt], verdicts: Sequence[Verdict]) -> Any:
         del observation, receipts, verdicts
         return state.memory
 
-    def noted(self, state: State, observation: Any) -> tuple[Mapping[str, float], int]:
+    def wake_reference(self, state: State, observation: Any) -> tuple[Mapping[str, float], int]:
         del observation
         return state.asked_close, state.news_seen
 

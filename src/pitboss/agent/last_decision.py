@@ -13,15 +13,15 @@ _PROPOSAL_LIMIT = 600
 _fenced = lru_cache(maxsize=512)(fence)
 
 
-def told(last: LastDecision | None, decided: str, held: str) -> str | None:
-    """The section, from the second tick on. `decided` and `held` are the venue's wording."""
+def last_decision_section(last: LastDecision | None, proposal_label: str, hold_label: str) -> str | None:
+    """The section; None at the first tick. The labels are the venue's words for a proposal and for a hold."""
     if last is None:
         return None
     if last.outcome == "noop":
-        return f"## Last decision\n{held} ({last.flag})" if last.flag else f"## Last decision\n{held}"
+        return f"## Last decision\n{hold_label} ({last.flag})" if last.flag else f"## Last decision\n{hold_label}"
     lines = [
         "## Last decision",
-        f"{decided} at {time(last.tick_at)} UTC: {_fenced(last.proposal, _PROPOSAL_LIMIT)}",
+        f"{proposal_label} at {time(last.tick_at)} UTC: {_fenced(last.proposal, _PROPOSAL_LIMIT)}",
         f"engine: {last.outcome} {last.code}" if last.code else f"engine: {last.outcome}",
     ]
     if last.detail:

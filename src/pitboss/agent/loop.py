@@ -17,10 +17,10 @@ from pitboss.agent.terminal import (
     MAX_ARGUMENT_CHARS,
     ParsedDecision,
     ask,
-    kept_arguments,
-    read_answer,
+    read_calls,
     read_text,
     step_of,
+    stored_arguments,
 )
 from pitboss.core import codec
 from pitboss.core.decision_format import DecisionFormat
@@ -37,7 +37,7 @@ Hydrate = Callable[[Any, Judge], Mapping[str, Tool]]
 Form = Literal["open", "call", "schema"]
 """The form of a request: any tool may be called; only the terminal tool; its arguments as JSON text."""
 
-NOTHING_SAID = "(empty reply)"
+EMPTY_REPLY = "(empty reply)"
 """Replaces an empty reply when it is sent back, because some providers refuse an empty turn."""
 
 MAX_RESULT_CHARS = 32_000
@@ -72,40 +72,42 @@ class ToolLoop:
 
     async def decide(self, observation: Any, judge: Judge) -> Decision:
         """Call the model until there is a decision or the steps are used up."""
-        prompt, disguise = self.prompt(observation), self.context.disguise
-        shown = self.context.shown(observation)
-        judge = judge if disguise is None else disguise.judge(judge)
-        tools = {name: tool for name, tool in self.hydrate(shown, judge).items() if name != self.format.tool}
+        prompt, anonymiser = self.prompt(observation), self.context.anonymiser
+        shown_observation = self.context.shown(observation)
+        judge = judge if anonymiser is None else anonymiser.judge(judge)
+        tools = {
+            name: tool for name, tool in self.hydrate(shown_observation, judge).items() if name != self.format.tool
+        }
         specs = (*(tool.spec for tool in tools.values()), self.format.spec)
-        offered = specs if disguise is None else tuple(map(disguise.spec, specs))
-        talk = _Talk(self, prompt, [Message("user", prompt.user)])
+        offered = specs if anonymiser is None else tuple(map(anonymiser.spec, specs))
+        conversation = _Conversation(self, prompt, [Message("user", prompt.user)])
         forms = self._forms(bool(tools))
         form = forms[0]
-        for number, then in enumerate((*forms[1:], None), 1):
-            if number > self.max_steps and talk.proposal is not None:
+        for step_number, next_form in enumerate((*forms[1:], None), 1):
+            if step_number > self.max_steps and conversation.proposal is not None:
                 break  # refused, but it is the most recent valid decision, so no rescue is needed
             try:
-                reply = await self.model.complete(self._request(talk, form, offered))
+                reply = await self.model.complete(self._request(conversation, form, offered))
             except TransientError as error:
-                return talk.decision("model_error", text=str(error), finish_reason="error")
-            answer = (read_text if form == "schema" else read_answer)(reply, self.format)
-            results = [await _run(place, call, tools, answer, form) for place, call in enumerate(reply.calls)]
-            talk.take(reply, results, answer)
+                return conversation.decision("model_error", text=str(error), finish_reason="error")
+            answer = (read_text if form == "schema" else read_calls)(reply, self.format)
+            results = [await _run(index, call, tools, answer, form) for index, call in enumerate(reply.calls)]
+            conversation.record(reply, results, answer)
             if answer.conflict:
-                return talk.decision("multiple_proposals")
+                return conversation.decision("multiple_proposals")
             verdict: Verdict | None = None
             if answer.proposal is not None:
-                talk.proposal = answer.proposal
-                again = talk.retries < self.retry_refused and number < self.max_steps
+                conversation.proposal = answer.proposal
+                again = conversation.retries < self.retry_refused and step_number < self.max_steps
                 verdict = judge(answer.proposal) if again else None
                 if verdict is None or verdict.outcome != "refused":
-                    return talk.decision()
-            if then is None:
+                    return conversation.decision()
+            if next_form is None:
                 break
             # A model that replies in prose and cannot be forced to call a tool is asked in schema form from now on.
-            form = "schema" if form == "schema" or (self.forcing == "schema" and not reply.calls) else then
-            talk.tell(reply, results, answer, verdict, form)
-        return talk.decision()
+            form = "schema" if form == "schema" or (self.forcing == "schema" and not reply.calls) else next_form
+            conversation.append(reply, results, answer, verdict, form)
+        return conversation.decision()
 
     def _forms(self, tools: bool) -> tuple[Form, ...]:
         """The form of every possible request.
@@ -116,10 +118,10 @@ class ToolLoop:
         after: tuple[Form, ...] = ("schema", "schema") if self.forcing == "call" else ("schema",)
         return (*before * (self.max_steps - 1), self.forcing, *(after if self.rescue else ()))
 
-    def _request(self, talk: "_Talk", form: Form, offered: tuple[ToolSpec, ...]) -> ModelRequest:
+    def _request(self, conversation: "_Conversation", form: Form, offered: tuple[ToolSpec, ...]) -> ModelRequest:
         return ModelRequest(
-            talk.prompt.system,
-            tuple(talk.messages),
+            conversation.prompt.system,
+            tuple(conversation.messages),
             offered if form == "open" else offered[-1:],
             None if form == "open" else self.format.tool,
             self.settings or {},
@@ -127,7 +129,7 @@ class ToolLoop:
         )
 
 
-class _Talk:
+class _Conversation:
     """The conversation of one tick."""
 
     def __init__(self, loop: ToolLoop, prompt: Prompt, messages: list[Message]) -> None:
@@ -139,45 +141,50 @@ class _Talk:
         self.retries = 0
         self.why = ""
 
-    def take(self, reply: ModelReply, results: list[ToolResult], answer: ParsedDecision) -> None:
+    def record(self, reply: ModelReply, results: list[ToolResult], answer: ParsedDecision) -> None:
         """Store a reply, the results of its calls, and why it is not a decision."""
         self.why = answer.why
         self.steps.append(step_of(reply, results))
 
-    def tell(
-        self, reply: ModelReply, results: list[ToolResult], answer: ParsedDecision, verdict: Verdict | None, then: Form
+    def append(
+        self,
+        reply: ModelReply,
+        results: list[ToolResult],
+        answer: ParsedDecision,
+        verdict: Verdict | None,
+        next_form: Form,
     ) -> None:
         """Answer every call of a reply, so that the model sees the result of each, and say how to reply next."""
         decision_format = self.loop.format
         text = codec.printable(reply.text)
         if not (text.strip() or reply.calls or reply.state):
-            text = NOTHING_SAID
+            text = EMPTY_REPLY
         self.messages.append(Message("assistant", text, reply.calls, state=reply.state))
-        for place, (call, result) in enumerate(zip(reply.calls, results, strict=True), 1):
+        for number, (call, result) in enumerate(zip(reply.calls, results, strict=True), 1):
             content = result.result
             if verdict is not None and call.name == decision_format.tool:
                 content = _refusal(verdict)
-            if then == "schema" and place == len(reply.calls):
+            if next_form == "schema" and number == len(reply.calls):
                 content = f"{content}\n{ask(decision_format)}"  # some providers refuse a user turn here
             self.messages.append(Message("tool", content, call_id=call.id, name=call.name))
         if verdict is not None:
             self.retries += 1
         if not reply.calls:
-            self.messages.append(Message("user", self._heard(answer, verdict, then)))
+            self.messages.append(Message("user", self._user_message(answer, verdict, next_form)))
 
-    def _heard(self, answer: ParsedDecision, verdict: Verdict | None, then: Form) -> str:
+    def _user_message(self, answer: ParsedDecision, verdict: Verdict | None, next_form: Form) -> str:
         """The message after a reply without calls."""
-        asked = ask(self.loop.format)
+        instruction = ask(self.loop.format)
         if verdict is not None:
-            return f"{_refusal(verdict)}\n{asked}"
-        if then == "schema" and not answer.problem.endswith(asked):
-            return f"{answer.why[:1].upper()}{answer.why[1:]}. {asked}"
+            return f"{_refusal(verdict)}\n{instruction}"
+        if next_form == "schema" and not answer.problem.endswith(instruction):
+            return f"{answer.why[:1].upper()}{answer.why[1:]}. {instruction}"
         return answer.problem
 
-    def _true(self, proposal: Any) -> Any:
+    def _true_proposal(self, proposal: Any) -> Any:
         """The proposal for the engine: in a blind run, translated back into true terms."""
-        disguise = self.loop.context.disguise
-        return proposal if disguise is None else disguise.true_proposal(proposal)
+        anonymiser = self.loop.context.anonymiser
+        return proposal if anonymiser is None else anonymiser.true_proposal(proposal)
 
     def decision(self, flag: str = "", text: str = "", finish_reason: FinishReason | None = None) -> Decision:
         """End the tick with the decision so far."""
@@ -190,11 +197,11 @@ class _Talk:
             saved += step.saved_usd
         last = self.steps[-1] if self.steps else None
         dropped = flag in ("multiple_proposals", "model_error")
-        intents = () if self.proposal is None or dropped else (self._true(self.proposal),)
+        intents = () if self.proposal is None or dropped else (self._true_proposal(self.proposal),)
         flags = (flag,) if flag else () if intents else ("no_decision",)
         if self.loop.rescue and flags == ("no_decision",):
-            said = f"{last.text.strip()}\n" if last and last.text.strip() else ""
-            text = f"{said}No decision: {self.why}."
+            prefix = f"{last.text.strip()}\n" if last and last.text.strip() else ""
+            text = f"{prefix}No decision: {self.why}."
         return Decision(
             intents=intents,
             text=codec.printable(text) or (last.text if last else ""),
@@ -208,27 +215,27 @@ class _Talk:
         )
 
 
-async def _run(place: int, call: ToolCall, tools: Mapping[str, Tool], answer: ParsedDecision, form: Form) -> ToolResult:
+async def _run(index: int, call: ToolCall, tools: Mapping[str, Tool], answer: ParsedDecision, form: Form) -> ToolResult:
     """Run one tool call and return its result; a failure is returned to the model as text."""
     name = codec.printable(call.name)
-    if place in answer.told:
-        return ToolResult(name, kept_arguments(call), answer.told[place], failed=place in answer.malformed)
-    if place >= MAX_CALLS:
+    if index in answer.results:
+        return ToolResult(name, stored_arguments(call), answer.results[index], failed=index in answer.malformed)
+    if index >= MAX_CALLS:
         return ToolResult(call.name, None, f"at most {MAX_CALLS} calls in one reply", failed=True)
     tool = tools.get(call.name)
     if form != "open" or tool is None:
         offered = (
             "only the decision is left at this step" if form != "open" else f"tools here: {', '.join(sorted(tools))}"
         )
-        return ToolResult(name, kept_arguments(call), f"there is no tool {name!r}; {offered}", failed=True)
+        return ToolResult(name, stored_arguments(call), f"there is no tool {name!r}; {offered}", failed=True)
     if len(call.arguments) > MAX_ARGUMENT_CHARS:
         return ToolResult(
-            call.name, kept_arguments(call), f"arguments over {MAX_ARGUMENT_CHARS} characters", failed=True
+            call.name, stored_arguments(call), f"arguments over {MAX_ARGUMENT_CHARS} characters", failed=True
         )
     try:
         arguments = codec.loads_exact(call.arguments or "{}")
     except (ValueError, RecursionError):
-        return ToolResult(call.name, kept_arguments(call), "the arguments are not valid JSON", failed=True)
+        return ToolResult(call.name, stored_arguments(call), "the arguments are not valid JSON", failed=True)
     failed = False
     try:
         result = await tool.call(arguments)
@@ -236,7 +243,7 @@ async def _run(place: int, call: ToolCall, tools: Mapping[str, Tool], answer: Pa
         result, failed = str(error), True
     if len(result) > MAX_RESULT_CHARS:
         result = result[:MAX_RESULT_CHARS] + "\n[cut]"
-    return ToolResult(name, kept_arguments(call), codec.printable(result), failed)
+    return ToolResult(name, stored_arguments(call), codec.printable(result), failed)
 
 
 def _refusal(verdict: Verdict) -> str:

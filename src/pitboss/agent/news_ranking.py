@@ -71,134 +71,134 @@ class Story(NamedTuple):
     copies: int
 
 
-class _Reading:
+class _Headline:
     """A tokenised headline: the query terms in it, and the headlines of which it is a near copy."""
 
-    __slots__ = ("counts", "in_order", "length", "near", "telling", "words")
+    __slots__ = ("counts", "distinguishing", "in_order", "length", "near", "words")
 
     def __init__(self, words: tuple[str, ...], counts: tuple[tuple[int, int], ...]) -> None:
         self.in_order = list(dict.fromkeys(word for word in words if word not in _ARTICLES)) or list(words[:1])
         self.words = frozenset(self.in_order)
-        self.telling = frozenset(word for word in self.words if word in _TURNS or not word.isalpha())
+        self.distinguishing = frozenset(word for word in self.words if word in _TURNS or not word.isalpha())
         self.counts = counts
         self.length = len(words)
-        self.near: list[_Reading] = []
+        self.near: list[_Headline] = []
 
 
-class Reader:
+class _HeadlineCache:
     """Tokenises headlines for one query and caches them.
 
     A new headline is compared only with candidates for near copies. Two texts that share four words in five have one of
     their few longest words in common, so looking those up finds every near copy without comparing all pairs.
     """
 
-    __slots__ = ("_by_word", "_names", "_readings", "_terms", "weights")
+    __slots__ = ("_by_word", "_headlines", "_names", "_terms", "weights")
 
     def __init__(self, symbols: Iterable[str] = (), words: Iterable[str] = ()) -> None:
         names = sorted(set(symbols))
-        self._names = [(place, symbol, naming(symbol)) for place, symbol in enumerate(names)]
-        called = {fold(part) for symbol in names for name in called_too(symbol) for part in name.split()}
-        plain = sorted(set(words) - called - {fold(symbol.casefold()) for symbol in names})
-        self._terms = {word: len(names) + place for place, word in enumerate(plain)}
+        self._names = [(index, symbol, name_pattern(symbol)) for index, symbol in enumerate(names)]
+        other_names = {fold(part) for symbol in names for name in other_names_of(symbol) for part in name.split()}
+        plain = sorted(set(words) - other_names - {fold(symbol.casefold()) for symbol in names})
+        self._terms = {word: len(names) + index for index, word in enumerate(plain)}
         self.weights = [NAME_WEIGHT] * len(names) + [1.0] * len(plain)
-        self._readings: dict[tuple[str, tuple[str, ...]], _Reading] = {}
-        self._by_word: dict[tuple[frozenset[str], str], list[_Reading]] = {}
+        self._headlines: dict[tuple[str, tuple[str, ...]], _Headline] = {}
+        self._by_word: dict[tuple[frozenset[str], str], list[_Headline]] = {}
 
-    def stories(self, items: Iterable[NewsItem]) -> list[tuple[NewsItem, int, _Reading]]:
+    def stories(self, items: Iterable[NewsItem]) -> list[tuple[NewsItem, int, _Headline]]:
         """Items in order of arrival, with copies merged into the first item that they repeat."""
-        if len(self._readings) > 2 * MOST_ITEMS:
-            self._readings.clear()
+        if len(self._headlines) > 2 * MOST_ITEMS:
+            self._headlines.clear()
             self._by_word.clear()
-        found: list[tuple[NewsItem, int, _Reading]] = []
-        places: dict[_Reading, int] = {}
+        stories: list[tuple[NewsItem, int, _Headline]] = []
+        indexes: dict[_Headline, int] = {}
         for item in sorted(items, key=_arrival):
-            reading = self._readings.get((item.text, item.symbols)) or self._read(item)
-            place = places.get(reading)
-            if place is None and reading.near:
-                place = min((places[each] for each in reading.near if each in places), default=None)
-            if place is None:
-                places[reading] = len(found)
-                found.append((item, 1, reading))
+            headline = self._headlines.get((item.text, item.symbols)) or self._add(item)
+            index = indexes.get(headline)
+            if index is None and headline.near:
+                index = min((indexes[other] for other in headline.near if other in indexes), default=None)
+            if index is None:
+                indexes[headline] = len(stories)
+                stories.append((item, 1, headline))
             else:
-                first, copies, told = found[place]
-                found[place] = first, copies + 1, told
-        return found
+                first, copies, first_headline = stories[index]
+                stories[index] = first, copies + 1, first_headline
+        return stories
 
-    def _read(self, item: NewsItem) -> _Reading:
+    def _add(self, item: NewsItem) -> _Headline:
         counts = Counter[int]()
-        for place, symbol, named in self._names:
-            times = sum(1 for _ in named.finditer(item.text)) + (symbol in item.symbols)
+        for term, symbol, pattern in self._names:
+            times = sum(1 for _ in pattern.finditer(item.text)) + (symbol in item.symbols)
             if times:
-                counts[place] = times
+                counts[term] = times
         words = tokens(item.text)
         for word in words:
-            if (place := self._terms.get(word)) is not None:
-                counts[place] += 1
-        reading = self._readings[item.text, item.symbols] = _Reading(words, tuple(sorted(counts.items())))
-        compared: set[_Reading] = set()
-        for word in _longest(reading.words):
-            alike = self._by_word.setdefault((reading.telling, word), [])
+            if (term := self._terms.get(word)) is not None:
+                counts[term] += 1
+        headline = self._headlines[item.text, item.symbols] = _Headline(words, tuple(sorted(counts.items())))
+        compared: set[_Headline] = set()
+        for word in _longest(headline.words):
+            alike = self._by_word.setdefault((headline.distinguishing, word), [])
             for other in alike:
                 if other not in compared:
                     compared.add(other)
-                    if _near(reading, other):
-                        reading.near.append(other)
-                        other.near.append(reading)
-            alike.append(reading)
-        return reading
+                    if _near(headline, other):
+                        headline.near.append(other)
+                        other.near.append(headline)
+            alike.append(headline)
+        return headline
 
 
 class Ranking:
     """The ranking of one skill's headlines. The same window always gives the same list."""
 
-    __slots__ = ("_asked", "_chosen", "_half_life_ms", "_reader", "_window")
+    __slots__ = ("_half_life_ms", "_headlines", "_stories", "_top_k", "_window")
 
     def __init__(self, symbols: Iterable[str], words: Iterable[str], hours: float) -> None:
-        self._reader = Reader(symbols, words)
+        self._headlines = _HeadlineCache(symbols, words)
         self._half_life_ms = max(1.0, hours * HOUR_MS / 2)
         self._window: Sequence[NewsItem] = ()
-        self._asked = 0
-        self._chosen: list[Story] = []
+        self._top_k = 0
+        self._stories: list[Story] = []
 
     def choose(self, newest_first: list[NewsItem], top_k: int) -> list[Story]:
         """The best `top_k` stories of a window.
 
         Exponential decay keeps the order of two headlines over time, so the ranking changes only with the window.
         """
-        if top_k != self._asked or newest_first != self._window:
-            self._window, self._asked = newest_first, top_k
-            self._chosen = self._rank(newest_first[:MOST_ITEMS])[:top_k]
-        return self._chosen
+        if top_k != self._top_k or newest_first != self._window:
+            self._window, self._top_k = newest_first, top_k
+            self._stories = self._rank(newest_first[:MOST_ITEMS])[:top_k]
+        return self._stories
 
     def _rank(self, items: list[NewsItem]) -> list[Story]:
-        stories = self._reader.stories(items)
+        stories = self._headlines.stories(items)
         if not stories:
             return []
-        count, words, newest_at = len(stories), 0, stories[-1][0].available_at
-        having: dict[int, int] = {}
-        for _, _, reading in stories:
-            words += reading.length
-            for term, _ in reading.counts:
-                having[term] = having.get(term, 0) + 1
-        weights = self._reader.weights
-        weight = {term: weights[term] * log(1 + (count - n + 0.5) / (n + 0.5)) for term, n in having.items()}
+        count, word_count, newest_at = len(stories), 0, stories[-1][0].available_at
+        document_counts: dict[int, int] = {}
+        for _, _, headline in stories:
+            word_count += headline.length
+            for term, _ in headline.counts:
+                document_counts[term] = document_counts.get(term, 0) + 1
+        weights = self._headlines.weights
+        weight = {term: weights[term] * log(1 + (count - n + 0.5) / (n + 0.5)) for term, n in document_counts.items()}
         ranked: list[tuple[float, int, Story]] = []
-        for place, (item, copies, reading) in enumerate(stories):
+        for index, (item, copies, headline) in enumerate(stories):
             score = 0.0
-            if reading.counts:
-                room = K1 * (1 - B + B * reading.length * count / words)
-                for term, times in reading.counts:
-                    score -= weight[term] * times * (K1 + 1) / (times + room)
+            if headline.counts:
+                length_factor = K1 * (1 - B + B * headline.length * count / word_count)
+                for term, times in headline.counts:
+                    score -= weight[term] * times * (K1 + 1) / (times + length_factor)
                 # Rounded, so that a difference in the last bit of a logarithm between machines cannot change the order.
                 score = round(score * 2.0 ** ((item.available_at - newest_at) / self._half_life_ms), 9)
-            ranked.append((score, -place, Story(item, copies)))
+            ranked.append((score, -index, Story(item, copies)))
         ranked.sort()  # positions are unique, so stories themselves are never compared
         return [story for _, _, story in ranked]
 
 
 def first_copies(items: Iterable[NewsItem]) -> list[Story]:
     """Every story at its first appearance with the number of its copies, oldest first."""
-    return [Story(item, copies) for item, copies, _ in Reader().stories(items)]
+    return [Story(item, copies) for item, copies, _ in _HeadlineCache().stories(items)]
 
 
 def words_of(texts: Iterable[str | None]) -> frozenset[str]:
@@ -221,41 +221,41 @@ def fold(word: str) -> str:
     return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" and word not in _TURNS else word
 
 
-def near(one: str, other: str) -> bool:
+def near(first: str, second: str) -> bool:
     """Whether two headlines are copies: all words of one are in the other, in order, and make up four fifths of it.
 
     Additional words may be a byline or "Update:", never a number or a reversing word. A replaced word makes no copy:
     the same sentence about another coin or firm is different news, and hiding it would cost more than showing it
     twice.
     """
-    return _near(_Reading(tokens(one), ()), _Reading(tokens(other), ()))
+    return _near(_Headline(tokens(first), ()), _Headline(tokens(second), ()))
 
 
-def _near(one: _Reading, other: _Reading) -> bool:
-    if one.telling != other.telling:
+def _near(first: _Headline, second: _Headline) -> bool:
+    if first.distinguishing != second.distinguishing:
         return False
-    less, more = (one, other) if len(one.words) <= len(other.words) else (other, one)
-    if 5 * len(less.words) < 4 * len(more.words) or not less.words <= more.words:
+    shorter, longer = (first, second) if len(first.words) <= len(second.words) else (second, first)
+    if 5 * len(shorter.words) < 4 * len(longer.words) or not shorter.words <= longer.words:
         return False
-    return less.in_order == [word for word in more.in_order if word in less.words]
+    return shorter.in_order == [word for word in longer.in_order if word in shorter.words]
 
 
 def names(symbol: str, text: str) -> bool:
     """Whether a text contains the ticker (in capitals, as a separate word) or the name of a coin."""
-    return naming(symbol).search(text) is not None
+    return name_pattern(symbol).search(text) is not None
 
 
-def called_too(symbol: str) -> tuple[str, ...]:
+def other_names_of(symbol: str) -> tuple[str, ...]:
     """Other names of a symbol's coin."""
     return COINS.get(_LOTS.sub("", symbol), ())
 
 
 @lru_cache(maxsize=256)
-def naming(symbol: str) -> re.Pattern[str]:
+def name_pattern(symbol: str) -> re.Pattern[str]:
     """A pattern that matches a symbol's ticker or names in a text."""
     tickers = dict.fromkeys((symbol, _LOTS.sub("", symbol) or symbol))
-    called = "|".join((*map(re.escape, tickers), *(f"(?i:{re.escape(name)})" for name in called_too(symbol))))
-    return re.compile(rf"(?<![A-Za-z0-9])(?:{called})(?![A-Za-z0-9])")
+    pattern = "|".join((*map(re.escape, tickers), *(f"(?i:{re.escape(name)})" for name in other_names_of(symbol))))
+    return re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])")
 
 
 def _longest(words: frozenset[str]) -> list[str]:

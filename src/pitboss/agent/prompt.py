@@ -1,6 +1,5 @@
 """`Prompt`: the system and user text of one tick."""
 
-import hashlib
 from dataclasses import dataclass
 
 
@@ -10,8 +9,3 @@ class Prompt:
 
     system: str
     user: str
-
-    @property
-    def sha256(self) -> str:
-        """Digest over both texts; the separator cannot occur in either."""
-        return hashlib.sha256(f"{self.system}\n\x00\n{self.user}".encode()).hexdigest()

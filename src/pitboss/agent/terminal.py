@@ -39,72 +39,70 @@ _SCANNER = json.JSONDecoder(parse_float=Decimal)
 class ParsedDecision:
     """The decision in a reply.
 
-    `told` maps the position of each terminal call to the tool result that the model receives. `problem` is the
+    `results` maps the position of each terminal call to the tool result that the model receives. `problem` is the
     message if the reply has no call to answer, `why` its short form for the record.
     """
 
     proposal: Any = None
     conflict: bool = False
     problem: str = ""
-    told: dict[int, str] = field(default_factory=dict[int, str])
+    results: dict[int, str] = field(default_factory=dict[int, str])
     malformed: frozenset[int] = frozenset()
     why: str = ""
 
 
-def read_answer(reply: ModelReply, shape: DecisionFormat) -> ParsedDecision:
-    """The decision among the calls of a reply. A malformed call beside a valid one is a conflict, too."""
-    told: dict[int, str] = {}
+def read_calls(reply: ModelReply, decision_format: DecisionFormat) -> ParsedDecision:
+    """The decision among the calls of a reply. A malformed call next to a valid one is a conflict, too."""
+    results: dict[int, str] = {}
     malformed: set[int] = set()
     different: set[bytes] = set()
     proposal: Any = None
-    for place, call in enumerate(reply.calls):
-        if call.name != shape.tool:
+    for index, call in enumerate(reply.calls):
+        if call.name != decision_format.tool:
             continue
-        raw, problems = _read(call.arguments or "{}", shape)
+        raw, problems = _read(call.arguments or "{}", decision_format)
         content = call.arguments.encode("utf-8", "replace")
         different.add(content if raw is None else codec.dumps(codec.number_fragments(raw)))
         if problems:
-            malformed.add(place)
+            malformed.add(index)
             # A truncated call is not a formatting mistake of the model: report the truncation.
-            told[place] = f"invalid proposal: {'; '.join([*problems, *_cut(reply)])}"
+            results[index] = f"invalid proposal: {'; '.join([*problems, *_truncation(reply)])}"
         else:
-            told[place] = RECORDED
+            results[index] = RECORDED
             proposal = raw
     if proposal is not None and len(different) > 1:
-        return ParsedDecision(conflict=True, told=told, malformed=frozenset(malformed))
+        return ParsedDecision(conflict=True, results=results, malformed=frozenset(malformed))
     if proposal is not None:
-        return ParsedDecision(proposal, told=told)
-    why = next(iter(told.values()), "") or _nothing(reply)
-    lead = "You did not call a tool." if why == TEXT else f"{_capital(why)}."
-    problem = f"{lead} Call {shape.tool} to decide; {shape.idle} is a valid action."
-    return ParsedDecision(None, False, problem, told, frozenset(malformed), why)
+        return ParsedDecision(proposal, results=results)
+    why = next(iter(results.values()), "") or _why_no_decision(reply)
+    lead = "You did not call a tool." if why == TEXT else f"{_capitalised(why)}."
+    problem = f"{lead} Call {decision_format.tool} to decide; {decision_format.idle} is a valid action."
+    return ParsedDecision(None, False, problem, results, frozenset(malformed), why)
 
 
-def read_text(reply: ModelReply, shape: DecisionFormat) -> ParsedDecision:
+def read_text(reply: ModelReply, decision_format: DecisionFormat) -> ParsedDecision:
     """The decision in a reply that was requested as JSON text. A call of the tool is accepted, too."""
-    if any(call.name == shape.tool for call in reply.calls):
-        return read_answer(reply, shape)
-    found = objects(reply.text)
-    if found is not None and len(found) == 1:
-        raw, problems = _read(found[0], shape)
+    if any(call.name == decision_format.tool for call in reply.calls):
+        return read_calls(reply, decision_format)
+    json_objects = objects(reply.text)
+    if json_objects is not None and len(json_objects) == 1:
+        raw, problems = _read(json_objects[0], decision_format)
         if not problems:
             return ParsedDecision(raw)
         why = f"invalid proposal: {'; '.join(problems)}"
-    elif found:
+    elif json_objects:
         why = "the reply holds several different JSON objects"
-    elif found is None:
-        why = "; ".join(["the reply holds no JSON object that can be read", *_cut(reply)])
+    elif json_objects is None:
+        why = "; ".join(["the reply holds no JSON object that can be read", *_truncation(reply)])
     else:
-        why = _nothing(reply)
+        why = _why_no_decision(reply)
         why = "the reply was text, not a JSON object" if why == TEXT else why
-    return ParsedDecision(problem=f"{_capital(why)}. {ask(shape)}", why=why)
+    return ParsedDecision(problem=f"{_capitalised(why)}. {ask(decision_format)}", why=why)
 
 
-def ask(shape: DecisionFormat) -> str:
+def ask(decision_format: DecisionFormat) -> str:
     """The instruction that requests a decision as text."""
-    return (
-        f"Answer with one JSON object, the arguments of {shape.tool}, and nothing else; {shape.idle} is a valid action."
-    )
+    return f"Answer with one JSON object, the arguments of {decision_format.tool}, and nothing else; {decision_format.idle} is a valid action."
 
 
 def objects(text: str) -> list[str] | None:
@@ -112,17 +110,17 @@ def objects(text: str) -> list[str] | None:
 
     None if a brace opens something that is not JSON, because its meaning is unknown.
     """
-    found: dict[bytes, str] = {}
+    texts: dict[bytes, str] = {}
     text = _without_thoughts(text)
     start = text.find("{")
-    while start >= 0 and len(found) < 2:
+    while start >= 0 and len(texts) < 2:
         try:
             value, end = _SCANNER.raw_decode(text, start)
         except (ValueError, ArithmeticError, RecursionError):
             return None
-        found.setdefault(codec.dumps(codec.number_fragments(value)), text[start:end])
+        texts.setdefault(codec.dumps(codec.number_fragments(value)), text[start:end])
         start = text.find("{", end)
-    return list(found.values())
+    return list(texts.values())
 
 
 def step_of(reply: ModelReply, results: Sequence[ToolResult]) -> Step:
@@ -140,7 +138,7 @@ def step_of(reply: ModelReply, results: Sequence[ToolResult]) -> Step:
     )
 
 
-def kept_arguments(call: ToolCall) -> Any:
+def stored_arguments(call: ToolCall) -> Any:
     """Arguments in stored form: parsed if they are JSON of acceptable length, else the raw text, truncated."""
     if len(call.arguments) <= MAX_ARGUMENT_CHARS:
         try:
@@ -163,18 +161,18 @@ def _without_thoughts(text: str) -> str:
     return text
 
 
-def _read(arguments: str, shape: DecisionFormat) -> tuple[Any, list[str]]:
+def _read(arguments: str, decision_format: DecisionFormat) -> tuple[Any, list[str]]:
     """The value and everything that is wrong with it; None if there is no value."""
     if len(arguments) > MAX_ARGUMENT_CHARS:
         return None, [LONG]
     try:
         raw = codec.loads_exact(arguments)
-        return raw, shape.read(raw)[1]
+        return raw, decision_format.read(raw)[1]
     except (ValueError, RecursionError):
         return None, [NOT_JSON]
 
 
-def _nothing(reply: ModelReply) -> str:
+def _why_no_decision(reply: ModelReply) -> str:
     """Why a reply contains no decision."""
     if reply.finish_reason == "length":
         return CUT
@@ -185,9 +183,9 @@ def _nothing(reply: ModelReply) -> str:
     return TEXT if reply.text.strip() else EMPTY
 
 
-def _cut(reply: ModelReply) -> list[str]:
+def _truncation(reply: ModelReply) -> list[str]:
     return [CUT] if reply.finish_reason == "length" else []
 
 
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]

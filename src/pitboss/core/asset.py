@@ -1,4 +1,4 @@
-"""What an exchange says about one listed asset: lot, price precision, leverage and maintenance margin tiers."""
+"""Properties of a listed asset: lot, price precision, leverage and maintenance margin tiers."""
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
@@ -44,11 +44,11 @@ class Asset:
 
     def tier(self, notional: Decimal) -> Tier:
         """The tier that a notional falls into."""
-        found = self.tiers[0]
+        matching = self.tiers[0]
         for tier in self.tiers[1:]:
             if notional >= tier.from_notional:
-                found = tier
-        return found
+                matching = tier
+        return matching
 
     def maintenance(self, notional: Decimal) -> Decimal:
         """Maintenance margin of a position of this notional."""
@@ -56,7 +56,7 @@ class Asset:
         return notional * tier.rate - tier.deduction
 
     def round_price(self, price: Decimal, up: bool) -> Decimal:
-        """To the venue's precision: 5 significant figures and 6 − size decimals; whole numbers are always fine."""
+        """Round to the venue's precision: 5 significant figures and 6 − size decimals; whole numbers are unchanged."""
         if price == price.to_integral_value():
             return price
         exponent = max(price.adjusted() - (MAX_SIGNIFICANT_FIGURES - 1), self.size_decimals - MAX_PRICE_DECIMALS)

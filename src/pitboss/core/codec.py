@@ -176,17 +176,19 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         return Decimal
     if origin in (typing.Union, types.UnionType):
         arms = [arm for arm in typing.get_args(kind) if arm is not type(None)]
-        read = _amount_or_text if set(arms) == {Decimal, str} else _reader(*arms)
-        return lambda value: None if value is None else read(value)
+        read_item = _amount_or_text if set(arms) == {Decimal, str} else _reader(*arms)
+        return lambda value: None if value is None else read_item(value)
     if origin is tuple:
-        read = _reader(typing.get_args(kind)[0])
-        return lambda value: tuple(read(item) for item in value)
+        read_item = _reader(typing.get_args(kind)[0])
+        return lambda value: tuple(read_item(item) for item in value)
     if origin in (dict, Mapping):
-        read = _reader(typing.get_args(kind)[1])
-        return lambda value: {key: read(item) for key, item in value.items()}
+        read_item = _reader(typing.get_args(kind)[1])
+        return lambda value: {key: read_item(item) for key, item in value.items()}
     if dataclasses.is_dataclass(kind):
         hints = typing.get_type_hints(kind)
         readers = {field.name: _reader(hints[field.name]) for field in dataclasses.fields(kind)}
         make = typing.cast("Callable[..., Any]", kind)
-        return lambda value: make(**{name: read(value[name]) for name, read in readers.items() if name in value})
+        return lambda value: make(
+            **{name: read_item(value[name]) for name, read_item in readers.items() if name in value}
+        )
     return lambda value: value

@@ -90,11 +90,11 @@ def join(curve: list[Piece], pieces: Iterable[Piece]) -> None:
         if not curve or not _follows(curve[-1], piece):
             curve.append(piece)
             continue
-        at, step, base, *rest = curve[-1]
+        at, step, base, *values = curve[-1]
         if len(piece) == _FLAT:
-            curve[-1] = (at, step, base, rest[0] + piece[3])
+            curve[-1] = (at, step, base, values[0] + piece[3])
         else:
-            curve[-1] = (at, step, base, rest[0], rest[1] + piece[4])
+            curve[-1] = (at, step, base, values[0], values[1] + piece[4])
 
 
 def _follows(last: Piece, piece: Piece) -> bool:

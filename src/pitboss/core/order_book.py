@@ -120,13 +120,13 @@ def walk(book: BookSnapshot, price: Decimal, size: Decimal, side: int, bps_per_m
     last level's price plus the linear model applied to the *whole* size: the depth behind the last level is unknown, and
     this is a conservative assumption.
     """
-    remaining, paid, level_price = size, ZERO, ZERO
+    remaining, cost, level_price = size, ZERO, ZERO
     for level_price, level_size in book.asks if side > 0 else book.bids:
         part = min(remaining, level_size)
-        paid += part * level_price
+        cost += part * level_price
         remaining -= part
         if not remaining:
             break
     if remaining:
-        paid += remaining * level_price * (1 + (side * bps_per_million * (size * level_price)).scaleb(-10))
-    return TakerFill(price * paid / (size * book.mid), remaining)
+        cost += remaining * level_price * (1 + (side * bps_per_million * (size * level_price)).scaleb(-10))
+    return TakerFill(price * cost / (size * book.mid), remaining)

@@ -1,7 +1,7 @@
-"""A book of rules: what a rule is, how those of a venue are found, and what a case gets to hear from all of them.
+"""Rules: how those of a venue are loaded and evaluated.
 
-A rule file has a docstring (it becomes documentation), a stable `CODE`, a `SCOPE` and `check(case)`: a `Finding`, or the
-bare `Margin` where there is no objection. Adding a rule is adding a file. What a case is belongs to its venue.
+A rule module has a docstring (it becomes documentation), a stable `CODE`, a `SCOPE` and `check(case)`, which returns a
+`Finding`, or only a `Margin` if the rule does not refuse. Each venue defines what a case is.
 """
 
 import importlib
@@ -15,8 +15,11 @@ from pitboss.core.verdict import Margin
 
 @noun
 class Finding:
-    """What one rule says: `refusal` is empty when it has no objection, `margin` is how far from its limit it is, and
-    `reduced` tells of a cut that is no objection."""
+    """The result of one rule.
+
+    `refusal` is empty if the rule does not refuse; a `RuleMessage` carries the values it was formatted from. `margin` is
+    the distance from the rule's limit. `reduced` says how the intent was made smaller without being refused.
+    """
 
     refusal: str = ""
     margin: Margin | None = None
@@ -24,12 +27,12 @@ class Finding:
 
 
 PASS = Finding()
-"""No objection, and no number to tell."""
+"""Not refused, and without a margin."""
 
 
 @noun
 class Rule:
-    """One rule of a book. `scope` says for which actions it is asked."""
+    """One rule. `scope` says to which actions it applies."""
 
     code: str
     scope: str
@@ -47,31 +50,32 @@ class Execution:
 
 
 @noun
-class Weighed:
-    """What all rules said: the first that refused names `code` and `detail`; `cut` is a rule that made it smaller.
+class RuleResults:
+    """The results of all rules: `code` and `detail` of the first that refused, and every margin.
 
-    `broken` where a rule itself failed, which counts as its refusal.
+    `broken` is set if a rule itself failed, which counts as a refusal. `reduced_by` is the code of a rule that made the
+    intent smaller.
     """
 
     code: str | None
     detail: str
     margins: tuple[Margin, ...]
     broken: bool
-    cut: str | None
-    cut_detail: str
+    reduced_by: str | None
+    reduced_detail: str
 
 
 def rules_of(package: str, path: Iterable[str]) -> tuple[Rule, ...]:
-    """The rules of a package, in the order of their file names."""
+    """Load the rules of a package, in the order of their file names."""
     names = sorted(info.name for info in pkgutil.iter_modules(path))
     modules = [importlib.import_module(f"{package}.{name}") for name in names]
     return tuple(Rule(module.CODE, module.SCOPE, module.check, module.__doc__ or "") for module in modules)
 
 
-def weigh(rules: Sequence[Rule], case: Any) -> Weighed:
-    """Ask every rule, also after one has refused: each margin is told."""
+def evaluate(rules: Sequence[Rule], case: Any) -> RuleResults:
+    """Check a case against every rule, also after one has refused, so that every margin is recorded."""
     code, detail, broken = None, "", False
-    cut, cut_detail = None, ""
+    reduced_by, reduced_detail = None, ""
     margins: list[Margin] = []
     for rule in rules:
         try:
@@ -89,5 +93,5 @@ def weigh(rules: Sequence[Rule], case: Any) -> Weighed:
         if finding.refusal and code is None:
             code, detail = rule.code, finding.refusal
         if finding.reduced:
-            cut, cut_detail = rule.code, finding.reduced
-    return Weighed(code, detail, tuple(margins), broken, cut, cut_detail)
+            reduced_by, reduced_detail = rule.code, finding.reduced
+    return RuleResults(code, detail, tuple(margins), broken, reduced_by, reduced_detail)

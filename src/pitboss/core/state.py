@@ -48,9 +48,9 @@ class State:
         """A copy with these fields changed; the only way a state is derived from another, so that no field is lost."""
         values = list(_values(self))
         for name, value in changes.items():
-            values[_PLACES[name]] = value
+            values[_FIELD_INDEX[name]] = value
         return State(*values)
 
 
-_PLACES = {one.name: place for place, one in enumerate(fields(State))}
-_values = attrgetter(*_PLACES)
+_FIELD_INDEX = {state_field.name: index for index, state_field in enumerate(fields(State))}
+_values = attrgetter(*_FIELD_INDEX)

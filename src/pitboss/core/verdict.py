@@ -1,4 +1,4 @@
-"""What the engine says to an intent. A refusal is a value with a stable code, never an exception."""
+"""Verdicts of the engine on intents. A refusal is a value with a stable code, never an exception."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -24,13 +24,13 @@ class Margin:
     unit: str = ""
 
 
-def brief(margins: Iterable[Margin]) -> list[tuple[str, str | None, str]]:
-    """Margins as a record of something allowed keeps them: code, what is left, unit."""
+def brief_margins(margins: Iterable[Margin]) -> list[tuple[str, str | None, str]]:
+    """Margins in the form that a record of an allowed intent stores: code, what is left, unit."""
     return [(margin.code, None if margin.left is None else text(margin.left), margin.unit) for margin in margins]
 
 
-def unfold(margins: Iterable[Any]) -> list[dict[str, Any]]:
-    """Margins of a stored verdict, brief or whole, by their names."""
+def margin_fields(margins: Iterable[Any]) -> list[dict[str, Any]]:
+    """Margins of a stored verdict, in brief or full form, as dictionaries of their fields."""
     return [
         margin if isinstance(margin, dict) else dict(zip(("code", "left", "unit"), margin, strict=True))
         for margin in margins
@@ -39,7 +39,10 @@ def unfold(margins: Iterable[Any]) -> list[dict[str, Any]]:
 
 @noun
 class Verdict:
-    """The judgement of one intent with every rule's margin."""
+    """The judgement of one intent with every rule's margin.
+
+    `detail` is a `core.rule_message.RuleMessage` if a rule of this process formatted it, and plain text once stored.
+    """
 
     outcome: Outcome
     code: str | None = None

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from pitboss.core.codec import json_number, printable
 
-MAX_KEYS_NAMED = 5
-"""How many unknown_keys keys are listed; an intent can hold thousands."""
+MAX_KEYS_LISTED = 5
+"""How many unknown keys are listed; an intent can hold thousands."""
 _MAX_KEY_CHARS = 40
 
 
@@ -53,5 +53,5 @@ class Vocabulary:
         return (
             texts,
             numbers,
-            [f"unknown key {key!r}" for key in sorted(unknown_keys)[:MAX_KEYS_NAMED]] + sorted(problems),
+            [f"unknown key {key!r}" for key in sorted(unknown_keys)[:MAX_KEYS_LISTED]] + sorted(problems),
         )

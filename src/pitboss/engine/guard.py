@@ -13,7 +13,7 @@ from pitboss.core.instant import Instant
 from pitboss.core.intent import sealed_intent
 from pitboss.core.money import exact
 from pitboss.core.noun import noun
-from pitboss.core.rulebook import Execution, Rule, weigh
+from pitboss.core.rulebook import Execution, Rule, evaluate
 from pitboss.core.verdict import Verdict
 
 
@@ -65,10 +65,10 @@ class RuleBook(Protocol):
 
 
 @exact
-def guard(book: RuleBook, seen: Mapping[str, Verdict], intent: Any, tick_at: Instant) -> Judgement:
-    """Judge one intent of the tick at `tick_at`. `seen` holds the verdicts given so far, by intent key."""
+def guard(book: RuleBook, earlier_verdicts: Mapping[str, Verdict], intent: Any, tick_at: Instant) -> Judgement:
+    """Judge one intent of the tick at `tick_at`. `earlier_verdicts` are those of the same tick, by intent key."""
     key, content = sealed_intent(tick_at, intent)
-    earlier = seen.get(key)
+    earlier = earlier_verdicts.get(key)
     if earlier is not None:  # the duplicate rule comes first: a repeated intent keeps the verdict it was given
         return Judgement(replace(earlier, duplicate=True), key, content)
     proposal, problems = book.read(intent)
@@ -78,7 +78,7 @@ def guard(book: RuleBook, seen: Mapping[str, Verdict], intent: Any, tick_at: Ins
         case = book.case(proposal, problems)
     except ArithmeticError as error:
         return Judgement(Verdict("refused", book.shape_code, f"cannot be worked out: {error!r}"), key, content)
-    result = weigh(book.rules_for(proposal), case)
+    result = evaluate(book.rules_for(proposal), case)
     if result.code is not None or proposal is None:
         verdict = Verdict("refused", result.code or book.shape_code, result.detail, result.margins)
         return Judgement(verdict, key, content, broken=result.broken)
@@ -86,8 +86,8 @@ def guard(book: RuleBook, seen: Mapping[str, Verdict], intent: Any, tick_at: Ins
     if execution is None:
         detail = result.detail or "there is nothing to trade"
         return Judgement(Verdict("refused", book.venue_code, detail, result.margins), key, content)
-    outcome = "allowed" if result.cut is None else "reduced"
-    verdict = Verdict(outcome, result.cut, result.cut_detail, result.margins)
+    outcome = "allowed" if result.reduced_by is None else "reduced"
+    verdict = Verdict(outcome, result.reduced_by, result.reduced_detail, result.margins)
     return Judgement(
         verdict, key, content, execution.order, execution.cancel_id, execution.opens, venue_code=book.venue_code
     )

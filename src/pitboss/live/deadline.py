@@ -60,9 +60,9 @@ class DeadlinePorts:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def unasked(self, state: State, observation: Any) -> str:
+    def skip_flag(self, state: State, observation: Any) -> str:
         """Why the decider is not called: the venue's reason, else the flag."""
-        return self._inner.unasked(state, observation) or self._flag
+        return self._inner.skip_flag(state, observation) or self._flag
 
 
 def with_deadline(inner: Ports, deadline_s: float, flag: str = "") -> Ports:

@@ -24,7 +24,7 @@ from pitboss.core.state import State
 from pitboss.live.board import Board, Entry
 from pitboss.live.deadline import with_deadline
 from pitboss.live.schedule import TickSchedule
-from pitboss.tick import Happened, Ports, tick
+from pitboss.tick import Ports, WorldEvents, tick
 
 FEED_TIMEOUT = "feed_timeout"
 MAX_FEED_MS = 5 * SECOND_MS
@@ -180,7 +180,7 @@ class Runner:
         flag = FEED_TIMEOUT if receipts is None else self.source.hold_flag(world, at)
         ports = with_deadline(self.ports, self.pace.deadline_ms / SECOND_MS, flag)
         curve = self.source.equity(world, at, self.pace.schedule.period_ms)
-        result = await tick(self.state, at, Happened(receipts or (), curve), ports)
+        result = await tick(self.state, at, WorldEvents(receipts or (), curve), ports)
         await self.journal.commit([result.record], result.state, self._progress(1))
         self.state, self._last = result.state, at
         self.ticked += 1

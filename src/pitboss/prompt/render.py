@@ -49,8 +49,8 @@ def percent(x: Number) -> str:
 
 def time(at_ms: int) -> str:
     """The instant as `2025-06-01 12:30`, UTC, rounded down to the minute."""
-    day, rest = divmod(at_ms, _DAY_MS)
-    return f"{_date(day)} {_MINUTES[rest // _MINUTE_MS]}"
+    day, time_of_day_ms = divmod(at_ms, _DAY_MS)
+    return f"{_date(day)} {_MINUTES[time_of_day_ms // _MINUTE_MS]}"
 
 
 def age(ms: int) -> str:
@@ -93,8 +93,10 @@ def bar_rows(
             prices = f"{first:.6g} {top:.6g} {bottom:.6g} {last:.6g}"
         else:
             prices = f"{price(first)} {price(top)} {price(bottom)} {price(last)}"
-        day, rest = divmod(at, _DAY_MS)
-        rows.append(f"{_date(day)[5:]} {_MINUTES[rest // _MINUTE_MS]} {prices} {_significant(traded, 4, 1_000.0)}")
+        day, time_of_day_ms = divmod(at, _DAY_MS)
+        rows.append(
+            f"{_date(day)[5:]} {_MINUTES[time_of_day_ms // _MINUTE_MS]} {prices} {_significant(traded, 4, 1_000.0)}"
+        )
     return rows
 
 

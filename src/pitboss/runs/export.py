@@ -13,7 +13,7 @@ from pitboss.core.curve import points
 from pitboss.core.instant import iso
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
-from pitboss.core.verdict import unfold
+from pitboss.core.verdict import margin_fields
 from pitboss.runs.venues import venue_of
 from pitboss.store import run_history as history
 from pitboss.store.runs import Run
@@ -63,7 +63,7 @@ def _snapshots(run: Run, records: Iterable[Record]) -> Iterator[Row]:
     for record in records:
         body = codec.loads_exact(record.covered)
         proposals = body.get("proposals") or [None]
-        verdicts = [{**verdict, "margins": unfold(verdict["margins"])} for verdict in body.get("verdicts", ())]
+        verdicts = [{**verdict, "margins": margin_fields(verdict["margins"])} for verdict in body.get("verdicts", ())]
         row: Row = {
             **body,
             "run_id": run.id,

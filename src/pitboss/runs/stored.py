@@ -8,7 +8,7 @@ from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
 from pitboss.core.snapshot import Record
-from pitboss.core.verdict import unfold
+from pitboss.core.verdict import margin_fields
 from pitboss.data.synthetic_marker import DEMO, is_marked
 from pitboss.models import cutoffs
 from pitboss.models.cutoff_text import cutoff_record
@@ -121,7 +121,7 @@ def decision_rows(record: Record) -> Iterator[dict[str, Any]]:
         yield {**about, "outcome": "noop"}
     for proposal, verdict in zip(body["proposals"], body["verdicts"], strict=True):
         judgement = {key: verdict[key] for key in ("outcome", "code", "detail")} | {
-            "margins": unfold(verdict["margins"])
+            "margins": margin_fields(verdict["margins"])
         }
         yield {**(proposal if isinstance(proposal, dict) else {}), **about, **judgement}
         # the page shows a tick once, so only its first row has the text and steps

@@ -27,7 +27,7 @@ from pitboss.sim.course import Course, Leg
 from pitboss.sim.outcome import Ledger
 from pitboss.sim.speculator import MOST_TURNS, Speculator
 from pitboss.sim.watch import Watch
-from pitboss.tick import Happened, Ticked, tick
+from pitboss.tick import TickResult, WorldEvents, tick
 
 PROGRESS_RECORDS = 10
 """Number of records between two progress reports."""
@@ -193,7 +193,7 @@ async def _run_tick(
     saving = asyncio.create_task(cursor.commit_meanwhile()) if cursor.due else None
     try:
         with tracer.span("pitboss.tick") as span:
-            result = await tick(before, at, Happened(receipts, equity), course.ports)
+            result = await tick(before, at, WorldEvents(receipts, equity), course.ports)
             if tracer.on:
                 tracer.count("pitboss.ticks")
                 span.set(_span_values(at, result))
@@ -215,7 +215,7 @@ async def _run_tick(
         raise TransientError(f"the model failed {errors} times in a row; last: {result.decision.text}")
 
 
-def _span_values(at: Instant, result: Ticked) -> dict[str, Value]:
+def _span_values(at: Instant, result: TickResult) -> dict[str, Value]:
     """The figures of a tick for observers, without its texts."""
     decision = result.decision
     cost: dict[str, Value] = {} if decision.cost_usd is None else {"pitboss.cost_usd": float(decision.cost_usd)}

@@ -27,7 +27,7 @@ from pitboss.sim.scout import Scout
 from pitboss.sim.speculation import Speculation, Tally
 from pitboss.sim.speculation_budget import UNIFORM_RATIO, SpeculationBudget
 from pitboss.sim.speculation_window import Holds, best_window
-from pitboss.tick import Ticked
+from pitboss.tick import TickResult
 
 MOST_TURNS = 4
 """Turns of the event loop until a newly made request is on its way."""
@@ -141,7 +141,7 @@ class Speculator:
             # Runs only if the tick has to wait: a reply from the cache is available in the same turn of the loop.
             self._pending_launch = asyncio.get_running_loop().call_soon(self._launch, index, state, receipts)
 
-    def after(self, index: int, before: State, result: Ticked) -> None:
+    def after(self, index: int, before: State, result: TickResult) -> None:
         """Called when the tick is done: settles its speculative request and drops the window after a wrong guess."""
         if self._pending_launch is not None:
             self._pending_launch.cancel()

@@ -23,10 +23,10 @@ from pitboss.core.trace import Tracer
 from pitboss.core.verdict import Verdict
 from pitboss.engine.execute import Broker, act
 from pitboss.engine.guard import Judgement
-from pitboss.tick.record import beside, beside_reflection, covered_of, reflected, with_its_cost
+from pitboss.tick.record import reflection_covered, reflection_extra, tick_covered, tick_extra, with_reflection_cost
 
 
-class Teller(Protocol):
+class PromptBuilder(Protocol):
     """Builds the prompt of an observation."""
 
     def prompt(self, observation: Any) -> Prompt: ...
@@ -40,7 +40,7 @@ class Ports(Protocol):
     @property
     def broker(self) -> Broker: ...
     @property
-    def context(self) -> Teller: ...
+    def context(self) -> PromptBuilder: ...
     @property
     def keep_prompts(self) -> bool: ...
     @property
@@ -56,12 +56,12 @@ class Ports(Protocol):
         """What the agent may know now."""
         ...
 
-    def unasked(self, state: State, observation: Any) -> str:
+    def skip_flag(self, state: State, observation: Any) -> str:
         """The flag of the no-op if the decider is not called at this tick; empty if it is called."""
         ...
 
-    def told(self, state: State, observation: Any) -> State:
-        """The state with what the decider was shown at this tick; the same object where that is not kept."""
+    def with_shown(self, state: State, observation: Any) -> State:
+        """The state with what the decider was shown at this tick; the same object if the venue stores none of it."""
         ...
 
     def guard(self, observation: Any, state: State, intent: Any, at: Instant) -> Judgement:
@@ -76,29 +76,29 @@ class Ports(Protocol):
         """The account in the form that records store."""
         ...
 
-    def summary_after(self, world: Any, found: Any, told: dict[str, Any]) -> dict[str, Any]:
-        """`summary(world)`, where `told` is the summary of `found`, the world at the beginning of the tick."""
+    def summary_after(self, world: Any, world_before: Any, summary_before: dict[str, Any]) -> dict[str, Any]:
+        """`summary(world)`; `summary_before` is that of `world_before`, the world at the beginning of the tick."""
         ...
 
     def remember(self, state: State, observation: Any, receipts: Sequence[Receipt], verdicts: Sequence[Verdict]) -> Any:
         """The memory after these receipts and verdicts; the same object if nothing is added."""
         ...
 
-    def noted(self, state: State, observation: Any) -> tuple[Mapping[str, float], int]:
-        """What the model has seen up to now, for wake conditions that wait for something new."""
+    def wake_reference(self, state: State, observation: Any) -> tuple[Mapping[str, float], int]:
+        """The closes and the number of news items that the model has seen; wake conditions compare with them."""
         ...
 
 
 @noun
-class Happened:
-    """What the world did since the previous tick: receipts and equity points, already part of the state's world."""
+class WorldEvents:
+    """Receipts and equity points since the previous tick; the state's world already contains their effects."""
 
     receipts: Sequence[Receipt] = ()
     equity: Curve = ()
 
 
 @noun
-class Ticked:
+class TickResult:
     """The result of a tick: the state after it, its record, and the decision.
 
     `covered` and `receipts` are the values before serialisation.
@@ -111,54 +111,56 @@ class Ticked:
     receipts: Sequence[Receipt]
 
 
-async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> Ticked:
+async def tick(state: State, at: Instant, events: WorldEvents, ports: Ports) -> TickResult:
     """Execute one tick on a world that has been advanced to `at`."""
-    found, before = state.world, ports.summary(state.world)
-    state, observation = recollect(state, at, happened.receipts, ports)
-    flag = ports.unasked(state, observation)
-    asked, reflection = not flag, None
-    if asked:
+    world_before, before = state.world, ports.summary(state.world)
+    state, observation = recollect(state, at, events.receipts, ports)
+    flag = ports.skip_flag(state, observation)
+    calls_decider, reflection = not flag, None
+    if calls_decider:
         state, observation, reflection = await reflect(state, observation, ports)
         decision = await ports.decider.decide(
             observation, lambda intent: ports.guard(observation, state, intent, at).verdict
         )
-        state = ports.told(state, observation)
+        state = ports.with_shown(state, observation)
     else:
         decision = Decision(flags=(flag,))
     if state.seen:
         state = state.after(seen={})
     verdicts: list[Verdict] = []
     contents: list[bytes] = []
-    receipts: list[Receipt] = list(happened.receipts)
+    receipts: list[Receipt] = list(events.receipts)
     for intent in decision.intents:
         judgement = ports.guard(observation, state, intent, at)
-        state, verdict, answers = await act(state, judgement, ports.broker, at)
+        state, verdict, new_receipts = await act(state, judgement, ports.broker, at)
         if judgement.broken:
-            world, noticed = ports.halt(state.world, at)
-            state, answers = state.after(world=world), (*answers, *noticed)
+            world, halt_receipts = ports.halt(state.world, at)
+            state, new_receipts = state.after(world=world), (*new_receipts, *halt_receipts)
         verdicts.append(verdict)
         contents.append(judgement.content)
-        receipts.extend(answers)
+        receipts.extend(new_receipts)
     memory = state.memory
     if verdicts:
-        memory = ports.remember(state, observation, receipts[len(happened.receipts) :], verdicts)
+        memory = ports.remember(state, observation, receipts[len(events.receipts) :], verdicts)
     prompt = decision.prompt
-    if prompt is None and asked and ports.build_prompts:
-        built = ports.context.prompt(observation)
-        prompt = (built.system, built.user)
-    after = ports.summary_after(state.world, found, before)
-    covered = covered_of(decision, prompt, contents, verdicts, receipts, happened.equity, before, after)
+    if prompt is None and calls_decider and ports.build_prompts:
+        full_prompt = ports.context.prompt(observation)
+        prompt = (full_prompt.system, full_prompt.user)
+    after = ports.summary_after(state.world, world_before, before)
+    covered = tick_covered(decision, prompt, contents, verdicts, receipts, events.equity, before, after)
     covered["tick_at"] = at  # sealing adds the same field; added here for readers of `covered`
     if reflection is not None:
-        covered["reflection"] = reflected(reflection)
-        decision = with_its_cost(decision, reflection)
+        covered["reflection"] = reflection_covered(reflection)
+        decision = with_reflection_cost(decision, reflection)
     free = prompt is None and not decision.steps and decision.cost_usd == ZERO
-    extra = ZERO_COST_EXTRA if free else beside(decision, prompt if ports.keep_prompts else None)
+    extra = ZERO_COST_EXTRA if free else tick_extra(decision, prompt if ports.keep_prompts else None)
     if reflection is not None and isinstance(extra, dict):
-        extra["reflection"] = beside_reflection(reflection, ports.keep_prompts)
+        extra["reflection"] = reflection_extra(reflection, ports.keep_prompts)
     record = seal(state.seq, "tick", at, state.prev_digest, covered, extra)
     failed = "model_error" in decision.flags
-    asked_close, news_seen = ports.noted(state, observation) if asked else (state.asked_close, state.news_seen)
+    asked_close, news_seen = state.asked_close, state.news_seen
+    if calls_decider:
+        asked_close, news_seen = ports.wake_reference(state, observation)
     state = state.after(
         seq=state.seq + 1,
         prev_digest=record.digest,
@@ -169,7 +171,7 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> T
         news_seen=news_seen,
         model_errors=state.model_errors + 1 if failed else 0,
     )
-    return Ticked(state, record, decision, covered, receipts)
+    return TickResult(state, record, decision, covered, receipts)
 
 
 def foresee(state: State, at: Instant, receipts: Sequence[Receipt], ports: Ports) -> tuple[State, Any | None]:
@@ -178,8 +180,8 @@ def foresee(state: State, at: Instant, receipts: Sequence[Receipt], ports: Ports
     No record is made, so the position in the chain does not change; no prompt contains it.
     """
     state, observation = recollect(state, at, receipts, ports)
-    flag = ports.unasked(state, observation)
-    asked_close, news_seen = (state.asked_close, state.news_seen) if flag else ports.noted(state, observation)
+    flag = ports.skip_flag(state, observation)
+    asked_close, news_seen = (state.asked_close, state.news_seen) if flag else ports.wake_reference(state, observation)
     after = state.after(
         tick_at=at,
         seen={},
@@ -211,7 +213,7 @@ async def reflect(state: State, observation: Any, ports: Ports) -> tuple[State, 
 
 
 def _last(at: Instant, decision: Decision, contents: Sequence[bytes], verdicts: Sequence[Verdict]) -> LastDecision:
-    """What the next prompt says about this tick. A no-op leaves only its flag, so that holds can be speculated."""
+    """What the next prompt says about this tick; of a no-op only its flag, so that holds can be speculated."""
     flag = decision.flags[0] if decision.flags else ""
     if not verdicts or verdicts[0].outcome == "noop":
         return LastDecision(at, "noop", flag)

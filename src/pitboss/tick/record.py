@@ -13,10 +13,10 @@ from pitboss.core.curve import Curve
 from pitboss.core.intent import Decision, Step
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import prompt_sha256
-from pitboss.core.verdict import Verdict, brief
+from pitboss.core.verdict import Verdict, brief_margins
 
 
-def covered_of(
+def tick_covered(
     decision: Decision,
     prompt: tuple[str, str] | None,
     contents: Sequence[bytes],
@@ -26,13 +26,13 @@ def covered_of(
     before: dict[str, Any],
     after: dict[str, Any],
 ) -> dict[str, Any]:
-    """The part of a record that its digest covers: what every rerun must reproduce byte for byte."""
+    """The part of a tick's record that its digest covers."""
     return {
         "prompt_sha256": None if prompt is None else prompt_sha256(prompt),
-        "steps": [_step(step) for step in decision.steps],
+        "steps": [_step_covered(step) for step in decision.steps],
         "text": decision.text,
         "proposals": [codec.fragment(content) for content in contents],
-        "verdicts": [_verdict(verdict) for verdict in verdicts],
+        "verdicts": [_verdict_covered(verdict) for verdict in verdicts],
         "receipts": receipts,
         "equity": equity,
         "before": before,
@@ -42,18 +42,18 @@ def covered_of(
     }
 
 
-def beside(decision: Decision, prompt: tuple[str, str] | None) -> dict[str, Any]:
-    """The part that may differ between two correct runs: texts that were not kept, timings, provider ids, cost."""
+def tick_extra(decision: Decision, prompt: tuple[str, str] | None) -> dict[str, Any]:
+    """The part that may differ between two correct runs: prompt text, timings, provider ids, cost."""
     return {
         "prompt": prompt,
         "cost_usd": decision.cost_usd,
         "saved_usd": decision.saved_usd,
         "usage": decision.usage,
-        "steps": [_paid(step) for step in decision.steps],
+        "steps": [_step_extra(step) for step in decision.steps],
     }
 
 
-def _paid(step: Step) -> dict[str, Any]:
+def _step_extra(step: Step) -> dict[str, Any]:
     return {
         "latency_ms": step.latency_ms,
         "provider_id": step.provider_id,
@@ -63,17 +63,17 @@ def _paid(step: Step) -> dict[str, Any]:
     }
 
 
-def reflected(reflection: Reflection) -> dict[str, Any]:
-    """The covered part of a reflection. Ticks without a reflection do not have it."""
+def reflection_covered(reflection: Reflection) -> dict[str, Any]:
+    """The covered part of a reflection; absent from ticks without one."""
     return {
         "prompt_sha256": prompt_sha256(reflection.prompt),
-        "steps": [_step(step) for step in reflection.steps],
+        "steps": [_step_covered(step) for step in reflection.steps],
         "text": reflection.why,
         "flags": [reflection.flag] if reflection.flag else [],
     }
 
 
-def with_its_cost(decision: Decision, reflection: Reflection) -> Decision:
+def with_reflection_cost(decision: Decision, reflection: Reflection) -> Decision:
     """The decision with the usage and the cost of the reflection added."""
     usage, cost, saved = decision.usage, decision.cost_usd, decision.saved_usd
     for step in reflection.steps:
@@ -83,16 +83,16 @@ def with_its_cost(decision: Decision, reflection: Reflection) -> Decision:
     return replace(decision, usage=usage, cost_usd=cost, saved_usd=saved)
 
 
-def beside_reflection(reflection: Reflection, keep_prompts: bool) -> dict[str, Any]:
+def reflection_extra(reflection: Reflection, keep_prompts: bool) -> dict[str, Any]:
     """The part of a reflection that may differ between two correct runs."""
     return {
         "prompt": reflection.prompt if keep_prompts else None,
-        "steps": [_paid(step) for step in reflection.steps],
+        "steps": [_step_extra(step) for step in reflection.steps],
     }
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
-    """A verdict in its stored form: every rule's margin; limit and use of each rule only if something was refused."""
+def _verdict_covered(verdict: Verdict) -> dict[str, Any]:
+    """A verdict in its stored form; limit and use of each rule are omitted if it is allowed."""
     allowed = verdict.outcome == "allowed"
     return {
         "outcome": verdict.outcome,
@@ -100,11 +100,11 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "detail": verdict.detail,
         "order_id": verdict.order_id,
         "duplicate": verdict.duplicate,
-        "margins": brief(verdict.margins) if allowed else verdict.margins,
+        "margins": brief_margins(verdict.margins) if allowed else verdict.margins,
     }
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step_covered(step: Step) -> dict[str, Any]:
     return {
         "text": step.text,
         "finish_reason": step.finish_reason,

@@ -13,7 +13,7 @@ from pitboss.core.errors import ToolFailed, UserError
 from pitboss.core.instant import Instant, iso, parse_instant
 from pitboss.core.past import PastDecision
 from pitboss.core.receipt import Receipt
-from pitboss.core.verdict import unfold
+from pitboss.core.verdict import margin_fields
 from pitboss.prompt import render
 
 TEXT_CHARS = 280
@@ -113,7 +113,7 @@ def _short(text: str) -> str:
 def margin_lines(margins: Any, only: str = "") -> list[str]:
     """The margins of a recorded verdict, one line per rule; `only` selects one rule."""
     lines: list[str] = []
-    for margin in unfold(margins):
+    for margin in margin_fields(margins):
         if only and margin["code"] != only:
             continue
         unit = margin.get("unit") or ""

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pitboss.agent.prompt import Prompt
 from pitboss.core.asof import Market
 from pitboss.core.instant import HOUR_MS, MINUTE_MS
 from pitboss.core.market import Bars, CalendarEvent, NewsItem
+from pitboss.core.snapshot import prompt_sha256
 from pitboss.core.state import LastDecision
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.state import WorkingOrder
@@ -90,8 +90,8 @@ def test_the_system_prompt_is_the_composed_one_and_the_digest_covers_both_halves
     assert prompt.system == context.system() == compose_system(scene.skill.strategy.texts())
     assert prompt.user == context.user(scene.observe())
     text = f"{prompt.system}\n\x00\n{prompt.user}"
-    assert prompt.sha256 == hashlib.sha256(text.encode()).hexdigest()
-    assert Prompt("a", "b").sha256 != Prompt("a\n", "b").sha256
+    assert prompt_sha256((prompt.system, prompt.user)) == hashlib.sha256(text.encode()).hexdigest()
+    assert prompt_sha256(("a", "b")) != prompt_sha256(("a\n", "b"))
 
 
 def test_symbols_listed_in_another_order_give_the_same_bytes():

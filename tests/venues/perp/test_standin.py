@@ -107,7 +107,7 @@ def test_everything_that_matters_is_read_back_from_the_real_prompt() -> None:
         world=make_world({"BTC": -2}, {"ETH": "limit"}, mark="125"),
         last=LastDecision(START + 99 * STEP, "refused", "", refused, "R3_POSITION_CAP", "too large"),
     )
-    page_facts = page.read(PerpPrompts(SKILL).user(observation))
+    page_facts = page.parse_prompt(PerpPrompts(SKILL).user(observation))
     assert page_facts.time == "2025-06-01 08:20 UTC"
     assert list(page_facts.charts) == ["BTC", "ETH"]
     assert page_facts.charts["BTC"].regime in ("trend_up", "high_vol")
@@ -127,7 +127,7 @@ def test_everything_that_matters_is_read_back_from_the_real_prompt() -> None:
 
 def test_a_halt_is_noticed() -> None:
     world = replace(make_world(), halts=("daily_loss",))
-    assert page.read(PerpPrompts(SKILL).user(observation_at(walk(1), 100, world=world))).halted
+    assert page.parse_prompt(PerpPrompts(SKILL).user(observation_at(walk(1), 100, world=world))).halted
 
 
 @cache

@@ -55,7 +55,7 @@ def drive(
     late: tuple[Any, ...] = ()
     for place, spot in enumerate(stage.path(seed, minutes)):
         at = NOW + place * MINUTE_MS
-        happened = stage.Happened(late)
+        happened = stage.WorldEvents(late)
         late = ()
         state, news = stage.updated(state, given, spot, at - 20_000 if silent(place) else at)
         happened = replace(news, receipts=(*happened.receipts, *news.receipts))

@@ -19,7 +19,7 @@ from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.scripted import ScriptedModel
-from pitboss.tick import Happened, Ticked, tick
+from pitboss.tick import TickResult, WorldEvents, tick
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import hydrate
 from pitboss.venues.predict.broker import PredictPaper
@@ -104,21 +104,21 @@ def fresh(cash: int = 100, vault: int = 1_000_000) -> State:
     return State(Desk(open_world(vault * QUOTE, cash * QUOTE)))
 
 
-def updated(state: State, given: PredictPorts, spot: int, at: Instant, **more: Any) -> tuple[State, Happened]:
+def updated(state: State, given: PredictPorts, spot: int, at: Instant, **more: Any) -> tuple[State, WorldEvents]:
     """The state after one update of the feed."""
     tiers = more.pop("tiers", ("15m", "1h"))
     step = feed(state.world.world, "BTC", spot, at, VOLATILITY, tiers=tiers)
     desk, receipts = apply_update(state.world, step, given.caps, at, given.account_id)
-    return replace(state, world=desk), Happened(receipts)
+    return replace(state, world=desk), WorldEvents(receipts)
 
 
-def step(state: State, given: PredictPorts, spot: int, at: Instant, **more: Any) -> Ticked:
+def step(state: State, given: PredictPorts, spot: int, at: Instant, **more: Any) -> TickResult:
     """One update and one tick at the same instant."""
     state, happened = updated(state, given, spot, at, **more)
     return asyncio.run(tick(state, at, happened, given))
 
 
-def quiet(state: State, given: PredictPorts, at: Instant, happened: Happened = Happened()) -> Ticked:  # noqa: B008
+def quiet(state: State, given: PredictPorts, at: Instant, happened: WorldEvents = WorldEvents()) -> TickResult:  # noqa: B008
     """One tick without an update."""
     return asyncio.run(tick(state, at, happened, given))
 
@@ -135,9 +135,9 @@ def run(
     return state, records
 
 
-def body(done: Ticked) -> Mapping[str, Any]:
+def body(done: TickResult) -> Mapping[str, Any]:
     return codec.loads(done.record.covered)
 
 
-def verdicts(done: Ticked) -> list[tuple[str, str | None]]:
+def verdicts(done: TickResult) -> list[tuple[str, str | None]]:
     return [(one["outcome"], one["code"]) for one in body(done)["verdicts"]]

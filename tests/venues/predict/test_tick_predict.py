@@ -15,7 +15,7 @@ from pitboss.core.rulebook import Rule
 from pitboss.core.snapshot import GENESIS, check
 from pitboss.engine.execute import Placed
 from pitboss.models.scripted import calls, calls_text, says, together
-from pitboss.tick import Happened
+from pitboss.tick import WorldEvents
 from pitboss.venues.predict import rule_book
 from pitboss.venues.predict.caps import PredictCaps, exposure
 from pitboss.venues.predict.desk import Desk, with_shown_asks
@@ -453,7 +453,7 @@ def campaign(seed: int, ticks: int) -> dict[str, int]:
             life = Life(life.at)
         life.at += rng.choice([1_000, 7_000, 15_000, 20_000, 60_000, 900_000])
         intents = [hostile(rng, life.state.world.world, spot) for _ in range(rng.randint(0, 4))]
-        given, happened = ports(saying(*intents), CAPS, build_prompts=False), Happened()
+        given, happened = ports(saying(*intents), CAPS, build_prompts=False), WorldEvents()
         if rng.random() < 0.5:
             spot = max(55_000 * FLOAT, spot + int(rng.gauss(0, 40)) * FLOAT)
             life.state, happened = updated(life.state, given, spot, life.at)

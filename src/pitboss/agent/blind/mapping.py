@@ -5,8 +5,9 @@ the same on every machine. Each venue applies it to what its agents see.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
+from itertools import count
 from math import log2
 from typing import Any
 
@@ -22,7 +23,7 @@ LETTERS = "KMNPQRTUVWXYZFGHJ"
 """Letters for aliases: no initial of a well-known coin, and no article, which would make two headlines look alike."""
 
 LEAST_POWER = 6
-"""Prices are scaled by a factor of at least 64, so that no scaled bar looks like another one's true price."""
+"""Prices are scaled by a factor of at least 64, so that no scaled bar looks like the true price of another symbol."""
 
 LOWEST, HIGHEST = -1.0, 12.0
 """Range of scaled prices as powers of two, if their level is known: large enough for sizes, small enough for digits."""
@@ -62,25 +63,25 @@ class Alias:
         return power(self.volume_power)
 
 
-def throw(symbols: Sequence[str], seed: int, levels: Mapping[str, float]) -> tuple[tuple[Alias, ...], int]:
+def draw_mapping(symbols: Sequence[str], seed: int, levels: Mapping[str, float]) -> tuple[tuple[Alias, ...], int]:
     """Draw the aliases of the symbols, sorted by alias, and the shift in weeks."""
     ordered = sorted(set(symbols))
-    dice = _Dice(f"{seed}\n{chr(10).join(ordered)}")
+    random = _SeededRandom(f"{seed}\n{chr(10).join(ordered)}")
     stem = next(
         stem
         for stem in ("ASSET-", "MARKET-", "THING-", "ITEM-")
-        if not any(one.upper().startswith(stem) for one in ordered)
+        if not any(symbol.upper().startswith(stem) for symbol in ordered)
     )
-    names = dice.shuffled([stem + _letters(place) for place in range(len(ordered))])
+    names = random.shuffled([stem + _letters(index) for index in range(len(ordered))])
     aliases: list[Alias] = []
     for symbol, name in zip(ordered, names, strict=True):
-        price_power = dice.one(_price_powers(symbol, levels))
-        turnovers = [way * much for way in (-1, 1) for much in range(TURNOVER[0], TURNOVER[1] + 1)]
+        price_power = random.choice(_price_powers(symbol, levels))
+        turnovers = [sign * size for sign in (-1, 1) for size in range(TURNOVER[0], TURNOVER[1] + 1)]
         powers = [turnover - price_power for turnover in turnovers if abs(turnover - price_power) >= TURNOVER[0]]
         near = [power for power in powers if abs(power) <= TURNOVER[1]]
-        aliases.append(Alias(symbol, name, price_power, dice.one(near or powers)))
+        aliases.append(Alias(symbol, name, price_power, random.choice(near or powers)))
     weeks = [weeks for weeks in range(FEWEST_WEEKS, MOST_WEEKS) if _other_season(weeks)]
-    return tuple(sorted(aliases, key=lambda alias: alias.name)), dice.one(weeks)
+    return tuple(sorted(aliases, key=lambda alias: alias.name)), random.choice(weeks)
 
 
 def power(exponent: int) -> Decimal:
@@ -106,24 +107,25 @@ def _short(number: Decimal) -> Decimal:
     sign, digits, exponent = number.as_tuple()
     if not isinstance(exponent, int) or exponent >= 0 or digits[-1]:
         return number
-    kept = len(digits)
-    while kept > 1 and not digits[kept - 1] and exponent < 0:
-        kept, exponent = kept - 1, exponent + 1
-    return Decimal((sign, digits[:kept], exponent))
+    length = len(digits)
+    while length > 1 and not digits[length - 1] and exponent < 0:
+        length, exponent = length - 1, exponent + 1
+    return Decimal((sign, digits[:length], exponent))
 
 
 def _price_powers(symbol: str, levels: Mapping[str, float]) -> Sequence[int]:
     """The powers of two that hide a symbol's price level."""
     far = [power for power in range(-40, 41) if abs(power) >= LEAST_POWER]
-    places = {each: log2(level) for each, level in levels.items() if 0 < level < float("inf")}
-    if symbol not in places:
+    log_levels = {each: log2(level) for each, level in levels.items() if 0 < level < float("inf")}
+    if symbol not in log_levels:
         return [power for power in far if abs(power) <= LEAST_POWER + FEWEST]
     for wider in range(40):
-        low, high = LOWEST - places[symbol] - wider, HIGHEST - places[symbol] + wider
+        low, high = LOWEST - log_levels[symbol] - wider, HIGHEST - log_levels[symbol] + wider
         fitting = [
             power
             for power in far
-            if low <= power <= high and all(abs(places[symbol] + power - each) >= APART for each in places.values())
+            if low <= power <= high
+            and all(abs(log_levels[symbol] + power - other) >= APART for other in log_levels.values())
         ]
         if len(fitting) >= FEWEST:
             return fitting
@@ -135,29 +137,23 @@ def _other_season(weeks: int) -> bool:
     return SEASON_DAYS <= within <= 365.2425 - SEASON_DAYS
 
 
-def _letters(place: int) -> str:
-    told, more = LETTERS[place % len(LETTERS)], place // len(LETTERS)
-    return told if not more else _letters(more - 1) + told
+def _letters(index: int) -> str:
+    prefix, letter = divmod(index, len(LETTERS))
+    return (_letters(prefix - 1) if prefix else "") + LETTERS[letter]
 
 
-class _Dice:
+class _SeededRandom:
     """A deterministic random generator seeded by a text, the same on every machine."""
 
     def __init__(self, seed: str) -> None:
-        self._throws = self._stream(seed.encode())
+        self._numbers = (
+            int.from_bytes(hashlib.sha256(b"disguise %d " % index + seed.encode()).digest()[:8], "big")
+            for index in count()
+        )
 
-    @staticmethod
-    def _stream(seed: bytes) -> Iterator[int]:
-        place = 0
-        while True:
-            yield int.from_bytes(hashlib.sha256(b"disguise %d " % place + seed).digest()[:8], "big")
-            place += 1
-
-    def one(self, options: Sequence[Any]) -> Any:
-        return options[next(self._throws) % len(options)]
+    def choice(self, options: Sequence[Any]) -> Any:
+        return options[next(self._numbers) % len(options)]
 
     def shuffled(self, values: Sequence[Any]) -> list[Any]:
-        left, told = list(values), []
-        while left:
-            told.append(left.pop(next(self._throws) % len(left)))
-        return told
+        remaining = list(values)
+        return [remaining.pop(next(self._numbers) % len(remaining)) for _ in values]

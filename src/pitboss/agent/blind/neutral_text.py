@@ -1,4 +1,4 @@
-"""Neutral wording for blind runs: replaces coins, people, dates and amounts in texts.
+"""Neutralises texts for blind runs: replaces coins, people, dates and amounts.
 
 There are three levels. `skill` removes names and dates from a skill author's text and keeps its numbers, which are
 settings. `news` also removes amounts, because a price in a headline identifies a coin and a day. `own` is for the
@@ -16,14 +16,14 @@ from pitboss.prompt import render
 
 OTHER, ANY = "[other coin]", "[coin]"
 DATE, NUMBER, AMOUNT = "[date]", "[number]", "[amount]"
-_AROUND = ((PEOPLE, "[person]"), (VENUES, "[venue]"), (FIRMS, "[firm]"), (PRODUCTS, "[product]"))
+_RELATED = ((PEOPLE, "[person]"), (VENUES, "[venue]"), (FIRMS, "[firm]"), (PRODUCTS, "[product]"))
 
 _ANY_CASE, _CAPITAL, _SIGNED = "any", "Capital", "$"
 _WORD = re.compile(r"[^\W_]+")
 _GAP = 3
 """Most characters between two words of one name: `Mt. Gox`, `near-protocol`."""
 
-_KEPT = 8_192
+_CACHE_SIZE = 8_192
 _LOTS = re.compile(r"^(?:1000+|k(?=[A-Z]))")
 _MARKET = re.compile(r"(?:[-_/:.]?(?:USDT|USDC|BUSD|FDUSD|TUSD|USD|PERP|SWAP))+$")
 _PAIR = re.compile(r"(.+?)(?:usdt|usdc|busd|fdusd|tusd|usd|eur|gbp|krw|jpy|perp|swap|btc|eth)+")
@@ -86,51 +86,49 @@ _FEW_DIGITS = 2
 
 def clean(text: str) -> str:
     """Normalise a text to its visible form: one form per letter, no invisible characters. Fencing then adds nothing."""
-    seen = unicodedata.normalize("NFKC", text)
-    return render.fence(seen, max(len(seen), 1)).removeprefix(render.DATA_OPEN).removesuffix(render.DATA_CLOSE)
+    normal = unicodedata.normalize("NFKC", text)
+    return render.fence(normal, max(len(normal), 1)).removeprefix(render.DATA_OPEN).removesuffix(render.DATA_CLOSE)
 
 
-class Neutral:
+class TextNeutraliser:
     """Neutralises texts for one set of traded symbols, each with its alias."""
 
-    __slots__ = ("_named", "_own", "_texts")
+    __slots__ = ("_foreign", "_news_cache", "_own")
 
-    def __init__(self, named: Mapping[str, str]) -> None:
-        traded = {base_of(symbol) for symbol in named}
-        self._named, self._own = Lexicon(), Lexicon()
-        for symbol, name in named.items():
+    def __init__(self, aliases: Mapping[str, str]) -> None:
+        traded = {base_of(symbol) for symbol in aliases}
+        self._foreign, self._own = Lexicon(), Lexicon()
+        for symbol, alias in aliases.items():
             base = base_of(symbol)
             for ticker in dict.fromkeys((symbol, base)):
-                self._named.ticker(ticker, name, small=ticker.casefold() not in COMMON)
-            self._named.called(COINS.get(base, ()), name)
-            self._own.ticker(symbol, ANY)
-            self._own.ticker(base, ANY)
+                self._foreign.add_ticker(ticker, alias, any_case=ticker.casefold() not in COMMON)
+            self._foreign.add_coin_names(COINS.get(base, ()), alias)
+            self._own.add_ticker(symbol, ANY)
+            self._own.add_ticker(base, ANY)
         for ticker, names in COINS.items():
             if ticker not in traded:
-                self._named.ticker(ticker, OTHER)
-                self._named.called(names, OTHER)
-            self._own.ticker(ticker, ANY)
-            self._own.called([name for name in names if name not in VAGUE], ANY)
-        for table, kind in _AROUND:
-            self._named.around(table, kind)
-        self._texts: dict[str, str] = {}
+                self._foreign.add_ticker(ticker, OTHER)
+                self._foreign.add_coin_names(names, OTHER)
+            self._own.add_ticker(ticker, ANY)
+            self._own.add_coin_names([name for name in names if name not in VAGUE], ANY)
+        for names, replacement in _RELATED:
+            self._foreign.add_related_names(names, replacement)
+        self._news_cache: dict[str, str] = {}
 
     def skill(self, text: str) -> str:
         """Neutralise an author's text: names and dates are removed, numbers stay."""
-        return _RECENT.sub(DATE, _DATES.sub(_date, self._named.replace(text)))
+        return _RECENT.sub(DATE, _DATES.sub(_date, self._foreign.replace(text)))
 
     def news(self, text: str) -> str:
         """Neutralise untrusted text: names, dates and amounts are removed."""
-        known = self._texts.get(text)
-        if known is None:
-            if len(self._texts) >= _KEPT:
-                self._texts.clear()
-            known = self._texts[text] = self._news(text)
-        return known
-
-    def _news(self, text: str) -> str:
-        dated = _YEARS.sub(DATE, _DATES.sub(_date, self._named.replace(clean(text))))
-        return _NUMBERS.sub(_number, _SCALED.sub(NUMBER, _AMOUNTS.sub(AMOUNT, dated)))
+        neutral = self._news_cache.get(text)
+        if neutral is None:
+            if len(self._news_cache) >= _CACHE_SIZE:
+                self._news_cache.clear()
+            dated = _YEARS.sub(DATE, _DATES.sub(_date, self._foreign.replace(clean(text))))
+            neutral = _NUMBERS.sub(_number, _SCALED.sub(NUMBER, _AMOUNTS.sub(AMOUNT, dated)))
+            self._news_cache[text] = neutral
+        return neutral
 
     def own(self, text: str) -> str:
         """Neutralise the model's own text before it is sent back: no coin keeps its name."""
@@ -144,59 +142,63 @@ def base_of(symbol: str) -> str:
     return (_LOTS.sub("", bare) or bare).upper()
 
 
-def _date(found: re.Match[str]) -> str:
-    return (found["lead"] or "") + DATE
+def _date(match: re.Match[str]) -> str:
+    return (match["lead"] or "") + DATE
 
 
-def _number(found: re.Match[str]) -> str:
+def _number(match: re.Match[str]) -> str:
     """Keep small whole numbers and small percentages, which reveal no price or day; replace all others."""
-    digits = sum(char.isdigit() for char in found[0])
-    share = found[1] or ""
-    whole = not any(char in found[0].removesuffix(share) for char in ".,")
-    return found[0] if digits <= _FEW_DIGITS and (whole or share) else NUMBER + share
+    digits = sum(char.isdigit() for char in match[0])
+    percent_sign = match[1] or ""
+    is_whole = not any(char in match[0].removesuffix(percent_sign) for char in ".,")
+    return match[0] if digits <= _FEW_DIGITS and (is_whole or percent_sign) else NUMBER + percent_sign
 
 
 class Lexicon:
     """Words and phrases with their replacements. The first entry for a word wins."""
 
-    __slots__ = ("_bits", "_inside", "_known", "_phrases", "_within", "_words")
+    __slots__ = ("_cache", "_in_any_word", "_in_any_word_pattern", "_in_capitals", "_phrases", "_words")
 
     def __init__(self) -> None:
         self._words: dict[str, tuple[str, str]] = {}
+        """Replacement and required spelling of a word."""
         self._phrases: dict[str, list[tuple[tuple[str, ...], str]]] = {}
-        self._bits: dict[str, str] = {}
-        self._inside: dict[str, str] = {}
-        self._within: re.Pattern[str] | None = None
-        self._known: dict[str, str | None] = {}
+        """Phrases of several words by their first word, the longest first."""
+        self._in_any_word: dict[str, str] = {}
+        self._in_any_word_pattern: re.Pattern[str] | None = None
+        self._in_capitals: dict[str, str] = {}
+        """Tickers that also match inside a word, but only in capitals."""
+        self._cache: dict[str, str | None] = {}
 
-    def ticker(self, symbol: str, stands: str, small: bool | None = None) -> None:
-        """Add a ticker: matched in any case, or only in capitals if it is a word too; single letters only after a
-        sign.
-        """
+    def add_ticker(self, symbol: str, replacement: str, any_case: bool | None = None) -> None:
+        """Add a ticker: matched in any case, or as written if it is a word too; single letters only after a sign."""
         parts = _parts(symbol)
         if len(parts) > 1:
-            self._phrase(parts, stands)
+            self._add_phrase(parts, replacement)
         elif parts:
-            loose = symbol.upper() not in WORDS if small is None else small
-            how = _SIGNED if len(symbol) < 2 else _ANY_CASE if loose else symbol
-            self._words.setdefault(parts[0], (stands, how))
+            if any_case is None:
+                any_case = symbol.upper() not in WORDS
+            spelling = _SIGNED if len(symbol) < 2 else _ANY_CASE if any_case else symbol
+            self._words.setdefault(parts[0], (replacement, spelling))
             if len(parts[0]) > _SHORT:
                 # No English word contains `btc`; other tickers match inside a word only in capitals, as in mETH.
-                kept = self._inside if _VOWEL.search(parts[0]) else self._bits
-                kept.setdefault(symbol if kept is self._inside else parts[0], stands)
+                if _VOWEL.search(parts[0]):
+                    self._in_capitals.setdefault(symbol, replacement)
+                else:
+                    self._in_any_word.setdefault(parts[0], replacement)
 
-    def called(self, names: Iterable[str], stands: str) -> None:
+    def add_coin_names(self, names: Iterable[str], replacement: str) -> None:
         """Add the names of a coin, matched in any case; long names also inside other words."""
         for name in names:
             parts = _parts(name)
-            whole = "".join(parts)
+            joined = "".join(parts)
             if len(parts) > 1:
-                self._phrase(parts, stands)
-            self._words.setdefault(whole, (stands, _ANY_CASE))
-            if len(whole) >= _WITHIN_FROM and name not in VAGUE:
-                self._bits.setdefault(whole, stands)
+                self._add_phrase(parts, replacement)
+            self._words.setdefault(joined, (replacement, _ANY_CASE))
+            if len(joined) >= _WITHIN_FROM and name not in VAGUE:
+                self._in_any_word.setdefault(joined, replacement)
 
-    def around(self, names: Iterable[str], stands: str) -> None:
+    def add_related_names(self, names: Iterable[str], replacement: str) -> None:
         """Add people, firms and products.
 
         A name listed in capitals matches only capitalised, so that `circle` stays a word.
@@ -204,89 +206,89 @@ class Lexicon:
         for name in names:
             parts = _parts(name)
             if len(parts) > 1:
-                self._phrase(parts, stands)
+                self._add_phrase(parts, replacement)
                 continue
-            small = name.casefold()
-            self._words.setdefault(small, (stands, _ANY_CASE if name == small else _CAPITAL))
-            if len(name) > _WITHIN_FROM and name != small and small not in PLAIN:
-                self._bits.setdefault(small, stands)
+            lower = name.casefold()
+            self._words.setdefault(lower, (replacement, _ANY_CASE if name == lower else _CAPITAL))
+            if len(name) > _WITHIN_FROM and name != lower and lower not in PLAIN:
+                self._in_any_word.setdefault(lower, replacement)
 
-    def _phrase(self, parts: tuple[str, ...], stands: str) -> None:
-        self._phrases.setdefault(parts[0], []).append((parts, stands))
+    def _add_phrase(self, parts: tuple[str, ...], replacement: str) -> None:
+        self._phrases.setdefault(parts[0], []).append((parts, replacement))
         self._phrases[parts[0]].sort(key=lambda phrase: -len(phrase[0]))
 
     def replace(self, text: str) -> str:
-        """Replace every known word and phrase in a text."""
-        found = list(_WORD.finditer(text))
-        told: list[str] = []
-        done = place = 0
-        while place < len(found):
-            length, stands = self._at(text, found, place)
+        """Replace every listed word and phrase in a text."""
+        tokens = list(_WORD.finditer(text))
+        pieces: list[str] = []
+        copied_to = index = 0
+        while index < len(tokens):
+            length, replacement = self._match(text, tokens, index)
             if length:
-                start = found[place].start()
-                signed = start > done and text[start - 1] in "$#"
-                told += (text[done : start - signed], stands)
-                done = found[place + length - 1].end()
-            place += length or 1
-        return "".join((*told, text[done:])) if done else text
+                start = tokens[index].start()
+                has_sign = start > copied_to and text[start - 1] in "$#"
+                pieces += (text[copied_to : start - has_sign], replacement)
+                copied_to = tokens[index + length - 1].end()
+            index += length or 1
+        return "".join((*pieces, text[copied_to:])) if copied_to else text
 
-    def _at(self, text: str, found: list[re.Match[str]], place: int) -> tuple[int, str]:
-        """The number of words from here on that form one name, and their replacement."""
-        word = found[place][0]
-        for parts, stands in self._phrases.get(word.casefold(), ()):
-            near = found[place : place + len(parts)]
+    def _match(self, text: str, tokens: list[re.Match[str]], index: int) -> tuple[int, str]:
+        """Return how many words from `index` on form one name, 0 if none do, and their replacement."""
+        token = tokens[index]
+        for parts, replacement in self._phrases.get(token[0].casefold(), ()):
+            near = tokens[index : index + len(parts)]
             if len(near) == len(parts) and all(
-                one[0].casefold() == part and one.start() - before <= _GAP
-                for one, part, before in zip(
-                    near, parts, [near[0].start(), *(each.end() for each in near)], strict=False
+                word[0].casefold() == part and word.start() - previous_end <= _GAP
+                for word, part, previous_end in zip(
+                    near, parts, [token.start(), *(previous.end() for previous in near)], strict=False
                 )
             ):
-                return len(parts), stands
-        start = found[place].start()
-        signed = start > 0 and text[start - 1] in "$#"
-        stands = self._word(word, signed)
-        return (1, stands) if stands is not None else (0, "")
+                return len(parts), replacement
+        has_sign = token.start() > 0 and text[token.start() - 1] in "$#"
+        replacement = self._cached_replacement(token[0], has_sign)
+        return (1, replacement) if replacement is not None else (0, "")
 
-    def _word(self, word: str, signed: bool) -> str | None:
-        key = f"${word}" if signed else word
-        if key not in self._known:
-            if len(self._known) >= _KEPT:
-                self._known.clear()
-            self._known[key] = self._read(word, signed)
-        return self._known[key]
+    def _cached_replacement(self, word: str, has_sign: bool) -> str | None:
+        key = f"${word}" if has_sign else word
+        if key not in self._cache:
+            if len(self._cache) >= _CACHE_SIZE:
+                self._cache.clear()
+            self._cache[key] = self._replacement(word, has_sign)
+        return self._cache[key]
 
-    def _read(self, word: str, signed: bool) -> str | None:
-        small = word.casefold()
-        known = self._words.get(small) or self._words.get(small.removesuffix("s"))
-        if known is not None and _meant(word, known[1], signed):
-            return known[0]
+    def _replacement(self, word: str, has_sign: bool) -> str | None:
+        lower = word.casefold()
+        entry = self._words.get(lower) or self._words.get(lower.removesuffix("s"))
+        if entry is not None and _is_name(word, entry[1], has_sign):
+            return entry[0]
         glued = _GLUED.fullmatch(word)
         if glued is not None:  # `100BTC`
-            stands = self._read(glued[2], signed)
-            return None if stands is None else f"{glued[1]} {stands}"
-        pair = _PAIR.fullmatch(small)
-        if pair is not None and pair[1] in self._words:  # `BTCUSDT`, however it is written
+            replacement = self._replacement(glued[2], has_sign)
+            return None if replacement is None else f"{glued[1]} {replacement}"
+        pair = _PAIR.fullmatch(lower)
+        if pair is not None and pair[1] in self._words:  # `BTCUSDT`, in any case
             return self._words[pair[1]][0]
-        if self._within is None:
-            self._within = re.compile("|".join(sorted(map(re.escape, self._bits), key=len, reverse=True)) or "(?!)")
-        within = self._within.search(small)
+        if self._in_any_word_pattern is None:
+            names = sorted(map(re.escape, self._in_any_word), key=len, reverse=True)
+            self._in_any_word_pattern = re.compile("|".join(names) or "(?!)")
+        within = self._in_any_word_pattern.search(lower)
         if within is not None:
-            return self._bits[within[0]]
+            return self._in_any_word[within[0]]
         if word.isupper() and word.isalpha():
-            return self._inside.get(word[1:]) if word[0] in _WRAPS else None
-        if small == word:
+            return self._in_capitals.get(word[1:]) if word[0] in _WRAPS else None
+        if lower == word:
             return None
-        return next((stands for ticker, stands in self._inside.items() if ticker in word), None)
+        return next((replacement for ticker, replacement in self._in_capitals.items() if ticker in word), None)
 
 
-def _meant(word: str, how: str, signed: bool) -> bool:
-    """Whether a word that is spelt like a name is used as one."""
-    if signed or how == _ANY_CASE:
+def _is_name(word: str, spelling: str, has_sign: bool) -> bool:
+    """Return whether a word that equals a name except for its case is used as that name."""
+    if has_sign or spelling == _ANY_CASE:
         return True
-    if how == _CAPITAL:
+    if spelling == _CAPITAL:
         return word[0].isupper() or word[0].isdigit()
-    return word == how or word == how + "s"
+    return word == spelling or word == spelling + "s"
 
 
 def _parts(name: str) -> tuple[str, ...]:
-    return tuple(found[0].casefold() for found in _WORD.finditer(name))
+    return tuple(match[0].casefold() for match in _WORD.finditer(name))

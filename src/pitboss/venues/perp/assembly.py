@@ -27,8 +27,8 @@ from pitboss.sim.request import check_range
 from pitboss.skill.load import read_skill as read_document
 from pitboss.tools.registry import Registry, permit, registry_of
 from pitboss.venues.perp.assets import SHIPPED
-from pitboss.venues.perp.blind.anonymiser import Disguise, read_disguise
-from pitboss.venues.perp.blind.setup import disguise_for
+from pitboss.venues.perp.blind.anonymiser import Anonymiser, read_anonymiser
+from pitboss.venues.perp.blind.setup import anonymiser_for
 from pitboss.venues.perp.broker import PaperBroker
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.course import PerpCourse
@@ -57,7 +57,7 @@ class PerpRun(PreparedRun):
     base_interval: str
     assets: Mapping[str, Asset]
     books: Mapping[str, Books] | None
-    disguise: Disguise | None
+    anonymiser: Anonymiser | None
     commit_records: int
     most_errors: int
 
@@ -112,7 +112,7 @@ def prepare(request: PerpRequest, lake: Lake, settings: Settings) -> PerpRun:
         base_interval=base,
         assets=assets,
         books=books,
-        disguise=disguise_of_run(request, skill, market, base, int(ticks[0])),
+        anonymiser=anonymiser_of_run(request, skill, market, base, int(ticks[0])),
         commit_records=settings.commit_records,
         most_errors=settings.model_errors,
     )
@@ -132,10 +132,10 @@ def make_course(run: PerpRun, connections: Connections = UNCONNECTED) -> PerpCou
     """Build the course of a prepared run."""
     request, skill, market = run.request, run.skill, run.market
     start, prompts = int(run.tick_at[0]), request.builds_prompts
-    disguise = run.disguise
-    context = PerpPrompts(skill, disguise)
+    anonymiser = run.anonymiser
+    context = PerpPrompts(skill, anonymiser)
     past = RunPast(TERMINAL) if skill.tool_names and not request.is_program else None
-    decider = connections.decider or decider_of(run, connections, context, past, disguise)
+    decider = connections.decider or decider_of(run, connections, context, past, anonymiser)
     leaps = request.is_program and not prompts and isinstance(decider, Planned)
     terms = _terms(request, skill, run.assets)
     ports = PerpPorts(
@@ -177,7 +177,7 @@ def decider_of(
     connections: Connections,
     context: PerpPrompts,
     past: RunPast | None = None,
-    disguise: Disguise | None = None,
+    anonymiser: Anonymiser | None = None,
 ) -> Decider:
     """Return the decider of a request: a decisions file, a policy, or a model with tools."""
     request, skill = run.request, run.skill
@@ -194,7 +194,7 @@ def decider_of(
         tools(),
         connections,
         retry_refused=skill.retry_refused,
-        past_filter=disguise,
+        past_filter=anonymiser,
         **more,
     )
 
@@ -219,16 +219,16 @@ def _reflector(run: PerpRun, connections: Connections, decider: Decider, context
     return TradeReflector(model, context, memory.reflection_every, settings, connections.forcing)
 
 
-def disguise_of_run(
+def anonymiser_of_run(
     request: PerpRequest, skill: PerpSkill, market: Market, base: str, start: Instant
-) -> Disguise | None:
+) -> Anonymiser | None:
     """Return the anonymiser of a blind run: the stored one, or a new one from the seed and the prices at the start."""
     if not request.blind:
         return None
     if request.disguise is not None:
-        return read_disguise(request.disguise)
-    disguise = disguise_for(market, skill.context.sorted_symbols, base, request.seed, start)
-    return replace(disguise, strangers=request.is_program)
+        return read_anonymiser(request.disguise)
+    anonymiser = anonymiser_for(market, skill.context.sorted_symbols, base, request.seed, start)
+    return replace(anonymiser, author_saw_market=request.is_program)
 
 
 def _assets(lake: Lake, venue: str, symbols: tuple[str, ...]) -> dict[str, Asset]:

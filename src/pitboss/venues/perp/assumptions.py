@@ -43,7 +43,7 @@ def assumptions(
         )
     elif request.news_latency_ms:
         sentences.append(f"News is known {_seconds(request.news_latency_ms)} after it was published.")
-    sentences += blind.told(run.params)
+    sentences += blind.report_lines(run.params)
     if request.extracted_events:
         sentences.append(
             "Some events were extracted from headlines by rules. They are marked as unconfirmed, are known from the time "

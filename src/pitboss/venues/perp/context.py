@@ -7,7 +7,7 @@ model call.
 
 from pitboss.agent.prompt import Prompt
 from pitboss.core.instant import Instant
-from pitboss.venues.perp.blind.anonymiser import Disguise
+from pitboss.venues.perp.blind.anonymiser import Anonymiser
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.sections import Memo, sections
 from pitboss.venues.perp.skill import PerpSkill
@@ -23,13 +23,13 @@ class PerpPrompts:
     It caches formatted rows and prompts between ticks; the caches never change what is rendered.
     """
 
-    __slots__ = ("_memo", "_prompts", "_sections", "_system", "disguise")
+    __slots__ = ("_memo", "_prompts", "_sections", "_system", "anonymiser")
 
-    def __init__(self, skill: PerpSkill, disguise: Disguise | None = None) -> None:
-        self.disguise = disguise
-        visible_skill = skill if disguise is None else disguise.skill(skill)
+    def __init__(self, skill: PerpSkill, anonymiser: Anonymiser | None = None) -> None:
+        self.anonymiser = anonymiser
+        visible_skill = skill if anonymiser is None else anonymiser.skill(skill)
         system = compose_system(visible_skill.strategy.texts())
-        self._system = system if disguise is None else disguise.header(system)
+        self._system = system if anonymiser is None else anonymiser.header(system)
         self._sections = sections()
         self._memo = Memo(visible_skill)
         self._prompts: dict[Instant, tuple[Observation, Prompt]] = {}
@@ -40,7 +40,7 @@ class PerpPrompts:
 
     def shown(self, observation: Observation) -> Observation:
         """Return the observation that the model sees, which is anonymised in a blind run."""
-        return observation if self.disguise is None else self.disguise.observation(observation)
+        return observation if self.anonymiser is None else self.anonymiser.observation(observation)
 
     def user(self, observation: Observation) -> str:
         """Return the user message of a tick."""

@@ -67,7 +67,7 @@ class PerpPorts:
             self.notes(),
         )
 
-    def unasked(self, state: State, observation: Observation) -> str:
+    def skip_flag(self, state: State, observation: Observation) -> str:
         """Return why the model is not asked: `ruined`, `asleep`, or empty if it is asked."""
         if ruined(state.world):
             return "ruined"
@@ -75,7 +75,7 @@ class PerpPorts:
             return "asleep"
         return ""
 
-    def told(self, state: State, observation: Observation) -> State:
+    def with_shown(self, state: State, observation: Observation) -> State:
         """Return the state unchanged: no rule of this venue depends on what the prompt showed."""
         del observation
         return state
@@ -92,9 +92,11 @@ class PerpPorts:
         """Return cash, equity, positions and working orders in the form that snapshots store."""
         return summary(world)
 
-    def summary_after(self, world: PerpWorld, found: PerpWorld, told: dict[str, Any]) -> dict[str, Any]:
+    def summary_after(
+        self, world: PerpWorld, world_before: PerpWorld, summary_before: dict[str, Any]
+    ) -> dict[str, Any]:
         """Return the same as `summary`, reusing the summary before the tick where nothing has changed."""
-        return summary_after(world, found, told)
+        return summary_after(world, world_before, summary_before)
 
     def remember(
         self, state: State, observation: Observation, receipts: Sequence[Receipt], verdicts: Sequence[Verdict]
@@ -105,7 +107,7 @@ class PerpPorts:
         view = observation.view
         return remember(state.memory, self.memory_settings, observation.at, receipts, verdicts, state.world, view)
 
-    def noted(self, state: State, observation: Observation) -> tuple[Mapping[str, float], int]:
+    def wake_reference(self, state: State, observation: Observation) -> tuple[Mapping[str, float], int]:
         """Return the closes and the news count to store after a call to the model; unchanged without `wake_when`."""
         if not (self.wakes and self.skill.schedule.wake_when):
             return state.asked_close, state.news_seen

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pitboss.agent.reflection import Reflection
-from pitboss.agent.terminal import LONG, MAX_ARGUMENT_CHARS, NOT_JSON, kept_arguments, objects, step_of
+from pitboss.agent.terminal import LONG, MAX_ARGUMENT_CHARS, NOT_JSON, objects, step_of, stored_arguments
 from pitboss.core import codec
 from pitboss.core.errors import TransientError
 from pitboss.core.intent import Step, ToolResult
@@ -138,7 +138,7 @@ def read_notes(reply: ModelReply) -> tuple[LessonNotes | None, str]:
         if json_objects is not None and len(json_objects) == 1:
             return _parse_notes(json_objects[0])
         return None, _missing_notes_reason(reply)
-    if len({codec.dumps(kept_arguments(call)) for call in calls}) > 1:
+    if len({codec.dumps(stored_arguments(call)) for call in calls}) > 1:
         return None, "the reply gave several different notes"
     return _parse_notes(calls[0].arguments)
 
@@ -171,7 +171,7 @@ def _step(reply: ModelReply, why: str) -> Step:
     results = tuple(
         ToolResult(
             codec.printable(call.name),
-            kept_arguments(call),
+            stored_arguments(call),
             (why or RECORDED) if call.name == TOOL else f"only {TOOL} can be called here",
             failed=bool(why) or call.name != TOOL,
         )

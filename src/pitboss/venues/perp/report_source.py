@@ -55,7 +55,7 @@ def build_report(workspace: Workspace, run: Run) -> RunReport:
         baseline_equity=lake_data.baselines,
         prices=lake_data.prices,
         fills=list(fills(ledger.receipts)),
-        decisions=blind.unmasked(rows, blind.disguise_of(run.params)),
+        decisions=blind.with_true_names(rows, blind.stored_anonymiser(run.params)),
         trades=_trades(ledger.receipts, lake_data.last_closes),
         assumptions=assumptions(run, request, synthetic, data_available=lake_data.available, receipts=ledger.receipts),
         rule_meanings=RULES,

@@ -22,7 +22,7 @@ from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
 from pitboss.tools.toolbox import Toolbox
-from pitboss.venues.perp.assembly import PerpRun, disguise_of_run, read_skill
+from pitboss.venues.perp.assembly import PerpRun, anonymiser_of_run, read_skill
 from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.course import PerpCourse, first_state
@@ -129,16 +129,16 @@ def build(
         base_interval=base,
         assets={symbol: assets[symbol] for symbol in skill.context.symbols},
         books=books,
-        disguise=disguise_of_run(request, skill, market, base, int(ticks[0])),
+        anonymiser=anonymiser_of_run(request, skill, market, base, int(ticks[0])),
         commit_records=commit_records,
         most_errors=MAX_MODEL_ERRORS,
     )
-    if isinstance(decider, ToolLoop) and run.disguise is not None:
+    if isinstance(decider, ToolLoop) and run.anonymiser is not None:
         hydrate = decider.hydrate
         if isinstance(hydrate, Toolbox):
             offered = tuple(tool for tool in hydrate.definitions if tool.reach == "as_of")
-            hydrate = replace(hydrate, definitions=offered, past_filter=run.disguise)
-        decider = replace(decider, context=PerpPrompts(skill, run.disguise), hydrate=hydrate)
+            hydrate = replace(hydrate, definitions=offered, past_filter=run.anonymiser)
+        decider = replace(decider, context=PerpPrompts(skill, run.anonymiser), hydrate=hydrate)
     course = run.course(Connections(decider=decider))
     if isinstance(decider, ToolLoop) and isinstance(decider.hydrate, Toolbox):
         past = decider.hydrate.past

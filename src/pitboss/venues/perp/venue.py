@@ -119,7 +119,8 @@ class PerpVenue(Venue):
         from pitboss.core import codec
         from pitboss.data.listings import listing_notes
 
-        disguise = None if prepared.disguise is None else prepared.disguise.plain()
+        anonymiser = prepared.anonymiser
+        disguise = None if anonymiser is None else anonymiser.plain()
         request = dataclasses.replace(prepared.request, skill={}, data_venue=prepared.data_venue, disguise=disguise)
         universe = listing_notes(prepared.market.listings, request.from_at, request.to_at)
         listed = {"universe": universe} if universe else {}
@@ -199,14 +200,14 @@ class PerpVenue(Venue):
         return describe_proposal(row)
 
     def reveal(self, rows: list[dict[str, Any]], params: Mapping[str, Any]) -> list[dict[str, Any]]:
-        from pitboss.venues.perp.blind.setup import disguise_of, unmasked
+        from pitboss.venues.perp.blind.setup import stored_anonymiser, with_true_names
 
-        return unmasked(rows, disguise_of(params))
+        return with_true_names(rows, stored_anonymiser(params))
 
     def blind_notes(self, params: Mapping[str, Any]) -> list[str]:
-        from pitboss.venues.perp.blind.setup import told_briefly
+        from pitboss.venues.perp.blind.setup import mapping_line
 
-        return told_briefly(params)
+        return mapping_line(params)
 
     def page(self, workspace: "Workspace", run: "Run") -> str:
         from pitboss.venues.perp.panels.page import render

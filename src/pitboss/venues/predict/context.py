@@ -13,10 +13,10 @@ from pitboss.venues.predict.system_prompt import compose_mandate
 class PredictPrompts:
     """Prompts of one mandate. Created once per run."""
 
-    __slots__ = ("_sections", "_system", "disguise")
+    __slots__ = ("_sections", "_system", "anonymiser")
 
     def __init__(self, mandate: str) -> None:
-        self.disguise = None
+        self.anonymiser = None
         """Always None: this venue has no blind mode."""
         self._system = compose_mandate(mandate)
         self._sections = sections()

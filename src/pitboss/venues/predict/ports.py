@@ -69,12 +69,12 @@ class PredictPorts:
             Shown(),
         )
 
-    def unasked(self, state: State, observation: PredictObservation) -> str:
+    def skip_flag(self, state: State, observation: PredictObservation) -> str:
         """Return why the decider is not asked: `ruined` if the account has no cash, positions or waiting orders."""
         del observation
         return "ruined" if ruined(state.world, self.account_id) else ""
 
-    def told(self, state: State, observation: PredictObservation) -> State:
+    def with_shown(self, state: State, observation: PredictObservation) -> State:
         """Return the state with the asks shown by the prompt and the tools."""
         desk = with_shown_asks(state.world, observation.shown.asks)
         return state if desk is state.world else state.after(world=desk)
@@ -99,10 +99,10 @@ class PredictPorts:
         """Return cash, equity, spend, positions and waiting orders."""
         return summary(world, self.account_id)
 
-    def summary_after(self, world: Desk, found: Desk, told: dict[str, Any]) -> dict[str, Any]:
-        """Return the summary after a tick; `told` is reused if world and waiting orders are unchanged."""
-        if world.world is found.world and world.waiting is found.waiting:
-            return told
+    def summary_after(self, world: Desk, world_before: Desk, summary_before: dict[str, Any]) -> dict[str, Any]:
+        """Return the summary after a tick; `summary_before` is reused if world and waiting orders are unchanged."""
+        if world.world is world_before.world and world.waiting is world_before.waiting:
+            return summary_before
         return summary(world, self.account_id)
 
     def remember(
@@ -112,7 +112,7 @@ class PredictPorts:
         del observation, receipts, verdicts
         return state.memory
 
-    def noted(self, state: State, observation: PredictObservation) -> tuple[Mapping[str, float], int]:
+    def wake_reference(self, state: State, observation: PredictObservation) -> tuple[Mapping[str, float], int]:
         """Return the stored values unchanged: agents of this venue are asked at every tick."""
         del observation
         return state.asked_close, state.news_seen

@@ -8,7 +8,7 @@ from typing import Any
 from pitboss.core import codec
 from pitboss.core.instant import MINUTE_MS
 from pitboss.core.state import State
-from pitboss.tick import Happened, Ticked, tick
+from pitboss.tick import TickResult, WorldEvents, tick
 from pitboss.venues.predict.broker import PredictPaper
 from pitboss.venues.predict.ports import read_state
 from pitboss.venues.predict.state import QUOTE
@@ -30,8 +30,8 @@ MINT: dict[str, Any] = {
 }
 
 
-def ticked(broker: Any, state: State, at: int, *intents: Any) -> Ticked:
-    return asyncio.run(tick(state, at, Happened(), ports(saying(*intents), broker=broker)))
+def ticked(broker: Any, state: State, at: int, *intents: Any) -> TickResult:
+    return asyncio.run(tick(state, at, WorldEvents(), ports(saying(*intents), broker=broker)))
 
 
 def test_a_tick_on_the_chain_is_a_tick_on_paper(start: Start):

@@ -109,7 +109,7 @@ def begin(workspace: Workspace, options: MemorisationRequest) -> tuple[Memorisat
 def with_equal_tools(options: MemorisationRequest) -> tuple[MemorisationRequest, tuple[str, ...]]:
     """The options without the tools that only open runs could have, which would distort the comparison."""
     plain = dict(options.request.skill)
-    missing = tuple(blind.left_out(read_skill(plain)))
+    missing = tuple(blind.unavailable_tools(read_skill(plain)))
     if not missing or not options.repeats:
         return options, ()
     tools = dict(plain["tools"])

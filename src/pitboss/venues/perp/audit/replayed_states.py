@@ -21,7 +21,7 @@ from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.replayed import Replayed
 from pitboss.runs.fork import recorded_decision
-from pitboss.tick import Happened, tick
+from pitboss.tick import WorldEvents, tick
 from pitboss.venues.perp.course import PerpCourse, first_state
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.world import advance
@@ -59,7 +59,7 @@ async def replay_ticks(course: PerpCourse, start: TickStart | None = None) -> Re
             ticks.append(TickStart(at, since or at, state))
             stretch = advance(state.world, ports.terms, course.tape, bar, course.tape.index_of(at))
             result = await tick(
-                replace(state, world=stretch.world), at, Happened(stretch.receipts, stretch.equity), ports
+                replace(state, world=stretch.world), at, WorldEvents(stretch.receipts, stretch.equity), ports
             )
             state, since, bar = result.state, at, stretch.index
             records.append(result.record)

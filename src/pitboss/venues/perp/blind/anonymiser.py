@@ -1,4 +1,4 @@
-"""The anonymiser of a blind run: the model sees other symbol names, other dates and other prices.
+"""`Anonymiser`: shows the model of a blind run other symbol names, other dates and other prices.
 
 Engine, account, orders and records always hold true values. Only what goes to the model is anonymised and only what it
 proposes is translated back, so the same decisions give the same run, blind or not. Scale factors are powers of two, so
@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pitboss.agent.blind.mapping import Alias, throw
+from pitboss.agent.blind.mapping import Alias, draw_mapping
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.past import Past
 from pitboss.core.ports import ToolSpec
-from pitboss.venues.perp.blind import observation as guise
-from pitboss.venues.perp.blind.memory import DisguisedPast
-from pitboss.venues.perp.blind.translation import Cover
+from pitboss.venues.perp.blind.memory import AnonymisedPast
+from pitboss.venues.perp.blind.observation import AnonymisedValues
+from pitboss.venues.perp.blind.translation import Translator
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.skill import PerpSkill
 
@@ -31,27 +31,27 @@ _VENUE = re.compile(r"(?<=trading agent on )Hyperliquid ")
 
 
 @dataclass(frozen=True, eq=True)
-class Disguise(Cover):
-    """The anonymisation of one run: the mapping plus caches of the values made from it.
+class Anonymiser(Translator):
+    """Anonymises everything that the model of one run sees, with caches of the results.
 
     Equality compares the mapping only; the caches are not part of it.
     """
 
     @cached_property
-    def _made(self) -> "guise.AnonymisedValues":
-        return guise.AnonymisedValues(self)
+    def _cached(self) -> AnonymisedValues:
+        return AnonymisedValues(self)
 
     def market(self, market: Market) -> Market:
         """Return the anonymised market; the same object for the same market."""
-        return self._made.market(market)
+        return self._cached.market(market)
 
     def observation(self, observation: Observation) -> Observation:
         """Return a tick as the model sees it; the same object for the same observation."""
-        return self._made.observation(observation)
+        return self._cached.observation(observation)
 
     def skill(self, skill: PerpSkill) -> PerpSkill:
         """Return the anonymised skill; the same object for the same skill."""
-        return self._made.skill(skill)
+        return self._cached.skill(skill)
 
     def header(self, system: str) -> str:
         """Return the system prompt without the venue's name, which is also the name of a coin."""
@@ -59,34 +59,34 @@ class Disguise(Cover):
 
     def past(self, past: Past) -> Past:
         """Return the run's own past with queries and results in anonymised terms."""
-        return DisguisedPast(past, self)
+        return AnonymisedPast(past, self)
 
     def spec(self, spec: ToolSpec) -> ToolSpec:
         """Return a tool's specification with example symbols replaced by names that exist in this run."""
-        known = self._specs.get(spec.name)
-        if known is None or known[0] is not spec:
+        entry = self._specs.get(spec.name)
+        if entry is None or entry[0] is not spec:
             example = self.aliases[0].name if self.aliases else "ASSET-K"
-            seen = ToolSpec(spec.name, _in_spec(spec.description, example), _in_spec(spec.schema, example))
-            known = self._specs[spec.name] = spec, seen
-        return known[1]
+            anonymised = ToolSpec(spec.name, _in_spec(spec.description, example), _in_spec(spec.schema, example))
+            entry = self._specs[spec.name] = spec, anonymised
+        return entry[1]
 
     @cached_property
     def _specs(self) -> dict[str, tuple[ToolSpec, ToolSpec]]:
         return {}
 
 
-def make_disguise(symbols: Sequence[str], seed: int, levels: Mapping[str, float] | None = None) -> Disguise:
+def make_anonymiser(symbols: Sequence[str], seed: int, levels: Mapping[str, float] | None = None) -> Anonymiser:
     """Create the anonymiser of a run from its seed and symbols; `levels` are prices known at its start.
 
     With the price level known, prices are scaled to a level that does not identify the coin.
     """
-    return Disguise(*throw(symbols, seed, levels or {}))
+    return Anonymiser(*draw_mapping(symbols, seed, levels or {}))
 
 
-def read_disguise(plain: Mapping[str, Any]) -> Disguise:
-    """Restore an anonymiser from the form stored with the run (`Cover.plain`)."""
+def read_anonymiser(plain: Mapping[str, Any]) -> Anonymiser:
+    """Restore an anonymiser from the form stored with the run (`Anonymiser.plain`)."""
     aliases = tuple(codec.parse(Alias, alias) for alias in plain["aliases"])
-    return Disguise(aliases, int(plain["weeks"]), bool(plain.get("strangers")))
+    return Anonymiser(aliases, int(plain["weeks"]), bool(plain.get("strangers")))
 
 
 _EXAMPLE = re.compile(r"(?<=such as )BTC\b")

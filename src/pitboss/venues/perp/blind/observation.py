@@ -17,7 +17,7 @@ from pitboss.core.market import Bars, CalendarEvent, Listing, NewsItem, Points
 from pitboss.core.money import ONE, exact
 from pitboss.core.noun import noun
 from pitboss.venues.perp.blind.memory import last_of, memory_of
-from pitboss.venues.perp.blind.translation import Cover
+from pitboss.venues.perp.blind.translation import Translator
 from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.skill import PerpSkill
@@ -30,83 +30,71 @@ class AnonymisedValues:
     A run passes the same objects from tick to tick, so identity is enough to recognise them.
     """
 
-    __slots__ = ("_caps", "_disguise", "_market", "_memory", "_observation", "_skill", "_terms")
+    __slots__ = ("_caps", "_memory", "_terms", "_translator", "market", "observation", "skill")
 
-    def __init__(self, disguise: Cover) -> None:
-        self._disguise = disguise
-        self._market = IdentityMemo(lambda market: market_of(disguise, market))
-        self._skill = IdentityMemo(lambda skill: skill_of(disguise, skill))
-        self._terms = IdentityMemo(lambda terms: terms_of(disguise, terms))
-        self._caps = IdentityMemo(lambda caps: caps_of(disguise, caps))
-        self._memory = IdentityMemo(lambda memory: memory_of(disguise, memory))
-        self._observation = IdentityMemo(self._observed)
+    def __init__(self, translator: Translator) -> None:
+        self._translator = translator
+        self.market = IdentityMemo(lambda market: market_of(translator, market))
+        self.skill = IdentityMemo(lambda skill: skill_of(translator, skill))
+        self.observation = IdentityMemo(self._anonymise)
+        self._terms = IdentityMemo(lambda terms: terms_of(translator, terms))
+        self._caps = IdentityMemo(lambda caps: caps_of(translator, caps))
+        self._memory = IdentityMemo(lambda memory: memory_of(translator, memory))
 
-    def market(self, market: Market) -> Market:
-        """Return the anonymised market."""
-        return self._market(market)
-
-    def observation(self, observation: Observation) -> Observation:
-        """Return a tick's observation, anonymised."""
-        return self._observation(observation)
-
-    def skill(self, skill: PerpSkill) -> PerpSkill:
-        """Return the anonymised skill."""
-        return self._skill(skill)
-
-    def _observed(self, seen: Observation) -> Observation:
-        shift, disguise = self._disguise.shift_ms, self._disguise
+    def _anonymise(self, true: Observation) -> Observation:
+        shift, translator = self._translator.shift_ms, self._translator
         return Observation(
-            at=seen.at + shift,
-            started_at=seen.started_at + shift,
-            skill=self._skill(seen.skill),
-            view=seen.view.transformed(self._market, seen.view.at + shift),
-            world=world_of(disguise, seen.world),
-            terms=self._terms(seen.terms),
-            limits=self._caps(seen.limits),
-            accepted_opens=tuple(at + shift for at in seen.accepted_opens),
-            last=None if seen.last is None else last_of(disguise, seen.last),
-            memory=self._memory(seen.memory),
-            notes=tuple(map(disguise.words.skill, seen.notes)),
+            at=true.at + shift,
+            started_at=true.started_at + shift,
+            skill=self.skill(true.skill),
+            view=true.view.transformed(self.market, true.view.at + shift),
+            world=world_of(translator, true.world),
+            terms=self._terms(true.terms),
+            limits=self._caps(true.limits),
+            accepted_opens=tuple(at + shift for at in true.accepted_opens),
+            last=None if true.last is None else last_of(translator, true.last),
+            memory=self._memory(true.memory),
+            notes=tuple(map(translator.neutraliser.skill, true.notes)),
         )
 
 
 class IdentityMemo:
     """A cache of a function by the identity of its argument; it holds the newest four results."""
 
-    __slots__ = ("_kept", "_make")
+    __slots__ = ("_entries", "_function")
 
-    def __init__(self, make: Callable[[Any], Any]) -> None:
-        self._make = make
-        self._kept: list[tuple[Any, Any]] = []
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+        self._entries: list[tuple[Any, Any]] = []
 
-    def __call__(self, thing: Any) -> Any:
-        for known, made in self._kept:
-            if known is thing:
-                return made
-        made = self._make(thing)
-        self._kept = [(thing, made), *self._kept[:3]]
-        return made
+    def __call__(self, argument: Any) -> Any:
+        for cached, result in self._entries:
+            if cached is argument:
+                return result
+        result = self._function(argument)
+        self._entries = [(argument, result), *self._entries[:3]]
+        return result
 
 
 # The market -------------------------------------------------------------------------------------------------------------
 
 
-def market_of(disguise: Cover, market: Market) -> Market:
+def market_of(translator: Translator, market: Market) -> Market:
     """Return the market renamed, shifted in time and scaled; data of symbols outside the run is left out."""
-    shift, known = disguise.shift_ms, disguise.by_symbol
+    shift, aliases = translator.shift_ms, translator.by_symbol
     return Market(
-        bars=_Bars(market.bars, disguise),
+        bars=_Bars(market.bars, translator),
         points={
-            (kind, known[symbol].name): points_of(points, known[symbol], shift)
+            (kind, aliases[symbol].name): points_of(points, aliases[symbol], shift)
             for (kind, symbol), points in market.points.items()
-            if symbol in known
+            if symbol in aliases
         },
-        news=_Lazy(market.news, lambda item: news_of(disguise, item)),
-        events=tuple(event_of(disguise, event) for event in market.events),
+        news=_LazyNews(market.news, lambda item: news_of(translator, item)),
+        events=tuple(event_of(translator, event) for event in market.events),
         listings={
-            known[symbol].name: listing_of(listing, known[symbol], shift)
+            aliases[symbol].name: listing_of(listing, aliases[symbol], shift)
             for symbol, listing in market.listings.items()
-            if symbol in known
+            if symbol in aliases
         },
     )
 
@@ -118,12 +106,12 @@ def bars_of(bars: Bars, alias: Alias, shift: int) -> Bars:
         alias.name,
         bars.interval,
         bars.interval_ms,
-        _fixed(bars.open_at + shift),
-        _fixed(bars.open * price),
-        _fixed(bars.high * price),
-        _fixed(bars.low * price),
-        _fixed(bars.close * price),
-        _fixed(bars.volume * volume),
+        _read_only(bars.open_at + shift),
+        _read_only(bars.open * price),
+        _read_only(bars.high * price),
+        _read_only(bars.low * price),
+        _read_only(bars.close * price),
+        _read_only(bars.volume * volume),
     )
 
 
@@ -134,33 +122,33 @@ def points_of(points: Points, alias: Alias, shift: int) -> Points:
         "oracle": 2.0**alias.price_power,
         "open_interest": 2.0**alias.volume_power,
     }
-    value = points.value if points.kind == "funding" else _fixed(points.value * factors[points.kind])
-    return Points(alias.name, points.kind, _fixed(points.at + shift), value)
+    value = points.value if points.kind == "funding" else _read_only(points.value * factors[points.kind])
+    return Points(alias.name, points.kind, _read_only(points.at + shift), value)
 
 
-def news_of(disguise: Cover, item: NewsItem) -> NewsItem:
-    """Return a headline in neutral words; of its symbols only those that the run trades."""
-    shift = disguise.shift_ms
+def news_of(translator: Translator, item: NewsItem) -> NewsItem:
+    """Return a neutralised headline; of its symbols only those that the run trades."""
+    shift = translator.shift_ms
     return replace(
         item,
         published_at=item.published_at + shift,
         available_at=item.available_at + shift,
-        source=disguise.words.news(item.source),
-        text=disguise.words.news(item.text),
-        symbols=_named(disguise, item.symbols),
+        source=translator.neutraliser.news(item.source),
+        text=translator.neutraliser.news(item.text),
+        symbols=_aliases_of(translator, item.symbols),
     )
 
 
-def event_of(disguise: Cover, event: CalendarEvent) -> CalendarEvent:
+def event_of(translator: Translator, event: CalendarEvent) -> CalendarEvent:
     """Return an event at its shifted time; the shift is in whole weeks, so weekday and hour stay."""
-    shift = disguise.shift_ms
+    shift = translator.shift_ms
     return replace(
         event,
         scheduled_at=event.scheduled_at + shift,
         known_at=event.known_at + shift,
-        kind=disguise.words.news(event.kind),
-        title=disguise.words.news(event.title),
-        symbols=_named(disguise, event.symbols),
+        kind=translator.neutraliser.news(event.kind),
+        title=translator.neutraliser.news(event.title),
+        symbols=_aliases_of(translator, event.symbols),
     )
 
 
@@ -170,11 +158,11 @@ def listing_of(listing: Listing, alias: Alias, shift: int) -> Listing:
     return Listing(alias.name, *(None if at is None else at + shift for at in moments))
 
 
-def _named(disguise: Cover, symbols: Sequence[str]) -> tuple[str, ...]:
-    return tuple(sorted(disguise.names[symbol] for symbol in symbols if symbol in disguise.names))
+def _aliases_of(translator: Translator, symbols: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sorted(translator.names[symbol] for symbol in symbols if symbol in translator.names))
 
 
-def _fixed(column: Any) -> Any:
+def _read_only(column: Any) -> Any:
     column.flags.writeable = False
     return column
 
@@ -182,17 +170,17 @@ def _fixed(column: Any) -> Any:
 class _Bars(Mapping[tuple[str, str], Bars]):
     """The bars of a market keyed by anonymised names, transformed on first use."""
 
-    def __init__(self, true: Mapping[tuple[str, str], Bars], disguise: Cover) -> None:
-        self._true, self._shift = true, disguise.shift_ms
-        self._aliases = {alias.name: alias for alias in disguise.aliases}
-        self._made: dict[tuple[str, str], Bars] = {}
+    def __init__(self, true: Mapping[tuple[str, str], Bars], translator: Translator) -> None:
+        self._true, self._shift = true, translator.shift_ms
+        self._aliases = {alias.name: alias for alias in translator.aliases}
+        self._cache: dict[tuple[str, str], Bars] = {}
 
     def __getitem__(self, key: tuple[str, str]) -> Bars:
-        made = self._made.get(key)
-        if made is None:
+        bars = self._cache.get(key)
+        if bars is None:
             alias = self._aliases[key[0]]
-            made = self._made[key] = bars_of(self._true[alias.symbol, key[1]], alias, self._shift)
-        return made
+            bars = self._cache[key] = bars_of(self._true[alias.symbol, key[1]], alias, self._shift)
+        return bars
 
     def __contains__(self, key: object) -> bool:
         name, interval = cast("tuple[str, str]", key)
@@ -211,88 +199,88 @@ class _Bars(Mapping[tuple[str, str], Bars]):
         return sum(1 for _ in self)
 
 
-class _Lazy(Sequence[NewsItem]):
+class _LazyNews(Sequence[NewsItem]):
     """News items transformed on first access: a run reads few of all headlines."""
 
-    def __init__(self, true: Sequence[NewsItem], make: Callable[[NewsItem], NewsItem]) -> None:
-        self._true, self._make = true, make
-        self._made: dict[int, NewsItem] = {}
+    def __init__(self, true: Sequence[NewsItem], transform: Callable[[NewsItem], NewsItem]) -> None:
+        self._true, self._transform = true, transform
+        self._cache: dict[int, NewsItem] = {}
 
     def __len__(self) -> int:
         return len(self._true)
 
     @overload
-    def __getitem__(self, place: int) -> NewsItem: ...
+    def __getitem__(self, index: int) -> NewsItem: ...
     @overload
-    def __getitem__(self, place: slice) -> list[NewsItem]: ...
-    def __getitem__(self, place: int | slice) -> NewsItem | list[NewsItem]:
-        if isinstance(place, slice):
-            return [self._one(each) for each in range(*place.indices(len(self._true)))]
-        return self._one(range(len(self._true))[place])
+    def __getitem__(self, index: slice) -> list[NewsItem]: ...
+    def __getitem__(self, index: int | slice) -> NewsItem | list[NewsItem]:
+        if isinstance(index, slice):
+            return [self._item(each) for each in range(*index.indices(len(self._true)))]
+        return self._item(range(len(self._true))[index])
 
-    def _one(self, place: int) -> NewsItem:
-        made = self._made.get(place)
-        if made is None:
-            made = self._made[place] = self._make(self._true[place])
-        return made
+    def _item(self, index: int) -> NewsItem:
+        item = self._cache.get(index)
+        if item is None:
+            item = self._cache[index] = self._transform(self._true[index])
+        return item
 
 
 # The skill, its caps and the venue's terms -----------------------------------------------------------------------------
 
 
-def skill_of(disguise: Cover, skill: PerpSkill) -> PerpSkill:
+def skill_of(translator: Translator, skill: PerpSkill) -> PerpSkill:
     """Return the skill with its symbols renamed, and without names and dates in its author's texts."""
     strategy = {
-        name: disguise.words.skill(words)
-        for name, words in skill.strategy.texts().items()
-        if words is not None and name not in ("mode", "leash", "style")
+        name: translator.neutraliser.skill(text)
+        for name, text in skill.strategy.texts().items()
+        if text is not None and name not in ("mode", "leash", "style")
     }
-    symbols = tuple(sorted(disguise.name(symbol) for symbol in skill.context.symbols))
+    symbols = tuple(sorted(translator.name(symbol) for symbol in skill.context.symbols))
     return skill.model_copy(
         update={
-            "name": disguise.words.skill(skill.name),
-            "description": disguise.words.skill(skill.description),
+            "name": translator.neutraliser.skill(skill.name),
+            "description": translator.neutraliser.skill(skill.description),
             "strategy": skill.strategy.model_copy(update=strategy),
             "context": skill.context.model_copy(update={"symbols": symbols}),
-            "risk": skill.risk.model_copy(update={"allowed_symbols": _allowed(disguise, skill.risk.allowed_symbols)}),
+            "risk": skill.risk.model_copy(update={"allowed_symbols": _allowed(translator, skill.risk.allowed_symbols)}),
         }
     )
 
 
-def caps_of(disguise: Cover, caps: PerpCaps) -> PerpCaps:
+def caps_of(translator: Translator, caps: PerpCaps) -> PerpCaps:
     """Return the same limits for the renamed symbols."""
-    allowed, unlisted = _allowed(disguise, caps.allowed_symbols), _named(disguise, caps.unlisted)
-    return replace(caps, symbols=_named(disguise, caps.symbols), allowed_symbols=allowed, unlisted=unlisted)
+    allowed, unlisted = _allowed(translator, caps.allowed_symbols), _aliases_of(translator, caps.unlisted)
+    return replace(caps, symbols=_aliases_of(translator, caps.symbols), allowed_symbols=allowed, unlisted=unlisted)
 
 
-def _allowed(disguise: Cover, symbols: Sequence[str]) -> tuple[str, ...]:
+def _allowed(translator: Translator, symbols: Sequence[str]) -> tuple[str, ...]:
     """Return the symbols that may be opened, renamed.
 
     A list that names no symbol of the run must not become empty, because an empty list allows every symbol.
     """
-    return _named(disguise, symbols) or (("OTHER",) if symbols else ())
+    return _aliases_of(translator, symbols) or (("OTHER",) if symbols else ())
 
 
-def terms_of(disguise: Cover, terms: TradingTerms) -> TradingTerms:
+def terms_of(translator: Translator, terms: TradingTerms) -> TradingTerms:
     """Return the same costs and tiers; lots are scaled with the sizes."""
-    known = disguise.by_symbol
+    aliases = translator.by_symbol
     assets = {
-        known[symbol].name: DisguisedAsset(
-            known[symbol].name,
+        aliases[symbol].name: AnonymisedAsset(
+            aliases[symbol].name,
             asset.size_decimals,
             asset.max_leverage,
             asset.tiers,
-            known[symbol].price,
-            known[symbol].size,
+            aliases[symbol].price,
+            aliases[symbol].size,
         )
         for symbol, asset in terms.assets.items()
-        if symbol in known
+        if symbol in aliases
     }
     return replace(terms, assets=assets)
 
 
 @noun
-class DisguisedAsset(Asset):
+class AnonymisedAsset(Asset):
     """An asset whose lot and price steps are the true ones, scaled."""
 
     price_factor: Decimal = ONE
@@ -313,39 +301,40 @@ class DisguisedAsset(Asset):
 
 
 @exact
-def world_of(disguise: Cover, world: PerpWorld) -> PerpWorld:
+def world_of(translator: Translator, world: PerpWorld) -> PerpWorld:
     """Return the account with names, times, prices and sizes anonymised; cash, costs and equity are unchanged."""
-    known, shift = disguise.by_symbol, disguise.shift_ms
+    aliases, shift = translator.by_symbol, translator.shift_ms
     positions = {
-        known[symbol].name: position_of(disguise, held, known[symbol]) for symbol, held in world.positions.items()
+        aliases[symbol].name: position_of(translator, position, aliases[symbol])
+        for symbol, position in world.positions.items()
     }
     return replace(
         world,
-        day=world.day + 7 * disguise.weeks,
+        day=world.day + 7 * translator.weeks,
         positions=positions,
-        orders=tuple(order_of(disguise, order, known[order.symbol]) for order in world.orders),
-        leverage={known[symbol].name: leverage for symbol, leverage in world.leverage.items()},
-        marks={known[symbol].name: mark * known[symbol].price for symbol, mark in world.marks.items()},
-        marked_at={known[symbol].name: at + shift for symbol, at in world.marked_at.items()},
+        orders=tuple(order_of(translator, order, aliases[order.symbol]) for order in world.orders),
+        leverage={aliases[symbol].name: leverage for symbol, leverage in world.leverage.items()},
+        marks={aliases[symbol].name: mark * aliases[symbol].price for symbol, mark in world.marks.items()},
+        marked_at={aliases[symbol].name: at + shift for symbol, at in world.marked_at.items()},
     )
 
 
-def position_of(disguise: Cover, held: Position, alias: Alias) -> Position:
+def position_of(translator: Translator, position: Position, alias: Alias) -> Position:
     """Return a position, anonymised: its cost is money and stays, so the entry price scales inversely to the size."""
     return replace(
-        held,
+        position,
         symbol=alias.name,
-        size=held.size * alias.size,
-        opened_at=held.opened_at + disguise.shift_ms,
-        stop=_times(held.stop, alias.price),
-        take_profit=_times(held.take_profit, alias.price),
-        thesis=disguise.own(held.thesis),
+        size=position.size * alias.size,
+        opened_at=position.opened_at + translator.shift_ms,
+        stop=_times(position.stop, alias.price),
+        take_profit=_times(position.take_profit, alias.price),
+        thesis=translator.own(position.thesis),
     )
 
 
-def order_of(disguise: Cover, order: WorkingOrder, alias: Alias) -> WorkingOrder:
+def order_of(translator: Translator, order: WorkingOrder, alias: Alias) -> WorkingOrder:
     """Return a working order, anonymised."""
-    shift = disguise.shift_ms
+    shift = translator.shift_ms
     return replace(
         order,
         symbol=alias.name,
@@ -355,7 +344,7 @@ def order_of(disguise: Cover, order: WorkingOrder, alias: Alias) -> WorkingOrder
         limit=_times(order.limit, alias.price),
         stop=_times(order.stop, alias.price),
         take_profit=_times(order.take_profit, alias.price),
-        thesis=disguise.own(order.thesis),
+        thesis=translator.own(order.thesis),
     )
 
 

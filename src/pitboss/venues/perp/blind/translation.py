@@ -6,17 +6,19 @@ money, percentages and times of day. Market and account are in `venues.perp.blin
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 from pitboss.agent.blind.mapping import Alias, scale
-from pitboss.agent.blind.neutral_text import Neutral
+from pitboss.agent.blind.neutral_text import TextNeutraliser
 from pitboss.agent.decider import Judge
 from pitboss.core import codec
 from pitboss.core.instant import DAY_MS
 from pitboss.core.money import text
+from pitboss.core.rule_message import Price, RuleMessage, Symbols
 from pitboss.core.verdict import Margin, Verdict
 
 WEEK_MS = 7 * DAY_MS
@@ -24,11 +26,10 @@ PRICES = ("limit_price", "stop_loss", "take_profit")
 _NUMBER = r"(-?\d+(?:\.\d+)?)"
 _BAND = re.compile(rf"limit {_NUMBER} is more than (.+ %) beyond mark {_NUMBER}")
 _SIDE = re.compile(rf"(stop_loss|take_profit) {_NUMBER} is not on the (losing|winning) side of {_NUMBER}")
-_STRANGE = ("R13_VENUE",)
 
 
 @dataclass(frozen=True, eq=True)
-class Cover:
+class Translator:
     """The mapping between true and anonymised terms of one run.
 
     Equality compares the mapping only; the caches are not part of it.
@@ -36,7 +37,7 @@ class Cover:
 
     aliases: tuple[Alias, ...]
     weeks: int
-    strangers: bool = False
+    author_saw_market: bool = False
     """Whether the run's texts may come from an author who saw the true market: a program or a decisions file."""
 
     # The mapping ------------------------------------------------------------------------------------------------------
@@ -57,55 +58,52 @@ class Cover:
         return {alias.symbol: alias.name for alias in self.aliases}
 
     @cached_property
-    def _turned(self) -> dict[str, str]:
+    def true_symbols(self) -> dict[str, str]:
+        """The true symbols, by the name that the model sees."""
+        return {alias.name: alias.symbol for alias in self.aliases}
+
+    @cached_property
+    def _both_ways(self) -> dict[str, str]:
         """The mapping in both directions: a true symbol written by the model becomes a name that cannot be traded."""
-        return {**self.names, **{alias.name: alias.symbol for alias in self.aliases}}
+        return {**self.names, **self.true_symbols}
 
     def name(self, symbol: str) -> str:
         """Map a true symbol to its name or a name to its true symbol; return any other text unchanged."""
-        return self._turned.get(symbol, symbol)
+        return self._both_ways.get(symbol, symbol)
 
     def plain(self) -> dict[str, Any]:
         """Return the form that is stored with a run."""
         aliases = [codec.plain(alias) for alias in self.aliases]
-        return {"weeks": self.weeks, "aliases": aliases, "strangers": self.strangers}
+        return {"weeks": self.weeks, "aliases": aliases, "strangers": self.author_saw_market}
 
     # Texts ------------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def words(self) -> Neutral:
-        """The translation of texts into neutral words."""
-        return Neutral(self.names)
+    def neutraliser(self) -> TextNeutraliser:
+        """Replaces names, dates and amounts in texts."""
+        return TextNeutraliser(self.names)
 
-    def text(self, words: str) -> str:
-        """Return text from outside the run without names, dates and amounts."""
-        return self.words.news(words)
+    def own(self, text: str) -> str:
+        """Return a text of the run's author for the model: without coin names, or as news if the author saw the market."""
+        return self.neutraliser.news(text) if self.author_saw_market else self.neutraliser.own(text)
 
-    def own(self, words: str) -> str:
-        """Return a text of the run for the model: its own words, or fully neutral ones if `strangers` is set."""
-        return self.words.news(words) if self.strangers else self.words.own(words)
-
-    @cached_property
-    def _shown(self) -> re.Pattern[str]:
-        names = sorted((alias.name for alias in self.aliases), key=len, reverse=True)
-        return re.compile(
-            rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, names)) or '(?!)'})(?![A-Za-z0-9])", re.IGNORECASE
-        )
-
-    def reveal(self, words: str) -> str:
+    def reveal(self, text: str) -> str:
         """Return the model's text for a reader: the true symbol before every name, as in `BTC [ASSET-K]`."""
-        true = {alias.name.casefold(): alias.symbol for alias in self.aliases}
-        return self._shown.sub(lambda found: f"{true[found[0].casefold()]} [{found[0]}]", words)
+        symbols = {name.casefold(): symbol for name, symbol in self.true_symbols.items()}
+        return self._aliases_pattern.sub(lambda match: f"{symbols[match[0].casefold()]} [{match[0]}]", text)
 
     @cached_property
-    def _symbols(self) -> re.Pattern[str]:
-        known = sorted(map(re.escape, self._turned), key=len, reverse=True)
-        return re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(known) or '(?!)'})(?![A-Za-z0-9])")
+    def _aliases_pattern(self) -> re.Pattern[str]:
+        return _tokens(self.true_symbols, re.IGNORECASE)
 
     @cached_property
-    def _listing(self) -> re.Pattern[str]:
-        one = "|".join(re.escape(alias.name) for alias in self.aliases) or "(?!)"
-        return re.compile(rf"(?<=\()(?:{one})(?:, (?:{one}))+(?=\))")
+    def _names_pattern(self) -> re.Pattern[str]:
+        return _tokens(self._both_ways)
+
+    @cached_property
+    def _alias_list(self) -> re.Pattern[str]:
+        alias = "|".join(map(re.escape, self.true_symbols)) or "(?!)"
+        return re.compile(rf"(?<=\()(?:{alias})(?:, (?:{alias}))+(?=\))")
 
     # Proposals --------------------------------------------------------------------------------------------------------
 
@@ -113,39 +111,45 @@ class Cover:
         """Return a true proposal in the model's terms."""
         symbol = symbol_of(true)
         alias = self.by_symbol.get(symbol)
-        return self._moved(true, symbol, 0 if alias is None else alias.price_power)
+        return self._translate(true, symbol, 0 if alias is None else alias.price_power)
 
-    def true_proposal(self, seen: Any) -> Any:
+    def true_proposal(self, anonymised: Any) -> Any:
         """Return the model's proposal in true terms; the inverse of `proposal` for any value.
 
         A true symbol in the place of a name becomes a name, which the engine refuses like any other unknown symbol.
         """
-        symbol = symbol_of(seen)
+        symbol = symbol_of(anonymised)
         alias = self.by_symbol.get(self.name(symbol)) if symbol not in self.by_symbol else None
-        return self._moved(seen, symbol, 0 if alias is None else -alias.price_power)
+        return self._translate(anonymised, symbol, 0 if alias is None else -alias.price_power)
 
-    def _moved(self, proposal: Any, symbol: str, exponent: int) -> Any:
-        if symbol not in self._turned:
+    def _translate(self, proposal: Any, symbol: str, exponent: int) -> Any:
+        if symbol not in self._both_ways:
             return proposal
         prices = {key: scale(proposal[key], exponent) for key in PRICES if key in proposal} if exponent else {}
-        return {**proposal, "symbol": self._turned[symbol], **prices}
+        return {**proposal, "symbol": self._both_ways[symbol], **prices}
 
     # Verdicts ---------------------------------------------------------------------------------------------------------
 
-    def judge(self, real: Judge) -> Judge:
+    def judge(self, inner: Judge) -> Judge:
         """Wrap the engine's judge so that it takes proposals and returns verdicts in anonymised terms."""
 
-        def judged(intent: Any) -> Verdict:
-            true = self.true_proposal(intent)
-            return self.verdict(real(true), symbol_of(true))
+        def judge(intent: Any) -> Verdict:
+            proposal = self.true_proposal(intent)
+            return self.verdict(inner(proposal), symbol_of(proposal))
 
-        return judged
+        return judge
 
     def verdict(self, verdict: Verdict, symbol: str) -> Verdict:
         """Return a verdict about a true symbol in which only money and percentages are true values."""
+        detail, code = verdict.detail, verdict.code or ""
+        anonymised = (
+            self.message(detail, symbol)
+            if isinstance(detail, RuleMessage)
+            else self.stored_detail(detail, code, symbol)
+        )
         return replace(
             verdict,
-            detail=self.detail(verdict.detail, verdict.code or "", symbol),
+            detail=anonymised,
             margins=tuple(self.margin(margin, symbol) for margin in verdict.margins),
         )
 
@@ -157,19 +161,50 @@ class Cover:
         limit, used, left = (scale(value, alias.price_power) for value in (margin.limit, margin.used, margin.left))
         return replace(margin, limit=limit, used=used, left=left)
 
-    def detail(self, detail: str, code: str, symbol: str) -> str:
-        """Return a rule's message in anonymised terms."""
+    def message(self, message: RuleMessage, symbol: str) -> str:
+        """Return a rule's message about a true symbol, formatted from anonymised values."""
+        alias = self.by_symbol.get(symbol)
+        exponent = 0 if alias is None else alias.price_power
+        values = {name: self._value(value, exponent) for name, value in message.values.items()}
+        anonymised = message.template.format_map(values)
+        has_prices = any(isinstance(value, Price) for value in message.values.values())
+        return anonymised if has_prices else self.neutraliser.own(anonymised)  # messages about prices quote no text
+
+    def _value(self, value: object, exponent: int) -> object:
+        if isinstance(value, Price):
+            return Price(scale(value.value, exponent))
+        if isinstance(value, Symbols):
+            names = tuple(map(self.name, value.names))
+            return Symbols(tuple(sorted(names)) if self._has_only_aliases(names) else names)
+        return value
+
+    def _has_only_aliases(self, names: tuple[str, ...]) -> bool:
+        """Whether sorting hides the order of the true symbols; a list with other names keeps its order."""
+        return all(name in self.true_symbols for name in names)
+
+    def stored_detail(self, detail: str, code: str, symbol: str) -> str:
+        """Return a message of which only the text is left, anonymised.
+
+        Records and states store messages as text, so the past of a run can only be translated by parsing it. Texts of
+        the venue and of exceptions have no known form and are neutralised as news is.
+        """
         if not detail:
             return detail
         alias = self.by_symbol.get(symbol)
         if alias is not None and code == "R11_PRICE_BAND":
-            told = _band(detail, alias.price_power)
-            return self.words.news(detail) if told is None else told
-        if code in _STRANGE or "failed:" in detail or "worked out:" in detail:
-            return self.words.news(detail)
-        turned = self._symbols.sub(lambda found: self._turned[found[0]], detail)
-        ordered = self._listing.sub(lambda found: ", ".join(sorted(found[0].split(", "))), turned)
-        return self.words.own(ordered)
+            scaled = _scale_prices(detail, alias.price_power)
+            return self.neutraliser.news(detail) if scaled is None else scaled
+        if code == "R13_VENUE" or "failed:" in detail or "worked out:" in detail:
+            return self.neutraliser.news(detail)
+        if code == "R1_SHAPE" or detail.startswith("no working order "):
+            return self.neutraliser.own(detail)  # quotes the model and no symbol of the run
+        before, quoted, after = detail.partition(symbol) if symbol else (detail, "", "")
+        swapped = self._swap(before) + self.name(quoted) + self._swap(after)
+        ordered = self._alias_list.sub(lambda match: ", ".join(sorted(match[0].split(", "))), swapped)
+        return self.neutraliser.own(ordered)
+
+    def _swap(self, detail: str) -> str:
+        return self._names_pattern.sub(lambda match: self.name(match[0]), detail)
 
 
 def symbol_of(proposal: Any) -> str:
@@ -178,14 +213,20 @@ def symbol_of(proposal: Any) -> str:
     return symbol if isinstance(symbol, str) else ""
 
 
-def _band(detail: str, exponent: int) -> str | None:
-    """Return the message of the price rule with its prices scaled; None if the message has another form."""
+def _tokens(names: Iterable[str], flags: int = 0) -> re.Pattern[str]:
+    """Return a pattern that matches these names as whole words, the longest first."""
+    longest_first = sorted(map(re.escape, names), key=len, reverse=True)
+    return re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(longest_first) or '(?!)'})(?![A-Za-z0-9])", flags)
+
+
+def _scale_prices(detail: str, exponent: int) -> str | None:
+    """Return the text of a message of the price rule with its prices scaled; None if it has another form."""
 
     def scaled(number: str) -> str:
         return text(scale(Decimal(number), exponent))
 
-    if found := _BAND.fullmatch(detail):
-        return f"limit {scaled(found[1])} is more than {found[2]} beyond mark {scaled(found[3])}"
-    if found := _SIDE.fullmatch(detail):
-        return f"{found[1]} {scaled(found[2])} is not on the {found[3]} side of {scaled(found[4])}"
+    if match := _BAND.fullmatch(detail):
+        return f"limit {scaled(match[1])} is more than {match[2]} beyond mark {scaled(match[3])}"
+    if match := _SIDE.fullmatch(detail):
+        return f"{match[1]} {scaled(match[2])} is not on the {match[3]} side of {scaled(match[4])}"
     return None

@@ -138,7 +138,7 @@ class HostileModel:
     def _band(self, request: ModelRequest) -> ModelReply:
         """Limit prices at the edge of the price band and just beyond it, and harmful stops."""
         symbol = self._dice.choice(self._symbols)
-        room, chart = _room(request, symbol), page.read(_user(request)).charts.get(symbol)
+        room, chart = _room(request, symbol), page.parse_prompt(_user(request)).charts.get(symbol)
         mark = chart.rows[-1].close if chart and chart.rows else 100.0
         proposal = self._open(symbol, room.largest_usd, room.top_leverage)
         side = 1 if proposal["action"] == "open_long" else -1

@@ -4,6 +4,7 @@ Refuses any value that is not a valid proposal: an unknown key, a missing field 
 is a string, a boolean or not finite, a limit order without a price.
 """
 
+from pitboss.core.rule_message import rule_message
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.venues.perp.case import PerpCase, Scope
 
@@ -13,4 +14,4 @@ SCOPE: Scope = "every"
 
 def check(case: PerpCase) -> Finding:
     """Refuse a proposal that could not be parsed."""
-    return Finding("; ".join(case.problems)) if case.problems else PASS
+    return Finding(rule_message("{problems}", problems="; ".join(case.problems))) if case.problems else PASS

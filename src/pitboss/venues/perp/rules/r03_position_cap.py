@@ -4,7 +4,7 @@ The resulting notional of the symbol (position at mark, working opens and this o
 limit price) may not exceed `max_position_pct` percent of equity.
 """
 
-from pitboss.core.money import text
+from pitboss.core.rule_message import ExactNumber, Symbols, rule_message
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.caps import exposure
@@ -22,6 +22,12 @@ def check(case: PerpCase) -> Finding | Margin:
     limit = (case.caps.max_position_pct * case.equity).scaleb(-2)
     margin = Margin(CODE, limit, used, limit - used, "usd")
     if used > limit:
-        share = f"{text(case.caps.max_position_pct)} % of equity"
-        return Finding(f"{case.proposal.symbol} would be {used:.2f} USD, the cap is {limit:.2f} ({share})", margin)
+        message = rule_message(
+            "{symbol} would be {used:.2f} USD, the cap is {limit:.2f} ({share} % of equity)",
+            symbol=Symbols((case.proposal.symbol,)),
+            used=used,
+            limit=limit,
+            share=ExactNumber(case.caps.max_position_pct),
+        )
+        return Finding(message, margin)
     return margin

@@ -4,6 +4,7 @@ The notional of every symbol, counted as for the position cap, may not exceed `m
 in total.
 """
 
+from pitboss.core.rule_message import rule_message
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.caps import total_exposure
@@ -21,5 +22,6 @@ def check(case: PerpCase) -> Finding | Margin:
     limit = (case.caps.max_total_exposure_pct * case.equity).scaleb(-2)
     margin = Margin(CODE, limit, used, limit - used, "usd")
     if used > limit:
-        return Finding(f"total exposure would be {used:.2f} USD, the cap is {limit:.2f}", margin)
+        message = "total exposure would be {used:.2f} USD, the cap is {limit:.2f}"
+        return Finding(rule_message(message, used=used, limit=limit), margin)
     return margin

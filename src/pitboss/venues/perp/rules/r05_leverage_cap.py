@@ -6,7 +6,8 @@ own maximum.
 
 from decimal import Decimal
 
-from pitboss.core.money import ONE, text
+from pitboss.core.money import ONE
+from pitboss.core.rule_message import ExactNumber, rule_message
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.case import PerpCase, Scope
@@ -23,9 +24,12 @@ def check(case: PerpCase) -> Finding | Margin:
     cap = min(case.caps.max_leverage, Decimal(case.asset.max_leverage))
     margin = Margin(CODE, cap, leverage, cap - leverage, "x")
     if leverage != leverage.to_integral_value():
-        return Finding(f"leverage {text(leverage)} is not a whole number", margin)
+        return Finding(
+            rule_message("leverage {leverage} is not a whole number", leverage=ExactNumber(leverage)), margin
+        )
     if leverage < 1:
-        return Finding(f"leverage {text(leverage)} is below 1", margin)
+        return Finding(rule_message("leverage {leverage} is below 1", leverage=ExactNumber(leverage)), margin)
     if leverage > cap:
-        return Finding(f"leverage {text(leverage)} is above the cap of {text(cap)}", margin)
+        message = "leverage {leverage} is above the cap of {cap}"
+        return Finding(rule_message(message, leverage=ExactNumber(leverage), cap=ExactNumber(cap)), margin)
     return margin

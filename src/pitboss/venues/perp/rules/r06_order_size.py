@@ -5,6 +5,7 @@ The size rounded down to the lot, at mark, must be at least `min_order_usd` and 
 """
 
 from pitboss.core.money import text
+from pitboss.core.rule_message import ExactNumber, rule_message
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.caps import min_order
@@ -23,9 +24,11 @@ def check(case: PerpCase) -> Finding | Margin:
     remaining = notional - least if most is None else min(notional - least, most - notional)
     margin = Margin(CODE, least if most is None else f"{text(least)}..{text(most)}", notional, remaining, "usd")
     if case.size is not None and case.size <= 0:
-        return Finding("the size rounds down to zero lots", margin)
+        return Finding(rule_message("the size rounds down to zero lots"), margin)
     if notional < least:
-        return Finding(f"{notional:.2f} USD after rounding to the lot is below the minimum of {text(least)}", margin)
+        message = "{notional:.2f} USD after rounding to the lot is below the minimum of {least}"
+        return Finding(rule_message(message, notional=notional, least=ExactNumber(least)), margin)
     if most is not None and notional > most:
-        return Finding(f"{notional:.2f} USD is above max_order_usd {text(most)}", margin)
+        message = "{notional:.2f} USD is above max_order_usd {most}"
+        return Finding(rule_message(message, notional=notional, most=ExactNumber(most)), margin)
     return margin

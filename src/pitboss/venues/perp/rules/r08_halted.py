@@ -4,6 +4,7 @@ Halts: the day's loss or the drawdown reached its threshold, an operator's stop,
 equity is not positive or any number of the account is not finite.
 """
 
+from pitboss.core.rule_message import rule_message
 from pitboss.core.rulebook import Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.case import PerpCase, Scope
@@ -16,7 +17,7 @@ SCOPE: Scope = "opens"
 def check(case: PerpCase) -> Finding | Margin:
     """Refuse opens while a halt is active."""
     if not case.finite:
-        return Finding("a number of the account is missing or not finite")
+        return Finding(rule_message("a number of the account is missing or not finite"))
     world, caps = case.world, case.caps
     day_start, halts = day_reference_at(world, case.now), halts_at(world, case.now)
     lost_today, lost_peak = day_start - case.equity, world.peak - case.equity
@@ -26,9 +27,9 @@ def check(case: PerpCase) -> Finding | Margin:
     by_day = remaining == day_limit - lost_today
     margin = Margin(CODE, day_limit if by_day else peak_limit, lost_today if by_day else lost_peak, remaining, "usd")
     if halts:
-        return Finding(f"halted: {', '.join(halts)}", margin)
+        return Finding(rule_message("halted: {halts}", halts=", ".join(halts)), margin)
     if case.equity <= 0:
-        return Finding("equity is not positive", margin)
+        return Finding(rule_message("equity is not positive"), margin)
     if remaining <= 0:
-        return Finding("a loss threshold has been reached", margin)
+        return Finding(rule_message("a loss threshold has been reached"), margin)
     return margin

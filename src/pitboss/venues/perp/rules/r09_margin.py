@@ -4,6 +4,7 @@ Free margin now must cover the notional divided by the requested leverage, plus 
 """
 
 from pitboss.core.money import ONE
+from pitboss.core.rule_message import rule_message
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.case import PerpCase, Scope
@@ -23,5 +24,6 @@ def check(case: PerpCase) -> Finding | Margin:
     free = case.equity - margin_used(case.world)
     margin = Margin(CODE, free, need, free - need, "usd")
     if free < need:
-        return Finding(f"needs {need:.2f} USD of margin, {free:.2f} is free", margin)
+        message = "needs {need:.2f} USD of margin, {free:.2f} is free"
+        return Finding(rule_message(message, need=need, free=free), margin)
     return margin

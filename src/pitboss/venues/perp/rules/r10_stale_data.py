@@ -6,6 +6,7 @@ positive finite number.
 
 from decimal import Decimal
 
+from pitboss.core.rule_message import Symbols, rule_message
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.case import PerpCase, Scope
@@ -21,11 +22,17 @@ def check(case: PerpCase) -> Finding | Margin:
     symbol = case.proposal.symbol
     marked_at = case.world.marked_at.get(symbol)
     if case.mark is None or marked_at is None:
-        return Finding(f"no usable price of {symbol} yet")
+        return Finding(rule_message("no usable price of {symbol} yet", symbol=Symbols((symbol,))))
     age, most = case.now - marked_at, case.caps.max_data_age_ms
     margin = Margin(CODE, _seconds(most), _seconds(age), _seconds(most - age), "s")
     if age > most:
-        return Finding(f"the last price of {symbol} is {age / 1000:g} s old, the cap is {most / 1000:g} s", margin)
+        message = rule_message(
+            "the last price of {symbol} is {age_s:g} s old, the cap is {cap_s:g} s",
+            symbol=Symbols((symbol,)),
+            age_s=age / 1000,
+            cap_s=most / 1000,
+        )
+        return Finding(message, margin)
     return margin
 
 

@@ -7,7 +7,8 @@ order: of the lower of mark and limit for a long, the higher for a short).
 
 from decimal import Decimal
 
-from pitboss.core.money import HUNDRED, text
+from pitboss.core.money import HUNDRED
+from pitboss.core.rule_message import ExactNumber, Price, rule_message
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.case import PerpCase, Scope
@@ -27,9 +28,13 @@ def check(case: PerpCase) -> Finding | Margin:
         edge = mark * (HUNDRED + side * case.caps.price_band_pct) / HUNDRED
         margin = Margin(CODE, edge, limit, side * (edge - limit), "price")
         if side * (limit - edge) > 0:
-            return Finding(
-                f"limit {text(limit)} is more than {text(case.caps.price_band_pct)} % beyond mark {text(mark)}", margin
+            message = rule_message(
+                "limit {limit} is more than {band} % beyond mark {mark}",
+                limit=Price(limit),
+                band=ExactNumber(case.caps.price_band_pct),
+                mark=Price(mark),
             )
+            return Finding(message, margin)
         anchor = min(mark, limit) if side > 0 else max(mark, limit)
     for name, price, sign in (("stop_loss", case.stop, side), ("take_profit", case.take_profit, -side)):
         if price is None:
@@ -38,6 +43,13 @@ def check(case: PerpCase) -> Finding | Margin:
         if margin is None or margin.left is None or remaining < margin.left:
             margin = Margin(CODE, anchor, price, remaining, "price")
         if remaining <= 0:
-            required_side = "losing" if name == "stop_loss" else "winning"
-            return Finding(f"{name} {text(price)} is not on the {required_side} side of {text(anchor)}", margin)
+            side_name = "losing" if name == "stop_loss" else "winning"
+            message = rule_message(
+                "{name} {price} is not on the {side} side of {anchor}",
+                name=name,
+                price=Price(price),
+                side=side_name,
+                anchor=Price(anchor),
+            )
+            return Finding(message, margin)
     return margin or PASS

@@ -1,6 +1,6 @@
 """`## Last decision`: the proposal of the previous tick and the engine's verdict on it."""
 
-from pitboss.agent.last_decision import told
+from pitboss.agent.last_decision import last_decision_section
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.sections import Memo
 
@@ -9,4 +9,4 @@ PLACE = 110
 
 def render(observation: Observation, memo: Memo) -> str | None:
     """Return the section from the second tick on."""
-    return told(observation.last, "proposed", "noop")
+    return last_decision_section(observation.last, "proposed", "noop")

@@ -23,7 +23,7 @@ _TRADE = re.compile(
 class _Trade:
     symbol: str
     regime: str
-    held: str
+    holding_time: str
     usd: float
     best_pct: float
     worst_pct: float
@@ -33,8 +33,8 @@ class _Trade:
 def write(message: str) -> Mapping[str, str]:
     """Return five notes; the same message always gives the same notes."""
     trades = [
-        _Trade(symbol, regime, held, float(usd), float(best), float(worst), ended)
-        for symbol, _, regime, held, usd, best, worst, ended in _TRADE.findall(message)
+        _Trade(symbol, regime, holding_time, float(usd), float(best), float(worst), ended)
+        for symbol, _, regime, holding_time, usd, best, worst, ended in _TRADE.findall(message)
     ]
     if not trades:
         return dict.fromkeys(
@@ -42,7 +42,7 @@ def write(message: str) -> Mapping[str, str]:
         )
     won = sum(trade.usd > 0 for trade in trades)
     early = sum(trade.worst_pct > trade.best_pct for trade in trades)
-    ends = ", ".join(f"{word} {count}" for word, count in sorted(Counter(trade.ended for trade in trades).items()))
+    ends = ", ".join(f"{ending} {count}" for ending, count in sorted(Counter(trade.ended for trade in trades).items()))
     return {
         "entry_timing": f"{early} of {len(trades)} trades went further against me than with me.",
         "sizing": f"{won} of {len(trades)} trades won, {_usd(trades)} USD in all.",

@@ -77,13 +77,13 @@ def against_the_move(chart: PromptChart) -> Opinion | None:
     top, bottom = max(row.high for row in rows), min(row.low for row in rows)
     if top <= bottom or price <= 0 or usual <= 0:
         return None
-    place = (price - bottom) / (top - bottom)
+    position = (price - bottom) / (top - bottom)
     facts = [
-        f"close {render.price(price)} at {render.percent(place * 100)} of the range "
+        f"close {render.price(price)} at {render.percent(position * 100)} of the range "
         f"{render.price(bottom)} to {render.price(top)} of {len(rows)} bars",
         f"regime {chart.regime}",
     ]
-    score = 3.0 if place < 0.1 else -3.0 if place > 0.9 else (0.5 - place) * 2
+    score = 3.0 if position < 0.1 else -3.0 if position > 0.9 else (0.5 - position) * 2
     if chart.regime == "trend_up":
         score = max(score, 0.0)
     if chart.regime == "trend_down":

@@ -82,7 +82,7 @@ class ParsedPrompt:
 
 
 @lru_cache(maxsize=8)
-def read(message: str) -> ParsedPrompt:
+def parse_prompt(message: str) -> ParsedPrompt:
     """Parse a user message; cached for the further steps of its tick."""
     parts = _sections(message)
     charts = {symbol: _chart(body) for symbol, body in _parts(_SYMBOL, parts.get("Market context", ""))}
@@ -93,7 +93,7 @@ def read(message: str) -> ParsedPrompt:
         time=parts.get("Time", "").strip(),
         charts=charts,
         mood=_mood(parts.get("News", ""), charts),
-        equity_usd=_after("equity", portfolio),
+        equity_usd=_number_after("equity", portfolio),
         positions=_positions(portfolio),
         room={symbol: _room(symbol, caps) for symbol in charts},
         working=_working(parts.get("Open orders", ""), charts),
@@ -111,15 +111,15 @@ def rows_of(text: str) -> tuple[PromptBar, ...]:
 @lru_cache(maxsize=8192)
 def _row(line: str) -> PromptBar | None:
     """Parse one line as a bar, or None; cached, because most lines repeat from one prompt to the next."""
-    found = _ROW.match(line)
-    return PromptBar._make(map(float, found.groups())) if found else None
+    match = _ROW.match(line)
+    return PromptBar._make(map(float, match.groups())) if match else None
 
 
 def _parts(head: re.Pattern[str], text: str) -> list[tuple[str, str]]:
     """Return the text behind each head, up to the next one."""
-    found = list(head.finditer(text))
-    ends = [*(each.start() for each in found[1:]), len(text)]
-    return [(each[1], text[each.end() : end]) for each, end in zip(found, ends, strict=False)]
+    matches = list(head.finditer(text))
+    ends = [*(match.start() for match in matches[1:]), len(text)]
+    return [(match[1], text[match.end() : end]) for match, end in zip(matches, ends, strict=False)]
 
 
 def _sections(message: str) -> dict[str, str]:
@@ -135,20 +135,23 @@ def _chart(text: str) -> PromptChart:
 
 def _mood(text: str, charts: Mapping[str, PromptChart]) -> dict[str, float]:
     """Return the mean sentiment of the headlines that name a symbol; nothing else of a headline is read."""
-    found: dict[str, list[float]] = {}
-    for sentiment, rest in _NEWS.findall(text):
+    scores_by_symbol: dict[str, list[float]] = {}
+    for sentiment, headline in _NEWS.findall(text):
         for symbol in charts:
-            if re.search(rf"\b{re.escape(symbol)}\b", rest):
-                found.setdefault(symbol, []).append(float(sentiment))
-    return {symbol: sum(scores) / len(scores) for symbol, scores in found.items()}
+            if re.search(rf"\b{re.escape(symbol)}\b", headline):
+                scores_by_symbol.setdefault(symbol, []).append(float(sentiment))
+    return {symbol: sum(scores) / len(scores) for symbol, scores in scores_by_symbol.items()}
 
 
 def _positions(text: str) -> dict[str, PromptPosition]:
     return {
         symbol: PromptPosition(
-            1 if side == "long" else -1, _after("entry", rest), _after("mark", rest), _after("unrealised", rest)
+            1 if side == "long" else -1,
+            _number_after("entry", details),
+            _number_after("mark", details),
+            _number_after("unrealised", details),
         )
-        for symbol, side, rest in _POSITION.findall(_FENCED.sub("", text))
+        for symbol, side, details in _POSITION.findall(_FENCED.sub("", text))
     }
 
 
@@ -176,6 +179,6 @@ def _last(text: str) -> tuple[str, str]:
     return (code[1] or "unknown", symbol[1] if symbol else "") if code else ("", "")
 
 
-def _after(word: str, text: str) -> float:
-    found = re.search(rf"\b{word} ({_NUMBER})", text)
-    return float(found[1]) if found else 0.0
+def _number_after(label: str, text: str) -> float:
+    match = re.search(rf"\b{label} ({_NUMBER})", text)
+    return float(match[1]) if match else 0.0

@@ -45,10 +45,10 @@ SCHEMA: dict[str, Any] = {
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Return trend, swings, patterns, levels and candles."""
     observation, symbol, interval = context.observation, arguments["symbol"], arguments["interval"]
-    known = closed_bars(observation, symbol, interval, arguments["lookback"] + WARM_UP)
-    if not len(known):
+    all_bars = closed_bars(observation, symbol, interval, arguments["lookback"] + WARM_UP)
+    if not len(all_bars):
         return none_closed(observation, symbol, interval)
-    bars = known.slice(max(0, len(known) - arguments["lookback"]), len(known))
+    bars = all_bars.slice(max(0, len(all_bars) - arguments["lookback"]), len(all_bars))
     title = (
         f"{symbol} {interval}, {len(bars)} closed bars by {iso(observation.at)}, close"
         f" {render.price(float(bars.close[-1]))}"
@@ -59,28 +59,30 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     if not chart.usual:
         return f"{title}: the price does not move, there is no pattern"
     lines = [title, *_swings(chart, bars), *_shapes(chart, bars), *_levels(chart, bars)]
-    return "\n".join((*lines, *_candles(known, len(bars))))
+    return "\n".join((*lines, *_candles(all_bars, len(bars))))
 
 
 def _swings(chart: SwingChart, bars: Bars) -> list[str]:
-    words, agreement = trend(chart)
+    description, agreement = trend(chart)
     share = f", {agreement:.0%} of the newest swings agree" if agreement else ""
-    told = [f"trend: {words}{share}; a swing is a move back of {render.percent(100 * (exp(chart.reversal) - 1))}"]
+    lines = [
+        f"trend: {description}{share}; a swing is a move back of {render.percent(100 * (exp(chart.reversal) - 1))}"
+    ]
     if chart.turns:
         newest = [
             f"{'high' if turn.side > 0 else 'low'} {_price(turn.price, bars)} {_when(turn.index, bars)}"
             for turn in reversed(chart.turns[-_TURNS_SHOWN:])
         ]
-        told.append(f"swings, newest first: {'; '.join(newest)}")
-    return told
+        lines.append(f"swings, newest first: {'; '.join(newest)}")
+    return lines
 
 
 def _shapes(chart: SwingChart, bars: Bars) -> list[str]:
-    found = patterns(chart)
-    if not found:
+    shapes = patterns(chart)
+    if not shapes:
         return ["patterns: none in the newest swings"]
     title = "patterns (confidence: share of chance patterns of the kind that fit worse; not a forecast):"
-    return [title, *(_shape(shape, bars) for shape in found)]
+    return [title, *(_shape(shape, bars) for shape in shapes)]
 
 
 def _shape(shape: Pattern, bars: Bars) -> str:
@@ -92,8 +94,8 @@ def _shape(shape: Pattern, bars: Bars) -> str:
         ends = f"leaves it above {void} or below {trigger}"
     else:
         under, over = ("below", "above") if shape.side < 0 else ("above", "below")
-        done = "confirmed by the close" if shape.stage == "confirmed" else "confirmed by a close"
-        ends = f"{done} {under} {trigger}, void {over} {void}, measured to {target}"
+        confirmation = "confirmed by the close" if shape.stage == "confirmed" else "confirmed by a close"
+        ends = f"{confirmation} {under} {trigger}, void {over} {void}, measured to {target}"
     return (
         f"- {shape.name}, {points}, {shape.stage}: confidence {certain:.2f}, fit {shape.fit:.2f}"
         f" (chance draws one on {common:.0%} of charts); {_when(shape.indices[0], bars)} to"
@@ -102,40 +104,40 @@ def _shape(shape: Pattern, bars: Bars) -> str:
 
 
 def _levels(chart: SwingChart, bars: Bars) -> list[str]:
-    found = levels(chart)
-    above = [level for level in found if level.price > chart.last][:_LEVELS_A_SIDE]
-    below = [level for level in reversed(found) if level.price <= chart.last][:_LEVELS_A_SIDE]
+    price_levels = levels(chart)
+    above = [level for level in price_levels if level.price > chart.last][:_LEVELS_A_SIDE]
+    below = [level for level in reversed(price_levels) if level.price <= chart.last][:_LEVELS_A_SIDE]
     if not above and not below:
         return ["levels: no price at which two swings ended"]
     return [f"resistance: {_side(above, bars)}", f"support: {_side(below, bars)}"]
 
 
-def _side(found: list[PriceLevel], bars: Bars) -> str:
-    told = [
+def _side(price_levels: list[PriceLevel], bars: Bars) -> str:
+    descriptions = [
         f"{_price(level.price, bars)} ({level.touches} swings, last {_when(level.last_index, bars)},"
         f" held {level.hold_rate:.0%} of visits)"
-        for level in found
+        for level in price_levels
     ]
-    return "; ".join(told) or "none"
+    return "; ".join(descriptions) or "none"
 
 
-def _candles(known: Bars, window: int) -> list[str]:
-    found = candles(known, window, _NEWEST_CANDLES)
-    if not found:
+def _candles(all_bars: Bars, window: int) -> list[str]:
+    newest = candles(all_bars, window, _NEWEST_CANDLES)
+    if not newest:
         return [f"candles: none on the last {_NEWEST_CANDLES} bars"]
-    told = [
-        f"- {_when(candle.index, known)} {candle.name}, {candle.direction}, {candle.count} in {window} bars"
-        for candle in found
+    lines = [
+        f"- {_when(candle.index, all_bars)} {candle.name}, {candle.direction}, {candle.count} in {window} bars"
+        for candle in newest
     ]
-    return [f"candles that ended on the last {_NEWEST_CANDLES} bars, newest first:", *told]
+    return [f"candles that ended on the last {_NEWEST_CANDLES} bars, newest first:", *lines]
 
 
 def _price(log_price: float, bars: Bars) -> str:
     return render.price(float(bars.close[-1]) * exp(log_price))
 
 
-def _when(place: int, bars: Bars) -> str:
-    return moment(int(bars.open_at[place]))
+def _when(index: int, bars: Bars) -> str:
+    return moment(int(bars.open_at[index]))
 
 
 TOOL = define_tool(

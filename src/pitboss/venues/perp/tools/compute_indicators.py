@@ -42,7 +42,7 @@ SCHEMA: dict[str, Any] = {
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Return one line for each line of each indicator."""
     symbol, interval = arguments["symbol"], arguments["interval"]
-    asked = read_names(arguments["indicators"])
+    specs = read_names(arguments["indicators"])
     bars = closed_bars(context.observation, symbol, interval, MOST_BARS)
     if not len(bars):
         return none_closed(context.observation, symbol, interval)
@@ -53,39 +53,39 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
         f"name now (one bar before; lowest to highest of the last {RANGE} bars)",
     ]
     with np.errstate(all="ignore"):
-        for one in asked:
-            for part, column in KINDS[one.kind].lines(columns, one.period).items():
-                name = f"{one.name} {part}" if part else one.name
-                shown = render.price if KINDS[one.kind].unit and "%" not in part else _number
-                lines.append(f"{name} {_told(column, one, bars, shown)}")
-    lines += [f"({note})" for note in _notes(asked, bars)]
+        for spec in specs:
+            for part, column in KINDS[spec.kind].lines(columns, spec.period).items():
+                name = f"{spec.name} {part}" if part else spec.name
+                formatter = render.price if KINDS[spec.kind].unit and "%" not in part else _number
+                lines.append(f"{name} {_line(column, spec, bars, formatter)}")
+    lines += [f"({note})" for note in _notes(specs, bars)]
     return "\n".join(lines)
 
 
-def _told(column: Floats, asked: IndicatorSpec, bars: Bars, shown: Callable[[float], str]) -> str:
+def _line(column: Floats, spec: IndicatorSpec, bars: Bars, formatter: Callable[[float], str]) -> str:
     last = float(column[-1])
     if not np.isfinite(last):
-        return f"n/a: {_why(column, asked, bars)}"
+        return f"n/a: {_why(column, spec, bars)}"
     before = float(column[-2]) if len(column) > 1 else float("nan")
     recent = column[-RANGE:]
     recent = recent[np.isfinite(recent)]
     short = "" if len(recent) == RANGE else f" of only {len(recent)}"
-    return f"{shown(last)} ({shown(before)}; {shown(float(recent.min()))} to {shown(float(recent.max()))}{short})"
+    return f"{formatter(last)} ({formatter(before)}; {formatter(float(recent.min()))} to {formatter(float(recent.max()))}{short})"
 
 
-def _why(column: Floats, asked: IndicatorSpec, bars: Bars) -> str:
+def _why(column: Floats, spec: IndicatorSpec, bars: Bars) -> str:
     if np.isfinite(column).any():
         return "nothing traded or moved"
-    if asked.name == "vwap":
+    if spec.name == "vwap":
         return "the day began before the first bar"
     return f"not enough history for it, or nothing moved, in {len(bars)} closed bars"
 
 
-def _notes(asked: list[IndicatorSpec], bars: Bars) -> list[str]:
+def _notes(specs: list[IndicatorSpec], bars: Bars) -> list[str]:
     notes: list[str] = []
-    if any(one.kind == "obv" for one in asked):
+    if any(spec.kind == "obv" for spec in specs):
         notes.append(f"obv counts from {render.time(int(bars.open_at[0]))}: only its changes mean something")
-    if any(one.name == "vwap" for one in asked) and bars.interval_ms >= DAY_MS:
+    if any(spec.name == "vwap" for spec in specs) and bars.interval_ms >= DAY_MS:
         notes.append("vwap of a day bar is its own mean price; ask for vwap20 instead")
     return notes
 

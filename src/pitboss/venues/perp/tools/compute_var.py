@@ -54,7 +54,7 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Return a line for the account, one for each position, and one with the hypothetical position added."""
     observation = context.observation
     account = observation.portfolio()
-    held = {
+    exposures = {
         position.symbol: float(position.notional_usd) * (1 if position.side == "long" else -1)
         for position in account.positions
     }
@@ -65,33 +65,38 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
         f"value at risk over {horizon} {'bar' if horizon == 1 else 'bars'} of {interval}"
         f" at {render.percent(confidence)}, by {iso(observation.at)}"
     )
-    if not held and not added:
+    if not exposures and not added:
         return f"{title}: 0, there is no open position"
-    returns = _joint(observation, sorted({*held, *added}), interval)
+    returns = _joint(observation, sorted({*exposures, *added}), interval)
     if returns is None or not enough(returns, horizon):
         have = 0 if returns is None else int(returns.unbroken.sum())
         return (
             f"{title}: too little history, {have} joint returns; needed are {FEWEST_RETURNS}"
             f" and {FEWEST_STRETCHES} times the horizon"
         )
-    ask = _Asker(returns, horizon, confidence, arguments.get("method", "both"), float(account.equity_usd))
+    calculator = _VarCalculator(
+        returns, horizon, confidence, arguments.get("method", "both"), float(account.equity_usd)
+    )
     lines = [f"{title}, from {int(returns.unbroken.sum())} joint returns"]
-    lines.append(f"account: {ask.told(held)}" if held else "account: 0, there is no open position")
-    if len(held) > 1:
-        lines += [f"- {_words(symbol, usd)} alone: {ask.told({symbol: usd})}" for symbol, usd in sorted(held.items())]
+    lines.append(f"account: {calculator.text(exposures)}" if exposures else "account: 0, there is no open position")
+    if len(exposures) > 1:
+        lines += [
+            f"- {_position_text(symbol, usd)} alone: {calculator.text({symbol: usd})}"
+            for symbol, usd in sorted(exposures.items())
+        ]
     for symbol, usd in added.items():
-        after = held | {symbol: held.get(symbol, 0.0) + usd}
-        lines.append(f"with {_words(symbol, usd)} added: {ask.told(after)}")
+        after = exposures | {symbol: exposures.get(symbol, 0.0) + usd}
+        lines.append(f"with {_position_text(symbol, usd)} added: {calculator.text(after)}")
     lines.append("(price moves only: no funding, fees, stops or liquidation; a normal distribution has thin tails)")
     return "\n".join(lines)
 
 
 def _added(observation: Observation, arguments: Mapping[str, Any]) -> dict[str, float]:
-    given = [name for name in _ADDED if name in arguments]
-    if not given:
+    present = [name for name in _ADDED if name in arguments]
+    if not present:
         return {}
-    if len(given) < len(_ADDED):
-        raise ToolFailed(f"a position to add needs symbol, side and size_usd; only {', '.join(given)} given")
+    if len(present) < len(_ADDED):
+        raise ToolFailed(f"a position to add needs symbol, side and size_usd; only {', '.join(present)} given")
     symbol = listed(observation, arguments["symbol"])
     return {symbol: float(arguments["size_usd"]) * (1 if arguments["side"] == "long" else -1)}
 
@@ -104,11 +109,11 @@ def _joint(observation: Observation, symbols: list[str], interval: str) -> Joint
     return joint(bars) if all(len(each) for each in bars.values()) else None
 
 
-def _words(symbol: str, usd: float) -> str:
+def _position_text(symbol: str, usd: float) -> str:
     return f"{symbol} {'long' if usd > 0 else 'short'} {render.amount(abs(usd))} USD"
 
 
-class _Asker:
+class _VarCalculator:
     """The parameters of one question, applied to several exposures."""
 
     def __init__(self, returns: Joint, horizon: int, confidence: Decimal, method: str, equity: float) -> None:
@@ -117,7 +122,7 @@ class _Asker:
         self.stretches = returns.returns(horizon) if method != "parametric" else self.single
         self.horizon, self.confidence, self.method, self.equity = horizon, confidence, method, equity
 
-    def told(self, signed_usd: Mapping[str, float]) -> str:
+    def text(self, signed_usd: Mapping[str, float]) -> str:
         exposure = exposure_of(self.symbols, signed_usd)
         parts: list[str] = []
         if self.method != "parametric":

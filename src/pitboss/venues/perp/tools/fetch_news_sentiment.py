@@ -48,11 +48,11 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     if not items:
         return f"no news{about} in the last {hours}h by {iso(observation.at)}"
     stories = sorted(first_copies(items), key=_newest_first)
-    cut = f", the newest {limit} shown" if len(stories) > limit else ""
+    truncation = f", the newest {limit} shown" if len(stories) > limit else ""
     count = f"{len(stories)} headline{'s' if len(stories) != 1 else ''}"
     return "\n".join(
         (
-            f"{count}{about} in the last {hours}h by {iso(observation.at)}{cut}; {_overall(stories)}",
+            f"{count}{about} in the last {hours}h by {iso(observation.at)}{truncation}; {_overall(stories)}",
             _ABOUT,
             *(_line(story, observation.at) for story in stories[:limit]),
         )
@@ -64,7 +64,7 @@ def _newest_first(story: Story) -> tuple[int, str, str]:
 
 
 def _overall(stories: list[Story]) -> str:
-    scores = [found[0] for story in stories if (found := sentiment_of(story.item)) and isfinite(found[0])]
+    scores = [sentiment[0] for story in stories if (sentiment := sentiment_of(story.item)) and isfinite(sentiment[0])]
     if not scores:
         return "sentiment unknown"
     up, down = sum(score > 0 for score in scores), sum(score < 0 for score in scores)
@@ -81,8 +81,8 @@ def _line(story: Story, at: Instant) -> str:
 
 
 def _signed(x: float) -> str:
-    shown = render.amount(round(x, 2))
-    return f"+{shown}" if x > 0 else shown
+    text = render.amount(round(x, 2))
+    return f"+{text}" if x > 0 else text
 
 
 TOOL = define_tool(

@@ -24,10 +24,10 @@ SCHEMA: dict[str, Any] = {
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Return one line for each command, newest first."""
     at = context.observation.at
-    found = context.past.commands(at, arguments.get("count", FEW))
-    if not found:
+    commands = context.past.commands(at, arguments.get("count", FEW))
+    if not commands:
         return f"no commands before {iso(at)}: nobody told this run what to do, and in a simulation nobody can"
-    return "\n".join((f"{len(found)} commands before {iso(at)}, newest first", *map(render.fence, found)))
+    return "\n".join((f"{len(commands)} commands before {iso(at)}, newest first", *map(render.fence, commands)))
 
 
 TOOL = define_tool(

@@ -11,6 +11,7 @@ from pitboss.prompt import render
 from pitboss.tools.define import ToolContext, define_tool
 from pitboss.venues.perp.portfolio import PerpPortfolio, PositionView
 from pitboss.venues.perp.tool_symbols import SYMBOL, one_of_yours
+from pitboss.venues.perp.tools.get_portfolio import position_facts
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -25,49 +26,31 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     observation, symbol = context.observation, arguments.get("symbol")
     if symbol is not None:
         one_of_yours(observation, symbol)
-    return codec.dumps(_told(observation.portfolio(), observation.at, symbol)).decode()
+    return codec.dumps(_positions(observation.portfolio(), observation.at, symbol)).decode()
 
 
 @exact
-def _told(account: PerpPortfolio, at: Instant, symbol: str | None) -> dict[str, Any]:
-    held = [one for one in account.positions if symbol in (None, one.symbol)]
+def _positions(account: PerpPortfolio, at: Instant, symbol: str | None) -> dict[str, Any]:
+    positions = [position for position in account.positions if symbol in (None, position.symbol)]
     working = [order for order in account.orders if symbol in (None, order.symbol)]
-    told: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "at": iso(at),
         "equity_usd": render.amount(account.equity_usd),
-        "positions": [_position(one, account.equity_usd, at) for one in held],
+        "positions": [_position(position, account.equity_usd, at) for position in positions],
         "working_orders": [f"{order.id} {order.kind} {order.side} {order.symbol}" for order in working],
     }
     if symbol is not None:
-        told["symbol"] = symbol
-    return told if held else told | {"note": "flat: no position is open"}
+        answer["symbol"] = symbol
+    return answer if positions else answer | {"note": "flat: no position is open"}
 
 
-def _position(held: PositionView, equity: Decimal, at: Instant) -> dict[str, Any]:
-    moved = (held.mark - held.entry) * HUNDRED / held.entry
-    return {
-        "symbol": held.symbol,
-        "side": held.side,
-        "size": render.size(held.size),
-        "entry": render.price(held.entry),
-        "mark": render.price(held.mark),
-        "price_since_entry": render.percent(moved),
-        "notional_usd": render.amount(held.notional_usd),
-        "of_equity": render.percent(held.notional_usd * HUNDRED / equity) if equity > 0 else "n/a",
-        "unrealised_usd": render.amount(held.unrealised_usd),
-        "leverage": held.leverage,
-        "stop": _price(held.stop),
-        "take_profit": _price(held.take_profit),
-        "liquidation": "unreachable" if held.liquidation is None else render.price(held.liquidation),
-        "opened_at": iso(held.opened_at),
-        "held_for": render.age(at - held.opened_at),
-        # A model wrote it and may have repeated untrusted text, so it is fenced as data.
-        "thesis": render.fence(held.thesis) if held.thesis else None,
+def _position(position: PositionView, equity: Decimal, at: Instant) -> dict[str, Any]:
+    change_pct = (position.mark - position.entry) * HUNDRED / position.entry
+    return position_facts(position) | {
+        "price_since_entry": render.percent(change_pct),
+        "of_equity": render.percent(position.notional_usd * HUNDRED / equity) if equity > 0 else "n/a",
+        "held_for": render.age(at - position.opened_at),
     }
-
-
-def _price(value: Decimal | None) -> str | None:
-    return None if value is None else render.price(value)
 
 
 TOOL = define_tool(

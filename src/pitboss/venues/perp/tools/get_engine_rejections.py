@@ -23,26 +23,26 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Return counts by rule over the available decisions, then the newest refusals with limit and use."""
     at = context.observation.at
     decisions = context.past.decisions(at, DECISIONS)
-    refused = [decided for decided in decisions if decided.outcome == "refused"]
+    refused = [decision for decision in decisions if decision.outcome == "refused"]
     if not decisions:
         return f"nothing was decided before {iso(at)}"
     title = f"{len(refused)} of the last {len(decisions)} decisions were refused, since {iso(decisions[-1].at)}"
-    counts = Counter(decided.code for decided in refused)
+    counts = Counter(decision.code for decision in refused)
     lines = [
         title,
-        *(f"{code}: {number}" for code, number in sorted(counts.items(), key=lambda one: (-one[1], one[0]))),
+        *(f"{code}: {number}" for code, number in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))),
     ]
-    for decided in refused[: arguments.get("count", FEW)]:
-        lines.append(decision_line(decided))
-        lines += [f"  {line}" for line in _margins(context, decided)]
+    for decision in refused[: arguments.get("count", FEW)]:
+        lines.append(decision_line(decision))
+        lines += [f"  {line}" for line in _margins(context, decision)]
     return "\n".join(lines)
 
 
-def _margins(context: ToolContext, decided: PastDecision) -> list[str]:
+def _margins(context: ToolContext, decision: PastDecision) -> list[str]:
     """Return the refusing rule's own numbers, as recorded in the verdict."""
-    body = context.past.snapshot(decided.at, context.observation.at)
+    body = context.past.snapshot(decision.at, context.observation.at)
     verdicts = body["verdicts"] if body else ()
-    return [line for verdict in verdicts[:1] for line in margin_lines(verdict["margins"], decided.code)]
+    return [line for verdict in verdicts[:1] for line in margin_lines(verdict["margins"], decision.code)]
 
 
 TOOL = define_tool(

@@ -33,10 +33,10 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     if rates is None:
         return f"{symbol}: the funding series {why_none(observation.view, 'funding', symbol)}; no rate is known"
     hours = (rates.step_ms() or HOUR_MS) / HOUR_MS
-    lines = [*_now(observation, symbol, rates, hours), *_held(observation, symbol, rates.last / hours)]
-    asked = arguments.get("hours", 0)
-    if asked:
-        lines += _history(observation, rates, asked, hours)
+    lines = [*_now(observation, symbol, rates, hours), *_position_cost(observation, symbol, rates.last / hours)]
+    history_hours = arguments.get("hours", 0)
+    if history_hours:
+        lines += _history(observation, rates, history_hours, hours)
     return "\n".join(lines)
 
 
@@ -52,30 +52,30 @@ def _now(observation: Observation, symbol: str, rates: KnownPoints, hours: float
     ]
 
 
-def _held(observation: Observation, symbol: str, per_hour: float) -> list[str]:
-    held = observation.world.positions.get(symbol)
+def _position_cost(observation: Observation, symbol: str, per_hour: float) -> list[str]:
+    position = observation.world.positions.get(symbol)
     mark = observation.world.marks.get(symbol)
-    if held is None or mark is None:
+    if position is None or mark is None:
         return []
-    notional = float(abs(held.size) * mark)
-    side = "long" if held.size > 0 else "short"
-    flow = _flow(per_hour * notional * held.side)
+    notional = float(abs(position.size) * mark)
+    side = "long" if position.size > 0 else "short"
+    flow = _flow(per_hour * notional * position.side)
     return [f"your {side} of {render.amount(notional)} USD {flow} an hour at this rate"]
 
 
-def _history(observation: Observation, rates: KnownPoints, asked: int, hours: float) -> list[str]:
-    span = rates.since(observation.at - asked * HOUR_MS)
+def _history(observation: Observation, rates: KnownPoints, history_hours: int, hours: float) -> list[str]:
+    span = rates.since(observation.at - history_hours * HOUR_MS)
     if span is None:
-        return [f"no rate in the last {asked}h"]
+        return [f"no rate in the last {history_hours}h"]
     mean = sum(span.value) / len(span.value)
-    told = (
-        f"last {asked}h: {len(span.value)} rates, mean {_rate(mean)}"
+    summary = (
+        f"last {history_hours}h: {len(span.value)} rates, mean {_rate(mean)}"
         f" (annualised {render.percent(100 * mean / hours * _HOURS_A_YEAR)}),"
         f" from {_rate(min(span.value))} to {_rate(max(span.value))},"
         f" sum {_rate(sum(span.value))}, {sum(rate > 0 for rate in span.value)} of them paid by longs"
     )
     rows = [f"{moment(at)} {_rate(rate)}" for at, rate in zip(span.at, span.value, strict=True)]
-    return [told, *table("time(UTC) rate, newest first", rows)]
+    return [summary, *table("time(UTC) rate, newest first", rows)]
 
 
 def _rate(rate: float) -> str:

@@ -44,10 +44,10 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     about = f" about {render.fence(symbol, 64)}" if symbol is not None else ""
     if not items:
         return f"no news{about} arrived from {iso(begin)} to {iso(end)}"
-    shown = items[: arguments.get("count", FEW)]
-    more = f", the newest {len(shown)}" if len(shown) < len(items) else ""
+    newest = items[: arguments.get("count", FEW)]
+    more = f", the newest {len(newest)}" if len(newest) < len(items) else ""
     title = f"{len(items)} news items{about} from {iso(begin)} to {iso(end)}{more}, newest first"
-    return "\n".join((title, *map(_line, shown)))
+    return "\n".join((title, *map(_line, newest)))
 
 
 def _line(item: NewsItem) -> str:

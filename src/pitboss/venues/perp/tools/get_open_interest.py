@@ -23,14 +23,14 @@ SCHEMA: dict[str, Any] = {
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Return one line per symbol, then a table if the history of one symbol is requested."""
-    observation, asked = context.observation, arguments.get("hours", 0)
+    observation, history_hours = context.observation, arguments.get("hours", 0)
     if "symbol" not in arguments:
         return "\n".join(_line(observation, symbol) for symbol in observation.skill.context.sorted_symbols)
     symbol = listed(observation, arguments["symbol"])
     lines = [_line(observation, symbol)]
     interest = known_points(observation.view, "open_interest", symbol)
-    if asked and interest is not None:
-        lines += _history(observation, interest, asked)
+    if history_hours and interest is not None:
+        lines += _history(observation, interest, history_hours)
     return "\n".join(lines)
 
 
@@ -60,16 +60,16 @@ def _change(interest: KnownPoints, hours: int) -> str:
     return change if change.startswith("-") or change == "0%" else f"+{change}"
 
 
-def _history(observation: Observation, interest: KnownPoints, asked: int) -> list[str]:
-    span = interest.since(observation.at - asked * HOUR_MS)
+def _history(observation: Observation, interest: KnownPoints, history_hours: int) -> list[str]:
+    span = interest.since(observation.at - history_hours * HOUR_MS)
     if span is None:
-        return [f"no value in the last {asked}h"]
-    told = (
-        f"last {asked}h: {len(span.value)} values, from {render.volume(min(span.value))}"
+        return [f"no value in the last {history_hours}h"]
+    summary = (
+        f"last {history_hours}h: {len(span.value)} values, from {render.volume(min(span.value))}"
         f" to {render.volume(max(span.value))}, mean {render.volume(sum(span.value) / len(span.value))}"
     )
     rows = [f"{moment(at)} {render.volume(value)}" for at, value in zip(span.at, span.value, strict=True)]
-    return [told, *table("time(UTC) coins, newest first", rows)]
+    return [summary, *table("time(UTC) coins, newest first", rows)]
 
 
 TOOL = define_tool(

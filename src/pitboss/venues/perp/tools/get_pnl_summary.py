@@ -24,15 +24,17 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     del arguments
     observation = context.observation
     newest = context.past.receipts(observation.at, RECEIPTS)
-    return codec.dumps(_told(observation, list(reversed(newest)))).decode()
+    return codec.dumps(_summary(observation, list(reversed(newest)))).decode()
 
 
 @exact
-def _told(observation: Observation, receipts: Sequence[Receipt]) -> dict[str, Any]:
+def _summary(observation: Observation, receipts: Sequence[Receipt]) -> dict[str, Any]:
     account, world, at = observation.portfolio(), observation.world, observation.at
     equity, started = account.equity_usd, world.initial
     day_start = day_reference_at(world, at)
-    trades = round_trips(_whole(receipts, {one.symbol: one.size for one in world.positions.values()}))
+    trades = round_trips(
+        _from_first_flat(receipts, {position.symbol: position.size for position in world.positions.values()})
+    )
     # Of a long run only the newest receipts are available; the answer states how far back they go.
     since = receipts[0].at if len(receipts) >= RECEIPTS else observation.started_at
     windows = {name: _window(receipts, trades, at - length, since) for name, length in WINDOWS}
@@ -43,7 +45,7 @@ def _told(observation: Observation, receipts: Sequence[Receipt]) -> dict[str, An
         "since_start": _change(started, equity),
         "since_midnight": _change(day_start, equity),
         "from_peak": _change(account.peak_usd, equity),
-        "unrealised_usd": render.amount(sum((held.unrealised_usd for held in account.positions), ZERO)),
+        "unrealised_usd": render.amount(sum((position.unrealised_usd for position in account.positions), ZERO)),
         "windows": windows,
     }
 
@@ -53,23 +55,23 @@ def _change(reference: Decimal, value: Decimal) -> str:
     return f"{render.amount(value - reference)} USD{share}"
 
 
-def _whole(receipts: Sequence[Receipt], held: Mapping[str, Decimal]) -> list[Receipt]:
+def _from_first_flat(receipts: Sequence[Receipt], sizes: Mapping[str, Decimal]) -> list[Receipt]:
     """Return the receipts from each symbol's first flat moment on; a trade whose start is not available is left out."""
     fills = [receipt for receipt in receipts if receipt.kind == "filled"]
-    size = {receipt.symbol: held.get(receipt.symbol, ZERO) for receipt in receipts}
+    size = {receipt.symbol: sizes.get(receipt.symbol, ZERO) for receipt in receipts}
     for receipt in fills:
         size[receipt.symbol] -= _signed(receipt)
-    flat = {symbol for symbol, left in size.items() if not left}
-    kept: list[Receipt] = []
+    flat = {symbol for symbol, size_before in size.items() if not size_before}
+    complete: list[Receipt] = []
     for receipt in receipts:
         symbol = receipt.symbol
         if symbol in flat:
-            kept.append(receipt)
+            complete.append(receipt)
         elif receipt.kind == "filled":
             size[symbol] += _signed(receipt)
             if not size[symbol]:
                 flat.add(symbol)
-    return kept
+    return complete
 
 
 def _signed(receipt: Receipt) -> Decimal:
@@ -83,22 +85,22 @@ def _window(receipts: Sequence[Receipt], trades: Sequence[Trade], from_at: Insta
     funded = [receipt for receipt in receipts if receipt.kind == "funded" and receipt.at >= begin]
     closed = [trade for trade in trades if trade.closed_at >= begin]
     results = [trade.pnl_usd for trade in closed]
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "since": iso(begin),
         "fills": len(fills),
-        "fees_usd": render.amount(sum((amount(one.facts["fee_usd"]) for one in fills), ZERO)),
-        "funding_paid_usd": render.amount(sum((amount(one.facts["amount_usd"]) for one in funded), ZERO)),
+        "fees_usd": render.amount(sum((amount(receipt.facts["fee_usd"]) for receipt in fills), ZERO)),
+        "funding_paid_usd": render.amount(sum((amount(receipt.facts["amount_usd"]) for receipt in funded), ZERO)),
         "closed_trades": len(closed),
         "realised_usd": render.amount(sum(results, ZERO)),
     }
-    penalties = sum((amount(one.facts["penalty_usd"]) for one in fills), ZERO)
+    penalties = sum((amount(receipt.facts["penalty_usd"]) for receipt in fills), ZERO)
     if penalties:
-        told["penalties_usd"] = render.amount(penalties)
+        summary["penalties_usd"] = render.amount(penalties)
     if closed:
         wins = sum(1 for result in results if result > 0)
-        told["win_rate"] = render.percent(Decimal(100 * wins) / len(closed))
-        told["best_usd"], told["worst_usd"] = render.amount(max(results)), render.amount(min(results))
-    return told
+        summary["win_rate"] = render.percent(Decimal(100 * wins) / len(closed))
+        summary["best_usd"], summary["worst_usd"] = render.amount(max(results)), render.amount(min(results))
+    return summary
 
 
 TOOL = define_tool(

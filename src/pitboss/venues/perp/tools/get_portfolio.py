@@ -28,7 +28,7 @@ def _account(account: PerpPortfolio) -> dict[str, Any]:
         "free_margin_usd": render.amount(account.free_margin_usd),
         "since_midnight": render.percent(_change_pct(account.day_start_usd, account.equity_usd)),
         "from_peak": render.percent(_change_pct(account.peak_usd, account.equity_usd)),
-        "positions": [_position(held) for held in account.positions],
+        "positions": [position_facts(position) for position in account.positions],
         "orders": [_order(order) for order in account.orders],
         "halts": list(account.halts),
     }
@@ -38,22 +38,23 @@ def _change_pct(reference: Decimal, value: Decimal) -> Decimal:
     return (value - reference) * HUNDRED / reference if reference > 0 else ZERO
 
 
-def _position(held: PositionView) -> dict[str, Any]:
+def position_facts(position: PositionView) -> dict[str, Any]:
+    """Return one open position as the JSON fields that tools show."""
     return {
-        "symbol": held.symbol,
-        "side": held.side,
-        "size": render.size(held.size),
-        "entry": render.price(held.entry),
-        "mark": render.price(held.mark),
-        "notional_usd": render.amount(held.notional_usd),
-        "unrealised_usd": render.amount(held.unrealised_usd),
-        "leverage": held.leverage,
-        "liquidation": "unreachable" if held.liquidation is None else render.price(held.liquidation),
-        "stop": _price(held.stop),
-        "take_profit": _price(held.take_profit),
-        "opened_at": iso(held.opened_at),
+        "symbol": position.symbol,
+        "side": position.side,
+        "size": render.size(position.size),
+        "entry": render.price(position.entry),
+        "mark": render.price(position.mark),
+        "notional_usd": render.amount(position.notional_usd),
+        "unrealised_usd": render.amount(position.unrealised_usd),
+        "leverage": position.leverage,
+        "liquidation": "unreachable" if position.liquidation is None else render.price(position.liquidation),
+        "stop": _price(position.stop),
+        "take_profit": _price(position.take_profit),
+        "opened_at": iso(position.opened_at),
         # A model wrote it and may have repeated untrusted text, so it is fenced as data.
-        "thesis": render.fence(held.thesis) if held.thesis else None,
+        "thesis": render.fence(position.thesis) if position.thesis else None,
     }
 
 

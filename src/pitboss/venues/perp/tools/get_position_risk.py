@@ -30,52 +30,55 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     symbol = arguments.get("symbol")
     if symbol is not None:
         one_of_yours(context.observation, symbol)
-    return codec.dumps(_told(context.observation, symbol)).decode()
+    return codec.dumps(_risk(context.observation, symbol)).decode()
 
 
 @exact
-def _told(observation: Observation, symbol: str | None) -> dict[str, Any]:
+def _risk(observation: Observation, symbol: str | None) -> dict[str, Any]:
     account = observation.portfolio()
-    held = [one for one in account.positions if symbol in (None, one.symbol)]
+    positions = [position for position in account.positions if symbol in (None, position.symbol)]
     equity, needed = account.equity_usd, maintenance(observation.world, observation.terms)
-    told: dict[str, Any] = {
+    risk: dict[str, Any] = {
         "at": iso(observation.at),
         "equity_usd": render.amount(equity),
         "margin_used_usd": render.amount(account.margin_used_usd),
         "free_margin_usd": render.amount(account.free_margin_usd),
         "maintenance_margin_usd": render.amount(needed),
         "left_before_liquidation_usd": render.amount(equity - needed),
-        "positions": [_position(one, equity) for one in held],
+        "positions": [_position(position, equity) for position in positions],
     }
-    if len(held) > 1:
-        whole = sum((one.notional_usd for one in held), ZERO)
-        told["loss_if_all_move_against"] = [f"{move}%: {_loss(whole * move / HUNDRED, equity)}" for move in MOVES]
-    return told if held else told | {"note": "flat: nothing is at risk"}
+    if len(positions) > 1:
+        total = sum((position.notional_usd for position in positions), ZERO)
+        risk["loss_if_all_move_against"] = [f"{move}%: {_loss(total * move / HUNDRED, equity)}" for move in MOVES]
+    return risk if positions else risk | {"note": "flat: nothing is at risk"}
 
 
-def _position(held: PositionView, equity: Decimal) -> dict[str, Any]:
-    away = 1 if held.side == "long" else -1
+def _position(position: PositionView, equity: Decimal) -> dict[str, Any]:
+    away = 1 if position.side == "long" else -1
     return {
-        "symbol": held.symbol,
-        "side": held.side,
-        "notional_usd": render.amount(held.notional_usd),
-        "of_equity": render.percent(held.notional_usd * HUNDRED / equity) if equity > 0 else "n/a",
-        "margin_usd": render.amount(held.notional_usd / held.leverage),
-        "mark": render.price(held.mark),
-        "liquidation": "unreachable" if held.liquidation is None else render.price(held.liquidation),
-        "to_liquidation": None if held.liquidation is None else _distance(held, held.liquidation),
-        "stop": None if held.stop is None else render.price(held.stop),
-        "to_stop": None if held.stop is None else _distance(held, held.stop),
-        "loss_at_stop": None if held.stop is None else _loss(away * held.size * (held.mark - held.stop), equity),
+        "symbol": position.symbol,
+        "side": position.side,
+        "notional_usd": render.amount(position.notional_usd),
+        "of_equity": render.percent(position.notional_usd * HUNDRED / equity) if equity > 0 else "n/a",
+        "margin_usd": render.amount(position.notional_usd / position.leverage),
+        "mark": render.price(position.mark),
+        "liquidation": "unreachable" if position.liquidation is None else render.price(position.liquidation),
+        "to_liquidation": None if position.liquidation is None else _distance(position, position.liquidation),
+        "stop": None if position.stop is None else render.price(position.stop),
+        "to_stop": None if position.stop is None else _distance(position, position.stop),
+        "loss_at_stop": None
+        if position.stop is None
+        else _loss(away * position.size * (position.mark - position.stop), equity),
         "loss_if_it_moves_against": [
-            f"{move}%: {_loss(held.notional_usd * move / HUNDRED, equity)}{_ends(held, away, move)}" for move in MOVES
+            f"{move}%: {_loss(position.notional_usd * move / HUNDRED, equity)}{_ends(position, away, move)}"
+            for move in MOVES
         ],
     }
 
 
-def _distance(held: PositionView, price: Decimal) -> str:
+def _distance(position: PositionView, price: Decimal) -> str:
     """Return the distance from the mark to a price in percent of the mark, signed like the move towards it."""
-    return render.percent((price - held.mark) * HUNDRED / held.mark)
+    return render.percent((price - position.mark) * HUNDRED / position.mark)
 
 
 def _loss(usd: Decimal, equity: Decimal) -> str:
@@ -83,12 +86,12 @@ def _loss(usd: Decimal, equity: Decimal) -> str:
     return f"{render.amount(usd)} USD{share}"
 
 
-def _ends(held: PositionView, away: int, move: int) -> str:
+def _ends(position: PositionView, away: int, move: int) -> str:
     """Return what would happen before such a move completes and so limit the loss."""
-    there = held.mark * (HUNDRED - away * move) / HUNDRED
-    if held.stop is not None and (held.stop - there) * away >= 0:
+    there = position.mark * (HUNDRED - away * move) / HUNDRED
+    if position.stop is not None and (position.stop - there) * away >= 0:
         return ", but the stop comes first"
-    if held.liquidation is not None and (held.liquidation - there) * away >= 0:
+    if position.liquidation is not None and (position.liquidation - there) * away >= 0:
         return ", but liquidation comes first"
     return ""
 

@@ -26,20 +26,20 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Return two lines for each decision, newest first."""
     at = context.observation.at
     before = not_after(at, "before", moment(arguments, "before")) if "before" in arguments else at
-    found = context.past.decisions(before, arguments.get("count", FEW))
-    if not found:
+    decisions = context.past.decisions(before, arguments.get("count", FEW))
+    if not decisions:
         return f"nothing was decided before {iso(before)}"
-    lines = [f"{len(found)} decisions before {iso(before)}, newest first"]
-    for decided in found:
-        lines += [decision_line(decided), _beside(decided)]
+    lines = [f"{len(decisions)} decisions before {iso(before)}, newest first"]
+    for decision in decisions:
+        lines += [decision_line(decision), _calls_and_cost(decision)]
     return "\n".join(lines)
 
 
-def _beside(decided: PastDecision) -> str:
-    calls = f"called {', '.join(decided.calls)}" if decided.calls else "called nothing"
-    cost = "cost unknown" if decided.cost_usd is None else f"cost {render.amount(decided.cost_usd)} USD"
-    said = f"; said {render.fence(decided.text, TEXT_CHARS)}" if decided.proposal and decided.text else ""
-    return f"  {calls}; {cost}{said}"
+def _calls_and_cost(decision: PastDecision) -> str:
+    calls = f"called {', '.join(decision.calls)}" if decision.calls else "called nothing"
+    cost = "cost unknown" if decision.cost_usd is None else f"cost {render.amount(decision.cost_usd)} USD"
+    text = f"; said {render.fence(decision.text, TEXT_CHARS)}" if decision.proposal and decision.text else ""
+    return f"  {calls}; {cost}{text}"
 
 
 TOOL = define_tool(

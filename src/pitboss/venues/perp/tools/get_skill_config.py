@@ -40,15 +40,15 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     part = arguments.get("part", "all")
     if part != "all":
         document = {part: document[part]}
-    told = {**_shown(document), "digest": skill_digest(skill)}
-    return codec.dumps(codec.number_fragments(told)).decode()
+    answer = {**_masked(document), "digest": skill_digest(skill)}
+    return codec.dumps(codec.number_fragments(answer)).decode()
 
 
-def _shown(value: Any) -> Any:
+def _masked(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {name: _shown(one) for name, one in value.items()}
+        return {name: _masked(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_shown(one) for one in value]
+        return [_masked(item) for item in value]
     if not isinstance(value, str):
         return value
     text = _SECRET.sub("[hidden]", value)

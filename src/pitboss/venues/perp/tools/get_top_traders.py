@@ -12,7 +12,7 @@ from pitboss.prompt import render
 from pitboss.tools.data_fence import fence
 from pitboss.tools.define import ToolContext, define_tool
 
-SERVER, ASKED = "hyperliquid-info-mcp", "top_traders"
+SERVER, TOOL_NAME = "hyperliquid-info-mcp", "top_traders"
 COUNT = 5
 """The server's default count, so that a question without a count matches a recording with this one."""
 
@@ -35,15 +35,17 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Return the newest recorded answer to the same question, with its age."""
     count, at = arguments.get("count", COUNT), context.observation.at
     questions = [{"count": count}, {}] if count == COUNT else [{"count": count}]
-    answers = (context.recordings.latest(SERVER, ASKED, codec.dumps(asked).decode(), at) for asked in questions)
-    known = [answer for answer in answers if answer is not None and answer.known_at <= at]
-    found = max(known, key=lambda answer: answer.known_at, default=None)
-    if found is None:
+    answers = (
+        context.recordings.latest(SERVER, TOOL_NAME, codec.dumps(question).decode(), at) for question in questions
+    )
+    recorded = [answer for answer in answers if answer is not None and answer.known_at <= at]
+    newest = max(recorded, key=lambda answer: answer.known_at, default=None)
+    if newest is None:
         return f"no answer about {count} top traders was recorded by {iso(at)}; only the very same count would be found"
-    when = f"recorded at {iso(found.known_at)}, {render.age(at - found.known_at)} ago"
-    if found.failed:
+    when = f"recorded at {iso(newest.known_at)}, {render.age(at - newest.known_at)} ago"
+    if newest.failed:
         when = f"the venue's answer was a failure, {when}"
-    return f"{when}\n{fence('get_top_traders', found.result)}"
+    return f"{when}\n{fence('get_top_traders', newest.result)}"
 
 
 TOOL = define_tool(

@@ -28,15 +28,15 @@ SCHEMA: dict[str, Any] = {
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Return one line for each decision, newest first, without model costs, which do not concern the agent."""
-    at, wanted = context.observation.at, _OUTCOME.get(arguments.get("outcome", "any"))
+    at, outcome = context.observation.at, _OUTCOME.get(arguments.get("outcome", "any"))
     count = arguments.get("count", FEW)
-    found = context.past.decisions(at, DECISIONS if wanted else count)
-    chosen = [decided for decided in found if wanted in (None, decided.outcome)][:count]
-    if not chosen:
-        kind = f"{arguments['outcome']} decision" if wanted else "decision"
+    decisions = context.past.decisions(at, DECISIONS if outcome else count)
+    selected = [decision for decision in decisions if outcome in (None, decision.outcome)][:count]
+    if not selected:
+        kind = f"{arguments['outcome']} decision" if outcome else "decision"
         return f"no {kind} before {iso(at)}"
-    title = f"{len(chosen)} decisions before {iso(at)}, newest first"
-    return "\n".join((title, *map(decision_line, chosen)))
+    title = f"{len(selected)} decisions before {iso(at)}, newest first"
+    return "\n".join((title, *map(decision_line, selected)))
 
 
 TOOL = define_tool(

@@ -1,4 +1,4 @@
-"""Account, caps, memory and past in disguise: every field that is carried has been thought of."""
+"""Account, caps, memory and past anonymised: every field that is carried has been thought of."""
 
 from dataclasses import fields
 from decimal import Decimal
@@ -16,8 +16,8 @@ from pitboss.core.past import PastDecision
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import LastDecision
 from pitboss.venues.perp.blind import memory as hindsight
-from pitboss.venues.perp.blind import observation as guise
-from pitboss.venues.perp.blind.anonymiser import make_disguise
+from pitboss.venues.perp.blind import observation
+from pitboss.venues.perp.blind.anonymiser import make_anonymiser
 from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.portfolio import portfolio
 from pitboss.venues.perp.state import PerpWorld, Position, WorkingOrder, open_world
@@ -29,11 +29,11 @@ from pitboss.venues.perp.trade_memory import (
     RefusedProposal,
     RoundTrip,
 )
-from venues.perp.blind.blindly import FROM, LEVELS, SYMBOLS
+from venues.perp.blind.blind_runs import FROM, LEVELS, SYMBOLS
 from venues.perp.prompt_scene import TERMS
 
-COVER = make_disguise(SYMBOLS, 3, LEVELS)
-BTC = COVER.by_symbol["BTC"]
+ANONYMISER = make_anonymiser(SYMBOLS, 3, LEVELS)
+BTC = ANONYMISER.by_symbol["BTC"]
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,13 @@ BTC = COVER.by_symbol["BTC"]
         (Receipt, "kind at symbol order_id facts"),
     ],
 )  # fmt: skip
-def test_no_field_has_been_added_that_the_disguise_does_not_know(kind: type, known: str) -> None:
+def test_no_field_has_been_added_that_the_mapping_does_not_know(kind: type, known: str) -> None:
     assert [field.name for field in fields(kind)] == known.split(), (
         "teach venues/perp/blind/observation.py the new field, then this list"
     )
 
 
-def test_an_account_in_disguise_is_worth_the_same_and_its_prices_are_scaled() -> None:
+def test_an_account_anonymised_is_worth_the_same_and_its_prices_are_scaled() -> None:
     world = PerpWorld(
         **{name: getattr(open_world(Decimal(10_000), 20_000), name) for name in ("cash", "initial", "peak", "day", "day_reference", "last_equity")},
         positions={
@@ -81,12 +81,12 @@ def test_an_account_in_disguise_is_worth_the_same_and_its_prices_are_scaled() ->
         marks={"BTC": Decimal(63_000), "ETH": Decimal("3100.5"), "LINK": Decimal("14.02")},
         marked_at=dict.fromkeys(SYMBOLS, FROM),
     )  # fmt: skip
-    terms = guise.terms_of(COVER, TERMS)
-    true, seen = portfolio(world, TERMS), portfolio(guise.world_of(COVER, world), terms)
+    terms = observation.terms_of(ANONYMISER, TERMS)
+    true, seen = portfolio(world, TERMS), portfolio(observation.world_of(ANONYMISER, world), terms)
     assert (seen.equity_usd, seen.free_margin_usd) == (true.equity_usd, true.free_margin_usd)
     mine = {held.symbol: held for held in seen.positions}
     for held in true.positions:
-        alias = COVER.by_symbol[held.symbol]
+        alias = ANONYMISER.by_symbol[held.symbol]
         other = mine[alias.name]
         assert (other.side, other.notional_usd, other.unrealised_usd) == (
             held.side,
@@ -98,19 +98,19 @@ def test_an_account_in_disguise_is_worth_the_same_and_its_prices_are_scaled() ->
         assert other.liquidation == pytest.approx(held.liquidation * alias.price, rel=Decimal("1e-40"))
         assert other.size == held.size * alias.size
     assert "itcoin" not in mine[BTC.name].thesis
-    assert seen.orders[0].limit == Decimal("13.9") * COVER.by_symbol["LINK"].price
+    assert seen.orders[0].limit == Decimal("13.9") * ANONYMISER.by_symbol["LINK"].price
 
 
 @given(st.decimals(min_value="0.001", max_value=200_000, places=4), st.booleans())
 def test_lots_and_price_steps_are_the_true_ones_scaled(price: Decimal, up: bool) -> None:
-    terms = guise.terms_of(COVER, TERMS)
-    for symbol, alias in COVER.by_symbol.items():
+    terms = observation.terms_of(ANONYMISER, TERMS)
+    for symbol, alias in ANONYMISER.by_symbol.items():
         true, seen = TERMS.assets[symbol], terms.assets[alias.name]
         assert seen.lot == true.lot * alias.size
         assert seen.round_price(price * alias.price, up) == true.round_price(price, up) * alias.price
 
 
-def test_memory_in_disguise_keeps_results_and_loses_names_times_and_prices() -> None:
+def test_memory_anonymised_keeps_results_and_loses_names_times_and_prices() -> None:
     trade = ClosedTrade("BTC", "long", FROM, FROM + 5, Decimal(12), "stop", Decimal(63_000), Decimal(64_000), Decimal(900), 1.0, 2.0, "chop", "BTC up")  # fmt: skip
     trip = RoundTrip("ETH", "buy", FROM, Decimal(2), Decimal(2), Decimal(2), Decimal(6_200), thesis="ethereum")
     memory = PerpMemory(
@@ -121,13 +121,13 @@ def test_memory_in_disguise_keeps_results_and_loses_names_times_and_prices() -> 
         (OrderThesis("o1", "BTC"),),
         day=FROM // DAY_MS,
     )
-    seen = hindsight.memory_of(COVER, memory)
+    seen = hindsight.memory_of(ANONYMISER, memory)
     told = codec.dumps(seen).decode()
     for true in ("BTC", "ETH", "itcoin", "thereum", "63000", "64000", str(FROM), str(FROM // DAY_MS)):
         assert true not in told
     assert seen.trades[0].pnl_usd == 12
     assert seen.trades[0].entry_price == 63_000 * BTC.price
-    assert seen.day == (FROM + COVER.shift_ms) // DAY_MS
+    assert seen.day == (FROM + ANONYMISER.shift_ms) // DAY_MS
 
 
 class _Recorded:
@@ -158,8 +158,8 @@ class _Recorded:
         return ["close BTC at 63000"]
 
 
-def test_a_past_in_disguise_is_asked_and_answers_in_disguised_terms() -> None:
-    past, now = COVER.past(_Recorded()), FROM + COVER.shift_ms
+def test_a_past_anonymised_is_asked_and_answers_anonymisedd_terms() -> None:
+    past, now = ANONYMISER.past(_Recorded()), FROM + ANONYMISER.shift_ms
     told = codec.dumps(
         [past.decisions(now, 5), past.receipts(now, 5), past.snapshot(now - 1, now), past.commands(now, 1)]
     ).decode()
@@ -172,7 +172,7 @@ def test_a_past_in_disguise_is_asked_and_answers_in_disguised_terms() -> None:
 def test_a_list_of_allowed_symbols_that_names_nothing_of_the_run_still_allows_nothing() -> None:
     for allowed, expected in (((), ()), (("DOGE",), ("OTHER",)), (("DOGE", "BTC"), (BTC.name,))):
         caps = PerpCaps(symbols=SYMBOLS, allowed_symbols=allowed)
-        assert guise.caps_of(COVER, caps).allowed_symbols == expected
-        assert [guise.caps_of(COVER, caps).opens_allowed(COVER.name(symbol)) for symbol in SYMBOLS] == [
+        assert observation.caps_of(ANONYMISER, caps).allowed_symbols == expected
+        assert [observation.caps_of(ANONYMISER, caps).opens_allowed(ANONYMISER.name(symbol)) for symbol in SYMBOLS] == [
             caps.opens_allowed(symbol) for symbol in SYMBOLS
         ]

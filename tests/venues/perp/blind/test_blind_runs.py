@@ -1,4 +1,4 @@
-"""Whole runs in disguise: nothing true is sent, and the same decisions give the same run as with open eyes."""
+"""Whole runs anonymised: nothing true is sent, and the same decisions give the same run as with open eyes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,10 +15,10 @@ from pitboss.core.instant import HOUR_MS
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.scripted import calls
 from pitboss.testing.leaks import Scanner, texts
-from pitboss.venues.perp.blind.anonymiser import Disguise
+from pitboss.venues.perp.blind.anonymiser import Anonymiser
 from pitboss.venues.perp.course import PerpCourse
 from pitboss.venues.perp.metrics import compute
-from venues.perp.blind.blindly import FROM, LOOKS, SYMBOLS, Nosy, Ran, market_of, ran, request_of
+from venues.perp.blind.blind_runs import FROM, LOOKS, SYMBOLS, Nosy, Ran, market_of, ran, request_of
 
 MARKET = market_of()
 
@@ -51,7 +51,7 @@ def test_a_run_that_calls_every_tool_and_is_refused_in_many_ways_sends_nothing_t
     ):
         assert part in said, part
     offered = {tool.name for request in nosy.requests for tool in request.tools}
-    assert "get_top_traders" not in offered, "what was recorded of others cannot be disguised"
+    assert "get_top_traders" not in offered, "what was recorded of others cannot be anonymised"
     called = {call.name for request in nosy.requests for message in request.messages for call in message.calls}
     assert called >= set(LOOKS) - {"get_top_traders"}
 
@@ -113,9 +113,9 @@ class Planned:
         self.plan, self.told, self.tick = plan, told, -1
 
     def bind(self, script: PerpCourse) -> None:
-        cover = script.ports.context.disguise
-        if isinstance(cover, Disguise):
-            self.told = cover.proposal
+        anonymiser = script.ports.context.anonymiser
+        if isinstance(anonymiser, Anonymiser):
+            self.told = anonymiser.proposal
 
     def __call__(self, request: ModelRequest) -> ModelReply:
         self.tick += 1
@@ -193,8 +193,8 @@ def same_course(plan: list[Any], seed: int, hours: int) -> None:
 def test_regimes_and_room_are_told_alike_blind_or_open() -> None:
     plan = [{"action": "no_op", "symbol": "BTC", "reason": "Wait."}]
     opened, blind = lived(plan, MARKET, False, 6), lived(plan, MARKET, True, 6)
-    cover = blind.script.ports.context.disguise
-    assert cover is not None
+    anonymiser = blind.script.ports.context.anonymiser
+    assert anonymiser is not None
 
     def told(run: Ran, names: dict[str, str]) -> list[dict[str, str]]:
         found = []
@@ -209,7 +209,7 @@ def test_regimes_and_room_are_told_alike_blind_or_open() -> None:
             found.append({"regimes": lines, "caps": caps})
         return found
 
-    assert told(blind, {alias.name: alias.symbol for alias in cover.aliases}) == told(
+    assert told(blind, {alias.name: alias.symbol for alias in anonymiser.aliases}) == told(
         opened, {name: name for name in SYMBOLS}
     )
 
@@ -224,21 +224,21 @@ def test_a_blind_run_comes_out_the_same_again_and_with_another_seed_it_is_told_o
     assert other.requests[0] != one.requests[0]
 
 
-def test_a_kept_disguise_is_used_instead_of_a_new_one() -> None:
+def test_a_kept_mapping_is_used_instead_of_a_new_one() -> None:
     first = ran(Nosy(), MARKET, request_of(hours=2))
-    cover = first.script.ports.context.disguise
-    assert cover is not None
-    kept = replace(request_of(hours=2, seed=99), disguise=cover.plain())
+    anonymiser = first.script.ports.context.anonymiser
+    assert anonymiser is not None
+    kept = replace(request_of(hours=2, seed=99), disguise=anonymiser.plain())
     assert ran(Nosy(), MARKET, kept).requests[0] == first.requests[0]
 
 
-def test_the_disguise_does_not_depend_on_anything_after_the_first_tick() -> None:
+def test_the_mapping_does_not_depend_on_anything_after_the_first_tick() -> None:
     late = market_of(seed=5)
     for key, bars in late.bars.items():
         later = int(bars.open_at.searchsorted(FROM))
         bars.close[later:] *= 3.0
         assert key in late.bars
-    one, other = (ran(Nosy(), market, request_of(hours=1)).script.ports.context.disguise for market in (MARKET, late))
+    one, other = (ran(Nosy(), market, request_of(hours=1)).script.ports.context.anonymiser for market in (MARKET, late))
     assert one == other
 
 

@@ -1,4 +1,4 @@
-"""What a blind run does without, what is kept of its disguise, and what a reader is told."""
+"""What a blind run does without, what is kept of its mapping, and what a reader is told."""
 
 import asyncio
 from dataclasses import replace
@@ -12,7 +12,7 @@ from pitboss.runs.run import params_of
 from pitboss.sim.connections import NO_SERVER_TOOLS, Connections
 from pitboss.sim.course import MAX_MODEL_ERRORS, ticks_between
 from pitboss.tools.toolbox import Toolbox
-from pitboss.venues.perp.assembly import PerpRun, disguise_of_run, read_skill
+from pitboss.venues.perp.assembly import PerpRun, anonymiser_of_run, read_skill
 from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.blind import setup as blind
 from pitboss.venues.perp.request import PerpRequest
@@ -44,7 +44,7 @@ def prepared_run(blind: bool = True) -> PerpRun:
         base_interval="5m",
         assets={symbol: SHIPPED[symbol] for symbol in skill.context.symbols},
         books=None,
-        disguise=disguise_of_run(request, skill, market, "5m", request.from_at),
+        anonymiser=anonymiser_of_run(request, skill, market, "5m", request.from_at),
         commit_records=50,
         most_errors=MAX_MODEL_ERRORS,
     )
@@ -66,43 +66,43 @@ def test_tools_of_other_programs_are_not_offered_and_the_run_says_so_in_one_line
     assert isinstance(loop.hydrate, Toolbox)
     assert [definition.name for definition in loop.hydrate.definitions] == ["get_portfolio"]
     assert blind.notes(True, prepared.skill) == [
-        "blind: not offered, because it cannot be disguised: MCP server hyperliquid-info-mcp, get_top_traders"
+        "blind: not offered, because its replies cannot be anonymised: MCP server hyperliquid-info-mcp, get_top_traders"
     ]
     assert blind.notes(False, prepared.skill) == []
     assert blind.notes(True, read_skill(plain_skill())) == []
 
 
-def test_the_disguise_is_kept_with_the_run_and_read_back_from_it() -> None:
+def test_the_mapping_is_kept_with_the_run_and_read_back_from_it() -> None:
     prepared = prepared_run()
     params = codec.loads(codec.dumps(params_of(prepared)))
-    cover = prepared.course().ports.context.disguise
-    assert blind.disguise_of(params) == cover
-    assert cover is not None
+    anonymiser = prepared.course().ports.context.anonymiser
+    assert blind.stored_anonymiser(params) == anonymiser
+    assert anonymiser is not None
     again = codec.parse(PerpRequest, params)
-    assert build(replace(again, seed=77), make_market(ROWS)).ports.context.disguise == cover
+    assert build(replace(again, seed=77), make_market(ROWS)).ports.context.anonymiser == anonymiser
 
 
-def test_an_open_run_keeps_no_disguise_and_is_told_as_always() -> None:
+def test_an_open_run_keeps_no_mapping_and_is_told_as_always() -> None:
     prepared = prepared_run(blind=False)
     params = codec.loads(codec.dumps(params_of(prepared)))
-    assert prepared.course().ports.context.disguise is None
-    assert blind.disguise_of(params) is None
-    assert blind.told(params) == blind.told_briefly(params) == []
+    assert prepared.course().ports.context.anonymiser is None
+    assert blind.stored_anonymiser(params) is None
+    assert blind.report_lines(params) == blind.mapping_line(params) == []
     rows = [{"reason": "ASSET-A"}]
-    assert blind.unmasked(rows, None) is rows
+    assert blind.with_true_names(rows, None) is rows
 
 
 def test_a_reader_is_told_who_was_who_once_and_sees_the_models_words_unmasked() -> None:
     prepared = prepared_run()
     params = codec.loads(codec.dumps(params_of(prepared)))
-    cover = blind.disguise_of(params)
-    assert cover is not None
-    told = " ".join(blind.told(params))
-    for alias in cover.aliases:
+    anonymiser = blind.stored_anonymiser(params)
+    assert anonymiser is not None
+    told = " ".join(blind.report_lines(params))
+    for alias in anonymiser.aliases:
         assert told.count(f"{alias.name} was {alias.symbol} (prices ") == 1
-    name = cover.by_symbol["BTC"].name
+    name = anonymiser.by_symbol["BTC"].name
     row = {"reason": f"{name} up", "text": f"I like {name}", "steps": [{"text": name, "calls": [1]}], "symbol": "BTC"}
-    assert blind.unmasked([row], cover) == [
+    assert blind.with_true_names([row], anonymiser) == [
         {
             "reason": f"BTC [{name}] up",
             "text": f"I like BTC [{name}]",
