@@ -68,6 +68,8 @@ class Storm:
     most_restarts: int = 1_000_000
     """After so many it is calm: on a machine that has other things to do, work is slower than blows are."""
     longest_s: float = 3_000.0
+    bounds_reclaims: bool = True
+    """Whether a run of a lost worker must be claimed again within `RECLAIM_MS`; depends on the load of the machine."""
     seed: int = 0
 
 
@@ -300,7 +302,8 @@ def ended(workspace: Workspace) -> dict[Any, int]:
 
 def judged(storm: Storm, workspace: Workspace, digests: dict[str, str], blows: Blows, took_s: float) -> dict[str, Any]:
     """What the log and the runs say."""
-    reclaim_ms = RECLAIM_MS + int(blows.longest_lock_s * 1_000)  # nothing can be claimed while the file is locked
+    locked_ms = int(blows.longest_lock_s * 1_000)  # nothing can be claimed while the file is locked
+    reclaim_ms = RECLAIM_MS + locked_ms if storm.bounds_reclaims else None
     found = history_check.check(
         events.read_events(workspace.database), digests, stale_ms=int(storm.stale_s * 1_000), reclaim_ms=reclaim_ms
     )
@@ -352,6 +355,8 @@ def main() -> None:
     for name, default in asdict(Storm()).items():
         if isinstance(default, tuple | list):
             options.add_argument(f"--{name}", nargs=2, type=float, default=default)
+        elif isinstance(default, bool):
+            options.add_argument(f"--{name}", action=argparse.BooleanOptionalAction, default=default)
         else:
             options.add_argument(f"--{name}", type=type(default), default=default)
     options.add_argument("--figures", type=Path)

@@ -1,5 +1,4 @@
 import asyncio
-import random
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 from pitboss.core.errors import UserError
 from pitboss.data.download import join_spans, missing_spans, rows_digest
-from pitboss.data.fetch import WeightLimiter, address, host_of, pause_s
+from pitboss.data.fetch import WeightLimiter, address, host_of
 
 PACE = 10
 
@@ -73,13 +72,3 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 
 def test_a_host_is_shown_without_path_question_or_password() -> None:
     assert host_of("https://me:secret@example.com:8443/a?key=k3y") == "example.com:8443"
-
-
-def test_pauses_are_drawn_from_the_whole_range_and_retry_after_is_kept() -> None:
-    chance = random.Random(3)
-    pauses = [pause_s(4, None, chance.random()) for _ in range(400)]
-    assert 0 <= min(pauses) < 0.2
-    assert 3.8 < max(pauses) <= 4
-    assert 7 <= pause_s(1, 7.0, chance.random()) <= 8
-    assert pause_s(30, None, chance.random()) <= 30
-    assert pause_s(1, 1e9, chance.random()) <= 121

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from pitboss.core.backoff import backoff_s
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import Instant
 
@@ -162,7 +163,7 @@ class Fetcher:
             if attempts >= self._attempts or unreached >= UNREACHED:
                 raise TransientError(f"{problem} (tried {attempts} times)")
             self.tried_again += 1
-            await self._sleep(pause_s(attempts, retry_after_s, self._random()))
+            await self._sleep(backoff_s(attempts, self._random(), FIRST_PAUSE_S, LONGEST_PAUSE_S, retry_after_s))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -184,7 +185,7 @@ class Fetcher:
                 method, query.url, params=dict(query.params), data=content, headers=headers, allow_redirects=False
             ) as response:
                 if response.status == 429 or response.status >= 500 or response.status == 418:
-                    raise _Busy(f"answers {response.status}", _seconds(response.headers.get("Retry-After")))
+                    raise _Busy(f"answers {response.status}", _retry_after_s(response.headers.get("Retry-After")))
                 if response.status != 200:
                     raise _refused(host, response.status)
                 data = bytearray()
@@ -213,17 +214,6 @@ class _Busy(Exception):
         self.is_unreached = is_unreached
 
 
-def pause_s(attempts: int, retry_after_s: float | None, random: float) -> float:
-    """Seconds before the next attempt: exponential backoff with full jitter.
-
-    Where the server sends Retry-After, that long and up to a second more, so that not all clients return at once.
-    """
-    longest = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(attempts - 1, 16))
-    if retry_after_s is None:
-        return random * longest
-    return min(retry_after_s, LONGEST_RETRY_AFTER_S) + random * min(1.0, longest)
-
-
 def host_of(url: str) -> str:
     """The host as it may be shown: without path, query and password, each of which may hold a key."""
     return urlsplit(url).netloc.rpartition("@")[2] or url.partition("?")[0][:60]
@@ -250,12 +240,13 @@ def _refused(host: str, status: int) -> RequestRefused:
     return RequestRefused(f"{host} rejects the request ({status})", hint, status)
 
 
-def _seconds(text: str | None) -> float | None:
+def _retry_after_s(text: str | None) -> float | None:
+    """The seconds of a `Retry-After` header, at most `LONGEST_RETRY_AFTER_S`; None without a number of seconds."""
     try:
         seconds = float(text or "")
     except ValueError:
         return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+    return min(seconds, LONGEST_RETRY_AFTER_S) if math.isfinite(seconds) and seconds >= 0 else None
 
 
 def _date(text: str | None) -> Instant | None:

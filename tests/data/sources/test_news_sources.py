@@ -1,6 +1,5 @@
 import asyncio
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import DAY_MS, parse_instant
 from pitboss.data.download import DownloadResult, download
 from pitboss.data.lake import Lake
+from pitboss.data.series import series
 from pitboss.data.source import DownloadRequest
 from pitboss.data.sources import names, source
 from pitboss.data.sources.calendar import read_calendar
@@ -312,8 +312,18 @@ def test_a_hostile_or_repeating_calendar_is_refused_with_the_event_or_line(conte
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.binary(max_size=200))
-def test_no_calendar_whatever_its_bytes_ends_in_anything_but_events_or_a_refusal(content: bytes) -> None:
-    for line in (b"SUMMARY:", b"DTSTART:", b"CATEGORIES:", b""):
-        with suppress(UserError):
-            read_calendar(calendar_with("DTSTART:20250312T083000Z", "@").replace(b"@", line + content), NOW, "host")
+@given(st.binary(max_size=200) | st.text(max_size=100).map(str.encode))
+def test_a_calendar_of_any_bytes_gives_sound_events_or_a_refusal(content: bytes) -> None:
+    calendar = calendar_with("DTSTART:20250312T083000Z", "CATEGORIES:macro")
+    for line in (b"SUMMARY:CPI", b"DTSTART:20250312T083000Z", b"CATEGORIES:macro", b"END:VEVENT"):
+        name = line.partition(b":")[0]
+        for replacement in (content, name + b":" + content, name + b";" + content):
+            try:
+                frame, _ = read_calendar(calendar.replace(line, replacement), NOW, "host")
+            except UserError:
+                continue
+            assert frame.schema == series("events").columns
+            for title, kind in frame.select("title", "kind").iter_rows():
+                assert (title.strip(), len(title) <= 1_000, title.isprintable()) == (title, True, True)
+                assert (len(kind) <= 1_000, kind.isprintable()) == (True, True)
+            assert (frame["known_at"] <= frame["scheduled_at"]).all()
