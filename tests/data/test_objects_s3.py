@@ -308,7 +308,7 @@ def test_pushes_and_pulls_that_are_killed_again_and_again_end_with_the_whole_lak
             assert points is not None
             assert len(points.at) == 12
     fetched = done("data", "pull", "--json", "--home", elsewhere).json["files"]
-    assert fetched < len(lake.places()), "what had been fetched was fetched again"
+    assert fetched < len(lake.series_files()), "what had been fetched was fetched again"
     with open_workspace(load_settings(elsewhere)) as workspace:
         assert workspace.lake.list() == lake.list()
     assert done("data", "check", "--json", "--home", elsewhere).json["ok"]

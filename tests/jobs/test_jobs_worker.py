@@ -283,7 +283,7 @@ def test_a_run_that_meets_a_database_which_is_away_goes_on_under_the_same_lease(
     (whole,) = yard.put(model="standin/analyst", hours=6)
     asyncio.run(yard.worker().run())
     (run_id,) = yard.put(model="standin/analyst", hours=6)
-    monkeypatch.setattr(working, "AWAY_S", 0.0)
+    monkeypatch.setattr(working, "UNREACHABLE_PAUSE_S", 0.0)
     real, failures = working.work, iter(["early", "late"])
 
     async def away(workspace: Any, lease: Lease, watch: Any, *rest: Any) -> Any:

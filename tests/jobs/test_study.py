@@ -226,7 +226,7 @@ def test_jobs_made_from_one_another_are_those_made_alone(workspace: Workspace, m
     made = sweep_plan(
         request(days=3), parse_axes([*words, "model=policy/random,policy/momentum,standin/analyst"]), repeats=2
     )
-    wanted = [member.request for member in planned_runs(made.plan, made.known)]
+    wanted = [member.request for member in planned_runs(made.plan, made.expected_trials)]
     alone, loaded = [runner.job_of(workspace, one, owner="me") for one in wanted], list[object]()
 
     def counted(place: Workspace, one: Any, **more: Any) -> Any:
@@ -257,7 +257,7 @@ def test_one_who_looks_before_and_writes_after_another_finds_the_others_runs(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = sweep_plan(request(days=2), parse_axes(["risk.max_position_pct=10,20,30"]))
-    wanted = planned_runs(made.plan, made.known)
+    wanted = planned_runs(made.plan, made.expected_trials)
     Studies(workspace.database).save(made.plan.id, made.plan.document())
     first = studying.ensure_queued(workspace, made.plan, wanted[:2], HERE, studying.NO_OBSERVER)
     real, blind = Studies.progress, [True]
@@ -274,7 +274,9 @@ def test_one_who_looks_before_and_writes_after_another_finds_the_others_runs(
 
 def test_runs_that_a_killed_process_left_behind_are_gone_on_with(workspace: Workspace) -> None:
     made = sweep_plan(request(days=2), parse_axes(["risk.max_position_pct=10,20"]))
-    lot = studying.ensure_queued(workspace, made.plan, planned_runs(made.plan, made.known), HERE, studying.NO_OBSERVER)
+    lot = studying.ensure_queued(
+        workspace, made.plan, planned_runs(made.plan, made.expected_trials), HERE, studying.NO_OBSERVER
+    )
     workspace.runs.claim(lot.ids[0], into="running")  # and nobody ever hears of it again
     assert workspace.runs.count(study_id=made.plan.id) == {"queued": 1, "running": 1}
     assert do(workspace, made).failed == []
@@ -282,7 +284,9 @@ def test_runs_that_a_killed_process_left_behind_are_gone_on_with(workspace: Work
 
 def test_runs_that_another_process_is_at_work_on_are_waited_for(workspace: Workspace) -> None:
     made = sweep_plan(request(days=2), parse_axes(["risk.max_position_pct=10,20"]))
-    lot = studying.ensure_queued(workspace, made.plan, planned_runs(made.plan, made.known), HERE, studying.NO_OBSERVER)
+    lot = studying.ensure_queued(
+        workspace, made.plan, planned_runs(made.plan, made.expected_trials), HERE, studying.NO_OBSERVER
+    )
     epoch = workspace.runs.claim(lot.ids[0], into="running")
     with StudyLock(workspace.home, made.plan.id) as other:
         assert other.acquire()
@@ -440,7 +444,9 @@ def test_every_metric_that_can_be_asked_for_is_one_that_a_run_has(known: tuple[W
 def test_calling_off_takes_waiting_runs_out_of_the_queue(workspace: Workspace) -> None:
     made = sweep_plan(request(days=2), parse_axes(["risk.max_position_pct=10,20"]))
     Studies(workspace.database).save(made.plan.id, made.plan.document())
-    studying.ensure_queued(workspace, made.plan, planned_runs(made.plan, made.known), HERE, studying.NO_OBSERVER)
+    studying.ensure_queued(
+        workspace, made.plan, planned_runs(made.plan, made.expected_trials), HERE, studying.NO_OBSERVER
+    )
     assert workspace.runs.count(study_id=made.plan.id) == {"queued": 2}
     assert cancel_study(workspace, made.plan.id) == 2
     assert workspace.runs.count(study_id=made.plan.id) == {"cancelled": 2}

@@ -38,7 +38,7 @@ class Shelf:
 def board(shelf: Shelf) -> Scoreboard:
     made = sweep_plan(request(), parse_axes(["risk.max_position_pct=10,20,30"]))
     found = Scoreboard(shelf, "grid abc", METRICS["sharpe"], "sharpe")  # pyright: ignore[reportArgumentType]
-    found.began(planned_runs(made.plan, made.known), ["one", "two", "six"])
+    found.began(planned_runs(made.plan, made.expected_trials), ["one", "two", "six"])
     return found
 
 
@@ -101,7 +101,7 @@ def test_the_first_ctrl_c_asks_and_the_second_is_the_usual_one() -> None:
 def test_where_less_is_better_the_least_stands_first() -> None:
     made = sweep_plan(request(), parse_axes(["risk.max_position_pct=10,20"]), by="max_drawdown_pct")
     found = Scoreboard(Shelf({"one": 0.0, "two": 0.0}), "grid abc", METRICS["max_drawdown_pct"], "max_drawdown_pct")  # pyright: ignore[reportArgumentType]
-    found.began(planned_runs(made.plan, made.known), ["one", "two"])
+    found.began(planned_runs(made.plan, made.expected_trials), ["one", "two"])
     found._scores = {"one": 9.0, "two": 3.0}  # pyright: ignore[reportPrivateUsage]
     lines = drawn(found).splitlines()
     assert [line.split()[0] for line in lines[3:]] == ["two", "one"]

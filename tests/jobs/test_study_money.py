@@ -94,7 +94,7 @@ def test_above_five_dollars_somebody_has_to_agree() -> None:
 
 def test_a_study_that_may_pass_the_days_limit_is_not_queued_at_all(workspace: Workspace) -> None:
     made = sweep_plan(asked(), parse_axes(["seed=0..4"]))
-    found = estimate(workspace, [member.request for member in planned_runs(made.plan, made.known)])
+    found = estimate(workspace, [member.request for member in planned_runs(made.plan, made.expected_trials)])
     worst = worst_case(found, made.plan.request)
     assert worst > 0
     money = StudyBudget(lambda member: worst_case(found, member.request), 5 * worst - Decimal("0.01"))
@@ -106,7 +106,7 @@ def test_a_study_that_may_pass_the_days_limit_is_not_queued_at_all(workspace: Wo
 
 def test_what_is_set_aside_is_all_a_run_may_spend_and_comes_back_when_it_is_called_off(workspace: Workspace) -> None:
     made = sweep_plan(asked(), parse_axes(["seed=0..4"]))
-    wanted = planned_runs(made.plan, made.known)
+    wanted = planned_runs(made.plan, made.expected_trials)
     found = estimate(workspace, [member.request for member in wanted])
     worst = worst_case(found, made.plan.request)
     money = StudyBudget(lambda member: worst_case(found, member.request), 5 * worst)

@@ -202,7 +202,7 @@ def test_what_a_point_may_vary_is_that_of_the_venue() -> None:
     for wrong, said in (("risk.max_leverage=1,2", "max_leverage"), ("run.taker_bps=1", "no such field")):
         asked = sweep_plan(request(), parse_axes([wrong]))
         with pytest.raises(UserError, match=said):
-            planned_runs(asked.plan, asked.known)
+            planned_runs(asked.plan, asked.expected_trials)
 
 
 def test_the_page_is_written_where_the_others_are(workspace: Workspace, swept: dict[str, Any], tmp_path: Path) -> None:

@@ -416,4 +416,4 @@ def test_threads_that_write_past_the_layers_at_once_do_not_share_a_connection(be
 
     with bench.database.read() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM facts").scalar() == 30
-    assert len(bench.database._kept) <= 2
+    assert len(bench.database._idle) <= 2

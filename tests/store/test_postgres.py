@@ -35,7 +35,7 @@ def say(address, statement):
 def test_every_way_to_write_its_address_opens_it(at, scheme):
     with open_database(at.replace("postgresql", scheme, 1)) as database:
         assert database.journal_mode is None
-        assert database.where.startswith("postgresql://")
+        assert database.location.startswith("postgresql://")
         with database.read() as connection:
             assert connection.exec_driver_sql("SHOW application_name").scalar() == "pitboss"
 

@@ -38,4 +38,4 @@ def pull_lake(settings: Settings) -> Pulled:
             "set `lake` in settings.toml or PITBOSS_LAKE, such as s3://bucket/prefix",
         )
     brought = lake.fetch_all()
-    return Pulled(lake.where, lake.pin, brought.files, brought.bytes)
+    return Pulled(lake.address, lake.pin, brought.files, brought.bytes)

@@ -224,7 +224,7 @@ def _lines(document: "Mapping[str, Any]") -> "Iterator[tuple[str, str]]":
     lost = f", lost {document['requeues']} times before" if document["requeues"] else ""
     yield "worker", f"{document['worker'] or 'none yet'}{lost}"
     if document["estimate"] is not None:
-        found = Estimate.read(document["estimate"])
+        found = Estimate.from_plain(document["estimate"])
         of = f" for {found.runs} runs together" if found.hi and found.runs > 1 else ""
         yield "estimate", f"{estimate_line(found)}{of}"
         for words in found.basis:

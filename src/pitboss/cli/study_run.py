@@ -46,7 +46,7 @@ def conduct(place: WorkspaceOptions, made: BuiltPlan, manner: Manner, yes: bool)
     if not 1 <= manner.concurrency <= 256:
         raise UserError("--concurrency: not from 1 to 256", "for example --concurrency 8")
     with place.workspace() as workspace:
-        known = planned_runs(made.plan, made.known)
+        known = planned_runs(made.plan, made.expected_trials)
         found = _estimated(workspace, made, known, manner)
         if manner.estimate:
             if manner.json:
