@@ -215,9 +215,9 @@ def run(storm: Storm, folder: Path) -> dict[str, Any]:
 
 @contextmanager
 def crew_of(storm: Storm, settings: Settings) -> Iterator[Crew]:
-    words = [sys.executable, str(CREW), str(settings.home), str(storm.concurrency), str(storm.processes)]
+    command = [sys.executable, str(CREW), str(settings.home), str(storm.concurrency), str(storm.processes)]
     process = subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=surroundings(settings)
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=surroundings(settings)
     )
     crew = Crew(process)
     try:
@@ -243,12 +243,14 @@ def rage(
     storm: Storm, workspace: Workspace, crew: Crew, database: Database, dice: random.Random, blows: Blows
 ) -> float:
     """Until everything has ended: keep the crew whole, and hit it."""
-    began = time.monotonic()
-    blow_at, restart_at, look_at = (began + dice.uniform(*times) for times in (storm.kill_s, storm.restart_s, (0, 0.1)))
+    started_s = time.monotonic()
+    blow_at, restart_at, look_at = (
+        started_s + dice.uniform(*times) for times in (storm.kill_s, storm.restart_s, (0, 0.1))
+    )
     pause = threading.Event()
     while True:
         now = time.monotonic()
-        assert now - began < storm.longest_s, f"not done after {storm.longest_s} s: {ended(workspace)}"
+        assert now - started_s < storm.longest_s, f"not done after {storm.longest_s} s: {ended(workspace)}"
         for pid, until in list(crew.stopped.items()):
             if now >= until:
                 del crew.stopped[pid]
@@ -267,7 +269,7 @@ def rage(
             look_at = now + 0.5
             counts = ended(workspace)
             if counts and set(counts) <= {"complete", "error", "cancelled"}:
-                return time.monotonic() - began
+                return time.monotonic() - started_s
         pause.wait(0.05)
 
 
@@ -304,7 +306,7 @@ def judged(storm: Storm, workspace: Workspace, digests: dict[str, str], blows: B
     """What the log and the runs say."""
     locked_ms = int(blows.longest_lock_s * 1_000)  # nothing can be claimed while the file is locked
     reclaim_ms = RECLAIM_MS + locked_ms if storm.bounds_reclaims else None
-    found = history_check.check(
+    log = history_check.check(
         events.read_events(workspace.database), digests, stale_ms=int(storm.stale_s * 1_000), reclaim_ms=reclaim_ms
     )
     silences = [
@@ -326,15 +328,15 @@ def judged(storm: Storm, workspace: Workspace, digests: dict[str, str], blows: B
         "digests_that_differ": wrong,
         "damaged": damaged,
         "verified": len(looked_at),
-        "violations": found.violations,
-        "claims": found.claims,
-        "commits": found.commits,
-        "requeues": found.requeues,
-        "refused_writes": found.refused,
+        "violations": log.violations,
+        "claims": log.claims,
+        "commits": log.commits,
+        "requeues": log.requeues,
+        "refused_writes": log.refused,
         "longest_silence_ms": max(silences, default=0),  # of a lost worker, before its run could be taken again
-        "median_reclaim_ms": int(statistics.median(found.reclaims_ms or [0])),
-        "longest_reclaim_ms": found.longest_reclaim_ms,  # from the last heartbeat of a lost worker to the next claim
-        "ends": found.ends,
+        "median_reclaim_ms": int(statistics.median(log.reclaims_ms or [0])),
+        "longest_reclaim_ms": log.longest_reclaim_ms,  # from the last heartbeat of a lost worker to the next claim
+        "ends": log.ends,
     }
 
 

@@ -30,7 +30,7 @@ def klines(start: int = START, count: int = 12, head: bool = False, unit: int = 
 
 
 def funding(start: int = START, head: bool = True) -> str:
-    lines = [f"{start + place * 8 * HOUR + place},8,0.000{place}" for place in range(1, 4)]
+    lines = [f"{start + index * 8 * HOUR + index},8,0.000{index}" for index in range(1, 4)]
     return "\n".join([*(["calc_time,funding_interval_hours,last_funding_rate"] if head else []), *lines])
 
 
@@ -57,8 +57,8 @@ def published(root: Path) -> Path:
 
 
 def test_a_folder_of_published_files_is_imported_in_one_command(tmp_path: Path, lake: Lake) -> None:
-    done = import_paths(lake, [published(tmp_path / "files")], venue="binance")
-    assert {(one.kind, one.symbol, one.interval) for one in done} == {
+    results = import_paths(lake, [published(tmp_path / "files")], venue="binance")
+    assert {(result.kind, result.symbol, result.interval) for result in results} == {
         ("bars", "BTC", "5m"),
         ("funding", "BTC", None),
         ("mark", "BTC", None),
@@ -66,12 +66,12 @@ def test_a_folder_of_published_files_is_imported_in_one_command(tmp_path: Path, 
     }
     bars, rates = lake.bars("binance", "BTC", "5m"), lake.points("funding", "binance", "BTC")
     assert bars is not None
-    assert bars.open_at[:12].tolist() == [START + place * MIN5 for place in range(12)]
+    assert bars.open_at[:12].tolist() == [START + index * MIN5 for index in range(12)]
     assert len(bars) == 24
     assert rates is not None
-    assert rates.at.tolist() == [START + place * 8 * HOUR for place in range(1, 4)]  # on the hour, as downloads have it
-    assert sum(one.unchanged for one in import_paths(lake, [tmp_path / "files"], venue="binance")) == sum(
-        one.rows for one in done
+    assert rates.at.tolist() == [START + index * 8 * HOUR for index in range(1, 4)]  # on the hour, as downloads have it
+    assert sum(result.unchanged for result in import_paths(lake, [tmp_path / "files"], venue="binance")) == sum(
+        result.rows for result in results
     )
 
 

@@ -114,13 +114,13 @@ def test_a_worker_with_many_runs_keeps_few_connections(at, make_bench):
 
 
 def test_the_text_columns_are_all_compared_by_their_bytes(at):
-    found = say(
+    columns = say(
         at,
         "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public' "
         "AND data_type IN ('text', 'character varying') AND table_name <> 'alembic_version' "
         "AND collation_name IS DISTINCT FROM 'C'",
     )
-    assert found == []
+    assert columns == []
 
 
 def test_the_time_is_that_of_the_moment_and_not_of_the_beginning_of_the_transaction(at):

@@ -34,9 +34,9 @@ def cut_connections(address):
 
     import postgres_server
 
-    with psycopg.connect(postgres_server.server(), autocommit=True) as other:
+    with psycopg.connect(postgres_server.server(), autocommit=True) as connection:
         name = make_url(address).database
-        other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
 
 
 @pytest.mark.parametrize(
