@@ -45,6 +45,7 @@ def test_in_a_small_storm_every_job_is_done_once_and_no_write_is_made_under_an_o
         stale_s=2.5,
         scan_s=0.3,
         longest_s=240.0,
+        bounds_reclaims=False,
         seed=SEED,
     )
     figures = run(storm, folder)

@@ -1,4 +1,4 @@
-"""A process to be killed: starts a backtest, or goes on with one, in a workspace. Says `ready`, the run's id, `done`.
+"""A process to be killed: starts or resumes a backtest in a workspace. Prints `ready`, the run's id and `done`.
 
 python worker.py HOME start SKILL.json FROM_MS TO_MS
 python worker.py HOME resume RUN_ID
@@ -16,25 +16,25 @@ from pitboss.sim.watch import Watch
 from pitboss.venues.perp.assembly import PerpRequest
 
 
-def say(word: str) -> None:
-    """One line at once: whoever listens may kill us right after it."""
-    sys.stdout.write(word + "\n")
+def print_line(text: str) -> None:
+    """Print a line and flush it: the test may kill this process right after it."""
+    sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
-def work(home: str, action: str, *rest: str) -> None:
-    """Do what was asked."""
+def main(home: str, action: str, *arguments: str) -> None:
+    """Start or resume a backtest."""
     with open_workspace(load_settings(Path(home))) as workspace:
-        say("ready")
+        print_line("ready")
         if action == "start":
-            skill, from_at, to_at = rest
+            skill, from_at, to_at = arguments
             request = PerpRequest(codec.loads(Path(skill).read_bytes()), int(from_at), int(to_at))
-            run = asyncio.run(start(workspace, request, Watch(), say))
+            run = asyncio.run(start(workspace, request, Watch(), print_line))
         else:
-            run = asyncio.run(resume(workspace, rest[0]))
+            run = asyncio.run(resume(workspace, arguments[0]))
         assert run.status == "complete", run.status
-    say("done")
+    print_line("done")
 
 
 if __name__ == "__main__":
-    work(*sys.argv[1:])
+    main(*sys.argv[1:])

@@ -98,8 +98,8 @@ def test_the_level_orders_rows_where_there_is_one(tmp_path: Path, lake: Lake) ->
 
 def test_a_file_of_several_coins_becomes_several_series(tmp_path: Path, lake: Lake) -> None:
     file = write(tmp_path / "recorded.jsonl", [reply(), reply(coin="ETH"), reply(START + 1)])
-    done = import_paths(lake, [file])
-    assert [(one.symbol, one.rows) for one in done] == [("BTC", 2), ("ETH", 1)]
+    results = import_paths(lake, [file])
+    assert [(result.symbol, result.rows) for result in results] == [("BTC", 2), ("ETH", 1)]
     assert stored(lake, "ETH") == [BOOK]
 
 
@@ -216,10 +216,13 @@ def test_the_digest_of_a_run_covers_its_books_and_only_if_it_uses_them() -> None
 
 
 def test_a_check_of_sound_books_finds_nothing_but_holes_and_books_that_stand_still(tmp_path: Path, lake: Lake) -> None:
-    still = [reply(START + place * MINUTE_MS) for place in range(20)]
+    still = [reply(START + index * MINUTE_MS) for index in range(20)]
     rows = [*still, reply(START + DAY, asks=[("100.6", "9")])]
     import_paths(lake, [write(tmp_path / "recorded.jsonl", rows)])
-    assert [(one.problem, one.count, one.usable) for one in check_lake(lake)] == [("gaps", 1, True), ("stale", 1, True)]
+    assert [(finding.problem, finding.count, finding.usable) for finding in check_lake(lake)] == [
+        ("gaps", 1, True),
+        ("stale", 1, True),
+    ]
     (holding,) = lake.list()
     assert (holding.kind, holding.symbol, holding.rows, holding.gaps) == ("l2", "BTC", 21, 1)
 
@@ -243,7 +246,9 @@ def test_an_edited_book_is_found_and_never_read_by_a_run(
     (path,) = lake.root.glob("l2/**/part.parquet")
     frame = pl.read_parquet(path).with_columns(bids=pl.lit(bids), asks=pl.lit(asks))
     frame.write_parquet(path)
-    found = check_lake(lake)
-    assert any(detail in one.detail and not one.usable for one in found if one.problem == "bad_rows"), found
+    findings = check_lake(lake)
+    assert any(
+        detail in finding.detail and not finding.usable for finding in findings if finding.problem == "bad_rows"
+    ), findings
     with pytest.raises(UserError, match="is not valid"):
         load_books(lake, "hyperliquid", ["BTC"], START, START + 1)["BTC"].newest(START, 0)

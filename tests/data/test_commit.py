@@ -24,11 +24,11 @@ class Killed(BaseException):
 def contents(lake: Lake) -> dict[str, str]:
     """Every file and the digest of its rows, by the manifest, which the check has held against the files."""
     assert [finding for finding in check_lake(lake) if finding.problem not in ("leftover", "outliers")] == []
-    known = load_manifest(lake.root)
-    assert known is not None
+    manifest = load_manifest(lake.root)
+    assert manifest is not None
     there = {path.relative_to(lake.root).as_posix() for path in lake.root.rglob("part.parquet")}
-    assert there == set(known.files)
-    return {name: stored.digest for name, stored in known.files.items()}
+    assert there == set(manifest.files)
+    return {name: stored.digest for name, stored in manifest.files.items()}
 
 
 def cut_short(monkeypatch: pytest.MonkeyPatch, after: int) -> list[str]:
@@ -36,18 +36,18 @@ def cut_short(monkeypatch: pytest.MonkeyPatch, after: int) -> list[str]:
     calls: list[str] = []
 
     def dying(name: str, real):
-        def call(*given, **named):
+        def call(*arguments, **named):
             if len(calls) >= after:
                 raise Killed(name)
             calls.append(name)
-            return real(*given, **named)
+            return real(*arguments, **named)
 
         return call
 
     monkeypatch.setattr(os, "replace", dying("replace", os.replace))
     monkeypatch.setattr(os, "fsync", dying("fsync", os.fsync))
     monkeypatch.setattr(Path, "unlink", dying("unlink", Path.unlink))
-    monkeypatch.setattr(shutil, "rmtree", lambda *given, **named: None)  # the dead tidy nothing
+    monkeypatch.setattr(shutil, "rmtree", lambda *arguments, **named: None)  # the dead tidy nothing
     return calls
 
 
@@ -57,11 +57,11 @@ def test_killed_at_any_step_the_lake_opens_and_is_before_or_after(tmp_path: Path
     old = [write(tmp_path / "old" / "5m" / f"{name}.csv", rows[10:30]) for name in ("AAA", "BBB")]
     new = [write(tmp_path / "new" / "5m" / f"{name}.csv", rows) for name in ("AAA", "BBB")]
     new.append(write(tmp_path / "new" / "funding" / "AAA.csv", rates))
-    whole = Lake(tmp_path / "whole")
-    import_paths(whole, old)
-    before = contents(whole)
-    import_paths(whole, new)
-    after = contents(whole)
+    expected = Lake(tmp_path / "whole")
+    import_paths(expected, old)
+    before = contents(expected)
+    import_paths(expected, new)
+    after = contents(expected)
     assert len(after) > len(before)
     seen: list[bool] = []
     for step in range(100):
@@ -74,9 +74,9 @@ def test_killed_at_any_step_the_lake_opens_and_is_before_or_after(tmp_path: Path
                 break
             except Killed:
                 pass
-        found = contents(Lake(lake.root))
-        assert found in (before, after), f"killed at step {step}"
-        seen.append(found == after)
+        files = contents(Lake(lake.root))
+        assert files in (before, after), f"killed at step {step}"
+        seen.append(files == after)
         assert not (lake.root / MOVES).exists()
         import_paths(Lake(lake.root), new)
         assert contents(Lake(lake.root)) == after

@@ -128,10 +128,10 @@ def test_its_funding_follows_the_trend(demo: Lake) -> None:
     assert np.corrcoef(trend, rates[24:])[0, 1] > 0.8
 
 
-@pytest.mark.parametrize(("given", "says"), [({"days": 1}, "at least 2 days"), ({"end": FROM + 1}, "midnight")])
-def test_a_span_that_makes_no_sense_is_refused(lake: Lake, given: dict, says: str) -> None:
+@pytest.mark.parametrize(("arguments", "says"), [({"days": 1}, "at least 2 days"), ({"end": FROM + 1}, "midnight")])
+def test_a_span_that_makes_no_sense_is_refused(lake: Lake, arguments: dict, says: str) -> None:
     with pytest.raises(UserError, match=says):
-        write_demo(lake, **given)
+        write_demo(lake, **arguments)
 
 
 def test_any_seed_has_its_crash(tmp_path: Path) -> None:

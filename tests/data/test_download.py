@@ -1,5 +1,4 @@
 import asyncio
-import random
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 from pitboss.core.errors import UserError
 from pitboss.data.download import join_spans, missing_spans, rows_digest
-from pitboss.data.fetch import WeightLimiter, address, host_of, pause_s
+from pitboss.data.fetch import WeightLimiter, address, host_of
 
 PACE = 10
 
@@ -30,25 +29,25 @@ def test_stored_and_missing_together_are_the_range_and_share_nothing(
 def test_joined_spans_hold_all_that_the_single_ones_do(edges: set[int], within: int) -> None:
     marks = sorted(edges)[: len(edges) // 2 * 2]
     spans = list(zip(marks[::2], marks[1::2], strict=True))
-    found = join_spans(spans, within)
-    assert all(any(start <= one[0] and one[1] <= end for start, end in found) for one in spans)
-    assert all(after[0] - before[1] > within for before, after in pairwise(found))
+    joined = join_spans(spans, within)
+    assert all(any(start <= span[0] and span[1] <= end for start, end in joined) for span in spans)
+    assert all(after[0] - before[1] > within for before, after in pairwise(joined))
 
 
 def test_a_digest_is_of_the_content_and_of_nothing_else() -> None:
-    whole = pl.DataFrame({"a": [1, 2, 3], "b": [0.5, None, 1.5], "c": ["x", "y", "z"]})
-    parts = pl.concat([whole.head(1), whole.tail(2)], rechunk=False)
-    assert rows_digest(parts) == rows_digest(whole)
-    assert rows_digest(whole.with_columns(b=pl.col("b").fill_null(0.0))) != rows_digest(whole)
-    assert rows_digest(whole.rename({"a": "d"})) != rows_digest(whole)
-    assert rows_digest(None) != rows_digest(whole)
+    frame = pl.DataFrame({"a": [1, 2, 3], "b": [0.5, None, 1.5], "c": ["x", "y", "z"]})
+    parts = pl.concat([frame.head(1), frame.tail(2)], rechunk=False)
+    assert rows_digest(parts) == rows_digest(frame)
+    assert rows_digest(frame.with_columns(b=pl.col("b").fill_null(0.0))) != rows_digest(frame)
+    assert rows_digest(frame.rename({"a": "d"})) != rows_digest(frame)
+    assert rows_digest(None) != rows_digest(frame)
 
 
 @settings(max_examples=15)
 @given(st.lists(st.integers(1, 700), min_size=1, max_size=40), st.integers(0, 5))
 def test_no_minute_ever_holds_more_weight_than_the_budget(weights: list[int], gap: int) -> None:
     time = [0.0]
-    taken: list[tuple[float, int]] = []
+    requests: list[tuple[float, int]] = []
 
     async def sleep(seconds: float) -> None:
         time[0] += seconds
@@ -57,12 +56,12 @@ def test_no_minute_ever_holds_more_weight_than_the_budget(weights: list[int], ga
         budget = WeightLimiter(1_200, lambda: time[0], sleep)
         for weight in weights:
             await budget.take(weight)
-            taken.append((time[0], weight))
+            requests.append((time[0], weight))
             time[0] += gap
 
     asyncio.run(spend())
-    for at, _ in taken:
-        assert sum(weight for other, weight in taken if at - 60 < other <= at) <= 1_200
+    for at, _ in requests:
+        assert sum(weight for at_s, weight in requests if at - 60 < at_s <= at) <= 1_200
 
 
 @pytest.mark.parametrize("text", ["", "ftp://x", "example.com", "http://", "file:///etc/passwd"])
@@ -73,13 +72,3 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 
 def test_a_host_is_shown_without_path_question_or_password() -> None:
     assert host_of("https://me:secret@example.com:8443/a?key=k3y") == "example.com:8443"
-
-
-def test_pauses_are_drawn_from_the_whole_range_and_retry_after_is_kept() -> None:
-    chance = random.Random(3)
-    pauses = [pause_s(4, None, chance.random()) for _ in range(400)]
-    assert 0 <= min(pauses) < 0.2
-    assert 3.8 < max(pauses) <= 4
-    assert 7 <= pause_s(1, 7.0, chance.random()) <= 8
-    assert pause_s(30, None, chance.random()) <= 30
-    assert pause_s(1, 1e9, chance.random()) <= 121

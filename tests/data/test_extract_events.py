@@ -59,10 +59,10 @@ def at(text: str) -> int:
 def test_a_headline_that_announces_something_is_read(
     published: str, text: str, kind: str, scheduled: str, symbols: tuple[str, ...]
 ) -> None:
-    found = find(text, at(published))
-    assert found is not None
-    assert (found.kind.name, iso(found.scheduled_at), found.symbols) == (kind, scheduled, symbols)
-    assert 0 < found.confidence <= MOST_CONFIDENCE
+    event = find(text, at(published))
+    assert event is not None
+    assert (event.kind.name, iso(event.scheduled_at), event.symbols) == (kind, scheduled, symbols)
+    assert 0 < event.confidence <= MOST_CONFIDENCE
 
 
 @pytest.mark.parametrize(
@@ -119,13 +119,13 @@ def test_nothing_of_a_headlines_wording_becomes_part_of_the_event(tmp_path: Path
 def test_whatever_is_written_an_event_lies_ahead_within_bounds_and_says_so_quietly(
     before: str, word: str, between: str, day: str, published_at: int
 ) -> None:
-    found = find(f"{before} {word} {between} {day}", published_at)
-    assert found == find(f"{before} {word} {between} {day}", published_at)
-    if found is not None:
-        assert published_at < found.scheduled_at <= published_at + MOST_DAYS * DAY_MS
-        assert 0 < found.confidence <= MOST_CONFIDENCE
-        assert found.kind in KINDS
-        assert all(re.fullmatch(r"k?[A-Z0-9]{2,12}", symbol) for symbol in found.symbols)
+    event = find(f"{before} {word} {between} {day}", published_at)
+    assert event == find(f"{before} {word} {between} {day}", published_at)
+    if event is not None:
+        assert published_at < event.scheduled_at <= published_at + MOST_DAYS * DAY_MS
+        assert 0 < event.confidence <= MOST_CONFIDENCE
+        assert event.kind in KINDS
+        assert all(re.fullmatch(r"k?[A-Z0-9]{2,12}", symbol) for symbol in event.symbols)
 
 
 HEADLINES = [
@@ -161,7 +161,7 @@ def test_news_in_any_portions_and_order_gives_the_same_events(order: list[int], 
                 extract(lake)
             return lake.extracted("hyperliquid")
 
-    mixed = [HEADLINES[place] for place in order]
+    mixed = [HEADLINES[index] for index in order]
     assert events(HEADLINES) == events(mixed[:cut], mixed[cut:])
 
 
@@ -242,9 +242,9 @@ def test_real_headlines_give_a_few_events_that_are_mostly_right(lake: Lake) -> N
     (done,) = extract(lake)
     assert done.read > 11_000
     assert 10 <= done.found <= 60
-    found = {(event.kind, iso(event.scheduled_at)[:10]) for _, event in lake.extracted("hyperliquid")}
+    events = {(event.kind, iso(event.scheduled_at)[:10]) for _, event in lake.extracted("hyperliquid")}
     # what did take place on these days
-    assert {("fomc", "2022-09-21"), ("cpi", "2022-10-13"), ("cpi", "2023-04-12"), ("halving", "2024-04-20")} <= found
+    assert {("fomc", "2022-09-21"), ("cpi", "2022-10-13"), ("cpi", "2023-04-12"), ("halving", "2024-04-20")} <= events
     for item, event in lake.extracted("hyperliquid"):
         assert event.known_at >= item.published_at
         assert event.known_at < event.scheduled_at

@@ -71,11 +71,11 @@ def test_an_imported_interval_is_used_if_it_covers_the_span_else_it_is_built(tmp
     put_bars(lake, tmp_path, "BTC", "1h", START + 3 * HOUR, TO, price=500.0)
     covered = load_market(lake, "hyperliquid", ["BTC"], ["1h"], TO, from_at=START + 3 * HOUR)
     assert covered.bars["BTC", "1h"].open[0] == 500.0
-    built = load_market(lake, "hyperliquid", ["BTC"], ["1h"], TO, from_at=START)
+    resampled = load_market(lake, "hyperliquid", ["BTC"], ["1h"], TO, from_at=START)
     fine = lake.bars("hyperliquid", "BTC", "5m")
     assert fine is not None
-    assert built.bars["BTC", "1h"].open.tolist() == resample(fine, "1h").open.tolist()
-    assert len(built.bars["BTC", "1h"]) == 24
+    assert resampled.bars["BTC", "1h"].open.tolist() == resample(fine, "1h").open.tolist()
+    assert len(resampled.bars["BTC", "1h"]) == 24
 
 
 def test_an_interval_is_built_from_the_finest_source_that_covers_the_span(tmp_path: Path, lake: Lake) -> None:

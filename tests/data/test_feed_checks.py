@@ -17,7 +17,7 @@ from pitboss.data.lake import Lake
 from pitboss.data.quality import QualityFinding, check_lake
 
 
-def found(lake: Lake, problem: str) -> list[QualityFinding]:
+def findings(lake: Lake, problem: str) -> list[QualityFinding]:
     return [finding for finding in check_lake(lake) if finding.problem == problem]
 
 
@@ -27,13 +27,13 @@ def flat(rows: list[dict[str, Any]], first: int, count: int) -> list[dict[str, A
     return rows
 
 
-@pytest.mark.parametrize(("repeats", "told"), [(STILL, 0), (STILL + 1, 1), (40, 1)])
+@pytest.mark.parametrize(("repeats", "count"), [(STILL, 0), (STILL + 1, 1), (40, 1)])
 def test_a_close_and_volume_that_stand_still_too_long_are_a_stale_feed(
-    tmp_path: Path, lake: Lake, repeats: int, told: int
+    tmp_path: Path, lake: Lake, repeats: int, count: int
 ) -> None:
     import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", flat(bar_rows(100), 20, repeats))])
-    stale = found(lake, "stale")
-    assert len(stale) == told
+    stale = findings(lake, "stale")
+    assert len(stale) == count
     if stale:
         assert (stale[0].first_at, stale[0].severity, stale[0].usable) == (START + 20 * MIN5, "warning", True)
         assert f"the longest of {repeats} from" in stale[0].detail
@@ -44,13 +44,13 @@ def test_the_same_price_with_changing_volume_is_a_calm_market_not_a_stale_feed(t
     for number, row in enumerate(rows):
         row["volume"] = float(number)
     import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", rows)])
-    assert found(lake, "stale") == []
+    assert findings(lake, "stale") == []
 
 
 def test_a_mark_that_stands_still_is_stale_and_a_funding_rate_that_does_is_not(tmp_path: Path, lake: Lake) -> None:
     rows = [{"date": START + HOUR * hour, "value": 5.0} for hour in range(40)]
     import_paths(lake, [write(tmp_path / "mark" / "BTC.csv", rows), write(tmp_path / "funding" / "BTC.csv", rows)])
-    assert [(finding.kind, finding.count) for finding in found(lake, "stale")] == [("mark", 1)]
+    assert [(finding.kind, finding.count) for finding in findings(lake, "stale")] == [("mark", 1)]
 
 
 @settings(max_examples=30, deadline=None)
@@ -80,7 +80,7 @@ def test_a_wild_bar_is_named_with_its_return_and_the_median_of_its_day(tmp_path:
     ]
     rows[30]["close"] = 150.0
     import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", rows)])
-    (finding,) = found(lake, "outliers")
+    (finding,) = findings(lake, "outliers")
     assert (finding.count, finding.first_at, finding.severity) == (2, START + 30 * MIN5, "note")
     assert "+48.51 % at 2025-01-01T02:30:00Z" in finding.detail
 
@@ -89,7 +89,7 @@ def test_a_change_of_the_funding_interval_is_told_with_its_instant(tmp_path: Pat
     hours = [*range(0, 80, 8), *range(80, 100), *range(102, 120), *range(120, 200, 4)]
     rows = [{"date": START + HOUR * hour + 48, "rate": 0.0} for hour in hours]
     import_paths(lake, [write(tmp_path / "funding" / "BTC.csv", rows)])
-    told = [(finding.first_at, finding.detail[:14]) for finding in found(lake, "funding_interval")]
+    told = [(finding.first_at, finding.detail[:14]) for finding in findings(lake, "funding_interval")]
     assert told == [(START + 80 * HOUR + 48, "paid every 8h "), (START + 120 * HOUR + 48, "paid every 1h ")]
 
 
@@ -116,11 +116,11 @@ def test_all_symbols_silent_at_once_is_an_outage_and_one_of_them_is_not(tmp_path
         write(tmp_path / "5m" / "NEW.csv", rows[40:]),
     ]
     import_paths(lake, paths)
-    (finding,) = found(lake, "outage")
+    (finding,) = findings(lake, "outage")
     assert (finding.count, finding.first_at, finding.symbol) == (3, START + 25 * MIN5, None)
     assert finding.detail.startswith("all 2 symbols silent for 3 bars of 5m, 2025-01-01T02:05:00Z to")
     import_paths(lake, [write(tmp_path / "5m" / "OLD.csv", rows[:40])])
-    assert found(lake, "outage") == []
+    assert findings(lake, "outage") == []
 
 
 def test_a_venue_of_one_symbol_has_holes_but_no_outage() -> None:

@@ -55,9 +55,9 @@ def test_no_latency_brings_an_item_before_it_was_first_met_nor_before_its_midnig
         import_paths(lake, [write(Path(folder) / "news.jsonl", rows)])
         latency = parse_latency(f"{minutes}m")
         market = load_market(lake, "hyperliquid", ["BTC"], ["5m"], NOON + 9 * DAY_MS, news_latency=latency)
-        found = {item.text: item.available_at for item in market.news}
-        assert found["timed"] == max(NOON + minutes * MINUTE_MS, NOON + seen)
-        assert found["dated"] == max(MIDNIGHT + DAY_MS, MIDNIGHT + seen)
+        items = {item.text: item.available_at for item in market.news}
+        assert items["timed"] == max(NOON + minutes * MINUTE_MS, NOON + seen)
+        assert items["dated"] == max(MIDNIGHT + DAY_MS, MIDNIGHT + seen)
 
 
 def test_a_first_sight_that_is_no_time_is_refused(tmp_path: Path, lake: Lake) -> None:

@@ -123,29 +123,29 @@ def test_a_file_of_several_coins_becomes_several_series(tmp_path: Path, lake: La
         for coin, rate in (("BTC", "0.0000125"), ("ETH", "-0.00002"))
         for hour in range(3)
     ]
-    done = import_paths(lake, [write(tmp_path / "history.jsonl", rows)])
-    assert [(each.kind, each.symbol, each.rows) for each in done] == [("funding", "BTC", 3), ("funding", "ETH", 3)]
-    found = lake.points("funding", "hyperliquid", "ETH")
-    assert found is not None
-    assert found.value.tolist() == [-0.00002] * 3
-    assert found.at.tolist() == [START + 48, START + HOUR + 48, START + 2 * HOUR + 48]
+    results = import_paths(lake, [write(tmp_path / "history.jsonl", rows)])
+    assert [(each.kind, each.symbol, each.rows) for each in results] == [("funding", "BTC", 3), ("funding", "ETH", 3)]
+    points = lake.points("funding", "hyperliquid", "ETH")
+    assert points is not None
+    assert points.value.tolist() == [-0.00002] * 3
+    assert points.at.tolist() == [START + 48, START + HOUR + 48, START + 2 * HOUR + 48]
 
 
 @pytest.mark.parametrize("name", ["funding_rate", "rate", "fundingRate", "value"])
 def test_funding_is_found_under_its_usual_names(tmp_path: Path, lake: Lake, name: str) -> None:
     path = write(tmp_path / "funding" / "BTC.csv", [{"date": "2025-01-01T00:00:00Z", name: 0.0001}])
     import_paths(lake, [path])
-    found = lake.points("funding", "hyperliquid", "BTC")
-    assert found is not None
-    assert found.value.tolist() == [0.0001]
+    points = lake.points("funding", "hyperliquid", "BTC")
+    assert points is not None
+    assert points.value.tolist() == [0.0001]
 
 
 def test_mark_prices_given_as_bars_count_by_their_open(tmp_path: Path, lake: Lake) -> None:
     rows = bar_rows(3, step=8 * HOUR)
     import_paths(lake, [write(tmp_path / "mark_8h" / "BTC.parquet", rows)])
-    found = lake.points("mark", "hyperliquid", "BTC")
-    assert found is not None
-    assert found.value.tolist() == [row["open"] for row in rows]
+    points = lake.points("mark", "hyperliquid", "BTC")
+    assert points is not None
+    assert points.value.tolist() == [row["open"] for row in rows]
 
 
 def test_news_with_a_date_only_arrives_the_next_midnight(tmp_path: Path, lake: Lake) -> None:
@@ -200,7 +200,7 @@ def test_a_folder_is_walked_in_order_and_other_files_are_passed_over(tmp_path: P
         write(tmp_path / "in" / "candles" / "5m" / f"{symbol}.csv", bar_rows())
     (tmp_path / "in" / "README.md").write_text("about")
     (tmp_path / "in" / ".hidden.csv").write_text("x")
-    assert [done.symbol for done in import_paths(lake, [tmp_path / "in"])] == ["BTC", "SOL"]
+    assert [result.symbol for result in import_paths(lake, [tmp_path / "in"])] == ["BTC", "SOL"]
 
 
 def test_a_folder_is_walked_through_links_and_a_link_to_itself_is_walked_once(tmp_path: Path, lake: Lake) -> None:
@@ -208,7 +208,7 @@ def test_a_folder_is_walked_through_links_and_a_link_to_itself_is_walked_once(tm
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "candles").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "in" / "again").symlink_to(tmp_path / "in")
-    assert [done.symbol for done in import_paths(lake, [tmp_path / "in"])] == ["BTC"]
+    assert [result.symbol for result in import_paths(lake, [tmp_path / "in"])] == ["BTC"]
 
 
 def test_what_is_said_about_one_symbol_of_a_file_is_not_said_of_the_next(tmp_path: Path, lake: Lake) -> None:

@@ -23,9 +23,9 @@ def test_a_table_is_known_by_its_columns_and_stored_by_symbol(tmp_path: Path, la
     ]
     (done,) = import_paths(lake, [write(tmp_path / "when.csv", rows)])
     assert (done.kind, done.rows, done.notes) == ("listings", 2, ())
-    found = lake.listings("hyperliquid")
-    assert found["SUI"] == Listing("SUI", 1683129600000)
-    assert found["LUNA"] == Listing("LUNA", None, 1652400000000, 1652313600000)
+    listings = lake.listings("hyperliquid")
+    assert listings["SUI"] == Listing("SUI", 1683129600000)
+    assert listings["LUNA"] == Listing("LUNA", None, 1652400000000, 1652313600000)
     assert import_paths(lake, [tmp_path / "when.csv"])[0].unchanged == 2
 
 

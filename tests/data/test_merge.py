@@ -37,8 +37,8 @@ def slowly(lake: Lake, parts: list[pl.DataFrame], replace: bool) -> list[tuple[i
     did: list[tuple[int, int, int]] = []
     try:
         for part in parts:
-            one = lake.put("mark", "x", "BTC", None, part, replace)
-            did.append((one.added, one.replaced, one.unchanged))
+            result = lake.put("mark", "x", "BTC", None, part, replace)
+            did.append((result.added, result.replaced, result.unchanged))
     except UserError as error:
         return error.message
     return did
@@ -50,15 +50,15 @@ def gathered(lake: Lake, parts: list[pl.DataFrame], replace: bool, most_bytes: i
         with write_lock(lake.root):
             batch = Batch(lake.root, most_bytes=most_bytes)
             for part in parts:
-                one = batch.put(series("mark"), lake.folder("mark", "x", "BTC", None), part, replace)
-                did.append((one.added, one.replaced, one.unchanged))
+                result = batch.put(series("mark"), lake.folder("mark", "x", "BTC", None), part, replace)
+                did.append((result.added, result.replaced, result.unchanged))
             batch.commit()
     except UserError as error:
         return error.message
     return did
 
 
-def held(lake: Lake) -> tuple[dict[str, str], list[tuple[int, float]]]:
+def stored_content(lake: Lake) -> tuple[dict[str, str], list[tuple[int, float]]]:
     known, points = load_manifest(lake.root), lake.points("mark", "x", "BTC")
     digests = {name: stored.digest for name, stored in known.files.items()} if known else {}
     rows = [] if points is None else list(zip(points.at.tolist(), points.value.tolist(), strict=True))
@@ -82,15 +82,17 @@ def test_any_pieces_in_any_order_end_as_if_each_had_been_written_by_itself(
         for lake in (slow, fast):
             if stored:
                 lake.put("mark", "x", "BTC", None, frame(stored, False))
-        before = held(fast)
+        before = stored_content(fast)
         expected = slowly(slow, parts, replace)
         assert gathered(fast, parts, replace, most_bytes) == expected
-        assert held(fast) == (before if isinstance(expected, str) else held(slow))
+        assert stored_content(fast) == (before if isinstance(expected, str) else stored_content(slow))
         if not isinstance(expected, str):
             last: Rows = dict(stored)
             for rows in given:
                 last |= rows
-            assert held(fast)[1] == [(hour * 3_600_000 + 1_672_531_200_000, last[hour]) for hour in sorted(last)]
+            assert stored_content(fast)[1] == [
+                (hour * 3_600_000 + 1_672_531_200_000, last[hour]) for hour in sorted(last)
+            ]
 
 
 def test_daily_files_that_overlap_end_as_one_file_would(tmp_path: Path) -> None:
@@ -99,9 +101,9 @@ def test_daily_files_that_overlap_end_as_one_file_would(tmp_path: Path) -> None:
     import_paths(one, [write(tmp_path / "whole" / "5m" / "BTC.csv", rows)])
     for number in range(0, 600, 20):
         write(tmp_path / "days" / f"{number:03}" / "5m" / "BTC.csv", rows[max(0, number - 3) : number + 20])
-    done = import_paths(many, [tmp_path / "days"])
-    assert [each.path for each in done] == sorted(each.path for each in done)
-    assert (sum(each.added for each in done), sum(each.unchanged for each in done)) == (600, 29 * 3)
+    results = import_paths(many, [tmp_path / "days"])
+    assert [each.path for each in results] == sorted(each.path for each in results)
+    assert (sum(each.added for each in results), sum(each.unchanged for each in results)) == (600, 29 * 3)
     (first, second) = (load_manifest(lake.root) for lake in (one, many))
     assert first is not None
     assert second is not None
@@ -117,8 +119,8 @@ def test_files_of_two_symbols_in_turn_are_told_in_the_order_of_the_walk(
     for day in range(3):
         for symbol in ("BTC", "ETH"):
             write(tmp_path / "in" / str(day) / "5m" / f"{symbol}.csv", bar_rows(4, start=START + day * 4 * MIN5))
-    done = import_paths(lake, [tmp_path / "in"], replace=replace)
-    assert [each.symbol for each in done] == ["BTC", "ETH"] * 3
+    results = import_paths(lake, [tmp_path / "in"], replace=replace)
+    assert [each.symbol for each in results] == ["BTC", "ETH"] * 3
     assert [each.rows for each in lake.list()] == [12, 12]
 
 

@@ -37,10 +37,10 @@ def tiers(bound: str, leverage: int) -> list[object]:
     return [56, {"marginTiers": [{"lowerBound": bound, "maxLeverage": leverage}]}]
 
 
-def put(lake: Lake, tmp_path: Path, value: object, name: str = "meta.json", **given):
+def put(lake: Lake, tmp_path: Path, value: object, name: str = "meta.json", **arguments):
     path = tmp_path / name
     path.write_text(json.dumps(value))
-    return import_paths(lake, [path], **given)
+    return import_paths(lake, [path], **arguments)
 
 
 def test_tiers_come_from_the_margin_tables_and_low_ids_are_a_single_tier(tmp_path: Path, lake: Lake) -> None:

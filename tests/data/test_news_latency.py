@@ -44,20 +44,20 @@ def test_a_source_may_have_a_latency_of_its_own_in_any_case():
 @given(st.text(max_size=30), st.text(max_size=10), st.integers(0, 10**7))
 def test_a_drawn_latency_lies_in_its_bounds_and_hangs_on_the_item_alone(text, source, after):
     each = item(text, source, NOON + after)
-    drawn = late(each, "30s..5m")
-    assert 30 * SECOND_MS <= drawn <= 5 * MINUTE_MS
-    assert late(replace(each, sentiment=0.5, symbols=("BTC",)), "30s..5m") == drawn
-    crowd = [item(f"other {place}") for place in range(3)]
-    found = arrivals([*crowd, each], parse_latency("30s..5m,elsewhere=1h"), EVER)
-    assert source == "elsewhere" or replace(each, available_at=each.published_at + drawn) in found
+    latency = late(each, "30s..5m")
+    assert 30 * SECOND_MS <= latency <= 5 * MINUTE_MS
+    assert late(replace(each, sentiment=0.5, symbols=("BTC",)), "30s..5m") == latency
+    crowd = [item(f"other {index}") for index in range(3)]
+    items = arrivals([*crowd, each], parse_latency("30s..5m,elsewhere=1h"), EVER)
+    assert source == "elsewhere" or replace(each, available_at=each.published_at + latency) in items
 
 
 def test_drawn_latencies_fill_their_range_evenly():
-    drawn = [late(item(f"story {place}"), "0s..10m") / MINUTE_MS for place in range(2_000)]
-    assert min(drawn) < 0.1
-    assert max(drawn) > 9.9
-    assert sum(drawn) / len(drawn) == pytest.approx(5, abs=0.3)
-    assert len(set(drawn)) > 1_900
+    latencies = [late(item(f"story {index}"), "0s..10m") / MINUTE_MS for index in range(2_000)]
+    assert min(latencies) < 0.1
+    assert max(latencies) > 9.9
+    assert sum(latencies) / len(latencies) == pytest.approx(5, abs=0.3)
+    assert len(set(latencies)) > 1_900
 
 
 def test_an_item_with_a_date_only_counts_from_the_next_midnight_and_no_latency_is_added():
@@ -74,12 +74,12 @@ def test_a_later_first_sighting_wins_and_an_earlier_one_does_not():
 
 def test_items_come_in_the_order_of_arrival_and_later_ones_are_left_out():
     first, second, third = item("a", "slow"), item("b"), item("c", published_at=NOON + HOUR_MS)
-    found = arrivals([third, first, second], parse_latency("slow=30m"), NOON + 30 * MINUTE_MS)
-    assert [each.text for each in found] == ["b", "a"]
+    items = arrivals([third, first, second], parse_latency("slow=30m"), NOON + 30 * MINUTE_MS)
+    assert [each.text for each in items] == ["b", "a"]
 
 
 def test_what_arrives_after_the_end_changes_nothing_before_it():
-    items = [item(f"story {place}", published_at=NOON + place * MINUTE_MS) for place in range(200)]
+    items = [item(f"story {index}", published_at=NOON + index * MINUTE_MS) for index in range(200)]
     latency, cut = parse_latency("1m..90m"), NOON + 100 * MINUTE_MS
     early = arrivals(items, latency, cut)
     assert early == [each for each in arrivals(items, latency, EVER) if each.available_at <= cut]

@@ -213,20 +213,20 @@ def test_only_what_is_read_is_fetched_and_only_once(stock: Lake, tmp_path: Path)
 def test_a_push_sends_what_is_missing_and_the_head_last(stock: Lake, tmp_path: Path) -> None:
     there, lake = folder_there(tmp_path / "there"), copy_of(stock, tmp_path / "lake")
     first = there.watched()
-    done = there.push(lake, first)
-    assert (done.sent_files, done.sent_bytes, done.changed) == (done.files, done.bytes, True)
-    assert first.writes[-2:] == [f"indexes/{done.pin}.json", HEAD]
+    results = there.push(lake, first)
+    assert (results.sent_files, results.sent_bytes, results.changed) == (results.files, results.bytes, True)
+    assert first.writes[-2:] == [f"indexes/{results.pin}.json", HEAD]
 
     same = there.watched()
     again = there.push(lake, same)
-    assert (again.pin, again.sent_files, again.changed, same.writes) == (done.pin, 0, False, [])
+    assert (again.pin, again.sent_files, again.changed, same.writes) == (results.pin, 0, False, [])
 
     lake.put("funding", "hyperliquid", "NEW", None, funding(lake).head(5))
     more = there.watched()
     grown = there.push(lake, more)
     assert grown.sent_files == 2, "not only the new file and the manifest were sent"
-    assert grown.pin != done.pin
-    assert there.lake(tmp_path / "cache", pin=done.pin).points("funding", "hyperliquid", "NEW") is None
+    assert grown.pin != results.pin
+    assert there.lake(tmp_path / "cache", pin=results.pin).points("funding", "hyperliquid", "NEW") is None
     assert there.lake(tmp_path / "cache").points("funding", "hyperliquid", "NEW") is not None
 
 

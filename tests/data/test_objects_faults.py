@@ -69,10 +69,10 @@ def test_a_push_that_is_killed_anywhere_leaves_the_old_lake_and_is_gone_on_with(
             assert check_lake(far) == check_lake(lake)
         else:
             assert dies == 7  # four files, the manifest, the index and the head
-        done = there.push(grown, second)
+        results = there.push(grown, second)
         assert not set(first.writes) & {name for name in second.writes if name.startswith("objects/")}
         assert there.lake(copies).list() == grown.list()
-        seen.add(done.sent_files)
+        seen.add(results.sent_files)
     assert seen == {0, 1, 2, 3, 4, 5}
 
 

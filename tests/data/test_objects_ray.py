@@ -40,7 +40,7 @@ def test_a_study_on_ray_with_a_lake_in_s3_has_the_digests_of_one_here(
         lent = {**KEYS, "AWS_ENDPOINT_URL": server}
         There("s3://cluster/lake", lent).push(lake)
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PITBOSS_"))}
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, str(STORY), str(far), "4"],
             env={**clean, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(JOBS)},
             input=json.dumps({**lent, "PITBOSS_LAKE": "s3://cluster/lake"}),
@@ -49,9 +49,9 @@ def test_a_study_on_ray_with_a_lake_in_s3_has_the_digests_of_one_here(
             timeout=280,
             check=False,
         )
-    assert done.returncode == 0, done.stderr[-3_000:]
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert (told["digests"], told["errors"]) == (expected, [])
-    assert "lake-cache" in told["lake"], "no worker has fetched anything"
-    assert "lake" not in told["lake"]
-    assert told["keys"] == 0, "keys reached the environment of a worker"
+    assert process.returncode == 0, process.stderr[-3_000:]
+    reply = json.loads(process.stdout.splitlines()[-1])
+    assert (reply["digests"], reply["errors"]) == (expected, [])
+    assert "lake-cache" in reply["lake"], "no worker has fetched anything"
+    assert "lake" not in reply["lake"]
+    assert reply["keys"] == 0, "keys reached the environment of a worker"

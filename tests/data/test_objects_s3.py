@@ -89,18 +89,18 @@ def test_the_same_run_through_s3_has_the_digest_of_the_one_here(
 ) -> None:
     here = {model: run_in(home, model) for model in ("standin/analyst", "policy/momentum")}
     listed, checked = (done("data", what, "--json", "--home", home).json for what in ("list", "check"))
-    told = done("data", "push", bucket, "--json", "--home", home).json
-    assert told["sent_files"] == told["files"] > 10
+    reply = done("data", "push", bucket, "--json", "--home", home).json
+    assert reply["sent_files"] == reply["files"] > 10
 
     elsewhere = tmp_path / "elsewhere"
     monkeypatch.setenv("PITBOSS_LAKE", bucket)
     for model, run in here.items():
         far = run_in(elsewhere, model)
         assert (far.digest, far.data_digest) == (run.digest, run.data_digest)
-        assert far.params == {**run.params, "lake": told["pin"]}
+        assert far.params == {**run.params, "lake": reply["pin"]}
     assert not (elsewhere / "lake").exists()
     copies = list((elsewhere / "lake-cache" / "files").glob("[0-9a-f]*"))
-    assert 0 < len(copies) < told["files"], "not only what the runs needed was fetched"
+    assert 0 < len(copies) < reply["files"], "not only what the runs needed was fetched"
     assert done("data", "list", "--json", "--home", elsewhere).json == listed
     assert done("data", "check", "--json", "--home", elsewhere).json == checked
     assert done("data", "pull", "--json", "--home", elsewhere).json["files"] == 0, "list and check had read everything"
@@ -149,14 +149,14 @@ def _change_the_past(home: Path) -> None:
 def test_two_processes_that_pull_at_once_both_have_the_whole_lake(
     bucket: str, home: Path, tmp_path: Path, stock: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = done("data", "push", bucket, "--json", "--home", home).json
+    reply = done("data", "push", bucket, "--json", "--home", home).json
     monkeypatch.setenv("PITBOSS_LAKE", bucket)
-    words = [sys.executable, "-m", "pitboss", "data", "pull", "--json", "--home", str(tmp_path / "elsewhere")]
-    both = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    command = [sys.executable, "-m", "pitboss", "data", "pull", "--json", "--home", str(tmp_path / "elsewhere")]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     said = [process.communicate(timeout=60) for process in both]
     assert [process.returncode for process in both] == [0, 0], said
     answers: list[dict[str, Any]] = [json.loads(out) for out, _ in said]
-    assert {answer["pin"] for answer in answers} == {told["pin"]}
+    assert {answer["pin"] for answer in answers} == {reply["pin"]}
     copies = {path.name for path in (tmp_path / "elsewhere" / "lake-cache" / "files").iterdir()}
     assert sum(answer["files"] for answer in answers) == len(copies), "a file was fetched by both"
     assert done("data", "list", "--json", "--home", tmp_path / "elsewhere").json
@@ -169,16 +169,16 @@ def test_what_would_write_into_a_lake_elsewhere_is_refused(
 ) -> None:
     done("data", "push", bucket, "--home", home)
     monkeypatch.setenv("PITBOSS_LAKE", bucket)
-    for words in (
+    for arguments in (
         ("data", "import", "some.csv"),
         ("data", "download", "hyperliquid", "--symbols", "BTC", "--interval", "1h", "--from", "2025-01-01"),
         ("data", "demo"),
         ("data", "extract-events"),
         ("demo",),
     ):
-        said = refused(*words, "--home", tmp_path / "elsewhere")
-        assert f"the lake of this workspace is {bucket}, which is read-only" in said
-        assert "data push" in said
+        message = refused(*arguments, "--home", tmp_path / "elsewhere")
+        assert f"the lake of this workspace is {bucket}, which is read-only" in message
+        assert "data push" in message
 
 
 def test_no_key_is_in_any_text_or_record(
@@ -239,10 +239,10 @@ def test_objects_that_are_damaged_on_the_server_are_refused(
     there.push(stock)
     far = there.lake(tmp_path / "cache")
     name = "funding/venue=demo/symbol=BTC/year=2025/part.parquet"
-    whole = (stock.root / name).read_bytes()
-    for harm, said in ((whole[:-9], "bytes instead of"), (whole[:-1] + b"\0", "its digest differs")):
+    content = (stock.root / name).read_bytes()
+    for harm, message in ((content[:-9], "bytes instead of"), (content[:-1] + b"\0", "its digest differs")):
         there.watched().write(far.index.files[name].object, harm)
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=message):
             far.points("funding", "demo", "BTC")
     there.push(stock, again=True)
     assert far.points("funding", "demo", "BTC") is not None
@@ -289,8 +289,8 @@ def test_pushes_and_pulls_that_are_killed_again_and_again_end_with_the_whole_lak
         lake.put("funding", "hyperliquid", f"MORE{number}", None, funding(lake).head(5 + number))
     elsewhere, files = tmp_path / "elsewhere", tmp_path / "elsewhere" / "lake-cache" / "files"
 
-    def killed(words: list[str], seen: Callable[[], int], at: int) -> None:
-        process = subprocess.Popen([sys.executable, "-m", "pitboss", "data", *words], stdout=subprocess.DEVNULL)
+    def killed(text: list[str], seen: Callable[[], int], at: int) -> None:
+        process = subprocess.Popen([sys.executable, "-m", "pitboss", "data", *text], stdout=subprocess.DEVNULL)
         while process.poll() is None and seen() < at:
             pass
         process.kill()
@@ -308,7 +308,7 @@ def test_pushes_and_pulls_that_are_killed_again_and_again_end_with_the_whole_lak
             assert points is not None
             assert len(points.at) == 12
     fetched = done("data", "pull", "--json", "--home", elsewhere).json["files"]
-    assert fetched < len(lake.places()), "what had been fetched was fetched again"
+    assert fetched < len(lake.series_files()), "what had been fetched was fetched again"
     with open_workspace(load_settings(elsewhere)) as workspace:
         assert workspace.lake.list() == lake.list()
     assert done("data", "check", "--json", "--home", elsewhere).json["ok"]

@@ -39,42 +39,42 @@ def round_(number: int, up_price: float | None, asset: str = "BTC", **more: Any)
 
 def test_bars_are_the_price_of_their_open_at_that_instant(tmp_path: Path) -> None:
     rows = bar_rows(10, START, MINUTE)
-    found = read_prices(write(tmp_path / "bars.parquet", rows))
-    assert found.at.tolist() == [START + index * MINUTE for index in range(10)]
-    assert found.spot.tolist() == [round(row["open"] * FLOAT) for row in rows]
-    assert found.forward.tolist() == found.spot.tolist()
-    assert len(found) == 10
+    points = read_prices(write(tmp_path / "bars.parquet", rows))
+    assert points.at.tolist() == [START + index * MINUTE for index in range(10)]
+    assert points.spot.tolist() == [round(row["open"] * FLOAT) for row in rows]
+    assert points.forward.tolist() == points.spot.tolist()
+    assert len(points) == 10
 
 
 @pytest.mark.parametrize("name", ["pushes.jsonl", "pushes.csv", "pushes.csv.gz", "pushes.parquet", "pushes.json"])
 def test_rows_of_the_indexer_keep_their_units_to_the_last_digit_and_come_in_order(tmp_path: Path, name: str) -> None:
-    found = read_prices(write(tmp_path / name, [pushed(number) for number in (2, 1, 0, 1)]))
-    assert found.at.tolist() == [START, START + 1_000, START + 2_000]
-    assert found.spot.tolist() == [68_000 * FLOAT, 68_000 * FLOAT + 1, 68_000 * FLOAT + 2]
-    assert found.forward.tolist() == [68_010 * FLOAT] * 3
+    points = read_prices(write(tmp_path / name, [pushed(number) for number in (2, 1, 0, 1)]))
+    assert points.at.tolist() == [START, START + 1_000, START + 2_000]
+    assert points.spot.tolist() == [68_000 * FLOAT, 68_000 * FLOAT + 1, 68_000 * FLOAT + 2]
+    assert points.forward.tolist() == [68_010 * FLOAT] * 3
 
 
 def test_updates_of_a_chain_count_from_the_block_that_shows_them(tmp_path: Path) -> None:
     second = START // 1000
     rows = [{"updated_at_s": second, "block_timestamp_s": second + 2, "price_usd": 68161.3, "symbol": "BTC"}]
-    found = read_prices(write(tmp_path / "updates.csv", rows))
-    assert (found.at.tolist(), found.spot.tolist()) == ([START + 2_000], [68_161_300_000_000])
+    points = read_prices(write(tmp_path / "updates.csv", rows))
+    assert (points.at.tolist(), points.spot.tolist()) == ([START + 2_000], [68_161_300_000_000])
 
 
 @pytest.mark.parametrize("name", ["svi.jsonl", "svi.csv", "svi.parquet"])
 def test_surfaces_have_their_signs(tmp_path: Path, name: str) -> None:
-    found = read_surfaces(write(tmp_path / name, [shaped(1), shaped(0, m_negative=True), shaped(1)]))
-    assert found.at.tolist() == [START, START + 10_000]
-    assert found.market_id == (ORACLE, ORACLE)
-    assert found.svi(0) == Svi(0.000171736, 0.007449196, -0.243059022, -0.001133202, 0.015731214)
-    assert found.svi(1).m == 0.001133202
+    rows = read_surfaces(write(tmp_path / name, [shaped(1), shaped(0, m_negative=True), shaped(1)]))
+    assert rows.at.tolist() == [START, START + 10_000]
+    assert rows.market_id == (ORACLE, ORACLE)
+    assert rows.svi(0) == Svi(0.000171736, 0.007449196, -0.243059022, -0.001133202, 0.015731214)
+    assert rows.svi(1).m == 0.001133202
 
 
 def test_rounds_come_in_order_and_an_open_one_has_no_outcome(tmp_path: Path) -> None:
-    found = read_rounds(write(tmp_path / "rounds.parquet", [round_(1, 1.0), round_(0, 0.0), round_(2, None)]))
-    assert found.start_at.tolist() == [START, START + 5 * MINUTE, START + 10 * MINUTE]
-    assert found.up_price.tolist()[:2] == [0.0, 1.0]
-    assert np.isnan(found.up_price[2])
+    rows = read_rounds(write(tmp_path / "rounds.parquet", [round_(1, 1.0), round_(0, 0.0), round_(2, None)]))
+    assert rows.start_at.tolist() == [START, START + 5 * MINUTE, START + 10 * MINUTE]
+    assert rows.up_price.tolist()[:2] == [0.0, 1.0]
+    assert np.isnan(rows.up_price[2])
 
 
 def test_a_file_of_several_assets_needs_one_named(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_file_of_several_assets_needs_one_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         ([pushed(0), pushed(0, spot=5 * FLOAT)], r"row 2: another row has the same time"),
         ([pushed(0), pushed(1, spot=0)], r"row 2 .* is not a price"),
@@ -102,13 +102,13 @@ def test_a_file_of_several_assets_needs_one_named(tmp_path: Path) -> None:
         ([{"time": START, "price": "inf"}], r"not a number"),
     ],
 )
-def test_a_price_that_cannot_be_names_its_row(tmp_path: Path, rows: list[dict[str, Any]], said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_a_price_that_cannot_be_names_its_row(tmp_path: Path, rows: list[dict[str, Any]], message: str) -> None:
+    with pytest.raises(UserError, match=message):
         read_prices(write(tmp_path / "prices.jsonl", rows))
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         (shaped(0, rho_negative="maybe"), "neither true nor false"),
         (shaped(0, rho=2 * FLOAT), "outside"),
@@ -117,13 +117,13 @@ def test_a_price_that_cannot_be_names_its_row(tmp_path: Path, rows: list[dict[st
         ({name: value for name, value in shaped(0).items() if name != "m_negative"}, "no column for m_negative"),
     ],
 )
-def test_a_surface_that_cannot_be_names_its_row(tmp_path: Path, row: dict[str, Any], said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_a_surface_that_cannot_be_names_its_row(tmp_path: Path, row: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
         read_surfaces(write(tmp_path / "svi.jsonl", [row]))
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
         ([round_(0, 1.5)], "not between 0 and 1"),
         ([round_(0, 1.0, duration_s=-5)], "a round of"),
@@ -132,8 +132,8 @@ def test_a_surface_that_cannot_be_names_its_row(tmp_path: Path, row: dict[str, A
         ([{"start": START, "up_price": 1.0}], "no column for duration_s"),
     ],
 )
-def test_a_round_that_cannot_be_names_its_row(tmp_path: Path, rows: list[dict[str, Any]], said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_a_round_that_cannot_be_names_its_row(tmp_path: Path, rows: list[dict[str, Any]], message: str) -> None:
+    with pytest.raises(UserError, match=message):
         read_rounds(write(tmp_path / "rounds.jsonl", rows))
 
 
@@ -159,9 +159,9 @@ def test_prices_in_any_order_come_back_sorted_and_exact(
     folder = tmp_path_factory.mktemp("any")
     path = folder / "p.csv"
     path.write_text("time,price\n" + "\n".join(f"{START + at},{price}" for at, price in rows) + "\n")
-    found = read_prices(path)
+    points = read_prices(path)
     expected = sorted((START + at, int(price * FLOAT)) for at, price in rows)
-    assert list(zip(found.at.tolist(), found.spot.tolist(), strict=True)) == expected
+    assert list(zip(points.at.tolist(), points.spot.tolist(), strict=True)) == expected
 
 
 ANYTHING = (
@@ -190,12 +190,12 @@ def test_a_file_with_anything_in_any_field_is_columns_or_a_line(
     path = tmp_path_factory.mktemp("spoiled") / "rows.jsonl"
     path.write_text("\n".join(json.dumps(one) for one in (row, spoiled)))
     try:
-        found = read(path)
+        rows = read(path)
     except UserError as error:
         told = error.message
     else:
-        told = f"{len(found)} rows"
-        assert 1 <= len(found) <= 2
+        told = f"{len(rows)} rows"
+        assert 1 <= len(rows) <= 2
     assert "\n" not in told
 
 
@@ -205,19 +205,19 @@ def test_the_real_rounds_settle_as_recorded_in_97_percent() -> None:
         pytest.skip("the real rounds are not here")
     rounds = read_rounds(folder / "updown_rounds_btc.parquet")
     prices = read_prices(folder / "binance_spot_1m_btc.parquet")
-    found = agreement(rounds, prices)
-    assert len(rounds) == found.rounds + found.undecided + found.unpriced
-    assert found.rounds > 2_000
-    assert found.share >= 0.97
-    assert all(abs(miss.move_bps) < 5 for miss in found.misses)
+    share = agreement(rounds, prices)
+    assert len(rounds) == share.rounds + share.undecided + share.unpriced
+    assert share.rounds > 2_000
+    assert share.share >= 0.97
+    assert all(abs(miss.move_bps) < 5 for miss in share.misses)
 
 
 def test_the_real_updates_of_an_oracle_are_read() -> None:
     path = SHARED / "predict" / "chainlink_updates_btc.csv.gz"
     if not path.exists():
         pytest.skip("the real updates are not here")
-    found = read_prices(path)
-    assert len(found) == 430
-    assert found.at[0] == 1_772_524_915_000
-    assert found.spot[0] == pytest.approx(68_161.3 * FLOAT, abs=FLOAT / 100)
-    assert (np.diff(found.at) > 0).all()
+    points = read_prices(path)
+    assert len(points) == 430
+    assert points.at[0] == 1_772_524_915_000
+    assert points.spot[0] == pytest.approx(68_161.3 * FLOAT, abs=FLOAT / 100)
+    assert (np.diff(points.at) > 0).all()

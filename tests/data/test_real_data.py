@@ -98,11 +98,11 @@ def test_bars_built_from_finer_ones_match_the_exchange(real: Lake) -> None:
     fine, coarse = real.bars("hyperliquid", "BTC", "15m"), real.bars("hyperliquid", "BTC", "1h")
     assert fine is not None
     assert coarse is not None
-    built = resample(fine, "1h")
-    both, ours, theirs = np.intersect1d(built.open_at, coarse.open_at, return_indices=True)
+    resampled = resample(fine, "1h")
+    both, ours, theirs = np.intersect1d(resampled.open_at, coarse.open_at, return_indices=True)
     assert len(both) > 9_000
     for name in ("open", "high", "low", "close"):
-        same = getattr(built, name)[ours] == getattr(coarse, name)[theirs]
+        same = getattr(resampled, name)[ours] == getattr(coarse, name)[theirs]
         assert same.mean() > 0.99, name
 
 
@@ -123,6 +123,6 @@ def test_a_binance_run_hears_the_news_that_were_imported_for_another_venue(real:
 
 def test_all_other_real_files_are_taken_without_complaint(tmp_path: Path) -> None:
     lake = Lake(tmp_path / "lake")
-    done = import_paths(lake, [*sorted(HL.glob("candles/4h/*.parquet")), *sorted(HL.glob("funding/*.parquet"))[:8]])
-    assert all(each.rows == each.added for each in done)
-    assert {note for each in done for note in each.notes} == set()
+    results = import_paths(lake, [*sorted(HL.glob("candles/4h/*.parquet")), *sorted(HL.glob("funding/*.parquet"))[:8]])
+    assert all(each.rows == each.added for each in results)
+    assert {note for each in results for note in each.notes} == set()

@@ -209,7 +209,7 @@ def test_what_neither_path_nor_columns_tell_is_asked_for(tmp_path: Path, lake: L
 
 
 @pytest.mark.parametrize(
-    ("given", "says", "hint"),
+    ("arguments", "says", "hint"),
     [
         ({"kind": "bar"}, "unknown kind of data 'bar'", "did you mean bars?"),
         ({"kind": "l2"}, "no column for the side", "one of side"),
@@ -217,9 +217,11 @@ def test_what_neither_path_nor_columns_tell_is_asked_for(tmp_path: Path, lake: L
         ({"venue": "../x"}, "is not a venue name", "letters"),
     ],
 )
-def test_a_wrong_argument_is_refused_with_a_hint(tmp_path: Path, lake: Lake, given: dict, says: str, hint: str) -> None:
+def test_a_wrong_argument_is_refused_with_a_hint(
+    tmp_path: Path, lake: Lake, arguments: dict, says: str, hint: str
+) -> None:
     with pytest.raises(UserError, match=says) as refused:
-        import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", bar_rows())], **given)
+        import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", bar_rows())], **arguments)
     assert refused.value.hint.startswith(hint)
 
 

@@ -42,11 +42,11 @@ def test_a_sources_own_figure_is_left_alone_and_the_rest_is_counted_once(monkeyp
     monkeypatch.setattr("pitboss.data.sentiment.mood", lambda text: counted.append(text) or -0.5)
     own = NewsItem(1, 1, "wire", "BTC crashes", 0.0)
     told = [NewsItem(at, at, "wire", "BTC crashes") for at in (1, 2)]
-    found = with_mood([own, *told])
-    assert found[0] is own
-    assert [item.mood for item in found[1:]] == [-0.5, -0.5]
+    items = with_mood([own, *told])
+    assert items[0] is own
+    assert [item.mood for item in items[1:]] == [-0.5, -0.5]
     assert counted == ["BTC crashes"]
-    assert with_mood(found) == found
+    assert with_mood(items) == items
 
 
 def test_a_flood_of_words_costs_no_more_than_its_beginning():

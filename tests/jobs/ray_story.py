@@ -14,7 +14,7 @@ from typing import Any
 
 import ray
 from ray.cluster_utils import Cluster
-from yard import story, told
+from yard import story, study_results
 
 from pitboss.bootstrap.settings import Settings, load_settings
 from pitboss.bootstrap.workspace import open_workspace
@@ -95,18 +95,18 @@ def main(home: str, kind: str, lose: str, database: str) -> None:
     }
     settings = load_settings(Path(home)).model_copy(update=changes)
     with open_workspace(settings) as workspace:
-        queue, made = open_queue(workspace), story(kind)
+        queue, plan = open_queue(workspace), story(kind)
         # Files of the program may change while this runs; whose build it is has tests of its own.
         studying.ensure_workers = lambda workspace: executor.ensure(workspace, queue, any_build=True)
-        watcher, loss = Watcher(), Loss(settings, cluster, nodes, made.plan.id)
+        watcher, loss = Watcher(), Loss(settings, cluster, nodes, plan.plan.id)
         if lose == "lose":
             loss.start()
         onlooker = StudyObserver() if lose == "lose" else StudyObserver(moved=watcher.moved)
-        began = time.monotonic()
-        done = asyncio.run(study(workspace, made.plan, made.method, StudySettings("workers"), onlooker))
-        took_s = time.monotonic() - began
+        started_s = time.monotonic()
+        result = asyncio.run(study(workspace, plan.plan, plan.method, StudySettings("workers"), onlooker))
+        took_s = time.monotonic() - started_s
         wait(lambda: not names(), "the workers did not leave")
-        found = told(workspace, made, done)
+        found = study_results(workspace, plan, result)
         history = history_check.check(events.read_events(workspace.database), list(found["digests"]), stale_ms=3_000)
         workers = {event.worker for event in events.read_events(workspace.database) if event.kind == "claimed"}
     surroundings = watcher.surroundings.values()
@@ -130,7 +130,7 @@ def main(home: str, kind: str, lose: str, database: str) -> None:
 def names() -> list[str]:
     """The workers that there are."""
     found: Any = ray.util.list_named_actors(all_namespaces=True)
-    return [one["name"] for one in found]
+    return [finding["name"] for finding in found]
 
 
 def variables(name: str) -> list[str]:

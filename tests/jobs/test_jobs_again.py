@@ -34,7 +34,7 @@ def test_the_end_of_the_first_lease_is_not_that_of_the_second(yard: Yard, monkey
         assert slow._leases() == {run_id: second.epoch}, "somebody must go on to beat for it"
         go_on[second.epoch].set()
         await tasks[1]
-        assert (slow._leases(), slow.done) == ({}, 1)
+        assert (slow._leases(), slow.finished_runs) == ({}, 1)
         await slow._reports.close()
 
     asyncio.run(story())

@@ -17,8 +17,8 @@ from pitboss.jobs.executors import local
 from pitboss.store.queue import Queue
 
 
-def typed(yard: Yard, *words: str) -> int:
-    return main([*words, "--home", str(yard.workspace.home)])
+def typed(yard: Yard, *arguments: str) -> int:
+    return main([*arguments, "--home", str(yard.workspace.home)])
 
 
 def test_a_worker_does_what_is_queued_and_leaves_when_there_is_nothing_to_do(
@@ -33,8 +33,8 @@ def test_a_worker_does_what_is_queued_and_leaves_when_there_is_nothing_to_do(
     assert "exits after 2 runs" in capsys.readouterr().err
     assert {yard.status(run_id) for run_id in ids} == {"complete"}
     assert typed(yard, "jobs", "list", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["ready"], told["working"], told["local_workers"], told["runs"]) == (0, 0, 0, [])
+    reply = json.loads(capsys.readouterr().out)
+    assert (reply["ready"], reply["working"], reply["local_workers"], reply["runs"]) == (0, 0, 0, [])
 
 
 def test_a_worker_says_that_runs_of_another_build_wait_and_takes_them_when_told_to(
@@ -42,9 +42,9 @@ def test_a_worker_says_that_runs_of_another_build_wait_and_takes_them_when_told_
 ) -> None:
     (run_id,) = yard.put(build="0.0+another")
     assert typed(yard, "worker", "--idle-exit", "0s") == 0
-    said = capsys.readouterr().err
-    assert "1 queued runs belong to another build" in said
-    assert "--any-build" in said
+    output = capsys.readouterr().err
+    assert "1 queued runs belong to another build" in output
+    assert "--any-build" in output
     assert yard.status(run_id) == "queued"
 
     assert typed(yard, "worker", "--idle-exit", "0s", "--any-build", "--processes", "0") == 0
@@ -84,13 +84,13 @@ def test_a_queued_run_is_cancelled_at_once_queued_again_and_waited_for(
 
 
 @pytest.mark.parametrize(
-    "words", [("--concurrency", "0"), ("--concurrency", "x"), ("--processes", "-1"), ("--idle-exit", "soon")]
+    "text", [("--concurrency", "0"), ("--concurrency", "x"), ("--processes", "-1"), ("--idle-exit", "soon")]
 )
 def test_what_no_worker_can_be_asked_for_is_refused(
-    words: tuple[str, ...], yard: Yard, capsys: pytest.CaptureFixture[str]
+    text: tuple[str, ...], yard: Yard, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert typed(yard, "worker", *words) == 2
-    assert words[0] in capsys.readouterr().err
+    assert typed(yard, "worker", *text) == 2
+    assert text[0] in capsys.readouterr().err
 
 
 def test_queueing_starts_workers_where_the_setting_says(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:

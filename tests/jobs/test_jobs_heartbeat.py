@@ -57,7 +57,7 @@ class ContinueAt(logging.Handler):
 def test_a_command_reports_a_file_that_a_stopped_process_has_locked_in_one_line_and_does_not_touch_that_process(
     yard: Yard,
 ) -> None:
-    with stopped_holder(yard.workspace.database.where) as holder:
+    with stopped_holder(yard.workspace.database.location) as holder:
         with pytest.raises(Unreachable, match="is busy") as busy:
             open_queue(yard.workspace).depth()
         assert "\n" not in busy.value.message
@@ -68,8 +68,8 @@ def test_a_command_reports_a_file_that_a_stopped_process_has_locked_in_one_line_
 def test_a_worker_keeps_trying_until_the_process_that_has_the_file_locked_goes_on(yard: Yard) -> None:
     (run_id,) = yard.put(1)
     log = logging.getLogger("pitboss.jobs")
-    with stopped_holder(yard.workspace.database.where) as holder:
-        handler = ContinueAt(holder, "the database is away")
+    with stopped_holder(yard.workspace.database.location) as holder:
+        handler = ContinueAt(holder, "the database is unreachable")
         log.addHandler(handler)
         try:
             asyncio.run(yard.worker().run())

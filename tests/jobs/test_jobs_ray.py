@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from yard import Yard, story, told
+from yard import Yard, story, study_results
 
 from pitboss.bootstrap import machine
 from pitboss.jobs import study as studying
@@ -32,10 +32,10 @@ def on_ray(market: Path, folder: Path, kind: str, lose: str, database: str = "sq
     home.mkdir()
     (home / "lake").symlink_to(market / "lake", target_is_directory=True)
     variables = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(STORY.parent)}
-    words = [sys.executable, str(STORY), str(home), kind, lose, database]
-    done = subprocess.run(words, env=variables, capture_output=True, text=True, timeout=400, check=False)
-    assert done.returncode == 0, done.stderr[-3_000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    command = [sys.executable, str(STORY), str(home), kind, lose, database]
+    process = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=400, check=False)
+    assert process.returncode == 0, process.stderr[-3_000:]
+    return json.loads(process.stdout.splitlines()[-1])
 
 
 def on_this_machine(yard: Yard, kind: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
@@ -44,12 +44,12 @@ def on_this_machine(yard: Yard, kind: str, monkeypatch: pytest.MonkeyPatch) -> d
     monkeypatch.setattr(
         studying, "ensure_workers", lambda workspace: local.ensure(settings, yard.queue, any_build=True)
     )
-    made = story(kind)
-    done = asyncio.run(study(yard.workspace, made.plan, made.method, StudySettings("workers")))
+    plan = story(kind)
+    result = asyncio.run(study(yard.workspace, plan.plan, plan.method, StudySettings("workers")))
     workers = {event.worker for event in events.read_events(yard.workspace.database) if event.kind == "claimed"}
     assert workers
     assert not any(str(worker).startswith("ray-") for worker in workers)
-    return json.loads(json.dumps(told(yard.workspace, made, done)))
+    return json.loads(json.dumps(study_results(yard.workspace, plan, result)))
 
 
 @pytest.mark.chaos
@@ -57,15 +57,15 @@ def on_this_machine(yard: Yard, kind: str, monkeypatch: pytest.MonkeyPatch) -> d
 def test_a_walk_forward_on_a_ray_cluster_of_three_nodes_is_that_of_the_local_pool(
     yard: Yard, market: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = on_ray(market, tmp_path, "walk", "keep")
-    print({name: found[name] for name in FIGURES})
+    on_cluster = on_ray(market, tmp_path, "walk", "keep")
+    print({name: on_cluster[name] for name in FIGURES})
     alike = on_this_machine(yard, "walk", monkeypatch)
-    assert {name: found[name] for name in alike} == alike, "ids, digests, scores and choices"
+    assert {name: on_cluster[name] for name in alike} == alike, "ids, digests, scores and choices"
     assert len(alike["digests"]) == 10
     assert len(alike["chosen"]) == 2
-    assert (found["ends"], found["violations"]) == ({"complete": 10}, [])
-    assert found["looked_at"] >= 1
-    assert (found["canaries"], found["keys"]) == (0, 0), "the environment of whoever queued reached a worker"
+    assert (on_cluster["ends"], on_cluster["violations"]) == ({"complete": 10}, [])
+    assert on_cluster["looked_at"] >= 1
+    assert (on_cluster["canaries"], on_cluster["keys"]) == (0, 0), "the environment of whoever queued reached a worker"
 
 
 @pytest.mark.chaos
@@ -79,14 +79,14 @@ def test_a_node_lost_in_the_middle_of_a_sweep_changes_nothing_but_the_time(
 
         database = postgres_server.new_database()
 
-    found = on_ray(market, tmp_path, "grid", "lose", database)
+    on_cluster = on_ray(market, tmp_path, "grid", "lose", database)
 
-    print({name: found[name] for name in FIGURES})
+    print({name: on_cluster[name] for name in FIGURES})
     alike = on_this_machine(yard, "grid", monkeypatch)
-    assert {name: found[name] for name in alike} == alike, "ids, digests and scores"
-    assert (found["ends"], found["violations"], found["nodes"]) == ({"complete": 16}, [], 2)
-    assert 0 < found["lost_at"] < 0.9, "the node went in the middle"
-    assert found["requeues"] >= 1
+    assert {name: on_cluster[name] for name in alike} == alike, "ids, digests and scores"
+    assert (on_cluster["ends"], on_cluster["violations"], on_cluster["nodes"]) == ({"complete": 16}, [], 2)
+    assert 0 < on_cluster["lost_at"] < 0.9, "the node went in the middle"
+    assert on_cluster["requeues"] >= 1
 
 
 def test_a_worker_elsewhere_is_lent_what_its_models_need_and_nothing_else(

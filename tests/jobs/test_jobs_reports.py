@@ -84,7 +84,7 @@ def test_a_folder_that_takes_no_files_costs_the_report_and_nothing_else(yard: Ya
 def test_a_run_that_ended_in_error_or_was_cancelled_has_no_report(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
     (run_id,) = put(yard, extra_params=ASKED)
 
-    async def failing(workspace: Any, lease: Any, *rest: Any) -> None:
+    async def failing(workspace: Any, lease: Any, *arguments: Any) -> None:
         workspace.runs.fail(lease.run_id, lease.epoch, "no luck")
 
     monkeypatch.setattr(working, "work", failing)
@@ -98,10 +98,10 @@ def test_the_loop_is_free_while_a_report_is_written_and_a_worker_that_leaves_wai
 ) -> None:
     began, go_on = threading.Event(), threading.Event()
 
-    def slow(*words: Any) -> Path:
+    def slow(*text: Any) -> Path:
         began.set()
         assert go_on.wait(20)
-        return write_report(*words)
+        return write_report(*text)
 
     monkeypatch.setattr(report, "write_report", slow)
     (first,) = put(yard, extra_params=ASKED)

@@ -51,20 +51,22 @@ async def until(true: Callable[[], bool], patience_s: float = 20.0) -> None:
 
 
 def check_history(yard: Yard) -> history_check.Findings:
-    found = history_check.check(events.read_events(yard.workspace.database), ended=False)
-    assert found.violations == []
-    return found
+    log = history_check.check(events.read_events(yard.workspace.database), ended=False)
+    assert log.violations == []
+    return log
 
 
 def test_queued_runs_are_done_and_end_as_they_would_in_the_foreground(yard: Yard) -> None:
     ids = yard.put(2) + yard.put(1, model="standin/analyst", hours=12)
-    whole = [asyncio.run(start(yard.workspace, request_of(yard.workspace.runs.get(run_id)))).digest for run_id in ids]
+    reference = [
+        asyncio.run(start(yard.workspace, request_of(yard.workspace.runs.get(run_id)))).digest for run_id in ids
+    ]
 
     assert asyncio.run(yard.worker().run()) == 3
 
-    done = [yard.workspace.runs.get(run_id) for run_id in ids]
-    assert [run.status for run in done] == ["complete"] * 3
-    assert [run.digest for run in done] == whole
+    runs = [yard.workspace.runs.get(run_id) for run_id in ids]
+    assert [run.status for run in runs] == ["complete"] * 3
+    assert [run.digest for run in runs] == reference
     assert all(verify(yard.workspace, run_id) == [] for run_id in ids)
     assert check_history(yard).commits > 3
 
@@ -80,9 +82,9 @@ def test_a_cancelled_run_stops_while_its_model_has_not_answered_and_the_others_g
             other = yard.put(1)[0]
             await until(lambda: yard.status(other) == "complete")
             yard.workspace.runs.request_cancel(cancelled)
-            began = asyncio.get_running_loop().time()
+            started_s = asyncio.get_running_loop().time()
             await working
-            return asyncio.get_running_loop().time() - began
+            return asyncio.get_running_loop().time() - started_s
 
     assert asyncio.run(story()) < 5.0  # the model would have been waited for two minutes
     run = yard.workspace.runs.get(cancelled)
@@ -123,7 +125,7 @@ def test_a_worker_whose_loop_is_kept_by_a_run_is_not_taken_for_dead(
     (run_id,) = yard.put()
     swept: list[str] = []
 
-    async def computing(workspace: Any, lease: Lease, *rest: Any) -> None:
+    async def computing(workspace: Any, lease: Lease, *arguments: Any) -> None:
         threading.Event().wait(0.6)  # nobody else gets the loop
         swept.extend(yard.queue.sweep(stale_ms=300).requeued)
         workspace.runs.fail(run_id, lease.epoch, "done with it")
@@ -213,12 +215,12 @@ def test_runs_that_fail_in_any_way_end_in_error_and_the_next_is_done(
 ) -> None:
     real = working.work
 
-    async def poisoned(workspace: Any, lease: Lease, *rest: Any) -> Any:
+    async def poisoned(workspace: Any, lease: Lease, *arguments: Any) -> Any:
         seed = lease.run.params["seed"]
         if seed < len(POISONS):
             await asyncio.sleep(0)
             raise POISONS[seed]
-        return await real(workspace, lease, *rest)
+        return await real(workspace, lease, *arguments)
 
     monkeypatch.setattr(working, "work", poisoned)
     *bad, good = yard.put(len(POISONS) + 1)
@@ -283,14 +285,14 @@ def test_a_run_that_meets_a_database_which_is_away_goes_on_under_the_same_lease(
     (whole,) = yard.put(model="standin/analyst", hours=6)
     asyncio.run(yard.worker().run())
     (run_id,) = yard.put(model="standin/analyst", hours=6)
-    monkeypatch.setattr(working, "AWAY_S", 0.0)
+    monkeypatch.setattr(working, "UNREACHABLE_PAUSE_S", 0.0)
     real, failures = working.work, iter(["early", "late"])
 
-    async def away(workspace: Any, lease: Lease, watch: Any, *rest: Any) -> Any:
+    async def away(workspace: Any, lease: Lease, watch: Any, *arguments: Any) -> Any:
         when = next(failures, None)
         if when == "early":
             raise Unreachable("away")
-        run = await real(workspace, lease, watch, *rest)
+        run = await real(workspace, lease, watch, *arguments)
         if when == "late":  # its last word was written, and nobody heard that it was
             raise Unreachable("away")
         return run

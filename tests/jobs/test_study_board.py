@@ -36,13 +36,13 @@ class Shelf:
 
 
 def board(shelf: Shelf) -> Scoreboard:
-    made = sweep_plan(request(), parse_axes(["risk.max_position_pct=10,20,30"]))
+    plan = sweep_plan(request(), parse_axes(["risk.max_position_pct=10,20,30"]))
     found = Scoreboard(shelf, "grid abc", METRICS["sharpe"], "sharpe")  # pyright: ignore[reportArgumentType]
-    found.add_runs(planned_runs(made.plan, made.known), ["one", "two", "six"])
+    found.add_runs(planned_runs(plan.plan, plan.expected_trials), ["one", "two", "six"])
     return found
 
 
-def drawn(found: Scoreboard) -> str:
+def rendered(found: Scoreboard) -> str:
     console = Console(width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
     console.print(found)
     console.file.close()
@@ -54,7 +54,7 @@ def test_the_table_tells_how_far_it_is_who_is_at_work_and_who_is_best() -> None:
     found.update("one", "complete", 1.0)
     found.update("two", "complete", 1.0)
     found.update("six", "running", 0.25)
-    lines = drawn(found).splitlines()
+    lines = rendered(found).splitlines()
     assert lines[0].rstrip() == "grid abc: 3 runs, 2 complete, 1 active"
     assert "75%" in lines[1]
     assert "running 25%" in lines[3]
@@ -66,8 +66,8 @@ def test_the_table_tells_how_far_it_is_who_is_at_work_and_who_is_best() -> None:
 def test_a_run_without_the_figure_is_not_among_the_best() -> None:
     found = board(Shelf({"one": None}))
     found.update("one", "complete", 1.0)
-    assert "33%" in drawn(found)
-    assert len(drawn(found).splitlines()) == 2
+    assert "33%" in rendered(found)
+    assert len(rendered(found).splitlines()) == 2
 
 
 def test_where_nobody_sees_a_table_a_line_is_said_now_and_then(
@@ -99,11 +99,11 @@ def test_the_first_ctrl_c_asks_and_the_second_is_the_usual_one() -> None:
 
 
 def test_where_less_is_better_the_least_stands_first() -> None:
-    made = sweep_plan(request(), parse_axes(["risk.max_position_pct=10,20"]), by="max_drawdown_pct")
+    plan = sweep_plan(request(), parse_axes(["risk.max_position_pct=10,20"]), by="max_drawdown_pct")
     found = Scoreboard(Shelf({"one": 0.0, "two": 0.0}), "grid abc", METRICS["max_drawdown_pct"], "max_drawdown_pct")  # pyright: ignore[reportArgumentType]
-    found.add_runs(planned_runs(made.plan, made.known), ["one", "two"])
+    found.add_runs(planned_runs(plan.plan, plan.expected_trials), ["one", "two"])
     found._scores = {"one": 9.0, "two": 3.0}  # pyright: ignore[reportPrivateUsage]
-    lines = drawn(found).splitlines()
+    lines = rendered(found).splitlines()
     assert [line.split()[0] for line in lines[3:]] == ["two", "one"]
     assert lines[3].rstrip().endswith("3.00%")
 
@@ -113,17 +113,17 @@ def test_the_time_that_is_left_counts_only_what_was_done_now(monkeypatch: pytest
     monkeypatch.setattr(scoreboard, "stopwatch", lambda: now[0])
     found = board(Shelf({"one": 1.0, "two": 1.0}))
     found.update("one", "complete", 1.0)
-    assert drawn(found).splitlines()[1].rstrip().endswith("33%  0:00"), "known from an earlier time"
+    assert rendered(found).splitlines()[1].rstrip().endswith("33%  0:00"), "known from an earlier time"
     now[0] = 10.0
     found.update("two", "complete", 1.0)
-    assert drawn(found).splitlines()[1].rstrip().endswith("67%  0:10, about 0:10 left")
+    assert rendered(found).splitlines()[1].rstrip().endswith("67%  0:10, about 0:10 left")
 
 
 def test_before_anything_is_queued_it_prepares_and_after_ctrl_c_it_says_that_it_stops() -> None:
     shelf: Any = Shelf({"one": 1.0})
-    assert drawn(Scoreboard(shelf, "grid abc", METRICS["sharpe"], "sharpe")).startswith("grid abc: preparing")
+    assert rendered(Scoreboard(shelf, "grid abc", METRICS["sharpe"], "sharpe")).startswith("grid abc: preparing")
     found = board(shelf)
     found.update("one", "complete", 1.0)
     found.interrupted = True
-    assert "stopping: every run ends its tick first" in drawn(found)
+    assert "stopping: every run ends its tick first" in rendered(found)
     assert found.complete == (1, 3)

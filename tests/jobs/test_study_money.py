@@ -34,38 +34,38 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Works
         yield found
 
 
-def asked(days: int = 1, **more: object) -> PerpRequest:
+def paid_request(days: int = 1, **more: object) -> PerpRequest:
     one = request("llm/fake", days, price_in=Decimal(10), price_out=Decimal(20), speculate="0")
     return replace(one, **more)  # pyright: ignore[reportArgumentType]
 
 
 def test_programs_cost_nothing_and_need_nobodys_word(workspace: Workspace) -> None:
-    found = estimate(workspace, [request(days=1)] * 3)
-    assert (found.usd, found.lo, found.hi, found.calls, found.runs) == (0, 0, 0, 0, 3)
-    assert not needs_consent(found)
+    estimated = estimate(workspace, [request(days=1)] * 3)
+    assert (estimated.usd, estimated.lo, estimated.hi, estimated.calls, estimated.runs) == (0, 0, 0, 0, 3)
+    assert not needs_consent(estimated)
 
 
 def test_an_estimate_is_ticks_times_prompt_times_price_with_a_range_and_what_it_rests_on(workspace: Workspace) -> None:
-    found = estimate(workspace, [asked()])
-    assert found.lo is not None
-    assert found.usd is not None
-    assert found.hi is not None
-    assert 0 < found.lo < found.usd < found.hi
-    assert found.calls == TICKS
-    basis = " ".join(found.basis)
+    estimated = estimate(workspace, [paid_request()])
+    assert estimated.lo is not None
+    assert estimated.usd is not None
+    assert estimated.hi is not None
+    assert 0 < estimated.lo < estimated.usd < estimated.hi
+    assert estimated.calls == TICKS
+    basis = " ".join(estimated.basis)
     assert "1 run, 6 ticks" in basis
     assert "measured on the prompt of the skill" in basis
     assert "has not run here yet" in basis
-    twice = estimate(workspace, [asked(), asked(days=2)])
-    assert twice.usd == 3 * found.usd
-    dear = estimate(workspace, [asked(price_in=Decimal(100), price_out=Decimal(200))])
-    assert dear.usd == 10 * found.usd
+    twice = estimate(workspace, [paid_request(), paid_request(days=2)])
+    assert twice.usd == 3 * estimated.usd
+    dear = estimate(workspace, [paid_request(price_in=Decimal(100), price_out=Decimal(200))])
+    assert dear.usd == 10 * estimated.usd
 
 
 def test_asking_ahead_sleeping_tools_and_lessons_move_the_range(workspace: Workspace) -> None:
-    plain, one = estimate(workspace, [asked()]), asked()
+    plain, one = estimate(workspace, [paid_request()]), paid_request()
     assert plain.hi is not None
-    ahead = estimate(workspace, [asked(speculate="auto")])
+    ahead = estimate(workspace, [paid_request(speculate="auto")])
     assert ahead.usd == plain.usd
     assert ahead.hi == plain.hi * Decimal("1.35")
     sleeps = replace(one, skill={**one.skill, "schedule": {"every": "4h", "wake_when": ["position_open"]}})
@@ -75,9 +75,11 @@ def test_asking_ahead_sleeping_tools_and_lessons_move_the_range(workspace: Works
 
 
 def test_an_unknown_price_gives_no_sum_and_says_so(workspace: Workspace) -> None:
-    found = estimate(workspace, [replace(asked(), price_in=None, price_out=None, any_price=True), request(days=1)])
-    assert (found.usd, found.lo, found.hi) == (None, None, None)
-    assert "its price is unknown" in " ".join(found.basis)
+    estimated = estimate(
+        workspace, [replace(paid_request(), price_in=None, price_out=None, any_price=True), request(days=1)]
+    )
+    assert (estimated.usd, estimated.lo, estimated.hi) == (None, None, None)
+    assert "its price is unknown" in " ".join(estimated.basis)
 
 
 def test_above_five_dollars_somebody_has_to_agree() -> None:
@@ -93,39 +95,39 @@ def test_above_five_dollars_somebody_has_to_agree() -> None:
 
 
 def test_a_study_that_may_pass_the_days_limit_is_not_queued_at_all(workspace: Workspace) -> None:
-    made = sweep_plan(asked(), parse_axes(["seed=0..4"]))
-    found = estimate(workspace, [member.request for member in planned_runs(made.plan, made.known)])
-    worst = worst_case(found, made.plan.request)
+    plan = sweep_plan(paid_request(), parse_axes(["seed=0..4"]))
+    estimated = estimate(workspace, [member.request for member in planned_runs(plan.plan, plan.expected_trials)])
+    worst = worst_case(estimated, plan.plan.request)
     assert worst > 0
-    money = StudyBudget(lambda member: worst_case(found, member.request), 5 * worst - Decimal("0.01"))
+    money = StudyBudget(lambda member: worst_case(estimated, member.request), 5 * worst - Decimal("0.01"))
     with pytest.raises(BudgetExceeded):
-        asyncio.run(study(workspace, made.plan, made.method, StudySettings(budget=money)))
+        asyncio.run(study(workspace, plan.plan, plan.method, StudySettings(budget=money)))
     assert workspace.runs.count() == {}
     assert Budgets(workspace.database).get("local").reserved_usd == 0
 
 
 def test_what_is_set_aside_is_all_a_run_may_spend_and_comes_back_when_it_is_called_off(workspace: Workspace) -> None:
-    made = sweep_plan(asked(), parse_axes(["seed=0..4"]))
-    wanted = planned_runs(made.plan, made.known)
-    found = estimate(workspace, [member.request for member in wanted])
-    worst = worst_case(found, made.plan.request)
-    money = StudyBudget(lambda member: worst_case(found, member.request), 5 * worst)
-    Studies(workspace.database).save(made.plan.id, made.plan.document())
-    ids = ensure_queued(workspace, made.plan, wanted, StudySettings(budget=money), NO_OBSERVER).ids
+    plan = sweep_plan(paid_request(), parse_axes(["seed=0..4"]))
+    planned = planned_runs(plan.plan, plan.expected_trials)
+    estimated = estimate(workspace, [member.request for member in planned])
+    worst = worst_case(estimated, plan.plan.request)
+    money = StudyBudget(lambda member: worst_case(estimated, member.request), 5 * worst)
+    Studies(workspace.database).save(plan.plan.id, plan.plan.document())
+    ids = ensure_queued(workspace, plan.plan, planned, StudySettings(budget=money), NO_OBSERVER).ids
     assert Budgets(workspace.database).get("local").reserved_usd == 5 * worst
     assert Decimal(workspace.runs.get(ids[0]).params["max_cost_usd"]) == worst
     for run_id in ids:
         workspace.runs.request_cancel(run_id)
     standing = Budgets(workspace.database).get("local")
     assert (standing.reserved_usd, standing.spent_usd) == (0, 0)
-    again = ensure_queued(workspace, made.plan, wanted, StudySettings(budget=money), NO_OBSERVER)
+    again = ensure_queued(workspace, plan.plan, planned, StudySettings(budget=money), NO_OBSERVER)
     assert Budgets(workspace.database).get("local").reserved_usd == 5 * worst, "the same command goes on"
     assert set(again.caps.values()) == {worst}, "nothing was paid before, so the limit is what is set aside"
 
 
 def test_a_longer_run_sets_more_aside_and_every_run_has_room_for_its_last_call(workspace: Workspace) -> None:
-    found = estimate(workspace, [asked(days=1), asked(days=3)])
-    long, short = worst_case(found, asked(days=3)), worst_case(found, asked(days=1))
-    room = 2 * found.call["llm/fake"]
+    estimated = estimate(workspace, [paid_request(days=1), paid_request(days=3)])
+    long, short = worst_case(estimated, paid_request(days=3)), worst_case(estimated, paid_request(days=1))
+    room = 2 * estimated.call["llm/fake"]
     assert long > short > room > 0
     assert abs((long - room) - 3 * (short - room)) <= Decimal("0.04")

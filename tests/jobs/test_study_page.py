@@ -34,19 +34,19 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
         yield found
 
 
-def made(workspace: Workspace, asked: BuiltPlan) -> Plain:
+def run_plan(workspace: Workspace, asked: BuiltPlan) -> Plain:
     asyncio.run(study(workspace, asked.plan, asked.method, StudySettings("here", 2)))
     return result_document(workspace, asked.plan.id)
 
 
 @pytest.fixture(scope="module")
 def grid(workspace: Workspace) -> Plain:
-    return made(workspace, sweep_plan(request(days=14), parse_axes(VARIED)))
+    return run_plan(workspace, sweep_plan(request(days=14), parse_axes(VARIED)))
 
 
 @pytest.fixture(scope="module")
 def walk(workspace: Workspace) -> Plain:
-    return made(workspace, sweep_plan(request(days=14), parse_axes(VARIED), walk="6d/4d"))
+    return run_plan(workspace, sweep_plan(request(days=14), parse_axes(VARIED), walk="6d/4d"))
 
 
 def outside(page: str) -> list[str]:
@@ -67,7 +67,7 @@ def test_a_sweep_shows_its_fields_trials_and_luck_and_is_the_same_each_time(grid
     trials = rows_of(page, "Trials")
     assert len(trials) == 6
     order = [re.findall(r"<code>(\w+)</code>", row)[0] for row in trials]
-    assert order == [one["runs"][0]["run_id"] for one in grid["trials"]], "the best first"
+    assert order == [trial["runs"][0]["run_id"] for trial in grid["trials"]], "the best first"
     assert page.count("<title>Sharpe by ") == 2, "a picture for each field"
     assert len(rows_of(page, "Both fields")) == 2
     assert "Deflated Sharpe" in page
@@ -84,18 +84,18 @@ def test_a_walk_forward_shows_what_was_chosen_and_what_came_of_it(walk: Plain) -
     assert len(rows_of(page, "Windows of the walk-forward")) == 2
     assert page.count('class="dot before" cx') - 1 == 2, "and one in the legend"
     assert page.count('class="dot after" cx') - 1 == 2
-    assert all(one["tried"] == 6 and one["tried_between"][1] == one["inside"] for one in windows)
+    assert all(window["tried"] == 6 and window["tried_between"][1] == window["inside"] for window in windows)
     assert walk["forward"]["curve"][-1] == pytest.approx(1 + walk["forward"]["total_return_pct"] / 100)
     assert "Out-of-sample days" in page
 
 
 @pytest.mark.skipif(not is_installed(), reason="optuna is not installed")
 def test_a_search_shows_how_it_went_on_and_a_draw_from_where(workspace: Workspace) -> None:
-    found = made(workspace, sweep_plan(request(days=4), parse_axes(["risk.max_position_pct=5..60"]), search=6))
-    page = render(found)
+    document = run_plan(workspace, sweep_plan(request(days=4), parse_axes(["risk.max_position_pct=5..60"]), search=6))
+    page = render(document)
     assert "Progress of the search" in page
     assert "optuna, seed 0" in page
-    drawn = made(workspace, sweep_plan(request(days=4), parse_axes(["risk.max_position_pct=5..60"]), random=3))
+    drawn = run_plan(workspace, sweep_plan(request(days=4), parse_axes(["risk.max_position_pct=5..60"]), random=3))
     assert "3 points, drawn at random (seed 0)" in render(drawn)
     assert "requested: 5..60" in render(drawn)
 
@@ -104,7 +104,9 @@ def test_what_strangers_wrote_is_only_text(grid: Plain, walk: Plain) -> None:
     for plain in (grid, walk):
         broken = [{"run_id": MEAN, "status": "error", "error": MEAN, "report": None}]
         point = {f"context.{MEAN}": MEAN, "model": "x"}
-        trials = [{**one, "point": point, "model": MEAN, "runs": [*one["runs"], *broken]} for one in plain["trials"]]
+        trials = [
+            {**trial, "point": point, "model": MEAN, "runs": [*trial["runs"], *broken]} for trial in plain["trials"]
+        ]
         page = render({**plain, "trials": trials, "skill": MEAN, "name": MEAN, "vary": [f"{MEAN}={MEAN}"]})
         assert MEAN not in page
         assert page.count("<script>") == 1, "our own"
@@ -114,8 +116,13 @@ def test_what_strangers_wrote_is_only_text(grid: Plain, walk: Plain) -> None:
 def test_runs_without_a_result_are_told_with_their_cause(grid: Plain) -> None:
     states = ("error", "cancelled", "queued", "running", "complete", "complete")
     trials = [
-        {**one, "score": None, "metrics": dict.fromkeys(one["metrics"]), "runs": [{**one["runs"][0], "status": state}]}
-        for one, state in zip(grid["trials"], states, strict=True)
+        {
+            **trial,
+            "score": None,
+            "metrics": dict.fromkeys(trial["metrics"]),
+            "runs": [{**trial["runs"][0], "status": state}],
+        }
+        for trial, state in zip(grid["trials"], states, strict=True)
     ]
     trials[0]["runs"][0]["error"] = "bars of BTC are missing"
     page = render({**grid, "trials": trials})
@@ -128,7 +135,7 @@ def test_runs_without_a_result_are_told_with_their_cause(grid: Plain) -> None:
 
 
 def test_a_metric_that_no_run_has_is_said_with_what_to_do(grid: Plain) -> None:
-    bare = [{**one, "score": None, "metrics": {**one["metrics"], "brier": None}} for one in grid["trials"]]
+    bare = [{**trial, "score": None, "metrics": {**trial["metrics"], "brier": None}} for trial in grid["trials"]]
     luck = {**grid["luck"], "deflated_sharpe": None, "best_sharpe": None, "overfitting": None}
     page = render({**grid, "by": "brier", "better": "less", "trials": bare, "luck": luck})
     assert "No metric to compare" in page
@@ -136,11 +143,11 @@ def test_a_metric_that_no_run_has_is_said_with_what_to_do(grid: Plain) -> None:
 
 
 def test_less_is_better_turns_the_shades_and_the_words_round(workspace: Workspace) -> None:
-    found = made(workspace, sweep_plan(request(days=14), parse_axes(VARIED), by="max_drawdown_pct"))
-    assert found["better"] == "less"
-    page = render(found)
+    document = run_plan(workspace, sweep_plan(request(days=14), parse_axes(VARIED), by="max_drawdown_pct"))
+    assert document["better"] == "less"
+    page = render(document)
     assert "lower is better" in page
-    values = {one["metrics"]["max_drawdown_pct"]: one["score"] for one in found["trials"]}
+    values = {trial["metrics"]["max_drawdown_pct"]: trial["score"] for trial in document["trials"]}
     least = min(values)
     assert values[least] == max(values.values())
     (peak,) = re.findall(r'class="shade q6 peak">([^<]+)<', page)
@@ -174,16 +181,16 @@ def test_a_thousand_trials_are_cut_to_what_can_be_read(grid: Plain) -> None:
 def test_the_page_links_the_reports_that_are_there_and_no_others(
     workspace: Workspace, grid: Plain, tmp_path: Path
 ) -> None:
-    best, second = (one["runs"][0]["run_id"] for one in grid["trials"][:2])
+    best, second = (trial["runs"][0]["run_id"] for trial in grid["trials"][:2])
     write_report(workspace, best)
-    gone = write_report(workspace, second, tmp_path / "gone & <away>.html")
+    removed = write_report(workspace, second, tmp_path / "gone & <away>.html")
     document = result_document(workspace, grid["study_id"])
     there = write_page(workspace, document)
     assert there == workspace.home / "reports" / f"study-{grid['study_id']}.html"
     links = re.findall(r'<a href="([^"#]+)"', there.read_text("utf-8"))
     assert links[0] == workspace.report_path(best).name
     assert links[1].endswith("gone%20%26%20%3Caway%3E.html")
-    gone.unlink()
+    removed.unlink()
     page = write_page(workspace, result_document(workspace, grid["study_id"]), tmp_path / "elsewhere.html")
     (link,) = re.findall(r'<a href="([^"#]+)"', page.read_text("utf-8"))
     assert (tmp_path / link).resolve() == workspace.report_path(best).resolve()

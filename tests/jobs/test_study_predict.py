@@ -39,10 +39,10 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     folder = tmp_path_factory.mktemp("predict")
     rng, price = Random(3), 65_000.0
     lines = ["date,open,high,low,close,volume"]
-    for place in range(-6 * 60, HOURS * 60 + 5):
+    for index in range(-6 * 60, HOURS * 60 + 5):
         before, price = price, price * (1 + rng.gauss(0, 0.0006))
         row = (before, max(before, price), min(before, price), price)
-        lines.append(f"{iso(FROM + place * MINUTE_MS)},{','.join(f'{one:.2f}' for one in row)},1")
+        lines.append(f"{iso(FROM + index * MINUTE_MS)},{','.join(f'{one:.2f}' for one in row)},1")
     (folder / "bars.csv").write_text("\n".join(lines))
     end = FROM + HOURS * HOUR_MS
     with open_workspace(load_settings(folder / "home")) as opened:
@@ -63,15 +63,15 @@ def request(hours: int = 2, **more: Any) -> PredictRequest:
     return PredictRequest(skill, FROM, FROM + hours * HOUR_MS, **more)
 
 
-def made(workspace: Workspace, asked: BuiltPlan) -> dict[str, Any]:
-    done = asyncio.run(study(workspace, asked.plan, asked.method, StudySettings("here", 2)))
-    assert done.failed == []
+def run_plan(workspace: Workspace, asked: BuiltPlan) -> dict[str, Any]:
+    result = asyncio.run(study(workspace, asked.plan, asked.method, StudySettings("here", 2)))
+    assert result.failed == []
     return result_document(workspace, asked.plan.id)
 
 
 @pytest.fixture(scope="module")
 def swept(workspace: Workspace) -> dict[str, Any]:
-    return made(workspace, sweep_plan(request(), parse_axes([WHO]), by="brier"))
+    return run_plan(workspace, sweep_plan(request(), parse_axes([WHO]), by="brier"))
 
 
 def test_a_sweep_is_judged_by_brier_and_who_states_no_confidence_comes_last(
@@ -111,7 +111,7 @@ def is_there(found: Any, name: str) -> bool:
 def test_trials_can_be_put_into_the_order_of_any_of_the_metrics(workspace: Workspace, swept: dict[str, Any]) -> None:
     runs = runs_of(workspace, swept["study_id"])
     for by in ("brier", "log_loss", "total_return_pct", "hit_rate", "brier_skill", "max_drawdown_pct"):
-        values = [one["metrics"][by] for one in trials_of(runs, by, ()) if one["score"] is not None]
+        values = [trial["metrics"][by] for trial in trials_of(runs, by, ()) if trial["score"] is not None]
         assert values, by
         assert values == sorted(values, reverse=by not in SMALLER_IS_BETTER), by
 
@@ -122,7 +122,7 @@ def test_without_a_metric_the_return_is_taken_as_hours_have_no_sharpe() -> None:
 
 
 @pytest.mark.parametrize(
-    ("by", "venue", "said", "hint"),
+    ("by", "venue", "message", "hint"),
     [
         ("win_rate", "predict", "runs of the predict venue have no metric 'win_rate'", "did you mean hit_rate?"),
         ("brier", "perp", "runs of the perp venue have no metric 'brier'", "for example total_return_pct, sharpe"),
@@ -134,37 +134,37 @@ def test_without_a_metric_the_return_is_taken_as_hours_have_no_sharpe() -> None:
     ],
 )
 def test_a_metric_that_no_run_will_have_is_refused_with_one_that_they_have(
-    by: str, venue: str, said: str, hint: str
+    by: str, venue: str, message: str, hint: str
 ) -> None:
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as refusal:
         known = venue_named(venue)
         checked_metric(by, known.metrics(), known.study_metrics(), venue)
-    assert said in told.value.message
-    assert hint in (told.value.hint or "")
+    assert message in refusal.value.message
+    assert hint in (refusal.value.hint or "")
 
 
 def test_a_walk_forward_over_hours_counts_days_as_days(workspace: Workspace) -> None:
-    found = made(
+    document = run_plan(
         workspace, sweep_plan(request(HOURS), parse_axes(["model=policy/alternate,policy/yes_only"]), walk="2h/1h")
     )
-    forward = found["forward"]
+    forward = document["forward"]
     windows = forward["windows"]
     assert len(windows) == 4
-    assert [one["from"] for one in windows] == [iso(FROM + hour * HOUR_MS) for hour in (2, 3, 4, 5)]
+    assert [window["from"] for window in windows] == [iso(FROM + hour * HOUR_MS) for hour in (2, 3, 4, 5)]
     whole = 1.0
-    for one in windows:
-        whole *= 1 + one["total_return_pct"] / 100
+    for window in windows:
+        whole *= 1 + window["total_return_pct"] / 100
     assert forward["total_return_pct"] == pytest.approx(100 * (whole - 1))
     assert (forward["days"], forward["sharpe"]) == (1, None), "four hours of one day are no four days"
-    assert "2026-02-22 14:00 to 15:00" in render(found)
+    assert "2026-02-22 14:00 to 15:00" in render(document)
 
 
 def test_a_walk_forward_that_can_choose_nothing_says_so(workspace: Workspace) -> None:
     axes = parse_axes(["model=policy/alternate,policy/yes_only"])
-    found = made(workspace, sweep_plan(request(4), axes, walk="2h/1h", by="log_loss"))
-    assert found["forward"]["windows"] == []
-    assert found["forward"]["not_judged"] == 2
-    page = render(found)
+    document = run_plan(workspace, sweep_plan(request(4), axes, walk="2h/1h", by="log_loss"))
+    assert document["forward"]["windows"] == []
+    assert document["forward"]["not_judged"] == 2
+    page = render(document)
     assert "No window could be tested" in page
     assert "Choose another metric with --by" in page
 
@@ -179,30 +179,30 @@ def test_stretches_become_one_history_of_days() -> None:
 
 
 def test_an_arena_holds_models_against_the_heuristics_and_shows_their_brier(workspace: Workspace) -> None:
-    asked = arena_plan(request(), ["standin/analyst"], repeats=2)
-    asyncio.run(study(workspace, asked.plan, asked.method, StudySettings("here", 2)))
-    found = arena(workspace, asked.plan.id)
-    assert [entry["model"] for entry in found["entries"] if entry["baseline"]]
-    assert {entry["model"] for entry in found["entries"]} == {
+    plan = arena_plan(request(), ["standin/analyst"], repeats=2)
+    asyncio.run(study(workspace, plan.plan, plan.method, StudySettings("here", 2)))
+    document = arena(workspace, plan.plan.id)
+    assert [entry["model"] for entry in document["entries"] if entry["baseline"]]
+    assert {entry["model"] for entry in document["entries"]} == {
         "standin/analyst",
         "policy/alternate",
         "policy/no_only",
         "policy/yes_only",
     }
-    briers = {entry["model"]: entry["brier"] for entry in found["entries"]}
+    briers = {entry["model"]: entry["brier"] for entry in document["entries"]}
     assert briers["policy/alternate"] is None
     assert 0 < briers["standin/analyst"] < 1
-    assert found["warnings"][0].startswith("Only 1 day:")
-    page = render_arena(found)
+    assert document["warnings"][0].startswith("Only 1 day:")
+    page = render_arena(document)
     assert "Brier" in page
     assert f"{briers['standin/analyst']:.4f}" in page
 
 
 def test_what_a_point_may_vary_is_that_of_the_venue() -> None:
-    for wrong, said in (("risk.max_leverage=1,2", "max_leverage"), ("run.taker_bps=1", "no such field")):
-        asked = sweep_plan(request(), parse_axes([wrong]))
-        with pytest.raises(UserError, match=said):
-            planned_runs(asked.plan, asked.known)
+    for invalid, message in (("risk.max_leverage=1,2", "max_leverage"), ("run.taker_bps=1", "no such field")):
+        plan = sweep_plan(request(), parse_axes([invalid]))
+        with pytest.raises(UserError, match=message):
+            planned_runs(plan.plan, plan.expected_trials)
 
 
 def test_the_page_is_written_where_the_others_are(workspace: Workspace, swept: dict[str, Any], tmp_path: Path) -> None:

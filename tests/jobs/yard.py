@@ -71,7 +71,7 @@ def story(kind: str) -> BuiltPlan:
     )
 
 
-def told(workspace: Workspace, made: BuiltPlan, done: StudyResult) -> dict[str, Any]:
+def study_results(workspace: Workspace, made: BuiltPlan, done: StudyResult) -> dict[str, Any]:
     """What a study came to, without what only time changes."""
     runs = [run for found in done.trials.values() for run in found]
     document = result_document(workspace, made.plan.id)

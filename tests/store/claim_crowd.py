@@ -1,8 +1,8 @@
-"""A crowd that wants one run: `python claim_crowd.py ADDRESS SKILL CONTENDERS ROUNDS PERIOD_S SPREAD`, told as JSON.
+"""Processes that compete for one run: `python claim_crowd.py ADDRESS SKILL CONTENDERS ROUNDS PERIOD_S SPREAD`.
 
-Every contender is a process of its own, a fork of this one, and asks once in every round; `SPREAD` is the share of the period
-over which they ask, 0 for all at the same moment. One run is queued before every round. Tells how long each claim took, in
-seconds, and how many were told that the database is away.
+Every contender is a fork of this process and claims once in every round; `SPREAD` is the share of the period over which the
+claims are spread, 0 for all at the same moment. One run is enqueued before every round. Prints JSON: how long each claim
+took, in seconds, and how many found the database unreachable.
 """
 
 import json
@@ -20,28 +20,28 @@ from pitboss.store.retry import Unreachable
 
 
 def contend(address: str, number: int, line: TextIO, turns: Sequence[float]) -> dict[str, object]:
-    """Ask at these moments after the begin, which is when all have the database open."""
-    took: list[float] = []
-    away = 0
+    """Claim at these times after the start, at which every contender has opened the database."""
+    took_s: list[float] = []
+    unreachable = 0
     with open_database(address) as database:
         queue = Queue(database, now, str)
         queue.claim(f"early-{number}", build="none of ours")
-        began = begun(line)
+        started_at_s = wait_for_start(line)
         for turn in turns:
-            sleep_until(began + turn)
-            asked = time.perf_counter()
+            sleep_until(started_at_s + turn)
+            claimed_s = time.perf_counter()
             try:
                 queue.claim(f"w-{number}")
             except Unreachable:
-                away += 1
-            took.append(time.perf_counter() - asked)
-    return {"took": took, "away": away}
+                unreachable += 1
+            took_s.append(time.perf_counter() - claimed_s)
+    return {"took_s": took_s, "unreachable": unreachable}
 
 
 def feed(address: str, skill_id: str, moments: list[float]) -> None:
-    """One run at each of these moments."""
+    """Enqueue one run at each of these times."""
     with open_database(address) as database:
-        ids = iter(f"one{number}" for number in range(len(moments)))
+        ids = iter(f"run{number}" for number in range(len(moments)))
         queue = Queue(database, now, lambda: next(ids))
         for moment in moments:
             sleep_until(moment)
@@ -57,7 +57,7 @@ def sleep_until(moment: float) -> None:
 
 
 def main(address: str, skill_id: str, contenders: int, rounds: int, period_s: float, spread: float) -> None:
-    ours: list[TextIO] = []
+    lines: list[TextIO] = []
     for number in range(contenders):
         here, there = socket.socketpair()
         if not os.fork():
@@ -65,26 +65,27 @@ def main(address: str, skill_id: str, contenders: int, rounds: int, period_s: fl
             late_s = spread * period_s * number / contenders
             try:
                 line = there.makefile("rw")
-                told = contend(address, number, line, [turn * period_s + late_s for turn in range(rounds)])
-                line.write(json.dumps(told))
+                result = contend(address, number, line, [turn * period_s + late_s for turn in range(rounds)])
+                line.write(json.dumps(result))
                 line.flush()
             finally:
-                os._exit(0)  # a fork must not go on as its parent; what it did not tell is missed
+                os._exit(0)  # a fork must not continue as its parent; a missing result fails the test
         there.close()
-        ours.append(here.makefile("rw"))
-    for line in ours:
+        lines.append(here.makefile("rw"))
+    for line in lines:
         line.readline()
-    begin = time.time() + 1.0
-    for line in ours:
-        line.write(f"{begin}\n")
+    start = time.time() + 1.0
+    for line in lines:
+        line.write(f"{start}\n")
         line.flush()
-    feed(address, skill_id, [begin + (turn - 0.5) * period_s for turn in range(rounds)])
-    told = [json.loads(line.read()) for line in ours]
-    print(json.dumps({"took": [one for each in told for one in each["took"]], "away": sum(e["away"] for e in told)}))
+    feed(address, skill_id, [start + (turn - 0.5) * period_s for turn in range(rounds)])
+    results = [json.loads(line.read()) for line in lines]
+    took_s = [seconds for result in results for seconds in result["took_s"]]
+    print(json.dumps({"took_s": took_s, "unreachable": sum(result["unreachable"] for result in results)}))
 
 
-def begun(line: TextIO) -> float:
-    """Say that we are ready, and hear when it begins."""
+def wait_for_start(line: TextIO) -> float:
+    """Report that this process is ready; returns the time of the start."""
     line.write("ready\n")
     line.flush()
     return float(line.readline())

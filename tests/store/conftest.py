@@ -133,9 +133,9 @@ def address(request: pytest.FixtureRequest, path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield str(shutil.copy(request.getfixturevalue("empty_file"), path))
         return
-    made = postgres_server.copy_of(request.getfixturevalue("empty_postgres"))
-    yield made
-    postgres_server.drop(made)
+    created = postgres_server.copy_of(request.getfixturevalue("empty_postgres"))
+    yield created
+    postgres_server.drop(created)
 
 
 @pytest.fixture

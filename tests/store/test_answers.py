@@ -56,11 +56,11 @@ def put(answers: Answers, key: str = KEY, run_id: str = "run1", cost: Decimal | 
 def test_an_answer_is_there_for_another_process_when_put_returns(bench, address):
     put(Answers(bench.database, bench.now))
 
-    with open_database(address) as other:
-        found = Answers(other, bench.now).get(KEY)
+    with open_database(address) as database:
+        reply = Answers(database, bench.now).get(KEY)
 
-    assert found is not None
-    assert (found.reply, found.run_id, found.cost_usd, found.model) == (REPLY, "run1", CENT, "groq/m")
+    assert reply is not None
+    assert (reply.reply, reply.run_id, reply.cost_usd, reply.model) == (REPLY, "run1", CENT, "groq/m")
 
 
 def test_an_unknown_question_has_no_answer(bench):
@@ -108,9 +108,9 @@ def test_the_first_answer_to_a_question_stays_and_the_second_payment_is_counted(
     put(answers, run_id="first")
     put(answers, run_id="second", cost=Decimal("0.03"))
 
-    found = answers.get(KEY)
-    assert found is not None
-    assert found.run_id == "first"
+    reply = answers.get(KEY)
+    assert reply is not None
+    assert reply.run_id == "first"
     assert (answers.paid_usd("first"), answers.paid_usd("second")) == (CENT, Decimal("0.03"))
 
 
@@ -120,9 +120,9 @@ def test_two_workers_of_one_run_that_both_paid_for_an_answer_are_both_counted(be
     put(lost, cost=CENT)
     put(holding, cost=Decimal("0.03"))
 
-    found = holding.get(KEY)
-    assert found is not None
-    assert found.cost_usd == CENT
+    reply = holding.get(KEY)
+    assert reply is not None
+    assert reply.cost_usd == CENT
     assert holding.paid_usd("run1") == Decimal("0.04")
 
 
@@ -131,9 +131,9 @@ def test_an_unknown_cost_stays_unknown_and_counts_nothing(bench):
 
     put(answers, cost=None)
 
-    found = answers.get(KEY)
-    assert found is not None
-    assert found.cost_usd is None
+    reply = answers.get(KEY)
+    assert reply is not None
+    assert reply.cost_usd is None
     assert answers.paid_usd("run1") == 0
 
 

@@ -22,9 +22,9 @@ def test_nothing_is_approved_until_somebody_does(approvals):
 def test_an_approval_is_there_for_another_process_with_its_text_and_its_time(bench, approvals, address):
     assert approvals.approve("time", "now", DIGEST, b"{}")
 
-    with open_database(address) as other:
-        assert Approvals(other, bench.now).of("time") == {"now": Approval("time", "now", DIGEST, b"{}", bench.at)}
-        assert Approvals(other, bench.now).of("tim") == {}
+    with open_database(address) as database:
+        assert Approvals(database, bench.now).of("time") == {"now": Approval("time", "now", DIGEST, b"{}", bench.at)}
+        assert Approvals(database, bench.now).of("tim") == {}
 
 
 def test_a_new_approval_takes_the_place_of_the_old_and_the_same_again_changes_nothing(bench, approvals):

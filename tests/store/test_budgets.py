@@ -33,9 +33,9 @@ def pay(bench, run_id, usd, key="a"):
 
 
 def standing(bench, owner="ada"):
-    one = Budgets(bench.database).get(owner)
-    assert one.reserved_usd == Budgets(bench.database).open_usd(owner, one.day_at)
-    return one.reserved_usd, one.spent_usd
+    budget = Budgets(bench.database).get(owner)
+    assert budget.reserved_usd == Budgets(bench.database).open_usd(owner, budget.day_at)
+    return budget.reserved_usd, budget.spent_usd
 
 
 def test_what_is_reserved_is_gone_until_it_is_settled(bench):
@@ -237,10 +237,10 @@ print(json.dumps(got))
 
 def race(address, processes, threads, usd, rounds):
     """How many reservations each of `rounds` budgets granted, when all threads of all processes want one of each."""
-    given = [address, "{}", usd, str(rounds), str(threads)]
+    arguments = [address, "{}", usd, str(rounds), str(threads)]
     started = [
         subprocess.Popen(
-            [sys.executable, "-c", SPENDER, *[one.format(f"p{n}") for one in given]], stdout=subprocess.PIPE
+            [sys.executable, "-c", SPENDER, *[one.format(f"p{n}") for one in arguments]], stdout=subprocess.PIPE
         )
         for n in range(processes)
     ]

@@ -1,7 +1,7 @@
-"""E6: claims are cheap. 64 contenders for one run, and how long the slowest one in a hundred waits for its answer.
+"""E6: of 64 workers that claim one run, exactly one gets it, and all get a reply.
 
-The figures depend on the machine and on what else it does, so they are taken by `make chaos` only, and go into the file that
-FIGURES names.
+How long a claim takes depends on the machine and its load, so it is a figure and not a condition: `make chaos` writes it, with
+the bound that it should keep, to the file that FIGURES names.
 """
 
 import json
@@ -24,33 +24,30 @@ BOUND_MS = {"sqlite": 100, "postgres": 20}
 
 @pytest.mark.chaos
 @pytest.mark.parametrize(("how", "period_s", "spread"), [("polling", 0.5, 1.0), ("at_once", 1.0, 0.0)])
-def test_of_sixty_four_who_want_one_run_one_gets_it_and_all_are_answered_in_time(
+def test_of_64_workers_that_claim_one_run_exactly_one_gets_it(
     address: str, make_bench, how: str, period_s: float, spread: float
 ) -> None:
-    """`polling` is what 64 idle workers do: each asks twice a second. `at_once` is the worst that can come of it."""
+    """`polling` is what 64 idle workers do, two claims a second each; `at_once` is the worst case."""
     kind = "postgres" if "://" in address else "sqlite"
     with open_database(address) as database:
         skill_id = make_bench(database).skills.save("s", "5" * 64, b"{}").id
-    words = [address, skill_id, str(CONTENDERS), str(ROUNDS), str(period_s), str(spread)]
-    told = json.loads(
-        subprocess.run([sys.executable, str(CROWD), *words], stdout=subprocess.PIPE, check=True, timeout=250).stdout
+    arguments = [address, skill_id, str(CONTENDERS), str(ROUNDS), str(period_s), str(spread)]
+    reply = json.loads(
+        subprocess.run([sys.executable, str(CROWD), *arguments], stdout=subprocess.PIPE, check=True, timeout=250).stdout
     )
     with open_database(address) as database:
-        found = check(events.read_events(database), ended=False)
-    ordered = sorted(1_000 * one for one in told["took"])
+        log = check(events.read_events(database), ended=False)
+    ordered = sorted(1_000 * took_s for took_s in reply["took_s"])
     figures = {
         "contenders": CONTENDERS,
         "claims": len(ordered),
-        "runs": found.claims,
-        "busy": told["away"],
+        "runs": log.claims,
+        "busy": reply["unreachable"],
         "median_ms": round(statistics.median(ordered), 2),
         "p99_ms": round(ordered[int(len(ordered) * 0.99)], 2),
         "longest_ms": round(ordered[-1], 2),
         "bound_ms": BOUND_MS[kind],
     }
     keep(f"claim_{kind}_{how}", figures)
-
-    assert found.violations == []
-    assert (len(ordered), found.claims, told["away"]) == (CONTENDERS * ROUNDS, ROUNDS, 0)
-    if how == "polling":
-        assert figures["p99_ms"] < BOUND_MS[kind]
+    assert log.violations == []
+    assert (len(ordered), log.claims, reply["unreachable"]) == (CONTENDERS * ROUNDS, ROUNDS, 0)

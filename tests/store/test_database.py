@@ -44,11 +44,11 @@ def test_every_connection_is_durable_patient_and_strict(file_bench):
 
 
 def test_a_write_takes_the_write_lock_when_it_begins(file_bench, path):
-    other = sqlite3.connect(path, isolation_level=None, timeout=0)
+    connection = sqlite3.connect(path, isolation_level=None, timeout=0)
     with file_bench.database.write(), pytest.raises(sqlite3.OperationalError, match="locked"):
-        other.execute("BEGIN IMMEDIATE")
-    other.execute("BEGIN IMMEDIATE")
-    other.close()
+        connection.execute("BEGIN IMMEDIATE")
+    connection.execute("BEGIN IMMEDIATE")
+    connection.close()
 
 
 def test_a_database_held_by_one_process_is_refused_to_the_next_with_what_to_do(path):
@@ -112,16 +112,16 @@ def test_a_file_that_is_no_database_is_named_and_left_alone(path):
 
 
 def test_a_database_of_another_program_is_refused_and_left_alone(path):
-    with sqlite3.connect(path) as other:
-        other.execute("CREATE TABLE trades (id INTEGER)")
-    other.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE trades (id INTEGER)")
+    connection.close()
 
     with pytest.raises(UserError, match="belongs to another program"):
         open_database(path)
 
-    with sqlite3.connect(path) as other:
-        assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("trades",)]
-    other.close()
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("trades",)]
+    connection.close()
 
 
 def test_a_newer_schema_is_refused_with_the_way_out(path):
@@ -238,11 +238,11 @@ def test_closing_twice_is_harmless(path):
 @pytest.mark.parametrize("processes", ["several", "one"])
 @pytest.mark.parametrize("mode", ["delete", "wal"])
 def test_not_one_byte_of_another_programs_database_changes(path, processes, mode):
-    other = sqlite3.connect(path)
-    other.execute(f"PRAGMA journal_mode={mode}")
-    other.execute("CREATE TABLE trades (id INTEGER)")
-    other.commit()
-    other.close()
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA journal_mode={mode}")
+    connection.execute("CREATE TABLE trades (id INTEGER)")
+    connection.commit()
+    connection.close()
     before = path.read_bytes()
 
     with pytest.raises(UserError, match="belongs to another program"):
@@ -255,9 +255,9 @@ def test_not_one_byte_of_another_programs_database_changes(path, processes, mode
 @pytest.mark.parametrize("foreign", [True, False])
 def test_nothing_is_left_beside_a_file_that_is_refused(path, processes, foreign):
     if foreign:
-        with sqlite3.connect(path) as other:
-            other.execute("CREATE TABLE trades (id INTEGER)")
-        other.close()
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE trades (id INTEGER)")
+        connection.close()
     else:
         path.write_bytes(b"time,open,high,low,close\n" * 200)
 
@@ -316,7 +316,7 @@ class Forbidden(Exception):
 
 
 @pytest.mark.parametrize(
-    ("kind", "cause", "said"),
+    ("kind", "cause", "message"),
     [
         (
             OperationalError,
@@ -327,15 +327,15 @@ class Forbidden(Exception):
         (ProgrammingError, Forbidden("permission denied for schema public"), "does not allow"),
     ],
 )
-def test_a_server_that_cannot_be_used_is_told_in_one_line_without_the_password(kind, cause, said):
+def test_a_server_that_cannot_be_used_is_told_in_one_line_without_the_password(kind, cause, message):
     server = Database(create_engine("sqlite://"), "postgresql+psycopg://me:***@host/name")
 
-    with pytest.raises(UserError, match=said) as told, server.explained():
+    with pytest.raises(UserError, match=message) as refusal, server.explained():
         raise kind("SELECT 1", {"password": "hunter2"}, cause)
 
-    assert "me:***@host" in told.value.message
-    assert "\n" not in told.value.message
-    assert "hunter2" not in told.value.message
+    assert "me:***@host" in refusal.value.message
+    assert "\n" not in refusal.value.message
+    assert "hunter2" not in refusal.value.message
     server.close()
 
 
@@ -349,37 +349,37 @@ def test_a_mistake_in_our_own_sql_is_not_dressed_up_as_the_servers():
 
 @pytest.mark.parametrize("address", ["postgresql+psycopg://me:hunter2@localhost:abc/x", "mysql+none://me:hunter2@h/x"])
 def test_an_address_that_cannot_be_read_is_told_without_its_password(address):
-    with pytest.raises(UserError, match="cannot open a database at") as told:
+    with pytest.raises(UserError, match="cannot open a database at") as refusal:
         open_database(address)
 
-    assert "hunter2" not in told.value.message
+    assert "hunter2" not in refusal.value.message
 
 
 def test_a_missing_driver_is_told_with_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
 
-    with pytest.raises(UserError, match="psycopg is not installed") as told:
+    with pytest.raises(UserError, match="psycopg is not installed") as refusal:
         open_database("postgresql+psycopg://me@localhost/x")
 
-    assert "pip install" in told.value.hint
+    assert "pip install" in refusal.value.hint
 
 
 def test_a_server_that_does_not_answer_is_a_mistake_in_one_line():
     pytest.importorskip("psycopg", reason="the driver for Postgres is not installed")
 
-    with pytest.raises(UserError, match="cannot be reached") as told:
+    with pytest.raises(UserError, match="cannot be reached") as refusal:
         open_database("postgresql+psycopg://me:hunter2@127.0.0.1:1/x")
 
-    assert "hunter2" not in told.value.message
+    assert "hunter2" not in refusal.value.message
 
 
 @pytest.mark.parametrize("version", ["0001", "ae1027a6acf"])
 def test_a_database_that_another_program_migrates_in_the_same_way_is_not_taken_for_ours(path, version):
-    with sqlite3.connect(path) as other:
-        other.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
-        other.execute("INSERT INTO alembic_version VALUES (?)", (version,))
-        other.execute("CREATE TABLE users (id INTEGER)")
-    other.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
+        connection.execute("INSERT INTO alembic_version VALUES (?)", (version,))
+        connection.execute("CREATE TABLE users (id INTEGER)")
+    connection.close()
 
     with pytest.raises(UserError, match="belongs to another program"):
         open_database(path)
@@ -416,4 +416,4 @@ def test_threads_that_write_past_the_layers_at_once_do_not_share_a_connection(be
 
     with bench.database.read() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM facts").scalar() == 30
-    assert len(bench.database._kept) <= 2
+    assert len(bench.database._idle) <= 2

@@ -148,8 +148,8 @@ def cut_all(bench):
     import postgres_server
 
     name = bench.database.engine.url.database
-    with psycopg.connect(postgres_server.server(), autocommit=True) as other:
-        other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
+    with psycopg.connect(postgres_server.server(), autocommit=True) as connection:
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
 
 
 def test_a_run_goes_on_after_the_server_cut_every_connection(server_bench):
@@ -224,9 +224,9 @@ def test_what_passes_by_itself_is_told_from_what_a_person_must_put_right(code, k
     class Failed(Exception):
         sqlstate = code
 
-    found = postgres.explain(Failed("said"), "postgresql://me:***@host/name")
+    error = postgres.explain(Failed("said"), "postgresql://me:***@host/name")
 
-    assert (None if found is None else type(found)) is kind
+    assert (None if error is None else type(error)) is kind
 
 
 def test_a_busy_file_is_worth_another_try(file_bench, path):

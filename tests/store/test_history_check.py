@@ -27,7 +27,7 @@ def log(steps):
     ]
 
 
-def found(steps, **how):
+def violations(steps, **how):
     return check(log(steps), **{"expected": ["a"], "stale_ms": 20_000, "reclaim_ms": 30_000, **how}).violations
 
 
@@ -53,7 +53,7 @@ def test_a_history_in_order_has_no_violations_and_is_counted():
 
 
 @pytest.mark.parametrize(
-    ("steps", "how", "said"),
+    ("steps", "how", "message"),
     [
         (GOOD, {"expected": ["a", "b"]}, "run b is lost"),
         (GOOD[:-1], {}, "run a is stuck: held"),
@@ -87,18 +87,18 @@ def test_a_history_in_order_has_no_violations_and_is_counted():
         (put(10, ("a", 5, "slept", 21_045, "")), {}, "unknown kind of event 'slept'"),
     ],
 )
-def test_a_violation_is_found_and_named(steps, how, said):
-    assert any(said in one for one in found(steps, **how)), found(steps, **how)
+def test_a_violation_is_found_and_named(steps, how, message):
+    assert any(message in finding for finding in violations(steps, **how)), violations(steps, **how)
 
 
 def test_events_out_of_order_are_found():
     steps = log(GOOD)
 
-    assert any("comes after" in one for one in check([steps[1], steps[0], *steps[2:]]).violations)
+    assert any("comes after" in finding for finding in check([steps[1], steps[0], *steps[2:]]).violations)
 
 
 def test_a_run_that_a_person_takes_and_one_that_is_cancelled_in_the_queue_are_in_order():
-    taken = [
+    claims = [
         ("a", 1, "taken", 0, ""),
         ("a", 2, "taken", 5, ""),
         ("a", 2, "error", 9, "why"),
@@ -106,4 +106,4 @@ def test_a_run_that_a_person_takes_and_one_that_is_cancelled_in_the_queue_are_in
     ]
     cancelled = [("b", 0, "enqueued", 0, ""), ("b", 0, "cancelled", 1, "")]
 
-    assert check(log([*taken, ("a", 3, "cancelled", 10, ""), *cancelled])).violations == []
+    assert check(log([*claims, ("a", 3, "cancelled", 10, ""), *cancelled])).violations == []

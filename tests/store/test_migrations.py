@@ -81,17 +81,17 @@ def test_a_database_made_at_once_is_the_one_that_all_the_steps_lead_to(tmp_path)
 def _shape(database: Database) -> dict[str, object]:
     """Every table with its columns, keys and indexes; the order of columns is nobody's business."""
     with database.read() as connection:
-        seen = inspect(connection)
+        inspector = inspect(connection)
         version = connection.execute(sa_table("alembic_version", sa_column("version_num")).select()).scalars().all()
         return {"version": version} | {
             name: (
-                sorted(str(column) for column in seen.get_columns(name)),
-                seen.get_pk_constraint(name),
-                sorted(map(str, seen.get_indexes(name))),
-                sorted(map(str, seen.get_unique_constraints(name))),
-                sorted(map(str, seen.get_foreign_keys(name))),
+                sorted(str(column) for column in inspector.get_columns(name)),
+                inspector.get_pk_constraint(name),
+                sorted(map(str, inspector.get_indexes(name))),
+                sorted(map(str, inspector.get_unique_constraints(name))),
+                sorted(map(str, inspector.get_foreign_keys(name))),
             )
-            for name in seen.get_table_names()
+            for name in inspector.get_table_names()
         }
 
 
@@ -117,11 +117,11 @@ def test_migrating_again_changes_nothing(file_bench, path):
 def test_opening_a_current_database_or_a_new_one_does_not_even_import_alembic(file_bench, path, name):
     path = path.with_name(path.name if name == "pitboss.db" else name)
     code = f"import sys; from pitboss.store.database import open_database; open_database({str(path)!r}).close()"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", f"{code}; sys.exit('alembic' in sys.modules)"], check=False, capture_output=True
     )
 
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert (process.returncode, process.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.proof)])
@@ -168,9 +168,9 @@ print(count)
 
 
 def _killed_at(address: str, number: int) -> int:
-    done = subprocess.run([sys.executable, "-c", KILLED, address, str(number)], check=False, capture_output=True)
-    assert done.returncode in (0, -9), done.stderr
-    return int(done.stdout or 0)
+    process = subprocess.run([sys.executable, "-c", KILLED, address, str(number)], check=False, capture_output=True)
+    assert process.returncode in (0, -9), process.stderr
+    return int(process.stdout or 0)
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def test_text_is_in_the_order_of_its_bytes_in_both_databases(bench):
 
 def test_the_schema_compiles_for_postgres():
     for table in metadata.sorted_tables:
-        made = str(CreateTable(table).compile(dialect=postgresql.dialect()))
-        assert "BLOB" not in made
+        created = str(CreateTable(table).compile(dialect=postgresql.dialect()))
+        assert "BLOB" not in created
         for index in table.indexes:
             str(CreateIndex(index).compile(dialect=postgresql.dialect()))

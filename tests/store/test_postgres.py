@@ -35,7 +35,7 @@ def say(address, statement):
 def test_every_way_to_write_its_address_opens_it(at, scheme):
     with open_database(at.replace("postgresql", scheme, 1)) as database:
         assert database.journal_mode is None
-        assert database.where.startswith("postgresql://")
+        assert database.location.startswith("postgresql://")
         with database.read() as connection:
             assert connection.exec_driver_sql("SHOW application_name").scalar() == "pitboss"
 
@@ -114,13 +114,13 @@ def test_a_worker_with_many_runs_keeps_few_connections(at, make_bench):
 
 
 def test_the_text_columns_are_all_compared_by_their_bytes(at):
-    found = say(
+    columns = say(
         at,
         "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public' "
         "AND data_type IN ('text', 'character varying') AND table_name <> 'alembic_version' "
         "AND collation_name IS DISTINCT FROM 'C'",
     )
-    assert found == []
+    assert columns == []
 
 
 def test_the_time_is_that_of_the_moment_and_not_of_the_beginning_of_the_transaction(at):

@@ -70,39 +70,39 @@ def sizes(bench):
 def test_a_pruned_run_leaves_nothing_but_what_it_cost(bench):
     kept = ran(bench)
     before, spent = sizes(bench), spend(bench.database)
-    gone = ran(bench, [("a", "0.10"), ("b", "0.20"), ("c", None)])
-    whole = spend(bench.database)
+    removed = ran(bench, [("a", "0.10"), ("b", "0.20"), ("c", None)])
+    total = spend(bench.database)
 
-    done = prune(bench.database, [gone])
+    pruned = prune(bench.database, [removed])
 
-    assert (done.runs, done.answers) == ([gone], 3)
+    assert (pruned.runs, pruned.answers) == ([removed], 3)
     assert sizes(bench) == before
     assert spent == []
-    assert spend(bench.database) == whole
-    assert [(one.skill, one.model, one.calls, one.unpriced, one.cost_usd) for one in whole] == [
+    assert spend(bench.database) == total
+    assert [(one.skill, one.model, one.calls, one.unpriced, one.cost_usd) for one in total] == [
         ("trend", MODEL, 3, 1, Decimal("0.3"))
     ]
     assert verify_run(bench.database, kept) == []
-    assert prune(bench.database, [gone]).runs == []
+    assert prune(bench.database, [removed]).runs == []
 
 
 def test_an_answer_stays_while_a_kept_run_may_have_been_given_it(bench):
-    gone = ran(bench, [("a", "0.10"), ("b", "0")])
+    removed = ran(bench, [("a", "0.10"), ("b", "0")])
     ran(bench, saved="0.10")
     bench.at += 10
     late = ran(bench, [("c", "0.10")])
 
-    prune(bench.database, [gone, late])
+    prune(bench.database, [removed, late])
 
     assert kept_keys(bench) == {"a", "b"}, "what came after the last run that saved ended, nobody was given"
 
 
 def test_an_answer_goes_that_no_kept_run_can_have_been_given(bench):
-    gone = ran(bench, [("a", "0.10"), ("f", "0")])
+    removed = ran(bench, [("a", "0.10"), ("f", "0")])
     ran(bench, saved="0.5", model="groq/other")
     saved_nothing = ran(bench)
 
-    prune(bench.database, [gone])
+    prune(bench.database, [removed])
     assert kept_keys(bench) == {"f"}, "one that cost nothing would not show in what was saved"
     prune(bench.database, [saved_nothing])
     assert kept_keys(bench) == {"f"}, "it is nobody's now, and small"
@@ -110,11 +110,11 @@ def test_an_answer_goes_that_no_kept_run_can_have_been_given(bench):
 
 @pytest.mark.parametrize(("model", "stays"), [(MODEL, True), ("llm/m", True), ("groq/other", False)])
 def test_a_run_that_is_at_work_may_be_given_anything_of_its_model(bench, model, stays):
-    gone = ran(bench, [("a", "0.10")])
+    removed = ran(bench, [("a", "0.10")])
     (run_id,) = bench.queue.enqueue([bench.job()])
     modelled(bench, run_id, model)
 
-    prune(bench.database, [gone])
+    prune(bench.database, [removed])
 
     assert ("a" in kept_keys(bench)) == stays
 
@@ -133,11 +133,11 @@ def test_a_second_payment_for_the_same_question_goes_with_its_run_and_the_first_
 
 
 def test_only_ended_runs_go(bench):
-    done = ran(bench)
+    ended = ran(bench)
     working, _ = bench.running()
     (queued,) = bench.queue.enqueue([bench.job()])
 
-    assert prune(bench.database, [queued, working, done]).runs == [done]
+    assert prune(bench.database, [queued, working, ended]).runs == [ended]
     assert candidates(bench.database, keep=0) == []
 
 
@@ -194,7 +194,7 @@ def test_the_store_grows_by_the_same_for_every_run_and_pruning_holds_it_there(fi
     print(f"{at_once} runs of 60 records: {growth} bytes, {max(growth) // at_once:,} for a run")
     assert max(growth) < 1.15 * min(growth)
 
-    whole = stored_bytes(bench)[1]
+    total = stored_bytes(bench)[1]
     for _ in range(2):  # as many are made as are pruned, again and again
         prune(bench.database, candidates(bench.database, keep=at_once))
         assert [run_id for run_id in kept if verify_run(bench.database, run_id)] == []
@@ -202,7 +202,7 @@ def test_the_store_grows_by_the_same_for_every_run_and_pruning_holds_it_there(fi
         print(f"kept {at_once}: {used:,} bytes used of {file:,}")
         assert used < held[0] + 1.1 * max(growth)
         kept = some()
-        assert stored_bytes(bench)[1] <= whole, "what was freed is used again"
+        assert stored_bytes(bench)[1] <= total, "what was freed is used again"
     assert [run_id for run_id in kept if verify_run(bench.database, run_id)] == []
     assert len(bench.runs.listing(1_000).runs) == 2 * at_once
 

@@ -21,8 +21,8 @@ from pitboss.store.verify import verify_run
 from pitboss.testing.journal import chained, state_after
 
 
-def enqueue(bench, count=1, **given):
-    return bench.queue.enqueue([bench.job(**given) for _ in range(count)])
+def enqueue(bench, count=1, **arguments):
+    return bench.queue.enqueue([bench.job(**arguments) for _ in range(count)])
 
 
 def told(bench, run_id):
@@ -152,9 +152,9 @@ def test_a_silent_worker_loses_its_run_which_goes_on_elsewhere_where_it_stopped(
         bench.commit(zombie, records[2:3])
     bench.runs.fail(run_id, heir.epoch, "enough")
 
-    found = check(events.read_events(bench.database), [run_id], stale_ms=STALE_MS)
-    assert (found.violations, found.refused, found.requeues, found.commits) == ([], 5, 1, 2)
-    assert found.longest_reclaim_ms == STALE_MS + 1
+    log = check(events.read_events(bench.database), [run_id], stale_ms=STALE_MS)
+    assert (log.violations, log.refused, log.requeues, log.commits) == ([], 5, 1, 2)
+    assert log.longest_reclaim_ms == STALE_MS + 1
     assert list(journal.records()) == records
 
 

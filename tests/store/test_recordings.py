@@ -33,8 +33,8 @@ def test_the_newest_answer_by_an_instant_is_found_and_none_from_after_it(stored)
     stored.add([recorded(AT + 20, "later"), recorded(AT, "first"), recorded(AT + 10, "second", failed=True)])
 
     def latest(by: int) -> str | None:
-        found = stored.latest("time", "now", EMPTY, by)
-        return None if found is None else found.result
+        recording = stored.latest("time", "now", EMPTY, by)
+        return None if recording is None else recording.result
 
     assert [latest(AT + by) for by in (-1, 0, 9, 10, 19, 20, 10**9)] == [
         None,
@@ -54,18 +54,24 @@ def test_for_any_times_the_answer_is_the_last_that_is_not_after(empty_file, time
     with TemporaryDirectory() as folder, open_database(copy(empty_file, f"{folder}/pitboss.db")) as database:
         stored = StoredRecordings(database)
         stored.add([recorded(AT + at, str(at)) for at in times])
-        found = stored.latest("time", "now", EMPTY, AT + by)
+        recording = stored.latest("time", "now", EMPTY, AT + by)
         known = [at for at in times if at <= by]
 
-    assert (found and found.result) == (str(max(known)) if known else None)
+    assert (recording and recording.result) == (str(max(known)) if known else None)
 
 
 def test_other_arguments_servers_and_tools_have_answers_of_their_own(stored):
-    one, other = canonical({"symbol": "BTC", "n": 1}), canonical({"n": 2, "symbol": "BTC"})
-    stored.add([recorded(arguments=one, result="one"), recorded(arguments=other, result="two"), recorded(tool="then")])
+    one, other_arguments = canonical({"symbol": "BTC", "n": 1}), canonical({"n": 2, "symbol": "BTC"})
+    stored.add(
+        [
+            recorded(arguments=one, result="one"),
+            recorded(arguments=other_arguments, result="two"),
+            recorded(tool="then"),
+        ]
+    )
 
     assert stored.latest("time", "now", one, AT).result == "one"
-    assert stored.latest("time", "now", other, AT).result == "two"
+    assert stored.latest("time", "now", other_arguments, AT).result == "two"
     assert stored.latest("time", "now", EMPTY, AT) is None
     assert stored.latest("clock", "now", one, AT) is None
     assert (stored.count("time", "now", AT), stored.count("time", "now", AT - 1)) == (2, 0)
@@ -121,7 +127,7 @@ def test_arguments_are_one_question_however_they_are_written():
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"known_at": None}, "known_at"),
         ({"known_at": "tomorrow"}, "line 2"),
@@ -133,14 +139,14 @@ def test_arguments_are_one_question_however_they_are_written():
         ({"resullt": "x"}, "unknown field 'resullt'"),
     ],
 )
-def test_a_line_that_is_wrong_is_named(change, said):
+def test_a_line_that_is_wrong_is_named(change, message):
     good = {"arguments": {}, "known_at": "2025-06-01T00:00:00Z", "result": "r"}
     lines = [json.dumps(good), json.dumps({**good, **change})]
 
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as refusal:
         list(read_lines(lines, "time", "now"))
-    assert told.value.message.startswith("line 2: ")
-    assert said in told.value.message
+    assert refusal.value.message.startswith("line 2: ")
+    assert message in refusal.value.message
 
 
 @pytest.mark.parametrize("line", ["[]", "{", "5", "[" * 100_000, '{"a": NaN}'])

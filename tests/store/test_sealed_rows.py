@@ -31,7 +31,7 @@ def test_two_rows_have_the_same_seal_only_if_they_hold_the_same_values(one, othe
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ((None,), ("",)),
         ((1,), ("1",)),
@@ -41,8 +41,8 @@ def test_two_rows_have_the_same_seal_only_if_they_hold_the_same_values(one, othe
         ((1, 23), (12, 3)),
     ],
 )
-def test_values_that_look_alike_have_different_seals(one, other):
-    assert rows.seal("t", map(rows.encode, one)) != rows.seal("t", map(rows.encode, other))
+def test_values_that_look_alike_have_different_seals(first, second):
+    assert rows.seal("t", map(rows.encode, first)) != rows.seal("t", map(rows.encode, second))
 
 
 def test_rows_of_different_tables_have_different_seals():

@@ -284,13 +284,13 @@ def test_a_write_ahead_log_cut_anywhere_leaves_a_prefix_with_every_acknowledged_
             acknowledged.append(log.stat().st_size)
         shutil.copytree(live, tmp_path / "image")
 
-    whole = (tmp_path / "image" / "pitboss.db-wal").read_bytes()
-    assert len(whole) == acknowledged[-1]
+    content = (tmp_path / "image" / "pitboss.db-wal").read_bytes()
+    assert len(content) == acknowledged[-1]
     chance = random.Random(8)
-    for cut in [*acknowledged[:3], *(chance.randrange(len(whole)) for _ in range(25))]:
+    for cut in [*acknowledged[:3], *(chance.randrange(len(content)) for _ in range(25))]:
         image = tmp_path / f"cut{cut}"
         shutil.copytree(tmp_path / "image", image, ignore=shutil.ignore_patterns("*-shm"), dirs_exist_ok=True)
-        (image / "pitboss.db-wal").write_bytes(whole[:cut])
+        (image / "pitboss.db-wal").write_bytes(content[:cut])
         with open_database(image / "pitboss.db", "one") as database:
             found = list(make_bench(database).journal(run_id, epoch).records())
             assert verify_run(database, run_id) == []

@@ -267,10 +267,10 @@ def test_a_damaged_row_is_named_and_the_others_are_listed(bench, change):
         change = change.format(bytes="x'7b'" if bench.database.journal_mode else r"'\x7b'")
         connection.exec_driver_sql(f"UPDATE runs SET {change} WHERE id = '{ids[1]}'")
 
-    found = bench.runs.listing()
+    listing = bench.runs.listing()
 
-    assert [run.id for run in found.runs] == [ids[2], ids[0]]
-    assert found.damaged == [ids[1]]
+    assert [run.id for run in listing.runs] == [ids[2], ids[0]]
+    assert listing.damaged == [ids[1]]
 
 
 def test_deleting_a_run_removes_its_records_and_state_and_nothing_else(bench):

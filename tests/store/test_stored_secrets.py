@@ -119,9 +119,9 @@ def test_a_key_that_is_none_is_refused(tmp_path: Path, key: str) -> None:
 
 def test_a_wrong_key_from_outside_is_named_by_its_variable_and_not_shown(tmp_path: Path) -> None:
     secrets(tmp_path).set("GROQ_API_KEY", VALUE)
-    said = refusal(tmp_path, "my passphrase")
-    assert VARIABLE in said
-    assert "passphrase" not in said
+    message = refusal(tmp_path, "my passphrase")
+    assert VARIABLE in message
+    assert "passphrase" not in message
 
 
 def test_a_file_of_another_workspace_is_refused(tmp_path: Path) -> None:
@@ -138,9 +138,9 @@ def test_a_file_of_another_workspace_is_refused(tmp_path: Path) -> None:
 def test_a_foreign_file_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
     secrets(tmp_path).set("GROQ_API_KEY", VALUE)
     (tmp_path / FILE).write_bytes(content)
-    said = refusal(tmp_path)
-    assert "cannot be opened" in said
-    assert "\n" not in said
+    message = refusal(tmp_path)
+    assert "cannot be opened" in message
+    assert "\n" not in message
 
 
 @settings(max_examples=30, deadline=None)
@@ -154,10 +154,10 @@ def test_a_single_changed_bit_never_gives_a_wrong_secret(
     data[place % len(data)] ^= 1 << bit
     (home / FILE).write_bytes(data)
     try:
-        found = secrets(home).get("GROQ_API_KEY")
+        value = secrets(home).get("GROQ_API_KEY")
     except UserError:
         return
-    assert found == VALUE  # a change of the wrapping that means the same, such as blank space
+    assert value == VALUE  # a change of the wrapping that means the same, such as blank space
 
 
 def test_a_file_of_a_newer_version_says_so(tmp_path: Path) -> None:

@@ -37,11 +37,11 @@ def test_an_unknown_skill_is_a_mistake_that_names_the_known_ones(bench):
     with pytest.raises(UserError) as empty:
         bench.skills.get("trend")
     bench.skills.save("range", "1" * 64, b"one")
-    with pytest.raises(UserError) as known:
+    with pytest.raises(UserError) as refusal:
         bench.skills.get("trend")
 
     assert "first run" in empty.value.hint
-    assert "range" in known.value.hint
+    assert "range" in refusal.value.hint
 
 
 def test_an_unknown_version_is_a_mistake_that_names_the_range(bench):

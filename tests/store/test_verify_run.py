@@ -72,19 +72,19 @@ def test_an_untouched_run_has_no_problems(copied):
 @pytest.mark.parametrize(("table", "column"), COLUMNS)
 def test_one_changed_byte_in_any_column_of_any_row_is_found(copied, table, column):
     path, run_id = copied
-    with sqlite3.connect(path, isolation_level=None) as other:
-        found = other.execute(f"SELECT rowid, {column} FROM {table}").fetchall()
+    with sqlite3.connect(path, isolation_level=None) as connection:
+        found = connection.execute(f"SELECT rowid, {column} FROM {table}").fetchall()
         cases = [(rowid, value, changed) for rowid, value in found for changed in flips(value)]
         refused = 0
         for rowid, value, changed in cases:
             try:
-                other.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (changed, rowid))
+                connection.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (changed, rowid))
             except sqlite3.IntegrityError:  # would be another row's key
                 refused += 1
                 continue
             assert problems(path, run_id), f"row {rowid}: {value!r} became {changed!r}"
-            other.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (value, rowid))
-    other.close()
+            connection.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (value, rowid))
+    connection.close()
     assert refused < len(cases)
     assert problems(path, run_id) == []
 
@@ -93,16 +93,16 @@ def test_one_changed_byte_in_any_column_of_any_row_is_found(copied, table, colum
 def test_a_missing_row_is_found(copied, table):
     path, run_id = copied
     for which in ("ASC", "DESC"):
-        with sqlite3.connect(path) as other:
-            rowid = other.execute(f"SELECT rowid FROM {table} ORDER BY rowid {which}").fetchone()[0]
+        with sqlite3.connect(path) as connection:
+            rowid = connection.execute(f"SELECT rowid FROM {table} ORDER BY rowid {which}").fetchone()[0]
             columns = ", ".join(column.name for column in schema.metadata.tables[table].columns)
-            row = other.execute(f"SELECT {columns} FROM {table} WHERE rowid = ?", (rowid,)).fetchone()
-            other.execute(f"DELETE FROM {table} WHERE rowid = ?", (rowid,))
-        other.close()
+            row = connection.execute(f"SELECT {columns} FROM {table} WHERE rowid = ?", (rowid,)).fetchone()
+            connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (rowid,))
+        connection.close()
         assert problems(path, run_id)
-        with sqlite3.connect(path) as other:
-            other.execute(f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(row))})", row)
-        other.close()
+        with sqlite3.connect(path) as connection:
+            connection.execute(f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(row))})", row)
+        connection.close()
     assert problems(path, run_id) == []
 
 
@@ -130,9 +130,9 @@ def test_one_changed_byte_anywhere_in_the_file_is_found_or_changes_nothing_that_
 
 
 def _dump(path, table):
-    with sqlite3.connect(path) as other:
-        found = other.execute(f"SELECT * FROM {table}").fetchall()
-    other.close()
+    with sqlite3.connect(path) as connection:
+        found = connection.execute(f"SELECT * FROM {table}").fetchall()
+    connection.close()
     return found
 
 
@@ -145,8 +145,8 @@ def _reseal(bench, table, key, changes):
 def test_a_forged_record_with_a_fresh_seal_breaks_the_chain(bench):
     run_id, records = bench.complete(3)
     forged = seal(1, "tick", records[1].tick_at, records[0].digest, {"text": "bought at the low"}, {})
-    kept = bench.journal(run_id, 1)
-    changes = {"digest": forged.digest, "covered": kept._compress(forged.covered)}
+    journal = bench.journal(run_id, 1)
+    changes = {"digest": forged.digest, "covered": journal._compress(forged.covered)}
     _reseal(bench, schema.records, {"run_id": run_id, "seq": 1}, changes)
 
     assert verify_run(bench.database, run_id) == ["record 2 is not the next link after 1"]
@@ -155,8 +155,8 @@ def test_a_forged_record_with_a_fresh_seal_breaks_the_chain(bench):
 def test_a_forged_end_with_fresh_seals_is_not_the_runs_digest(bench):
     run_id, records = bench.complete(3)
     forged = seal(2, "tick", records[2].tick_at, records[1].digest, {"text": "bought at the low"}, {})
-    kept = bench.journal(run_id, 1)
-    changes = {"digest": forged.digest, "covered": kept._compress(forged.covered)}
+    journal = bench.journal(run_id, 1)
+    changes = {"digest": forged.digest, "covered": journal._compress(forged.covered)}
     _reseal(bench, schema.records, {"run_id": run_id, "seq": 2}, changes)
 
     assert verify_run(bench.database, run_id) == [
@@ -223,8 +223,8 @@ def test_another_runs_damage_is_not_this_ones(bench):
 
 def test_a_run_that_is_being_worked_on_while_it_is_checked_has_no_problems(bench, monkeypatch):
     run_id, epoch = bench.running()
-    kept, records = bench.journal(run_id, epoch), chained(40)
-    bench.commit(kept, records[:4])
+    journal, records = bench.journal(run_id, epoch), chained(40)
+    bench.commit(journal, records[:4])
     read, done = bench.database.read, [4]
 
     @contextmanager
@@ -232,7 +232,7 @@ def test_a_run_that_is_being_worked_on_while_it_is_checked_has_no_problems(bench
         with read() as connection:
             yield connection
         if done[0] < len(records):
-            bench.commit(kept, records[done[0] : done[0] + 2])
+            bench.commit(journal, records[done[0] : done[0] + 2])
             done[0] += 2
 
     monkeypatch.setattr(verify, "PAGE", 3)
@@ -245,9 +245,9 @@ def test_a_run_that_is_being_worked_on_while_it_is_checked_has_no_problems(bench
 @pytest.mark.parametrize("body", [b"[]", b"{}", b"not zstd"])
 def test_a_state_with_a_fresh_seal_that_is_none_is_found(bench, body):
     run_id, epoch = bench.running()
-    kept = bench.journal(run_id, epoch)
-    bench.commit(kept, chained(2))
-    body = body if body == b"not zstd" else kept._compress(body)
+    journal = bench.journal(run_id, epoch)
+    bench.commit(journal, chained(2))
+    body = body if body == b"not zstd" else journal._compress(body)
     _reseal(bench, schema.run_states, {"run_id": run_id}, {"body": body})
 
     assert verify_run(bench.database, run_id) == ["the run's state cannot be read"]

@@ -38,4 +38,4 @@ def pull_lake(settings: Settings) -> Pulled:
             "set `lake` in settings.toml or PITBOSS_LAKE, such as s3://bucket/prefix",
         )
     fetched = lake.fetch_all()
-    return Pulled(lake.where, lake.pin, fetched.files, fetched.bytes)
+    return Pulled(lake.address, lake.pin, fetched.files, fetched.bytes)

@@ -230,7 +230,7 @@ def _detail_lines(document: "Mapping[str, Any]") -> "Iterator[tuple[str, str]]":
     lost = f", requeued {document['requeues']} times" if document["requeues"] else ""
     yield "worker", f"{document['worker'] or 'none yet'}{lost}"
     if document["estimate"] is not None:
-        estimate = Estimate.read(document["estimate"])
+        estimate = Estimate.from_plain(document["estimate"])
         scope = f" for {estimate.runs} runs together" if estimate.hi and estimate.runs > 1 else ""
         yield "estimate", f"{estimate_line(estimate)}{scope}"
         for line in estimate.basis:

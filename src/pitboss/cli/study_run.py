@@ -46,7 +46,7 @@ def run_study(location: WorkspaceOptions, built: BuiltPlan, study_options: Study
     if not 1 <= study_options.concurrency <= 256:
         raise UserError("--concurrency: not from 1 to 256", "for example --concurrency 8")
     with location.workspace() as workspace:
-        runs = planned_runs(built.plan, built.known)
+        runs = planned_runs(built.plan, built.expected_trials)
         cost = _estimate_open_runs(workspace, built, runs, study_options)
         if study_options.estimate:
             if study_options.json:

@@ -51,13 +51,13 @@ def hash_books(total: "hashlib._Hash", books: Books) -> None:
 
 
 def unsound_books(frame: pl.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Stored books with a side that is empty, unordered or not above zero; and those whose sides cross."""
+    """Masks of the stored books with a side that is empty, unordered or not above zero, and of those whose sides cross."""
     bad = np.zeros(frame.height, dtype=bool)
     crossed = np.zeros(frame.height, dtype=bool)
-    for place, (bids, asks) in enumerate(frame.select("bids", "asks").iter_rows()):
-        high, low = _best(bids, 1), _best(asks, -1)
-        bad[place] = high is None or low is None
-        crossed[place] = high is not None and low is not None and high >= low
+    for row, (bids, asks) in enumerate(frame.select("bids", "asks").iter_rows()):
+        best_bid, best_ask = _best(bids, 1), _best(asks, -1)
+        bad[row] = best_bid is None or best_ask is None
+        crossed[row] = best_bid is not None and best_ask is not None and best_bid >= best_ask
     return bad, crossed
 
 

@@ -78,7 +78,7 @@ def write_demo(lake: Lake, seed: int = 7, days: int = 90, end: Instant | None = 
         for kind, symbol, frame in _market(seed, days, end_at):
             interval = INTERVAL if kind == "bars" else None
             batch.put(series(kind), lake.folder(kind, VENUE, symbol, interval), frame, replace=True)
-    return [holding for holding in lake.list() if holding.venue == VENUE]
+    return [info for info in lake.list() if info.venue == VENUE]
 
 
 def _market(seed: int, days: int, end_at: Instant) -> list[tuple[str, str | None, pl.DataFrame]]:
@@ -105,15 +105,15 @@ def _shared_path(random: Generator, count: int) -> tuple[Floats, Floats]:
     """The common log steps of the market (one per substep), and its jumps per bar, which the news refer to."""
     drift, spread = np.empty(count), np.empty(count)
     weights = np.array([regime[3] for regime in _REGIMES])
-    done, current = 0, 0
-    while done < count:
+    filled, current = 0, 0
+    while filled < count:
         hours, daily, vol, _ = _REGIMES[current]
         length = max(12, int(random.exponential(hours * HOUR_MS / STEP_MS)))
-        drift[done : done + length] = daily / _BARS_A_DAY
-        spread[done : done + length] = vol / np.sqrt(_BARS_A_DAY)
-        done += length
-        others = np.where(np.arange(len(_REGIMES)) == current, 0.0, weights)
-        current = int(random.choice(len(_REGIMES), p=others / others.sum()))
+        drift[filled : filled + length] = daily / _BARS_A_DAY
+        spread[filled : filled + length] = vol / np.sqrt(_BARS_A_DAY)
+        filled += length
+        next_weights = np.where(np.arange(len(_REGIMES)) == current, 0.0, weights)
+        current = int(random.choice(len(_REGIMES), p=next_weights / next_weights.sum()))
     clock = np.arange(count) % _BARS_A_DAY / _BARS_A_DAY
     spread *= 1.0 + 0.35 * np.sin(2 * np.pi * (clock - 0.35))  # more volatile in the afternoon, as in real markets
     jumps = np.where(random.random(count) < 1 / (1.2 * _BARS_A_DAY), random.normal(0.0, 0.011, count), 0.0)
@@ -156,11 +156,11 @@ def _bars(random: Generator, coin: _Coin, shared: Floats, jumps: Floats) -> dict
 def _rounded(prices: Floats, size_decimals: int) -> Floats:
     """To the venue's precision, as `Asset.round_price` has it, to the nearest."""
     figures = MAX_SIGNIFICANT_FIGURES - 1 - np.floor(np.log10(prices)).astype(np.int64)
-    places = np.clip(figures, 0, MAX_PRICE_DECIMALS - size_decimals)
+    decimals = np.clip(figures, 0, MAX_PRICE_DECIMALS - size_decimals)
     rounded = np.empty_like(prices)
-    for place in np.unique(places):
-        chosen = places == place
-        rounded[chosen] = np.round(prices[chosen], int(place))
+    for count in np.unique(decimals):
+        mask = decimals == count
+        rounded[mask] = np.round(prices[mask], int(count))
     return rounded
 
 

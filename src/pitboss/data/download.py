@@ -57,17 +57,17 @@ class DownloadResult:
 
 @dataclass
 class DownloadProgress:
-    """The progress of a download, which may be read at any time. `show` is called with the share done and a label."""
+    """The progress of a download, which may be read at any time. `show` is called with the finished share and a label."""
 
-    show: Callable[[float, str], None] = lambda done, label: None
-    done: float = 0.0
+    show: Callable[[float, str], None] = lambda share, label: None
+    share: float = 0.0
     added: int = 0
     finished: list[DownloadResult] = field(default_factory=list[DownloadResult])
 
-    def update(self, done: float, label: str) -> None:
-        """Set the share done and show it."""
-        self.done = done
-        self.show(done, label)
+    def update(self, share: float, label: str) -> None:
+        """Set the finished share and show it."""
+        self.share = share
+        self.show(share, label)
 
 
 async def download(
@@ -155,7 +155,7 @@ class _RangedDownload:
             start = max(span[0], cursor - task.pace_ms)
             end = min(start + task.page_ms, span[1])
             page = await task.page(start, end)
-            last = self._put(page)
+            last = self._store(page)
             if last is None or last + task.pace_ms >= end or last <= latest:
                 cursor = end  # complete, or as far as the server has rows
             else:
@@ -164,7 +164,7 @@ class _RangedDownload:
                 part = (cursor - self.request.from_at) / max(1, self.request.to_at - self.request.from_at)
                 self.progress.update(self.share[0] + self.share[1] * min(1.0, max(0.0, part)), _label(task))
 
-    def _put(self, frame: pl.DataFrame) -> Instant | None:
+    def _store(self, frame: pl.DataFrame) -> Instant | None:
         """Store a page; returns the time of its last row."""
         if frame.is_empty():
             return None
@@ -221,7 +221,7 @@ async def _download_single(
     stored = None if series(task.kind).per_symbol else lake.stored_rows(task.kind, request.venue)
     seen_items = SeenItems(lake.root, request.venue)
     try:
-        fetched = await task.bring(StoredState(stored, seen_items))
+        fetched = await task.fetch(StoredState(stored, seen_items))
     except (UserError, TransientError) as error:
         if not task.optional:
             raise
@@ -236,7 +236,7 @@ async def _download_single(
                 changes = batch.put(series(rows.kind), folder, rows.frame, replace or rows.replace)
             results.append(_single_result(source, request, rows, changes))
     # after the rows: if the process is killed in between, an item is recognised by its headline
-    seen_items.add({key: at for rows in fetched for key, at in rows.seen.items()})
+    seen_items.add({key: at for rows in fetched for key, at in rows.keys.items()})
     progress.added += sum(result.added for result in results)
     return results
 

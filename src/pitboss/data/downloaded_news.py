@@ -73,17 +73,20 @@ class SeenItems:
         return {key: at for key, at in value.items() if isinstance(at, int)} if isinstance(value, dict) else {}
 
 
-def new_items(items: list[DownloadedItem], stored: StoredState, symbols: tuple[str, ...], where: str) -> SeriesRows:
-    """The items that are not stored yet. `symbols` are searched in the text of items that name none themselves."""
+def new_items(items: list[DownloadedItem], stored: StoredState, symbols: tuple[str, ...], origin: str) -> SeriesRows:
+    """The items that are not stored yet. `symbols` are searched in the text of items that name none.
+
+    `origin` is the host of the items: their keys are unique only there.
+    """
     frame = stored.frame
     titles = set() if frame is None else {(source, normalised_title(text)) for source, text in _titles(frame)}
     rows: list[dict[str, object]] = []
     keys: dict[str, Instant] = {}
     repeated = late = 0
     for item in items:
-        item_keys = [f"{where} {key}" for key in item.keys]
+        item_keys = [f"{origin} {key}" for key in item.keys]
         title = (item.source, normalised_title(item.text))
-        is_repeated = title in titles or any(key in stored.seen or key in keys for key in item_keys)
+        is_repeated = title in titles or any(key in stored.seen_keys or key in keys for key in item_keys)
         keys |= {key: item.seen_at for key in item_keys if key not in keys}
         titles.add(title)
         if is_repeated:
@@ -103,10 +106,10 @@ def new_items(items: list[DownloadedItem], stored: StoredState, symbols: tuple[s
     notes = [f"{count_noun(repeated, 'item')} stored before"] if repeated else []
     notes += [f"{count_noun(late, 'item')} counted from this download, not from the date they carry"] if late else []
     if not rows:
-        return SeriesRows("news", None, pl.DataFrame(schema=dict(series("news").columns)), tuple(notes), seen=keys)
+        return SeriesRows("news", None, pl.DataFrame(schema=dict(series("news").columns)), tuple(notes), keys=keys)
     dtypes = {"published": pl.Int64, "first_seen_at": pl.Int64, "sentiment": pl.Float64}
     raw = pl.DataFrame(rows, schema={name: dtypes.get(name, pl.String) for name in rows[0]})
-    return SeriesRows("news", None, news_of(Table(where, raw), None), tuple(notes), seen=keys)
+    return SeriesRows("news", None, news_of(Table(origin, raw), None), tuple(notes), keys=keys)
 
 
 def normalised_title(title: str) -> str:

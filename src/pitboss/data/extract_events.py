@@ -1,6 +1,6 @@
 """`data extract-events`: scheduled events that headlines in the lake seem to announce, kept apart from real calendars.
 
-A rule needs a word that names the kind of event and, near it, a date in the future. Rules only, so that the same headline
+A rule needs a term that names the kind of event and, near it, a date in the future. Rules only, so that the same headline
 always gives the same result; they miss much and are wrong at times, so a run reads the events only on request, marked as
 unconfirmed. A headline is untrusted text: nothing of its wording enters an event but a kind of the table below, an instant
 and tickers. An event is dated to the hour and known from when its headline could be known. Several headlines about the
@@ -26,7 +26,7 @@ MOST_DAYS = 400
 MOST_DAYS_UNDATED = 200
 """A date without a year that would lie further ahead is taken for a past one."""
 MOST_DISTANCE = 90
-"""Characters between the word and the date."""
+"""Characters between the term and the date."""
 MOST_CONFIDENCE = 0.3
 TITLE = "{title}, unconfirmed: read out of a headline"
 IMPORTANCE_SHARE = 0.5
@@ -35,11 +35,11 @@ IMPORTANCE_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class EventKind:
-    """A kind of event: its title in a list of events, the words that name it, and its importance."""
+    """A kind of event: its title in a list of events, a pattern of the terms that name it, and its importance."""
 
     name: str
     title: str
-    words: str
+    pattern: str
     importance: float
     has_symbols: bool = False
 
@@ -62,9 +62,9 @@ KINDS = (
     EventKind("regulatory", "regulatory date", r"\b(?:SEC|ETF) (?:decision|deadline|ruling)\b|\bdeadline (?:for|on) .{0,30}\bETF\b", 0.4),
     EventKind("earnings", "earnings", r"\bearnings (?:report|call)\b|\bto report (?:quarterly )?earnings\b", 0.2),
 )  # fmt: skip
-"""In the order in which they are tried; the first kind with a date near its word is the kind of the headline."""
+"""In the order in which they are tried; the first kind with a date near its term is the kind of the headline."""
 
-_ANY_KIND = "(?i)" + "|".join(kind.words for kind in KINDS)
+_ANY_KIND = "(?i)" + "|".join(kind.pattern for kind in KINDS)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTH = r"(?P<month>Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\.?"
@@ -177,18 +177,18 @@ def find(text: str, published_at: Instant, symbols: tuple[str, ...] = ()) -> Ann
     today = datetime.fromtimestamp(published_at // 1000, UTC).date()
     for kind in KINDS:
         for sentence in _SENTENCE_END.split(text):
-            for word in re.finditer(kind.words, sentence, re.I):
-                nearest = _nearest(sentence, word, today, published_at)
+            for term in re.finditer(kind.pattern, sentence, re.I):
+                nearest = _nearest(sentence, term, today, published_at)
                 if nearest is not None:
                     return AnnouncedEvent(kind, nearest[0], _symbols_of(kind, text, symbols), nearest[1])
     return None
 
 
-def _nearest(sentence: str, word: re.Match[str], today: date, published_at: Instant) -> tuple[Instant, float] | None:
-    """The instant of the future date nearest to the word, and its confidence."""
+def _nearest(sentence: str, term: re.Match[str], today: date, published_at: Instant) -> tuple[Instant, float] | None:
+    """The instant of the future date nearest to a term, and its confidence."""
     candidates: list[tuple[int, Instant, float]] = []
     for match, day, confidence in _days(sentence, today):
-        distance = max(word.start() - match.end(), match.start() - word.end(), 0)
+        distance = max(term.start() - match.end(), match.start() - term.end(), 0)
         at, has_time = _instant(sentence, match, day)
         if distance <= MOST_DISTANCE and published_at < at <= published_at + MOST_DAYS * DAY_MS:
             candidates.append((distance, at, min(MOST_CONFIDENCE, confidence + (0.05 if has_time else 0.0))))
@@ -249,6 +249,6 @@ def _symbols_of(kind: EventKind, text: str, symbols: tuple[str, ...]) -> tuple[s
     if not kind.has_symbols:
         return ()
     if kind.name == "halving":
-        return tuple(symbol for symbol, words in _HALVING_COINS.items() if words.search(text))
+        return tuple(symbol for symbol, name in _HALVING_COINS.items() if name.search(text))
     tickers = symbols or tuple(_TICKER.findall(text))
     return tuple(sorted({ticker for ticker in tickers if re.fullmatch(r"k?[A-Z0-9]{2,12}", ticker)}))[:5]

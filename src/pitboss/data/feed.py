@@ -42,16 +42,16 @@ class LazyBars(Mapping[tuple[str, str], Bars]):
         self._from_at = from_at
         self._to_at = to_at
         self._imported = {symbol: lake.intervals(venue, symbol) for symbol in sorted(set(symbols))}
-        self._built: dict[tuple[str, str], Bars] = {}
-        self._read: dict[tuple[str, str], Bars] = {}
+        self._bars: dict[tuple[str, str], Bars] = {}
+        self._stored_bars: dict[tuple[str, str], Bars] = {}
 
     def __getitem__(self, key: tuple[str, str]) -> Bars:
-        built = self._built.get(key)
-        if built is None:
+        bars = self._bars.get(key)
+        if bars is None:
             if key not in self:
                 raise KeyError(key)
-            built = self._built[key] = self._build(*key)
-        return built
+            bars = self._bars[key] = self._build(*key)
+        return bars
 
     def __contains__(self, key: object) -> bool:
         if not isinstance(key, tuple) or len(key) != 2 or key[1] not in INTERVALS:
@@ -89,12 +89,12 @@ class LazyBars(Mapping[tuple[str, str], Bars]):
 
     def _stored(self, symbol: str, interval: str) -> Bars:
         key = (symbol, interval)
-        if key not in self._read:
+        if key not in self._stored_bars:
             bars = self._lake.bars(self._venue, symbol, interval, self._to_at)
             if bars is None:
                 raise UserError(f"no {interval} bars of {symbol}", "see `pitboss data list`")
-            self._read[key] = bars
-        return self._read[key]
+            self._stored_bars[key] = bars
+        return self._stored_bars[key]
 
 
 def load_market(
@@ -117,15 +117,15 @@ def load_market(
     """
     names = sorted(set(symbols))
     check_symbols(lake, venue, names)
-    shelf = LazyBars(lake, venue, names, from_at, to_at)
+    bars = LazyBars(lake, venue, names, from_at, to_at)
     for interval in intervals_needed:
         for symbol in names:
             interval_ms(interval)
-            if (symbol, interval) not in shelf:
+            if (symbol, interval) not in bars:
                 raise UserError(
                     f"no bars of {symbol} from which {interval} can be built", _covered(lake, venue, [symbol])
                 )
-            shelf[symbol, interval]
+            bars[symbol, interval]
     points: dict[tuple[str, str], Points] = {}
     for kind in POINT_KINDS:
         for symbol in names:
@@ -136,8 +136,8 @@ def load_market(
     news = _news(lake, venue, to_at, latency) if with_news else []
     events = _events(lake, venue, to_at)
     if extracted:
-        events = sorted([*events, *_extracted(lake, venue, to_at, latency)], key=_order)
-    return Market(shelf, points, news, events)
+        events = sorted([*events, *_extracted(lake, venue, to_at, latency)], key=_sort_key)
+    return Market(bars, points, news, events)
 
 
 def with_listings(
@@ -273,7 +273,7 @@ def _news(lake: Lake, venue: str, to_at: Instant, latency: Latency) -> list[News
 
 def _events(lake: Lake, venue: str, to_at: Instant) -> list[CalendarEvent]:
     events = {event for each in _shared_venues(lake, "events", venue) for event in lake.events(each, to_at)}
-    return sorted(events, key=_order)
+    return sorted(events, key=_sort_key)
 
 
 def _extracted(lake: Lake, venue: str, to_at: Instant, latency: Latency) -> list[CalendarEvent]:
@@ -286,7 +286,7 @@ def _extracted(lake: Lake, venue: str, to_at: Instant, latency: Latency) -> list
     ]
 
 
-def _order(event: CalendarEvent) -> tuple[object, ...]:
+def _sort_key(event: CalendarEvent) -> tuple[object, ...]:
     return event.known_at, event.scheduled_at, event.kind, event.title, event.symbols
 
 
@@ -313,9 +313,9 @@ def _covered(lake: Lake, venue: str, symbols: list[str]) -> str:
     return f"imported: {listed}" if spans else "see `pitboss data list`"
 
 
-def choose_venue(asked: str, lake: Lake, symbols: Sequence[str]) -> str:
-    """The data venue asked for; else the only one with bars of all symbols, else the default one."""
-    if asked:
-        return asked
-    holding = [venue for venue in lake.venues("bars") if all(lake.intervals(venue, symbol) for symbol in symbols)]
-    return holding[0] if len(holding) == 1 else DEFAULT_VENUE
+def choose_venue(requested: str, lake: Lake, symbols: Sequence[str]) -> str:
+    """The requested data venue; if none is requested, the only one with bars of all symbols, else the default one."""
+    if requested:
+        return requested
+    candidates = [venue for venue in lake.venues("bars") if all(lake.intervals(venue, symbol) for symbol in symbols)]
+    return candidates[0] if len(candidates) == 1 else DEFAULT_VENUE

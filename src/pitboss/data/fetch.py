@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from pitboss.core.backoff import backoff_s
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import Instant
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 30.0
 MOST_BYTES = 32 * 2**20
-ATTEMPTS, UNREACHED = 8, 3
+ATTEMPTS, CONNECT_ATTEMPTS = 8, 3
 """Attempts at one request; fewer where no connection is made at all, which is mostly a wrong address."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S, LONGEST_RETRY_AFTER_S = 0.5, 30.0, 120.0
 MINUTE_S, GRAIN_S = 60.0, 0.001
@@ -85,21 +86,21 @@ class WeightLimiter:
         self.window_s = window_s
         self._elapsed = elapsed
         self._sleep = sleep
-        self._spent: deque[list[float]] = deque()
+        self._window: deque[list[float]] = deque()
 
     async def take(self, weight: int) -> list[float]:
         """Wait until the weight fits and record it. The entry may be lowered once the true weight is known."""
         weight = min(weight, self.most)
         while True:
             now = self._elapsed()
-            while self._spent and now - self._spent[0][0] >= self.window_s:
-                self._spent.popleft()
-            over = sum(entry[1] for entry in self._spent) + weight - self.most
+            while self._window and now - self._window[0][0] >= self.window_s:
+                self._window.popleft()
+            over = sum(entry[1] for entry in self._window) + weight - self.most
             if over <= 0:
                 entry = [now, float(weight)]
-                self._spent.append(entry)
+                self._window.append(entry)
                 return entry
-            for earlier in self._spent:
+            for earlier in self._window:
                 over -= earlier[1]
                 if over <= 0:
                     await self._sleep(max(0.0, earlier[0] + self.window_s - now) + GRAIN_S)
@@ -121,8 +122,6 @@ class Fetcher:
     ) -> None:
         """`random` gives numbers from 0 to 1 for the jitter; `elapsed` is a monotonic clock in seconds."""
         self.now = now
-        self.requests = 0
-        self.tried_again = 0
         self._elapsed = elapsed
         self._random = random
         self._sleep = sleep
@@ -137,19 +136,18 @@ class Fetcher:
     async def ask(
         self,
         query: Query,
-        read: Callable[[Reply], T],
+        parse: Callable[[Reply], T],
         budget: WeightLimiter | None = None,
         weigh: Callable[[T], int] | None = None,
     ) -> T:
-        """Send one request. `read` parses the reply or raises `MalformedReply`; `weigh` gives its true weight."""
+        """Send one request. `parse` parses the reply or raises `MalformedReply`; `weigh` gives its true weight."""
         host = host_of(query.url)
-        attempts = unreached = 0
+        attempts = connect_failures = 0
         while True:
             entry = await budget.take(query.weight) if budget else None
             retry_after_s: float | None = None
             try:
-                self.requests += 1
-                result = read(await self._once(query, host))
+                result = parse(await self._once(query, host))
                 if entry is not None and weigh is not None:
                     entry[1] = min(entry[1], float(weigh(result)))
                 return result
@@ -157,12 +155,11 @@ class Fetcher:
                 problem = f"{host}: {error}"
             except _Busy as busy:
                 problem, retry_after_s = f"{host} {busy}", busy.retry_after_s
-                unreached += busy.is_unreached
+                connect_failures += busy.is_unreached
             attempts += 1
-            if attempts >= self._attempts or unreached >= UNREACHED:
+            if attempts >= self._attempts or connect_failures >= CONNECT_ATTEMPTS:
                 raise TransientError(f"{problem} (tried {attempts} times)")
-            self.tried_again += 1
-            await self._sleep(pause_s(attempts, retry_after_s, self._random()))
+            await self._sleep(backoff_s(attempts, self._random(), FIRST_PAUSE_S, LONGEST_PAUSE_S, retry_after_s))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -184,7 +181,7 @@ class Fetcher:
                 method, query.url, params=dict(query.params), data=content, headers=headers, allow_redirects=False
             ) as response:
                 if response.status == 429 or response.status >= 500 or response.status == 418:
-                    raise _Busy(f"answers {response.status}", _seconds(response.headers.get("Retry-After")))
+                    raise _Busy(f"answers {response.status}", _retry_after_s(response.headers.get("Retry-After")))
                 if response.status != 200:
                     raise _refused(host, response.status)
                 data = bytearray()
@@ -213,17 +210,6 @@ class _Busy(Exception):
         self.is_unreached = is_unreached
 
 
-def pause_s(attempts: int, retry_after_s: float | None, random: float) -> float:
-    """Seconds before the next attempt: exponential backoff with full jitter.
-
-    Where the server sends Retry-After, that long and up to a second more, so that not all clients return at once.
-    """
-    longest = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(attempts - 1, 16))
-    if retry_after_s is None:
-        return random * longest
-    return min(retry_after_s, LONGEST_RETRY_AFTER_S) + random * min(1.0, longest)
-
-
 def host_of(url: str) -> str:
     """The host as it may be shown: without path, query and password, each of which may hold a key."""
     return urlsplit(url).netloc.rpartition("@")[2] or url.partition("?")[0][:60]
@@ -250,12 +236,13 @@ def _refused(host: str, status: int) -> RequestRefused:
     return RequestRefused(f"{host} rejects the request ({status})", hint, status)
 
 
-def _seconds(text: str | None) -> float | None:
+def _retry_after_s(text: str | None) -> float | None:
+    """The seconds of a `Retry-After` header, at most `LONGEST_RETRY_AFTER_S`; None without a number of seconds."""
     try:
         seconds = float(text or "")
     except ValueError:
         return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+    return min(seconds, LONGEST_RETRY_AFTER_S) if math.isfinite(seconds) and seconds >= 0 else None
 
 
 def _date(text: str | None) -> Instant | None:

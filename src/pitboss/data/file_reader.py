@@ -171,10 +171,10 @@ def _verify_checksum(path: Path, content: bytes) -> None:
         return
     try:
         with checksum_file.open("rb") as file:
-            words = file.read(256).decode("ascii", "replace").split()
+            fields = file.read(256).decode("ascii", "replace").split()
     except OSError as error:
         raise UserError(f"{checksum_file} cannot be read ({error.strerror or error})") from None
-    if not words or words[0].lower() != hashlib.sha256(content).hexdigest():
+    if not fields or fields[0].lower() != hashlib.sha256(content).hexdigest():
         raise UserError(f"{path} does not match its checksum in {checksum_file.name}", "download it again")
 
 

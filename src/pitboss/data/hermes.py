@@ -73,14 +73,16 @@ class Hermes:
         """The first price published at or after an instant, by the second."""
         feed_id, second = feed_of(symbol), -(-at // SECOND_MS)
 
-        def read(reply: Reply) -> OraclePrice:
+        def parse(reply: Reply) -> OraclePrice:
             price = parse_price(reply.json(), feed_id, reply.asked_at)
             if price.published_at < second * SECOND_MS:
-                raise MalformedReply(f"asked for a price from {iso(second * SECOND_MS)} on, got an earlier one")
+                raise MalformedReply(
+                    f"a price from {iso(second * SECOND_MS)} on was requested, and an earlier one received"
+                )
             return price
 
         try:
-            return await self._ask(str(second), feed_id, read)
+            return await self._ask(str(second), feed_id, parse)
         except RequestRefused as error:
             if error.status != 404:
                 raise
@@ -88,11 +90,11 @@ class Hermes:
                 f"Pyth has no price of {symbol} at {iso(second * SECOND_MS)}", "the service keeps only some months"
             ) from None
 
-    async def _ask(self, which: str, feed_id: str, read: Callable[[Reply], OraclePrice]) -> OraclePrice:
+    async def _ask(self, moment: str, feed_id: str, parse: Callable[[Reply], OraclePrice]) -> OraclePrice:
         query = Query(
-            f"{self._base}/v2/updates/price/{which}", {"ids[]": feed_id, "parsed": "true"}, most_bytes=MOST_BYTES
+            f"{self._base}/v2/updates/price/{moment}", {"ids[]": feed_id, "parsed": "true"}, most_bytes=MOST_BYTES
         )
-        return await self._fetcher.ask(query, read, self._budget)
+        return await self._fetcher.ask(query, parse, self._budget)
 
 
 def parse_price(value: Any, feed_id: str, now: Instant) -> OraclePrice:
@@ -102,16 +104,16 @@ def parse_price(value: Any, feed_id: str, now: Instant) -> OraclePrice:
         raise MalformedReply("the reply has no parsed prices")
     entries = [entry for entry in listed if isinstance(entry, dict) and _same(entry.get("id"), feed_id)]
     if len(entries) != 1 or not isinstance(entries[0].get("price"), dict):
-        raise MalformedReply("the reply has not one price of the feed that was asked for")
+        raise MalformedReply("the reply does not have exactly one price of the requested feed")
     fields = entries[0]["price"]
     exponent, second = fields.get("expo"), fields.get("publish_time")
     if not _is_int(exponent) or abs(exponent) > MOST_EXPONENT:
         raise MalformedReply("the price has no usable exponent")
     price, confidence = (_scaled(fields.get(name), exponent, name) for name in ("price", "conf"))
     if not 0 < price < MOST_PRICE or not 0 <= confidence < MOST_PRICE:
-        raise MalformedReply("the price or its confidence cannot be one")
+        raise MalformedReply("the price or its confidence is out of range")
     if not _is_int(second) or not 0 < second * SECOND_MS <= now + AHEAD_MS:
-        raise MalformedReply("the price has no time, or one that is still to come")
+        raise MalformedReply("the price has no time, or a time in the future")
     return OraclePrice(feed_id, price, confidence, second * SECOND_MS)
 
 

@@ -98,12 +98,12 @@ def import_paths(
         for number, path in _ordered(files, replace):
             content, sha256 = read_hashed(path)
             source = SourceFile(path.name, sha256)
-            for piece in _pieces(path, content, options, known_at, known_days):
-                results.append((number, _put(lake, batch, venue, path, piece, replace, source)))
+            for file_series in _file_series(path, content, options, known_at, known_days):
+                results.append((number, _put_series(lake, batch, venue, path, file_series, replace, source)))
     ordered = [result for _, result in sorted(results, key=lambda pair: pair[0])]
-    other = next((name for path in files if (name := _other_venue(path, venue))), None)
-    if other and ordered:
-        note = f"the path names {other}, stored under {venue}; --venue {other} keeps the two apart"
+    other_venue = next((name for path in files if (name := _other_venue(path, venue))), None)
+    if other_venue and ordered:
+        note = f"the path names {other_venue}, stored under {venue}; --venue {other_venue} keeps the two apart"
         ordered[0] = dataclasses.replace(ordered[0], notes=(*ordered[0].notes, note))
     return ordered
 
@@ -147,7 +147,7 @@ def _walk(folder: Path) -> Iterator[Path]:
         yield from (parent / name for name in files if not name.startswith(".") and (parent / name).is_file())
 
 
-def _pieces(
+def _file_series(
     path: Path, content: Any, options: FileHints, known_at: Instant | None, known_days: float | None
 ) -> list[_FileSeries]:
     hints = hints_of(path.absolute())
@@ -194,16 +194,16 @@ def _meta(path: Path, content: Any, options: FileHints) -> _FileSeries:
 
 
 def _symbols(table: Table, kind: str, options: FileHints, hints: FileHints) -> list[str]:
-    inside = table.symbols()
+    in_file = table.symbols()
     if options.symbol:
-        if len(inside) > 1 and options.symbol not in inside:
-            raise UserError(f"{table.where}: the rows are of {', '.join(inside[:8])}, none of {options.symbol}")
+        if len(in_file) > 1 and options.symbol not in in_file:
+            raise UserError(f"{table.origin}: the rows are of {', '.join(in_file[:8])}, none of {options.symbol}")
         return [options.symbol]
-    if len(inside) > 1:
-        return inside
-    only_symbol = hints.symbol or (inside[0] if inside else None)
+    if len(in_file) > 1:
+        return in_file
+    only_symbol = hints.symbol or (in_file[0] if in_file else None)
     if not only_symbol:
-        raise UserError(f"{table.where}: {kind} of which symbol?", "add --symbol, for example --symbol BTC")
+        raise UserError(f"{table.origin}: {kind} of which symbol?", "add --symbol, for example --symbol BTC")
     return [only_symbol]
 
 
@@ -213,14 +213,14 @@ def _series(table: Table, kind: str, symbol: str, options: FileHints, hints: Fil
         if kind == bookrows.KIND:
             return _FileSeries(kind, symbol, None, bookrows.books_of(rows), tuple(rows.notes))
         return _FileSeries(kind, symbol, None, points_of(rows, kind), tuple(rows.notes))
-    inside = table.intervals()
-    interval = options.interval or hints.interval or (inside[0] if len(inside) == 1 else None)
+    in_file = table.intervals()
+    interval = options.interval or hints.interval or (in_file[0] if len(in_file) == 1 else None)
     if interval is None:
         spacing = next((name for name, length in INTERVALS.items() if length == table.spacing()), None)
         looks = f"; the rows look {spacing} apart" if spacing else ""
-        raise UserError(f"{table.where}: bars of which interval?", f"add --interval, for example --interval 5m{looks}")
-    if inside and interval not in inside:
-        raise UserError(f"{table.where}: the rows have interval {', '.join(inside)}, not {interval}")
+        raise UserError(f"{table.origin}: bars of which interval?", f"add --interval, for example --interval 5m{looks}")
+    if in_file and interval not in in_file:
+        raise UserError(f"{table.origin}: the rows have interval {', '.join(in_file)}, not {interval}")
     rows = table.select(symbol, interval)
     return _FileSeries(kind, symbol, interval, bars_of(rows, interval), tuple(rows.notes))
 
@@ -228,34 +228,34 @@ def _series(table: Table, kind: str, symbol: str, options: FileHints, hints: Fil
 def _other_venue(path: Path, venue: str) -> str | None:
     """An exchange that a folder is named after, if it is not the venue of the import."""
     folders = [folder.name.lower() for folder in path.absolute().parents][:3]
-    named = next((name for folder in folders for name in _EXCHANGES if folder.startswith(name)), None)
-    named = named or ("binance" if is_binance_name(path) else None)
-    return named if named and not venue.lower().startswith(named) else None
+    exchange = next((name for folder in folders for name in _EXCHANGES if folder.startswith(name)), None)
+    exchange = exchange or ("binance" if is_binance_name(path) else None)
+    return exchange if exchange and not venue.lower().startswith(exchange) else None
 
 
-def _put(
-    lake: Lake, batch: Batch, venue: str, path: Path, piece: _FileSeries, replace: bool, source: SourceFile
+def _put_series(
+    lake: Lake, batch: Batch, venue: str, path: Path, file_series: _FileSeries, replace: bool, source: SourceFile
 ) -> ImportResult:
-    shape = series(piece.kind)
-    folder = lake.folder(piece.kind, venue, piece.symbol, piece.interval)
+    shape = series(file_series.kind)
+    folder = lake.folder(file_series.kind, venue, file_series.symbol, file_series.interval)
     try:
-        changes = batch.put(shape, folder, piece.frame, replace, source)
+        changes = batch.put(shape, folder, file_series.frame, replace, source)
     except UserError as error:
-        other = _other_venue(path, venue)
-        hint = f"--venue {other} keeps it apart from {venue}; {error.hint}" if other else error.hint
+        other_venue = _other_venue(path, venue)
+        hint = f"--venue {other_venue} keeps it apart from {venue}; {error.hint}" if other_venue else error.hint
         raise UserError(f"{path}: {error.message}", hint) from None
-    times = piece.frame[shape.time].dt.epoch("ms") if shape.time else None
+    times = file_series.frame[shape.time].dt.epoch("ms") if shape.time else None
     return ImportResult(
         str(path),
-        piece.kind,
+        file_series.kind,
         venue,
-        piece.symbol,
-        piece.interval,
-        piece.frame.height,
+        file_series.symbol,
+        file_series.interval,
+        file_series.frame.height,
         changes.added,
         changes.replaced,
         changes.unchanged,
         int(times[0]) if times is not None else None,
         int(times[-1]) if times is not None else None,
-        piece.notes,
+        file_series.notes,
     )

@@ -137,14 +137,14 @@ class Lake:
             path /= f"symbol={quote(symbol, safe='')}"
         return path
 
-    def places(self, kind: str | None = None, venue: str | None = None) -> list[SeriesFiles]:
-        """Every series with at least one file, sorted by venue, kind, symbol and interval."""
+    def series_files(self, kind: str | None = None, venue: str | None = None) -> list[SeriesFiles]:
+        """The files of every series, sorted by venue, kind, symbol and interval."""
         finish_interrupted(self.root)
         return find_series(self.root, kind, venue)
 
     def list(self) -> list[SeriesInfo]:
         """Every series with its number of rows, time span and number of gaps."""
-        return [self._info(place) for place in self.places()]
+        return [self._info(files) for files in self.series_files()]
 
     def venues(self, kind: str | None = None) -> "list[str]":
         """Venues with any data, or with data of one kind."""
@@ -155,7 +155,7 @@ class Lake:
 
     def symbols(self, venue: str) -> "list[str]":
         """Symbols of a venue that have bars."""
-        return sorted({place.symbol or "" for place in self.places("bars", venue)})
+        return sorted({files.symbol or "" for files in self.series_files("bars", venue)})
 
     def intervals(self, venue: str, symbol: str) -> "list[str]":
         """Intervals in which bars of a symbol were imported, finest first."""
@@ -185,7 +185,7 @@ class Lake:
             return None
         opens = _ints(frame["open_at"])
         columns = [_floats(frame[name]) for name in ("open", "high", "low", "close", "volume")]
-        self._must_be_sound(opens, columns, f"{interval} bars of {symbol}")
+        self._require_sound(opens, columns, f"{interval} bars of {symbol}")
         return Bars(symbol, interval, interval_ms(interval), opens, *columns)
 
     def points(self, kind: PointKind, venue: str, symbol: str, until: Instant | None = None) -> Points | None:
@@ -194,7 +194,7 @@ class Lake:
         if frame is None:
             return None
         at, values = _ints(frame["at"]), _floats(frame["value"])
-        self._must_be_sound(at, [values], f"{kind} of {symbol}")
+        self._require_sound(at, [values], f"{kind} of {symbol}")
         return Points(symbol, kind, at, values)
 
     def news(self, venue: str, until: Instant | None = None, latency_ms: int = 0) -> "list[NewsItem]":
@@ -229,7 +229,9 @@ class Lake:
         if frame is None:
             return {}
         return {
-            symbol: make_asset(symbol, decimals, [(Decimal(bound), cap) for bound, cap in codec.loads(tiers)])
+            symbol: make_asset(
+                symbol, decimals, [(Decimal(lower_bound), cap) for lower_bound, cap in codec.loads(tiers)]
+            )
             for symbol, decimals, tiers in frame.sort("symbol").iter_rows()
         }
 
@@ -308,48 +310,53 @@ class Lake:
             frame = frame.head(int(np.searchsorted(moments, until, side=side)))
         return frame.rechunk()
 
-    def _info(self, place: SeriesFiles) -> SeriesInfo:
-        time = series(place.kind).time
+    def _info(self, files: SeriesFiles) -> SeriesInfo:
+        time = series(files.kind).time
         if time is None:
-            rows = sum(read_parquet(path, ["symbol"]).height for path in place.files)
-            return SeriesInfo(place.venue, place.kind, None, None, rows, None, None, 0)
-        moments = _ints(pl.concat([read_parquet(path, [time]) for path in place.files])[time].rechunk())
+            rows = sum(read_parquet(path, ["symbol"]).height for path in files.paths)
+            return SeriesInfo(files.venue, files.kind, None, None, rows, None, None, 0)
+        moments = _ints(pl.concat([read_parquet(path, [time]) for path in files.paths])[time].rechunk())
         first, last = (int(moments[0]), int(moments[-1])) if len(moments) else (None, None)
-        holes = len(find_holes(place, moments))
-        return SeriesInfo(place.venue, place.kind, place.symbol, place.interval, len(moments), first, last, holes)
+        holes = len(find_holes(files, moments))
+        return SeriesInfo(files.venue, files.kind, files.symbol, files.interval, len(moments), first, last, holes)
 
-    def _must_be_sound(self, moments: Ints, columns: "list[Floats]", what: str) -> None:
+    def _require_sound(self, moments: Ints, columns: "list[Floats]", label: str) -> None:
         # import accepts only sound rows; a file edited since then must not reach a run
         if not bool(np.all(moments[1:] > moments[:-1])):
-            raise UserError(f"the stored {what} are out of order", "see `pitboss data check`")
+            raise UserError(f"the stored {label} are out of order", "see `pitboss data check`")
         if not all(bool(np.isfinite(column).all()) for column in columns):
-            raise UserError(f"the stored {what} hold numbers that are not finite", "see `pitboss data check`")
+            raise UserError(f"the stored {label} hold numbers that are not finite", "see `pitboss data check`")
 
 
 def news_items(frame: pl.DataFrame, latency_ms: int = 0) -> list[NewsItem]:
     """News rows as items, each with the time at which it could be known."""
     return [
         NewsItem(
-            at, max(at + (DAY_MS if date_only else latency_ms), seen or 0), source, text, sentiment, _split(symbols)
+            at,
+            max(at + (DAY_MS if date_only else latency_ms), first_seen_at or 0),
+            source,
+            text,
+            sentiment,
+            _split(symbols),
         )
-        for at, source, text, sentiment, symbols, date_only, seen in frame.with_columns(
+        for at, source, text, sentiment, symbols, date_only, first_seen_at in frame.with_columns(
             pl.col("published_at", "first_seen_at").dt.epoch("ms")
         ).iter_rows()
     ]
 
 
-def find_holes(place: SeriesFiles, moments: Ints) -> Ints:
+def find_holes(files: SeriesFiles, moments: Ints) -> Ints:
     """Positions after which rows are missing.
 
     Bars are measured by their interval. Values are measured by the local median step, because venues change their pace
     (8-hourly funding became hourly): a step of more than one and a half times that is a gap.
     """
     steps = np.diff(moments)
-    if place.interval:
-        return np.flatnonzero(steps > interval_ms(place.interval))
-    if place.kind == "l2":  # books come at any pace: a gap is where the last one is too old to be used
+    if files.interval:
+        return np.flatnonzero(steps > interval_ms(files.interval))
+    if files.kind == "l2":  # books come at any pace: a gap is where the last one is too old to be used
         return np.flatnonzero(steps > MAX_AGE_MS)
-    if place.kind not in POINT_KINDS or len(steps) < 2:
+    if files.kind not in POINT_KINDS or len(steps) < 2:
         return np.empty(0, dtype=np.int64)
     usual = pl.Series(steps).cast(pl.Float64).rolling_median(_ROLLING, min_samples=1, center=True).to_numpy()
     return np.flatnonzero(steps > 1.5 * usual)

@@ -51,8 +51,8 @@ def newest_pin(source: ObjectSource) -> str:
     """The digest of the newest push."""
     content = source.read_small(HEAD, MOST_HEAD_BYTES)
     if content is None:
-        raise UserError(f"there is no lake at {source.where}", "`pitboss data push ADDRESS` puts one there")
-    return read_head(content, source.where)
+        raise UserError(f"there is no lake at {source.address}", "`pitboss data push ADDRESS` puts one there")
+    return read_head(content, source.address)
 
 
 class LakeCache:
@@ -69,8 +69,8 @@ class LakeCache:
         except (OSError, UserError):  # not cached, or damaged
             content = source.read_small(index_name(pin), MOST_INDEX_BYTES)
         if content is None:
-            raise UserError(f"{source.where} has no push {pin[:12]}…", "it may be deleted, or at another address")
-        index = read_index(content, pin, source.where)
+            raise UserError(f"{source.address} has no push {pin[:12]}…", "it may be deleted, or at another address")
+        index = read_index(content, pin, source.address)
         with _writable(self.folder), _locked(self.folder, "index"):
             _write_whole(path, lambda file: file.write(content))
         return index
@@ -80,7 +80,7 @@ class LakeCache:
         return self.folder / "lakes" / pin
 
     def fetch(self, source: ObjectSource, pin: str, index: LakeIndex, names: Iterable[str]) -> FetchResult:
-        """Fetch the files of a lake that are not cached, and place them in its folder."""
+        """Fetch the files of a lake that are not cached, and link all of them into its folder."""
         root = self.root(pin)
         missing = {name: index.files[name] for name in names if not _has_size(root / name, index.files[name])}
         if not missing:
@@ -88,7 +88,7 @@ class LakeCache:
         with _writable(self.folder):
             fetched = self._fetch_all(source, missing)
             for name in sorted(missing, key=lambda name: name == MANIFEST):
-                self._place(missing[name], root / name)
+                self._link(missing[name], root / name)
         return FetchResult(len(fetched), sum(entry.size for entry in fetched))
 
     def _fetch_all(self, source: ObjectSource, missing: dict[str, IndexEntry]) -> list[IndexEntry]:
@@ -111,8 +111,8 @@ class LakeCache:
             _write_whole(path, lambda file: _receive(file, source, name, entry))
         return True
 
-    def _place(self, entry: IndexEntry, target: Path) -> None:
-        """Link a cached file into its lake, or copy it where the file system has no links."""
+    def _link(self, entry: IndexEntry, target: Path) -> None:
+        """Link a cached file into the folder of its lake, or copy it where the file system has no links."""
         cached = self.folder / "files" / entry.sha256
         target.parent.mkdir(parents=True, exist_ok=True)
         with _locked(self.folder, "place"):
@@ -139,15 +139,15 @@ def _receive(file: IO[bytes], source: ObjectSource, name: str, entry: IndexEntry
         file.write(piece)
 
     if not source.objects().read(entry.object, take):
-        raise UserError(f"{source.where} lacks the object of {name}", PUSH_AGAIN)
+        raise UserError(f"{source.address} lacks the object of {name}", PUSH_AGAIN)
     if size != entry.size:
         raise _mismatch(source, name, f"it has {size:,} bytes instead of {entry.size:,}")
     if total.hexdigest() != entry.sha256:
         raise _mismatch(source, name, "its digest differs")
 
 
-def _mismatch(source: ObjectSource, name: str, why: str) -> UserError:
-    return UserError(f"{source.where}: the object of {name} is not what was pushed: {why}", PUSH_AGAIN)
+def _mismatch(source: ObjectSource, name: str, problem: str) -> UserError:
+    return UserError(f"{source.address}: the object of {name} is not what was pushed: {problem}", PUSH_AGAIN)
 
 
 def _has_size(path: Path, entry: IndexEntry) -> bool:

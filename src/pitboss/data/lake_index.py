@@ -75,30 +75,30 @@ def head_bytes(pin: str) -> bytes:
     return codec.dumps({"version": VERSION, "index": pin}) + b"\n"
 
 
-def read_head(content: bytes, where: str) -> str:
+def read_head(content: bytes, origin: str) -> str:
     """The digest of the newest index."""
-    document = _document(content, where, HEAD)
+    document = _document(content, origin, HEAD)
     pin = document.get("index")
     if not isinstance(pin, str) or not _SHA256.fullmatch(pin):
-        raise _invalid(where, HEAD)
+        raise _invalid(origin, HEAD)
     return pin
 
 
-def read_index(content: bytes, pin: str, where: str) -> LakeIndex:
+def read_index(content: bytes, pin: str, origin: str) -> LakeIndex:
     """The index with this digest. Every path in it is validated, because files will be created there."""
     name = index_name(pin)
     if hashlib.sha256(content).hexdigest() != pin:
-        raise UserError(f"{where}: {name} is not what was pushed: its digest differs", PUSH_AGAIN)
+        raise UserError(f"{origin}: {name} is not what was pushed: its digest differs", PUSH_AGAIN)
     try:
-        files = {path: IndexEntry(sha256, size) for path, sha256, size in _document(content, where, name)["files"]}
+        files = {path: IndexEntry(sha256, size) for path, sha256, size in _document(content, origin, name)["files"]}
     except (TypeError, ValueError, KeyError):
-        raise _invalid(where, name) from None
+        raise _invalid(origin, name) from None
     for path, entry in files.items():
         typed = isinstance(path, str) and isinstance(entry.sha256, str) and type(entry.size) is int and entry.size >= 0
         if not typed or not _SHA256.fullmatch(entry.sha256) or not is_lake_path(path):
-            raise _invalid(where, name)
+            raise _invalid(origin, name)
     if MANIFEST not in files:
-        raise _invalid(where, name)
+        raise _invalid(origin, name)
     return LakeIndex(files)
 
 
@@ -122,17 +122,19 @@ def is_lake_path(path: str) -> bool:
 PUSH_AGAIN = "push the lake again with `pitboss data push ADDRESS --again`"
 
 
-def _document(content: bytes, where: str, name: str) -> dict[str, Any]:
+def _document(content: bytes, origin: str, name: str) -> dict[str, Any]:
     try:
         document = codec.loads(content)
     except ValueError:
-        raise _invalid(where, name) from None
+        raise _invalid(origin, name) from None
     if not isinstance(document, dict) or "version" not in document:
-        raise _invalid(where, name)
+        raise _invalid(origin, name)
     if document["version"] != VERSION:
-        raise UserError(f"{where}: {name} was written by another version of pitboss", "use that version, or push again")
+        raise UserError(
+            f"{origin}: {name} was written by another version of pitboss", "use that version, or push again"
+        )
     return document
 
 
-def _invalid(where: str, name: str) -> UserError:
-    return UserError(f"{where}: {name} is not what a push of pitboss writes", PUSH_AGAIN)
+def _invalid(origin: str, name: str) -> UserError:
+    return UserError(f"{origin}: {name} is not what a push of pitboss writes", PUSH_AGAIN)

@@ -75,7 +75,7 @@ def push(
     source: ObjectSource,
     again: bool = False,
     replace: bool = False,
-    progress: PushProgress = lambda sent, total: None,
+    progress: PushProgress = lambda sent_bytes, total_bytes: None,
 ) -> PushResult:
     """Push a lake. `again` also sends what is stored already; `replace` allows the push to lack files of the stored lake."""
     for _ in range(TRIES):
@@ -94,14 +94,14 @@ def _push(root: Path, source: ObjectSource, again: bool, replace: bool, progress
     lost = [] if replace else sorted(previous_names - set(index.files))
     if lost:  # protects a series from being lost because two lakes were confused
         raise UserError(
-            f"{source.where} has {count_noun(len(lost), 'file')} that this lake lacks, such as {lost[0]}",
+            f"{source.address} has {count_noun(len(lost), 'file')} that this lake lacks, such as {lost[0]}",
             "it may be another lake; --replace makes it equal to this one",
         )
     sizes = {} if again else source.objects().sizes(OBJECTS)
     missing = {
         file.entry.sha256: name for name, file in files.items() if sizes.get(file.entry.object) != file.entry.size
     }
-    total, sent = sum(files[name].entry.size for name in missing.values()), 0
+    total_bytes, sent_bytes = sum(files[name].entry.size for name in missing.values()), 0
     with ThreadPoolExecutor(MOST_AT_ONCE, "push") as pool:
         futures = []
         try:
@@ -110,8 +110,8 @@ def _push(root: Path, source: ObjectSource, again: bool, replace: bool, progress
                 futures.append((name, pool.submit(_send, source, root / name, files[name])))
             for name, future in futures:
                 future.result()
-                sent += files[name].entry.size
-                progress(sent, total)
+                sent_bytes += files[name].entry.size
+                progress(sent_bytes, total_bytes)
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
@@ -119,7 +119,7 @@ def _push(root: Path, source: ObjectSource, again: bool, replace: bool, progress
     if again or previous_pin != pin:
         source.objects().write(index_name(pin), content)
         source.objects().write(HEAD, head_bytes(pin))
-    return PushResult(source.where, pin, len(files), index.size, len(missing), total, previous_pin != pin)
+    return PushResult(source.address, pin, len(files), index.size, len(missing), total_bytes, previous_pin != pin)
 
 
 def _snapshot(root: Path) -> tuple[LakeManifest, dict[str, _HashedFile]]:
@@ -128,7 +128,7 @@ def _snapshot(root: Path) -> tuple[LakeManifest, dict[str, _HashedFile]]:
         raise UserError("there is no data here yet", "import some, then push")
     with write_lock(root):
         lake_manifest = manifest.load_manifest(root)
-        paths = [path for place in find_series(root) for path in place.files]
+        paths = [path for files in find_series(root) for path in files.paths]
         if lake_manifest is None or not paths:
             raise UserError("there is no data here to push", "import some; `pitboss data check` says what is wrong")
         names = {path.relative_to(root).as_posix() for path in paths}
@@ -156,9 +156,9 @@ def _previous(source: ObjectSource, again: bool) -> tuple[str | None, set[str]]:
         head = source.read_small(HEAD, MOST_HEAD_BYTES)
         if head is None:
             return None, set()
-        pin = read_head(head, source.where)
+        pin = read_head(head, source.address)
         content = source.read_small(index_name(pin), MOST_INDEX_BYTES)
-        return pin, set() if content is None else set(read_index(content, pin, source.where).files)
+        return pin, set() if content is None else set(read_index(content, pin, source.address).files)
     except UserError:
         if not again:
             raise

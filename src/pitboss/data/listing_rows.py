@@ -31,15 +31,15 @@ def looks_like_listings(table: Table) -> bool:
 def listings_of(table: Table) -> pl.DataFrame:
     """One row for each symbol. Each needs a start or an end; the end is after the start, and known at the latest then."""
     column = table.frame[table.need("the symbol", *SYMBOLS)].cast(pl.String, strict=False)
-    symbols = [(word or "").strip() for word in column.to_list()]
+    symbols = [(name or "").strip() for name in column.to_list()]
     check = RowCheck(table, pl.Series([None] * table.frame.height, dtype=pl.Int64))
     times = [optional_times(table, check, names).to_list() for names in (BEGINS, ENDS, ANNOUNCED)]
     check.raise_first()
     rows: dict[str, tuple[Instant | None, ...]] = {}
     for number, (symbol, *row) in enumerate(zip(symbols, *times, strict=True), 1):
-        _validate(f"{table.where}: row {number}", symbol, row[0], row[1], row[2])
+        _validate(f"{table.origin}: row {number}", symbol, row[0], row[1], row[2])
         if rows.setdefault(symbol, tuple(row)) != tuple(row):
-            raise UserError(f"{table.where}: row {number}: {symbol} is listed twice, with different times")
+            raise UserError(f"{table.origin}: row {number}: {symbol} is listed twice, with different times")
     unannounced = sum(1 for _, end, known_at in rows.values() if end is not None and known_at is None)
     if unannounced:
         table.notes.append(
@@ -54,36 +54,38 @@ def is_exchange_info(value: Any) -> bool:
     return isinstance(listed, list) and any(isinstance(entry, dict) and "onboardDate" in entry for entry in listed)
 
 
-def exchange_info_rows(value: Any, where: str) -> tuple[pl.DataFrame, list[str]]:
+def exchange_info_rows(value: Any, origin: str) -> tuple[pl.DataFrame, list[str]]:
     """The perpetuals of the reply, without their quote. An end in the reply counts as known only when it comes."""
     rows: dict[str, tuple[Instant | None, ...]] = {}
-    left_out = 0
+    skipped = 0
     for entry in value["symbols"]:
         if not isinstance(entry, dict) or entry.get("contractType") not in ("PERPETUAL", "", None):
-            left_out += 1
+            skipped += 1
             continue
         pair, begins, ends = entry.get("symbol"), entry.get("onboardDate"), entry.get("deliveryDate")
         if not isinstance(pair, str) or not _is_time(begins) or not (ends is None or _is_time(ends)):
-            raise UserError(f"{where}: a symbol of the reply has no usable symbol, onboardDate or deliveryDate")
+            raise UserError(f"{origin}: a symbol of the reply has no usable symbol, onboardDate or deliveryDate")
         symbol = next((pair.removesuffix(quote) for quote in _QUOTES if pair.endswith(quote)), pair) or pair
         symbol = pair if symbol in rows else symbol  # of two quotes the first gets the short name, as in a download
         end = ends if ends is not None and ends - begins < _NEVER else None
-        _validate(where, symbol, begins, end, None)
+        _validate(origin, symbol, begins, end, None)
         rows[symbol] = (begins, end, None)
     if not rows:
-        raise UserError(f"{where}: the reply lists no perpetual")
-    return _frame(rows), [f"{count_noun(left_out, 'contract')} with a delivery date left out"] if left_out else []
+        raise UserError(f"{origin}: the reply lists no perpetual")
+    return _frame(rows), [f"{count_noun(skipped, 'contract')} with a delivery date left out"] if skipped else []
 
 
-def _validate(where: str, symbol: str, begins: Instant | None, ends: Instant | None, known_at: Instant | None) -> None:
+def _validate(origin: str, symbol: str, begins: Instant | None, ends: Instant | None, known_at: Instant | None) -> None:
     if not symbol:
-        raise UserError(f"{where}: there is no symbol")
+        raise UserError(f"{origin}: there is no symbol")
     if begins is None and ends is None:
-        raise UserError(f"{where}: {symbol} has neither listed_at nor delisted_at")
+        raise UserError(f"{origin}: {symbol} has neither listed_at nor delisted_at")
     if begins is not None and ends is not None and ends <= begins:
-        raise UserError(f"{where}: {symbol} is delisted before it is listed")
+        raise UserError(f"{origin}: {symbol} is delisted before it is listed")
     if known_at is not None and (ends is None or known_at > ends):
-        raise UserError(f"{where}: known_at of {symbol} is not before a delisting", "it says when an end was announced")
+        raise UserError(
+            f"{origin}: known_at of {symbol} is not before a delisting", "it says when an end was announced"
+        )
 
 
 def _is_time(value: Any) -> bool:

@@ -2,9 +2,9 @@
 
 Imported listings come first. Without them the bars decide: a symbol whose bars begin inside the range was not listed before
 its first bar had closed; one whose bars end inside it is no longer listed once more bars are missing than a gap may have.
-Both are known at the instant from which they count, because no gap of an accepted run is that long. A series that was
-merely not downloaded is told apart as far as possible: another symbol must cover the whole range, and no other interval of
-the same symbol may contradict.
+Both are known at the instant from which they count, because no gap of an accepted run is that long. To
+distinguish a series that was merely not downloaded, another symbol must cover the whole range, and no other interval of the
+same symbol may contradict.
 """
 
 from collections.abc import Iterable, Mapping
@@ -47,7 +47,7 @@ def _explained(
     max_gap: int,
     spans: bool,
 ) -> bool:
-    """Whether the bars of a symbol cover the range, or it was not listed where they do not."""
+    """Whether the bars of a symbol cover the range, except for the part in which it was not listed."""
     length = INTERVALS[interval]
     if extent is None:
         return False
@@ -56,20 +56,19 @@ def _explained(
     if (first >= to_at or last <= from_at) and to_at - from_at > slack and imported is None:
         return False  # no bar in the range: more likely missing data than a symbol that is not listed
     listed_at, delisted_at = (None, None) if imported is None else (imported.listed_at, imported.delisted_at)
-    others = {
-        name: other for name in lake.intervals(venue, symbol) if (other := lake.extent(venue, symbol, name)) is not None
-    }
+    extents = {name: lake.extent(venue, symbol, name) for name in lake.intervals(venue, symbol)}
+    other_extents = {name: extent for name, extent in extents.items() if extent is not None}
     if first <= from_at:
         begins = True
     elif listed_at is not None:
         begins = first <= max(from_at, listed_at) + slack
     else:  # no bar of another length may be over before the first one here begins
-        begins = spans and all(other[0] + INTERVALS[name] > first for name, other in others.items())
+        begins = spans and all(start + INTERVALS[name] > first for name, (start, _) in other_extents.items())
     if last >= to_at:
         return begins
     if delisted_at is not None:
         return begins and last >= min(to_at, delisted_at) - slack
-    return begins and spans and all(other[1] <= last + slack for other in others.values())
+    return begins and spans and all(end <= last + slack for _, end in other_extents.values())
 
 
 def run_listings(

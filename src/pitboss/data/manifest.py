@@ -74,34 +74,36 @@ class LakeManifest:
 
     def plain(self, root: Path) -> list[dict[str, Any]]:
         """One document per series."""
-        return [self._series(root, place) for place in group_files(root, [root / name for name in sorted(self.files)])]
+        return [self._series(root, files) for files in group_files(root, [root / name for name in sorted(self.files)])]
 
     def dumps(self, root: Path) -> bytes:
         """The stored form. Its `digest` covers the whole lake."""
         documents = self.plain(root)
-        total = hashlib.sha256(codec.dumps([(each["folder"], each["digest"]) for each in documents])).hexdigest()
-        lines = b",\n".join(codec.dumps(each) for each in documents)
+        total = hashlib.sha256(
+            codec.dumps([(document["folder"], document["digest"]) for document in documents])
+        ).hexdigest()
+        lines = b",\n".join(codec.dumps(document) for document in documents)
         head = codec.dumps({"version": VERSION, "digest": total})[:-1]
         return head + b',"series":[\n' + lines + b"\n]}\n"
 
-    def _series(self, root: Path, place: SeriesFiles) -> dict[str, Any]:
-        names = [path.relative_to(root).as_posix() for path in place.files]
-        files = {name: self.files[name] for name in names}
-        folder = folder_of(place.kind, names[0])
-        firsts = [each.first_at for each in files.values() if each.first_at is not None]
-        lasts = [each.last_at for each in files.values() if each.last_at is not None]
+    def _series(self, root: Path, files: SeriesFiles) -> dict[str, Any]:
+        names = [path.relative_to(root).as_posix() for path in files.paths]
+        entries = {name: self.files[name] for name in names}
+        folder = folder_of(files.kind, names[0])
+        firsts = [entry.first_at for entry in entries.values() if entry.first_at is not None]
+        lasts = [entry.last_at for entry in entries.values() if entry.last_at is not None]
         return {
             "folder": folder,
-            "kind": place.kind,
-            "venue": place.venue,
-            "symbol": place.symbol,
-            "interval": place.interval,
-            "rows": sum(each.rows for each in files.values()),
+            "kind": files.kind,
+            "venue": files.venue,
+            "symbol": files.symbol,
+            "interval": files.interval,
+            "rows": sum(entry.rows for entry in entries.values()),
             "first_at": min(firsts, default=None),
             "last_at": max(lasts, default=None),
-            "digest": hashlib.sha256(codec.dumps([each.digest for each in files.values()])).hexdigest(),
+            "digest": hashlib.sha256(codec.dumps([entry.digest for entry in entries.values()])).hexdigest(),
             "imported_at": self.changed_at.get(folder),
-            "files": {name: asdict(each) for name, each in files.items()},
+            "files": {name: asdict(entry) for name, entry in entries.items()},
             "sources": [asdict(source) for source in self.sources.get(folder, ())],
         }
 
@@ -119,10 +121,10 @@ def load_manifest(root: Path) -> LakeManifest | None:
         if document["version"] != VERSION:
             return None
         manifest = LakeManifest()
-        for each in document["series"]:
-            manifest.files |= {name: StoredFile(**describe_rows) for name, describe_rows in each["files"].items()}
-            manifest.sources[each["folder"]] = tuple(SourceFile(**source) for source in each["sources"])
-            manifest.changed_at[each["folder"]] = each["imported_at"]
+        for entry in document["series"]:
+            manifest.files |= {name: StoredFile(**fields) for name, fields in entry["files"].items()}
+            manifest.sources[entry["folder"]] = tuple(SourceFile(**source) for source in entry["sources"])
+            manifest.changed_at[entry["folder"]] = entry["imported_at"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return manifest
@@ -171,11 +173,11 @@ def _numbers(column: pl.Series, missing: int | bool) -> "np.typing.NDArray[Any]"
 def rebuild_manifest(root: Path, read: Reader) -> LakeManifest:
     """A manifest of the stored files, without their sources. Unreadable files are left out."""
     manifest = LakeManifest()
-    for place in find_series(root):
-        shape = series(place.kind)
-        for path in place.files:
+    for files in find_series(root):
+        shape = series(files.kind)
+        for path in files.paths:
             frame = read(shape, path)
             if frame is not None:
                 name = path.relative_to(root).as_posix()
-                manifest.record(folder_of(place.kind, name), {name: describe_rows(shape, frame)}, (), None)
+                manifest.record(folder_of(files.kind, name), {name: describe_rows(shape, frame)}, (), None)
     return manifest

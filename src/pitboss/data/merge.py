@@ -51,7 +51,7 @@ class RowMerger:
             self._set(first, first, [new])
             self.changed = True
             return RowChanges(new.height, 0, 0)
-        before, old, after = self._cut(pl.concat(self._parts[first:end]), low, high)
+        before, old, after = self._split(pl.concat(self._parts[first:end]), low, high)
         if old.height == new.height and old.equals(new):
             return RowChanges(0, 0, new.height)
         merged, changes = _merged(self._shape, old, new, replace)
@@ -69,7 +69,7 @@ class RowMerger:
             self._lows, self._highs = self._lows[:1], self._highs[-1:]
         return self._parts[0]
 
-    def _cut(self, frame: pl.DataFrame, low: int, high: int) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    def _split(self, frame: pl.DataFrame, low: int, high: int) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
         if _is_undivided(self._shape, frame):
             return frame.head(0), frame, frame.head(0)
         times = frame[self._shape.time or ""].to_physical().to_numpy()
@@ -95,8 +95,8 @@ def _merged(shape: SeriesKind, old: pl.DataFrame, new: pl.DataFrame, replace: bo
     changes = RowChanges(fresh.height, differing.height, new.height - fresh.height - differing.height)
     if not fresh.height and not differing.height:
         return old, changes
-    keep = old.join(differing, on=key, how="anti", nulls_equal=True) if differing.height else old
-    return pl.concat([keep, differing, fresh]).sort(key), changes
+    remaining = old.join(differing, on=key, how="anti", nulls_equal=True) if differing.height else old
+    return pl.concat([remaining, differing, fresh]).sort(key), changes
 
 
 def _differing(shape: SeriesKind, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
@@ -108,8 +108,8 @@ def _differing(shape: SeriesKind, old: pl.DataFrame, new: pl.DataFrame) -> pl.Da
 
 def _conflict(shape: SeriesKind, differing: pl.DataFrame) -> str:
     first = differing.row(0, named=True)
-    where = first["symbol"] if shape.time is None else iso(differing[shape.time].dt.epoch("ms")[0])
-    return f"{where} is already stored with other values (rows in conflict: {differing.height})"
+    key = first["symbol"] if shape.time is None else iso(differing[shape.time].dt.epoch("ms")[0])
+    return f"{key} is already stored with other values (rows in conflict: {differing.height})"
 
 
 def _sorted(shape: SeriesKind, frame: pl.DataFrame) -> pl.DataFrame:
@@ -119,7 +119,7 @@ def _sorted(shape: SeriesKind, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _is_undivided(shape: SeriesKind, frame: pl.DataFrame) -> bool:
-    # a file edited by another program may lack times; such rows have no place in time, so nothing is cut there
+    # a file edited by another program may lack times; such rows cannot be ordered, so the file is not split
     return shape.time is None or frame[shape.time].null_count() > 0
 
 

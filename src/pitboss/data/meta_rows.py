@@ -23,59 +23,59 @@ def is_meta(value: Any) -> bool:
     return bool(_replies(value))
 
 
-def meta_rows(value: Any, where: str) -> tuple[pl.DataFrame, list[str]]:
+def meta_rows(value: Any, origin: str) -> tuple[pl.DataFrame, list[str]]:
     """One row for each listed asset, and notes on what was assumed."""
     rows: dict[str, tuple[str, int, str]] = {}
     notes: list[str] = []
     replies = _replies(value)
     if not replies:
         raise UserError(
-            f"{where}: not a `meta` reply", "it needs a `universe` of perps with name, szDecimals, maxLeverage"
+            f"{origin}: not a `meta` reply", "it needs a `universe` of perps with name, szDecimals, maxLeverage"
         )
     for reply in replies:
-        tables = _tables(reply, where)
-        for number, listed in enumerate(reply["universe"], 1):
+        tables = _tables(reply, origin)
+        for number, asset in enumerate(reply["universe"], 1):
             try:
-                symbol, decimals, cap = str(listed["name"] or ""), int(listed["szDecimals"]), int(listed["maxLeverage"])
+                symbol, decimals, cap = str(asset["name"] or ""), int(asset["szDecimals"]), int(asset["maxLeverage"])
                 if not symbol:
                     raise ValueError("a name is needed")
-                table_id = None if listed.get("marginTableId") is None else int(listed["marginTableId"])
+                table_id = None if asset.get("marginTableId") is None else int(asset["marginTableId"])
             except (KeyError, TypeError, ValueError, AttributeError):
                 raise UserError(
-                    f"{where}: asset {number} of the universe lacks a usable name, szDecimals, maxLeverage or marginTableId"
+                    f"{origin}: asset {number} of the universe lacks a usable name, szDecimals, maxLeverage or marginTableId"
                 ) from None
             if symbol in rows:
-                raise UserError(f"{where}: {symbol} is listed twice")
+                raise UserError(f"{origin}: {symbol} is listed twice")
             tiers, note = _tiers(table_id, cap, tables)
             if not 0 <= decimals <= MOST_DECIMALS or any(not 1 <= leverage <= MOST_LEVERAGE for _, leverage in tiers):
-                raise UserError(f"{where}: {symbol} has an impossible size precision or leverage")
+                raise UserError(f"{origin}: {symbol} has an impossible size precision or leverage")
             notes += [f"{symbol}: {note}"] if note else []
-            ladder = [[text(bound), leverage] for bound, leverage in tiers]
-            rows[symbol] = (symbol, decimals, codec.dumps(ladder).decode())
+            stored_tiers = [[text(lower_bound), leverage] for lower_bound, leverage in tiers]
+            rows[symbol] = (symbol, decimals, codec.dumps(stored_tiers).decode())
     if not rows:
-        raise UserError(f"{where}: the universe is empty")
+        raise UserError(f"{origin}: the universe is empty")
     return pl.DataFrame(sorted(rows.values()), schema=dict(SERIES["meta"].columns), orient="row"), notes
 
 
 def _replies(value: Any) -> list[dict[str, Any]]:
-    several = value if isinstance(value, list) else [value]
+    values = value if isinstance(value, list) else [value]
     return [
         reply
-        for reply in several
+        for reply in values
         if isinstance(reply, dict) and isinstance(reply.get("universe"), list) and "tokens" not in reply
     ]
 
 
-def _tables(reply: dict[str, Any], where: str) -> dict[int, list[tuple[Decimal, int]]]:
+def _tables(reply: dict[str, Any], origin: str) -> dict[int, list[tuple[Decimal, int]]]:
     tables: dict[int, list[tuple[Decimal, int]]] = {}
     try:
         for number, table in reply.get("marginTables") or []:
             tiers = [(Decimal(str(tier["lowerBound"])), int(tier["maxLeverage"])) for tier in table["marginTiers"]]
-            if not all(bound.is_finite() for bound, _ in tiers) or (tiers and min(tiers)[0] != 0):
+            if not all(lower_bound.is_finite() for lower_bound, _ in tiers) or (tiers and min(tiers)[0] != 0):
                 raise ValueError("a ladder begins at zero")
             tables[int(number)] = sorted(tiers)
     except (KeyError, TypeError, ValueError, InvalidOperation):
-        raise UserError(f"{where}: marginTables cannot be read", "expected [[id, {marginTiers: […]}], …]") from None
+        raise UserError(f"{origin}: marginTables cannot be read", "expected [[id, {marginTiers: […]}], …]") from None
     return tables
 
 

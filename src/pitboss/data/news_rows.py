@@ -89,11 +89,11 @@ def _importance(table: Table, check: RowCheck) -> pl.Series:
     name = table.find("importance", "impact")
     if name is None:
         return pl.Series([0.5] * table.frame.height, dtype=pl.Float64)
-    words = text_of(table, check, name).str.strip_chars().str.to_lowercase()
-    levels = words.replace_strict(_LEVELS, default=None, return_dtype=pl.Float64)
+    texts = text_of(table, check, name).str.strip_chars().str.to_lowercase()
+    levels = texts.replace_strict(_LEVELS, default=None, return_dtype=pl.Float64)
     numbers = levels.fill_null(numbers_of(table.frame[name]))
-    bad = words.is_not_null().to_numpy() & ~np.isfinite(numbers.fill_null(float("nan")).to_numpy())
-    check.refuse(bad, lambda row: f"importance {display(words[row])} is neither a number nor low, medium, high")
+    bad = texts.is_not_null().to_numpy() & ~np.isfinite(numbers.fill_null(float("nan")).to_numpy())
+    check.refuse(bad, lambda row: f"importance {display(texts[row])} is neither a number nor low, medium, high")
     return numbers.fill_null(0.5)
 
 
@@ -103,11 +103,11 @@ def _symbols(table: Table, check: RowCheck, symbol: str | None) -> pl.Series:
         return constant_column(table, symbol or "")
     column = table.frame[name]
     if isinstance(column.dtype, pl.List):
-        lists = [[] if value is None else [str(word) for word in value] for value in column.to_list()]
+        lists = [[] if value is None else [str(name) for name in value] for value in column.to_list()]
     else:
         lists = [(value or "").replace(";", ",").replace(" ", ",").split(",") for value in text_of(table, check, name)]
-    joined = [",".join(sorted({word.strip() for word in words if word.strip()})) for words in lists]
-    return pl.Series([words or symbol or "" for words in joined], dtype=pl.String)
+    joined = [",".join(sorted({name.strip() for name in names if name.strip()})) for names in lists]
+    return pl.Series([names or symbol or "" for names in joined], dtype=pl.String)
 
 
 def _deduplicated(table: Table, frame: pl.DataFrame, kind: str) -> pl.DataFrame:
@@ -120,7 +120,7 @@ def _deduplicated(table: Table, frame: pl.DataFrame, kind: str) -> pl.DataFrame:
     conflicts = unique.filter(pl.struct(shape.key).is_duplicated()).sort(shape.key)
     if conflicts.height:
         at = conflicts[shape.time or ""].dt.epoch("ms")[0]
-        raise UserError(f"{table.where}: two rows at {iso(at)} differ about the same item")
+        raise UserError(f"{table.origin}: two rows at {iso(at)} differ about the same item")
     return unique.sort(shape.key)
 
 

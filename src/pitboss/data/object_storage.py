@@ -65,11 +65,11 @@ class Address:
     """The address of a lake in object storage. `pin` is the digest of one push, or empty for the newest."""
 
     scheme: str
-    where: str
+    url: str
     pin: str = ""
 
     def __str__(self) -> str:
-        return self.where
+        return self.url
 
 
 def read_address(text: str) -> Address:
@@ -90,8 +90,8 @@ def read_address(text: str) -> Address:
         raise UserError("not an address of object storage", EXAMPLE)
     if parts.fragment and not PIN.fullmatch(parts.fragment):
         raise UserError("the part after # in an address is not the digest of a push", "it has 64 digits of 0-9 and a-f")
-    where = f"{parts.scheme}://{parts.netloc}{'/' if path else ''}{path}"
-    return Address(parts.scheme, where, parts.fragment)
+    url = f"{parts.scheme}://{parts.netloc}{'/' if path else ''}{path}"
+    return Address(parts.scheme, url, parts.fragment)
 
 
 class ObjectStorage(Protocol):
@@ -114,7 +114,7 @@ class ObjectStorage(Protocol):
 class ObjectSource:
     """An address as it is shown, and its storage, opened by the first call."""
 
-    where: str
+    address: str
     objects: Callable[[], ObjectStorage]
 
     def read_small(self, name: str, most_bytes: int) -> bytes | None:
@@ -124,7 +124,7 @@ class ObjectSource:
         def take(piece: bytes) -> None:
             content.extend(piece)
             if len(content) > most_bytes:
-                raise UserError(f"{self.where}: {name} is larger than any that pitboss writes")
+                raise UserError(f"{self.address}: {name} is larger than any that pitboss writes")
 
         return bytes(content) if self.objects().read(name, take) else None
 
@@ -215,8 +215,8 @@ def _failed(address: Address, error: Exception) -> UserError:
         return UserError(f"{address}: there is no such bucket", "create it first")
     code, status = _CODE.search(text), _STATUS.search(text)
     if isinstance(error, PermissionDeniedError | UnauthenticatedError | PermissionError):
-        why = f" ({code[1]})" if code else ""
-        return UserError(f"{address}: access is denied{why}", FROM_ENVIRONMENT)
+        detail = f" ({code[1]})" if code else ""
+        return UserError(f"{address}: access is denied{detail}", FROM_ENVIRONMENT)
     if code or status:
         reason = code[1] if code else status[1] if status else ""
         return UserError(f"{address} answered with an error: {reason}", "check the address and the variables it needs")

@@ -16,10 +16,10 @@ import orjson
 import polars as pl
 
 from pitboss.core.errors import UserError
-from pitboss.core.instant import Instant, iso
+from pitboss.core.instant import Instant
 from pitboss.core.money import text
 from pitboss.data.series import count_noun, series
-from pitboss.data.table import TIMES, Table
+from pitboss.data.table import TIMES, Table, row_error
 from pitboss.data.time_columns import to_instants
 
 KIND = "l2"
@@ -63,7 +63,7 @@ def books_of(table: Table) -> pl.DataFrame:
     """The snapshots of one symbol, in order of time. One-sided books are left out: they price nothing."""
     rows: dict[Instant, tuple[str, str]] = {}
     last, repeated, one_sided = None, 0, 0
-    for number, at, bids, asks in _snapshots(table):
+    for row, at, bids, asks in _snapshots(table):
         try:
             if last is not None and at < last:
                 raise _Bad("earlier than the book before (unordered)")
@@ -79,14 +79,14 @@ def books_of(table: Table) -> pl.DataFrame:
             repeated += at in rows
             rows[at] = book
         except _Bad as bad:
-            raise _refusal(table, number, at, str(bad)) from None
+            raise row_error(table, row, at, str(bad)) from None
     if one_sided:
         table.notes.append(f"{count_noun(one_sided, 'book')} with an empty side left out")
     if repeated:
         table.notes.append(f"{count_noun(repeated, 'repeated book')} counted once")
     if not rows:
         raise UserError(
-            f"{table.where}: no book has both bids and asks", "a book needs at least one level on each side"
+            f"{table.origin}: no book has both bids and asks", "a book needs at least one level on each side"
         )
     schema = {"at": pl.Int64, "bids": pl.String, "asks": pl.String}
     frame = pl.DataFrame([(at, *book) for at, book in rows.items()], schema, orient="row")
@@ -97,7 +97,7 @@ def books_of(table: Table) -> pl.DataFrame:
 
 
 def _snapshots(table: Table) -> Iterator[tuple[int, Instant, _Side, _Side]]:
-    """Row number, instant, bids and asks of each book in the file."""
+    """Row, instant, bids and asks of each book in the file."""
     if "levels" in table.frame.columns:
         return _nested(table, "levels")
     bids, asks = table.find("bids"), table.find("asks")
@@ -108,17 +108,17 @@ def _nested(table: Table, *names: str) -> Iterator[tuple[int, Instant, _Side, _S
     times = _times(table)
     for first in range(0, table.frame.height, _SLICE):
         part = table.frame.slice(first, _SLICE).select(names)
-        for place, row in enumerate(part.iter_rows(), first):
-            at = times[place]
+        for row, values in enumerate(part.iter_rows(), first):
+            at = times[row]
             try:
-                sides = [_unpacked(value) for value in row]
+                sides = [_unpacked(value) for value in values]
                 both = sides if len(names) == 2 else sides[0]
                 if not isinstance(both, list) or len(both) != 2:
                     raise _Bad("the levels are not two lists, bids and asks")
                 bids, asks = (_levels(side) for side in both)
             except _Bad as bad:
-                raise _refusal(table, place, at, str(bad)) from None
-            yield place, at, bids, asks
+                raise row_error(table, row, at, str(bad)) from None
+            yield row, at, bids, asks
 
 
 def _unpacked(value: Any) -> Any:
@@ -150,8 +150,8 @@ def _level(level: Any) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
-    place: int
+class _LevelRow:
+    row: int
     at: Instant
     side: int
     level: float
@@ -160,21 +160,21 @@ class _Row:
 
 
 def _flat(table: Table) -> Iterator[tuple[int, Instant, _Side, _Side]]:
-    for at, group in groupby(_rows(table), key=lambda row: row.at):
-        rows = list(group)
+    for at, group in groupby(_level_rows(table), key=lambda level: level.at):
+        book = list(group)
         sides: list[_Side] = []
         for side in (1, -1):
             # rows of one book may be in any order; they are sorted by level, else by price
-            levels = sorted((row for row in rows if row.side == side), key=lambda row: row.level)
-            sides.append([(row.price, row.size) for row in levels])
-        yield rows[0].place, at, sides[0], sides[1]
+            levels = sorted((level for level in book if level.side == side), key=lambda level: level.level)
+            sides.append([(level.price, level.size) for level in levels])
+        yield book[0].row, at, sides[0], sides[1]
 
 
-def _rows(table: Table) -> Iterator[_Row]:
+def _level_rows(table: Table) -> Iterator[_LevelRow]:
     times = _times(table)
     level = table.find("level", "depth")
     names = [table.need("the side", "side"), table.need("the price", *_PRICE), table.need("the size", *_SIZE)]
-    for place, (side, price, size, *more) in enumerate(
+    for row, (side, price, size, *more) in enumerate(
         table.frame.select([*names, *([level] if level else [])]).iter_rows()
     ):
         try:
@@ -184,8 +184,8 @@ def _rows(table: Table) -> Iterator[_Row]:
             price_text, size_text = _number(price, "price"), _number(size, "size")
             order = float(_number(more[0], "level")) if more else -sign * float(price_text)
         except _Bad as bad:
-            raise _refusal(table, place, times[place], str(bad)) from None
-        yield _Row(place, times[place], sign, order, price_text, size_text)
+            raise row_error(table, row, times[row], str(bad)) from None
+        yield _LevelRow(row, times[row], sign, order, price_text, size_text)
 
 
 # Values ---------------------------------------------------------------------------------------------------------------
@@ -195,12 +195,12 @@ def _times(table: Table) -> list[Instant]:
     column = table.frame[table.need("time", *_TIMES)]
     times = to_instants(column)
     if times.null_count():
-        place = int(times.is_null().arg_max() or 0)
-        raise _refusal(table, place, None, f"{column[place]!r} is not a time")
+        row = int(times.is_null().arg_max() or 0)
+        raise row_error(table, row, None, f"{column[row]!r} is not a time")
     return times.to_list()
 
 
-def _number(value: Any, what: str) -> str:
+def _number(value: Any, name: str) -> str:
     """The canonical text of a number. Numbers given as text keep every digit."""
     if isinstance(value, str) and value.isascii() and value.replace(".", "", 1).isdigit():
         integer, _, fraction = value.partition(".")
@@ -209,9 +209,9 @@ def _number(value: Any, what: str) -> str:
     try:
         number = Decimal(repr(value)) if isinstance(value, float) else Decimal(str(value).strip())
     except ArithmeticError:
-        raise _Bad(f"{what} is {'missing' if value is None else repr(value)}") from None
+        raise _Bad(f"{name} is {'missing' if value is None else repr(value)}") from None
     if value is None or isinstance(value, bool) or not number.is_finite():
-        raise _Bad(f"{what} is {'missing' if value is None else value}, not a finite number")
+        raise _Bad(f"{name} is {'missing' if value is None else value}, not a finite number")
     return text(number)
 
 
@@ -229,9 +229,3 @@ def _stored_side(levels: _Side, side: int) -> str:
             raise _Bad(f"the {name} {price} is out of order (bids fall, asks rise)")
         previous = value
     return " ".join([f"{price}:{size}" for price, size in levels])
-
-
-def _refusal(table: Table, place: int, at: Instant | None, why: str) -> UserError:
-    number = 1 + (place if table.places is None else int(table.places[place]))
-    when = "" if at is None else f" ({iso(at)})"
-    return UserError(f"{table.where}: row {number}{when}: {why}", "correct the file and import it again")

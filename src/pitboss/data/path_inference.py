@@ -48,7 +48,7 @@ _SHARED = ("news", "events", "meta", "listings")
 _FREQTRADE = re.compile(r"([A-Za-z0-9]+)_[A-Z0-9]+(?:_[A-Z0-9]+)?-(\d+[mhd])(?:-(futures|mark|funding_rate))?")
 _FREQTRADE_KINDS = {"futures": "bars", "mark": "mark", "funding_rate": "funding"}
 _PUBLISHED = re.compile(
-    r"(?P<symbol>[A-Z0-9]+?)(?:USDT)?-(?P<what>\d+[smhdw]|\d+mo|fundingRate|metrics)-\d{4}-\d\d(?:-\d\d)?"
+    r"(?P<symbol>[A-Z0-9]+?)(?:USDT)?-(?P<content>\d+[smhdw]|\d+mo|fundingRate|metrics)-\d{4}-\d\d(?:-\d\d)?"
 )
 _PUBLISHED_KINDS = {"fundingRate": "funding", "metrics": "open_interest"}
 _TICKER = re.compile(r"k?[A-Z0-9]*[A-Z][A-Z0-9]*")
@@ -62,10 +62,10 @@ def hints_of(path: Path) -> FileHints:
     published = _PUBLISHED.fullmatch(stem)
     if published:
         return _published(path, published)
-    named = _FREQTRADE.fullmatch(stem)
-    if named and named[2] in INTERVALS:
-        kind = _FREQTRADE_KINDS[named[3] or "futures"]
-        return FileHints(kind, named[1], named[2] if kind == "bars" else None)
+    freqtrade = _FREQTRADE.fullmatch(stem)
+    if freqtrade and freqtrade[2] in INTERVALS:
+        kind = _FREQTRADE_KINDS[freqtrade[3] or "futures"]
+        return FileHints(kind, freqtrade[1], freqtrade[2] if kind == "bars" else None)
     if parent in INTERVALS:
         above = _kind(folders[1]) if len(folders) > 1 else None
         kind = above if above and above not in _SHARED else "bars"
@@ -73,9 +73,9 @@ def hints_of(path: Path) -> FileHints:
     kind = _kind(parent)
     if kind in _SHARED:
         return FileHints(kind)
-    pair = _SYMBOL_INTERVAL.fullmatch(stem)
-    if kind in (None, "bars") and pair and pair[2] in INTERVALS:
-        return FileHints("bars", pair[1], pair[2])
+    symbol_interval = _SYMBOL_INTERVAL.fullmatch(stem)
+    if kind in (None, "bars") and symbol_interval and symbol_interval[2] in INTERVALS:
+        return FileHints("bars", symbol_interval[1], symbol_interval[2])
     if kind:
         return FileHints(kind, stem)
     shared = next((kind for kind in _SHARED if _starts(stem, kind.rstrip("s"))), None)
@@ -87,22 +87,22 @@ def is_binance_name(path: Path) -> bool:
     return _PUBLISHED.fullmatch(stem_of(path)) is not None
 
 
-def _published(path: Path, named: re.Match[str]) -> FileHints:
+def _published(path: Path, match: re.Match[str]) -> FileHints:
     # klines of marks, indices and premiums have the names of those of trades, in other folders
     above = {folder.name for folder in list(path.parents)[:4]}
-    symbol, what = named["symbol"], named["what"]
+    symbol, content = match["symbol"], match["content"]
     if "premiumIndexKlines" in above:
         raise UserError(f"{path}: premium index klines are not supported", "leave that folder out")
-    if what in _PUBLISHED_KINDS:
-        return FileHints(_PUBLISHED_KINDS[what], symbol)
+    if content in _PUBLISHED_KINDS:
+        return FileHints(_PUBLISHED_KINDS[content], symbol)
     kind = "mark" if "markPriceKlines" in above else "oracle" if "indexPriceKlines" in above else "bars"
-    return FileHints(kind, symbol, what if kind == "bars" and what in INTERVALS else None)
+    return FileHints(kind, symbol, content if kind == "bars" and content in INTERVALS else None)
 
 
 def _kind(folder: str) -> str | None:
     return next((kind for start, kind in _FOLDERS if _starts(folder, start)), None)
 
 
-def _starts(name: str, word: str) -> bool:
+def _starts(name: str, prefix: str) -> bool:
     lower = name.lower()
-    return lower.startswith(word) and not lower.startswith("market")
+    return lower.startswith(prefix) and not lower.startswith("market")

@@ -39,10 +39,10 @@ def open_remote(
     return RemoteLake(ObjectSource(str(address), objects), LakeCache(folder), pin or address.pin)
 
 
-def read_only_error(where: str) -> UserError:
+def read_only_error(address: str) -> UserError:
     """The error for an attempt to write to such a lake."""
     return UserError(
-        f"the lake of this workspace is {where}, which is read-only",
+        f"the lake of this workspace is {address}, which is read-only",
         "import in a workspace without the setting `lake`, then `pitboss data push ADDRESS`",
     )
 
@@ -56,9 +56,9 @@ class RemoteLake(Lake):
         self._requested_pin = pin
 
     @property
-    def where(self) -> str:
+    def address(self) -> str:
         """The address, without the pin."""
-        return self._source.where
+        return self._source.address
 
     @cached_property
     def pin(self) -> str:
@@ -80,7 +80,7 @@ class RemoteLake(Lake):
         """Fetch every file that is not cached."""
         return self._fetch(self.index.files)
 
-    # where things are
+    # listing
 
     def folder(self, kind: str, venue: str, symbol: str | None, interval: str | None) -> Path:
         """The folder of one series, with all its files."""
@@ -88,23 +88,23 @@ class RemoteLake(Lake):
         self._fetch(self._names.get(path.relative_to(self.root).as_posix(), ()))
         return path
 
-    def places(self, kind: str | None = None, venue: str | None = None) -> list[SeriesFiles]:
-        """Every series with at least one file; all their files are fetched."""
-        files = (path for place in self._places(kind, venue) for path in place.files)
-        self._fetch(path.relative_to(self.root).as_posix() for path in files)
-        return super().places(kind, venue)
+    def series_files(self, kind: str | None = None, venue: str | None = None) -> list[SeriesFiles]:
+        """The files of every series, all of them fetched."""
+        paths = (path for files in self._indexed(kind, venue) for path in files.paths)
+        self._fetch(path.relative_to(self.root).as_posix() for path in paths)
+        return super().series_files(kind, venue)
 
     def venues(self, kind: str | None = None) -> "list[str]":
         """Venues with any data, or with data of one kind."""
-        return sorted({place.venue for place in self._places(kind)})
+        return sorted({files.venue for files in self._indexed(kind)})
 
     def symbols(self, venue: str) -> "list[str]":
         """Symbols of a venue that have bars."""
-        return sorted({place.symbol or "" for place in self._places("bars", venue)})
+        return sorted({files.symbol or "" for files in self._indexed("bars", venue)})
 
     def intervals(self, venue: str, symbol: str) -> "list[str]":
         """Intervals in which there are bars of a symbol, finest first."""
-        intervals = {place.interval for place in self._places("bars", venue) if place.symbol == symbol}
+        intervals = {files.interval for files in self._indexed("bars", venue) if files.symbol == symbol}
         return [interval for interval in INTERVALS if interval in intervals]
 
     def synthetic_note(self, venue: str) -> str | None:
@@ -117,18 +117,18 @@ class RemoteLake(Lake):
         """Names of files by the folder of their series."""
         names: dict[str, list[str]] = {}
         for name in self.index.files:
-            kind, _, rest = name.partition("/")
-            if rest:
+            kind, slash, _ = name.partition("/")
+            if slash:
                 folder = folder_of(kind, name) if name.endswith(f"/{PART}") else name.rpartition("/")[0]
                 names.setdefault(folder, []).append(name)
         return names
 
-    def _places(self, kind: str | None = None, venue: str | None = None) -> "list[SeriesFiles]":
+    def _indexed(self, kind: str | None = None, venue: str | None = None) -> "list[SeriesFiles]":
         """The series of the index, whether fetched or not."""
-        return [place for place in self._all_places if kind in (None, place.kind) and venue in (None, place.venue)]
+        return [files for files in self._all_indexed if kind in (None, files.kind) and venue in (None, files.venue)]
 
     @cached_property
-    def _all_places(self) -> "list[SeriesFiles]":
+    def _all_indexed(self) -> "list[SeriesFiles]":
         return group_files(
             self.root, [self.root / name for name in sorted(self.index.files) if name.endswith(f"/{PART}")]
         )
@@ -140,6 +140,6 @@ class RemoteLake(Lake):
 
     def _refuse_write(self, *args: object, **options: object) -> NoReturn:
         """Refused: the lake is read-only."""
-        raise read_only_error(self.where)
+        raise read_only_error(self.address)
 
     writing = mark_synthetic = drop_synthetic = _refuse_write

@@ -42,22 +42,22 @@ def listed_rows(value: Any, names: tuple[str, ...]) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=False)) for row in value]
 
 
-def checked_bars(rows: list[dict[str, Any]], interval: str, where: str) -> pl.DataFrame:
+def checked_bars(rows: list[dict[str, Any]], interval: str, label: str) -> pl.DataFrame:
     """Bars with the names `t o h l c v`."""
     if not rows:
         return pl.DataFrame(schema=dict(series("bars").columns))
-    table = _table([{name: row[name] for name in ("t", "o", "h", "l", "c", "v")} for row in rows], "t", where)
+    table = _table([{name: row[name] for name in ("t", "o", "h", "l", "c", "v")} for row in rows], "t", label)
     try:
         return bars_of(table, interval)
     except UserError as error:
         raise MalformedReply(error.message) from None
 
 
-def checked_points(rows: list[dict[str, Any]], kind: str, where: str) -> pl.DataFrame:
+def checked_points(rows: list[dict[str, Any]], kind: str, label: str) -> pl.DataFrame:
     """Values over time with the names `at` and `value`."""
     if not rows:
         return pl.DataFrame(schema=dict(series(kind).columns))
-    table = _table([{"time": row["at"], "value": row["value"]} for row in rows], "time", where)
+    table = _table([{"time": row["at"], "value": row["value"]} for row in rows], "time", label)
     try:
         return points_of(table, kind)
     except UserError as error:
@@ -70,7 +70,7 @@ def on_the_hour(at: Instant) -> Instant:
     return hour if at - hour < MINUTE_MS else at
 
 
-def _table(rows: list[dict[str, Any]], time: str, where: str) -> Table:
+def _table(rows: list[dict[str, Any]], time: str, label: str) -> Table:
     columns = {
         name: pl.Series([row[name] for row in rows], dtype=pl.Int64)
         if name == time
@@ -79,8 +79,8 @@ def _table(rows: list[dict[str, Any]], time: str, where: str) -> Table:
     }
     unique = pl.DataFrame(columns).unique().sort(time)
     if unique[time].is_duplicated().any():
-        raise MalformedReply(f"{where}: two rows of one time differ")
-    return Table(where, unique)
+        raise MalformedReply(f"{label}: two rows of one time differ")
+    return Table(label, unique)
 
 
 def _must_be_time(value: Any) -> None:

@@ -128,11 +128,11 @@ def count_noun(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def suggestion(word: str, valid: Iterable[str], noun: str) -> str:
-    """A hint for an invalid word: the nearest valid one, or all of them."""
+def suggestion(text: str, valid: Iterable[str], noun: str) -> str:
+    """A hint for an invalid name: the nearest valid one, or all of them."""
     names = sorted(valid)
     folded = {name.casefold(): name for name in reversed(names)}
-    near = difflib.get_close_matches(word.casefold(), list(folded), n=1, cutoff=0.6)
+    near = difflib.get_close_matches(text.casefold(), list(folded), n=1, cutoff=0.6)
     if near:
         return f"did you mean {folded[near[0]]}?"
     listed = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")

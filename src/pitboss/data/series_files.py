@@ -16,13 +16,13 @@ PART = "part.parquet"
 
 @dataclass(frozen=True, slots=True)
 class SeriesFiles:
-    """One series: its identity and its files, oldest first."""
+    """The files of one series, oldest first, and what identifies the series."""
 
     kind: str
     venue: str
     symbol: str | None
     interval: str | None
-    files: tuple[Path, ...]
+    paths: tuple[Path, ...]
 
 
 def find_series(root: Path, kind: str | None = None, venue: str | None = None) -> list[SeriesFiles]:
@@ -42,7 +42,7 @@ def group_files(root: Path, files: Iterable[Path], venue: str | None = None) -> 
             continue
         interval = names.get("interval")
         key = (names["venue"], kind, names.get("symbol", ""), INTERVALS.get(interval or "", 0))
-        earlier = grouped[key].files if key in grouped else ()
+        earlier = grouped[key].paths if key in grouped else ()
         grouped[key] = SeriesFiles(kind, names["venue"], names.get("symbol"), interval, (*earlier, path))
     return [grouped[key] for key in sorted(grouped)]
 

@@ -55,8 +55,8 @@ class SeriesRows:
     frame: pl.DataFrame
     notes: tuple[str, ...] = ()
     replace: bool = False
-    seen: Mapping[str, Instant] = field(default_factory=dict[str, Instant])
-    """Ids and links to remember once the rows are stored."""
+    keys: Mapping[str, Instant] = field(default_factory=dict[str, Instant])
+    """Ids and links of the items, to be remembered once the rows are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +64,16 @@ class StoredState:
     """The stored rows of the kind that is fetched, and the keys of items that were downloaded before."""
 
     frame: pl.DataFrame | None
-    seen: Container[str] = ()
+    seen_keys: Container[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Single:
-    """A download without a range of time: the state at the time of the request. `bring` gets the stored state."""
+    """A download without a range of time: the state at the time of the request. `fetch` receives the stored state."""
 
     label: str
     kind: str
-    bring: Callable[[StoredState], Awaitable[list[SeriesRows]]]
+    fetch: Callable[[StoredState], Awaitable[list[SeriesRows]]]
     optional: bool = False
     """Whether the other tasks continue if this one fails."""
 

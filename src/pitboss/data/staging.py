@@ -141,7 +141,7 @@ class Batch:
             )
         if source is not None:
             self._sources.setdefault(folder, {})[source] = None
-        self._bound()
+        self._limit_memory()
         return RowChanges(added, replaced, unchanged)
 
     def commit(self) -> None:
@@ -183,7 +183,7 @@ class Batch:
         imported = self._manifest.files.get(target.relative_to(self._root).as_posix())
         return imported == manifest.describe_rows(shape, _cast(shape, frame))
 
-    def _bound(self) -> None:
+    def _limit_memory(self) -> None:
         while len(self._mergers) > 1 and sum(merger.size for _, merger in self._mergers.values()) > self._most_bytes:
             self._flush(next(iter(self._mergers)))
 

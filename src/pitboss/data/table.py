@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pitboss.core.errors import UserError
-from pitboss.core.instant import interval_ms, iso
+from pitboss.core.instant import Instant, interval_ms, iso
 from pitboss.data.series import count_noun, series
 from pitboss.data.time_columns import to_instants
 
@@ -41,13 +41,17 @@ _ASSETS = {
 
 @dataclass
 class Table:
-    """The raw columns of one file, which may have any of their usual names."""
+    """The raw columns of one file, which may have any of their usual names. `origin` is the file or the host."""
 
-    where: str
+    origin: str
     frame: pl.DataFrame
     notes: list[str] = field(default_factory=list[str])
-    places: NDArray[np.int64] | None = None
+    positions: NDArray[np.int64] | None = None
     """The position of each row in the file, if this is only a part of it."""
+
+    def row_number(self, row: int) -> int:
+        """The number of a row in the file, from 1 on, by its position in the frame."""
+        return 1 + (row if self.positions is None else int(self.positions[row]))
 
     def find(self, *names: str) -> str | None:
         """The first of these columns that exists: as written, else whatever its case, spaces and underscores."""
@@ -63,12 +67,14 @@ class Table:
                 return folded[_folded(name)][0]
         return None
 
-    def need(self, what: str, *names: str) -> str:
+    def need(self, label: str, *names: str) -> str:
         """As `find`, but its absence is an error."""
         name = self.find(*names)
         if name is None:
             columns = ", ".join(self.frame.columns[:12])
-            raise UserError(f"{self.where}: no column for {what}", f"one of {', '.join(names)}; the file has {columns}")
+            raise UserError(
+                f"{self.origin}: no column for {label}", f"one of {', '.join(names)}; the file has {columns}"
+            )
         return name
 
     def kind(self) -> str | None:
@@ -88,24 +94,24 @@ class Table:
 
     def symbols(self) -> list[str]:
         """The symbols in the symbol column, sorted."""
-        return self._words(SYMBOLS)
+        return self._values_of(SYMBOLS)
 
     def intervals(self) -> list[str]:
         """The intervals in the interval column, sorted."""
-        return self._words(_INTERVALS)
+        return self._values_of(_INTERVALS)
 
     def select(self, symbol: str | None, interval: str | None) -> "Table":
         """The rows of one symbol and one interval, where the file has columns for them."""
         mask = np.ones(self.frame.height, dtype=bool)
-        for word, words, names in ((symbol, self.symbols(), SYMBOLS), (interval, self.intervals(), _INTERVALS)):
-            if word in words and len(words) > 1:
+        for value, values, names in ((symbol, self.symbols(), SYMBOLS), (interval, self.intervals(), _INTERVALS)):
+            if value in values and len(values) > 1:
                 column = self.frame[self.need("", *names)].cast(pl.String)
-                mask &= (column == word).fill_null(False).to_numpy()
-        return Table(self.where, self.frame.filter(mask), places=np.flatnonzero(mask))
+                mask &= (column == value).fill_null(False).to_numpy()
+        return Table(self.origin, self.frame.filter(mask), positions=np.flatnonzero(mask))
 
     def assets(self) -> list[dict[str, object]]:
         """The rows in the form of the `universe` of a `meta` reply."""
-        columns = {name: self.need(what, *names) for name, (what, *names) in _ASSETS.items()}
+        columns = {name: self.need(label, *names) for name, (label, *names) in _ASSETS.items()}
         if table_id := self.find("marginTableId"):
             columns["marginTableId"] = table_id
         return self.frame.select(pl.col(column).alias(name) for name, column in columns.items()).to_dicts()
@@ -117,11 +123,11 @@ class Table:
         least = steps.filter(steps > 0).min()
         return least if isinstance(least, int) else None
 
-    def _words(self, names: tuple[str, ...]) -> list[str]:
+    def _values_of(self, names: tuple[str, ...]) -> list[str]:
         name = self.find(*names)
         if name is None or self.frame[name].dtype.is_nested():
             return []
-        return sorted(str(word) for word in self.frame[name].drop_nulls().unique() if str(word).strip())
+        return sorted(str(value) for value in self.frame[name].drop_nulls().unique() if str(value).strip())
 
 
 class RowCheck:
@@ -133,7 +139,7 @@ class RowCheck:
         self._first: tuple[int, Callable[[int], str]] | None = None
 
     def refuse(self, bad: NDArray[np.bool_], reason: Callable[[int], str]) -> None:
-        """Note the first row of a mask, with a function that gives the reason for a row."""
+        """Record the first row of a mask, with a function that gives the reason for a row."""
         row = int(np.argmax(bad)) if bad.any() else None
         if row is not None and (self._first is None or row < self._first[0]):
             self._first = (row, reason)
@@ -143,12 +149,15 @@ class RowCheck:
         if self._first is None:
             return
         row, reason = self._first
-        at, places = self._times[row], self._table.places
-        when = f" ({iso(at)})" if at is not None else ""
-        number = 1 + (row if places is None else int(places[row]))
-        raise UserError(
-            f"{self._table.where}: row {number}{when}: {reason(row)}", "correct the file and import it again"
-        )
+        raise row_error(self._table, row, self._times[row], reason(row))
+
+
+def row_error(table: Table, row: int, at: Instant | None, reason: str) -> UserError:
+    """The refusal of a row, by its position in the frame and its time, if it has one."""
+    when = "" if at is None else f" ({iso(at)})"
+    return UserError(
+        f"{table.origin}: row {table.row_number(row)}{when}: {reason}", "correct the file and import it again"
+    )
 
 
 def bars_of(table: Table, interval: str) -> pl.DataFrame:
@@ -162,9 +171,9 @@ def bars_of(table: Table, interval: str) -> pl.DataFrame:
     check.refuse(columns["volume"].to_numpy() < 0, _reason("volume is {}", columns["volume"].to_numpy()))
     high, low = prices["high"], prices["low"]
     check.refuse(high < low, lambda row: f"high {high[row]!s} is below low {low[row]!s}")
-    moment = times.fill_null(0).to_numpy()
-    check.refuse(moment % step != 0, lambda row: f"the time is not a multiple of {interval}")
-    _rising(check, moment)
+    instants = times.fill_null(0).to_numpy()
+    check.refuse(instants % step != 0, lambda row: f"the time is not a multiple of {interval}")
+    _rising(check, instants)
     check.raise_first()
     inside = (prices["open"] <= high) & (prices["open"] >= low) & (prices["close"] <= high) & (prices["close"] >= low)
     if not inside.all():
@@ -191,7 +200,7 @@ def points_of(table: Table, kind: str) -> pl.DataFrame:
 
 
 def read_times(table: Table, names: tuple[str, ...]) -> tuple[pl.Series, RowCheck]:
-    """The time column as instants, and a check that has noted rows without a readable time."""
+    """The time column as instants, and a check that has recorded the first row without a readable time."""
     column = table.frame[table.need("time", *names)]
     times = to_instants(column)
     check = RowCheck(table, times)
@@ -202,11 +211,11 @@ def read_times(table: Table, names: tuple[str, ...]) -> tuple[pl.Series, RowChec
     return times, check
 
 
-def _number(table: Table, check: RowCheck, what: str, names: tuple[str, ...]) -> pl.Series:
-    column = table.frame[table.need(what, *names)]
+def _number(table: Table, check: RowCheck, label: str, names: tuple[str, ...]) -> pl.Series:
+    column = table.frame[table.need(label, *names)]
     numbers = numbers_of(column)
     bad = ~np.isfinite(numbers.fill_null(float("nan")).to_numpy())
-    check.refuse(bad, lambda row: _not_a_number(what, column[row]))
+    check.refuse(bad, lambda row: _not_a_number(label, column[row]))
     return numbers
 
 
@@ -246,12 +255,12 @@ def numbers_of(column: pl.Series) -> pl.Series:
     return pl.Series([None] * len(column), dtype=pl.Float64)
 
 
-def _rising(check: RowCheck, moment: NDArray[np.int64]) -> None:
-    step = np.diff(moment, prepend=moment[:1] - 1)
+def _rising(check: RowCheck, times: NDArray[np.int64]) -> None:
+    step = np.diff(times, prepend=times[:1] - 1)
     check.refuse(step == 0, lambda row: "the same time as the row before (duplicated)")
 
     def reason(row: int) -> str:
-        is_repeated = bool((moment[:row] == moment[row]).any())
+        is_repeated = bool((times[:row] == times[row]).any())
         return "this time was there before (duplicated)" if is_repeated else "earlier than the row before (unordered)"
 
     check.refuse(step < 0, reason)
@@ -271,9 +280,9 @@ def text_of(table: Table, check: RowCheck, name: str) -> pl.Series:
     return column.cast(pl.String, strict=False)
 
 
-def constant_column(table: Table, word: str) -> pl.Series:
+def constant_column(table: Table, text: str) -> pl.Series:
     """A column with the same text in every row."""
-    return pl.Series([word] * table.frame.height, dtype=pl.String)
+    return pl.Series([text] * table.frame.height, dtype=pl.String)
 
 
 def _folded(name: str) -> str:
@@ -284,8 +293,8 @@ def _reason(form: str, values: NDArray[np.float64]) -> Callable[[int], str]:
     return lambda row: form.format(values[row])
 
 
-def _not_a_number(what: str, value: object) -> str:
-    return f"{what} is missing" if value is None else f"{what} is {display(value)}, not a finite number"
+def _not_a_number(label: str, value: object) -> str:
+    return f"{label} is missing" if value is None else f"{label} is {display(value)}, not a finite number"
 
 
 def display(value: object) -> str:

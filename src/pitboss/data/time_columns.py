@@ -16,15 +16,15 @@ EARLIEST, LATEST = -62_135_596_800_000, 253_402_300_799_999
 
 def to_instants(column: pl.Series) -> pl.Series:
     """The column as Int64 milliseconds since 1970, null where a value cannot be read."""
-    read = _read(column)
-    if not read.null_count():  # by numpy: a polars expression costs more where a file is small
-        values = read.to_numpy()
+    instants = _parse(column)
+    if not instants.null_count():  # by numpy: a polars expression costs more where a file is small
+        values = instants.to_numpy()
         if not len(values) or (values.min() >= EARLIEST and values.max() <= LATEST):
-            return read
-    return read.set(~read.is_between(EARLIEST, LATEST).fill_null(True), None)
+            return instants
+    return instants.set(~instants.is_between(EARLIEST, LATEST).fill_null(True), None)
 
 
-def _read(column: pl.Series) -> pl.Series:
+def _parse(column: pl.Series) -> pl.Series:
     dtype = column.dtype
     if isinstance(dtype, pl.Datetime):
         return column.dt.epoch("ms")
@@ -33,14 +33,14 @@ def _read(column: pl.Series) -> pl.Series:
     if dtype.is_numeric():
         return _scaled(column)
     if dtype in (pl.String, pl.Categorical) or isinstance(dtype, pl.Enum):
-        words = column.cast(pl.String)
+        texts = column.cast(pl.String)
         # the first value decides the form of the column; values of another form become null
-        first = next((value.strip() for value in words if value is not None), "")
+        first = next((value.strip() for value in texts if value is not None), "")
         if _NUMBER.fullmatch(first) and not _DATE.fullmatch(first):  # 20250131 is a date, not seconds
-            text = words.str.strip_chars()
-            number, whole = text.cast(pl.Float64, strict=False), text.cast(pl.Int64, strict=False)
-            return _scaled(whole if whole.null_count() == number.null_count() else number)
-        return pl.Series(column.name, [_parsed(value) for value in words.to_list()], dtype=pl.Int64)
+            stripped = texts.str.strip_chars()
+            numbers, integers = stripped.cast(pl.Float64, strict=False), stripped.cast(pl.Int64, strict=False)
+            return _scaled(integers if integers.null_count() == numbers.null_count() else numbers)
+        return pl.Series(column.name, [_parsed(value) for value in texts.to_list()], dtype=pl.Int64)
     return pl.Series(column.name, [None] * len(column), dtype=pl.Int64)
 
 
@@ -57,8 +57,8 @@ def _scaled(column: pl.Series) -> pl.Series:
         return (column * 1000).round().cast(pl.Int64) if column.dtype.is_float() else column.cast(pl.Int64) * 1000
     if size < 1e14:
         return column.round().cast(pl.Int64) if column.dtype.is_float() else column.cast(pl.Int64)
-    whole = column.cast(pl.Int64, strict=False)
-    return whole // (1_000 if size < 1e17 else 1_000_000)
+    integers = column.cast(pl.Int64, strict=False)
+    return integers // (1_000 if size < 1e17 else 1_000_000)
 
 
 def _parsed(value: str | None) -> int | None:

@@ -15,9 +15,11 @@ from pitboss.jobs.plan import MODEL
 from pitboss.jobs.run_series import RunSeries, load_series
 from pitboss.jobs.study_status import (
     Document,
+    by_trial,
     curve_of,
     deflated,
     equal_parts,
+    mean,
     overfit,
     returns_of,
     run_summary,
@@ -43,10 +45,14 @@ UNDECIDED = ("model_error", "no_decision", "multiple_proposals")
 """Flags of ticks at which a model was called without a decision."""
 LEAST_DECIDED = 0.95
 """A model that decided at a smaller share of its ticks was not really measured."""
+CORRECTION = (
+    "Intervals of pairs hold for all pairs at once (95 %): single-step max-t over blocks of days drawn anew, the same days "
+    "and repeats for all entries."
+)
 
 
 def entrants(models: Sequence[str], baselines: Sequence[str] | None, usual: Sequence[str]) -> Axis:
-    """The models as given, then the baselines; `usual` ones of the venue unless others are named."""
+    """The axis of the models, then the baselines: the given ones, or the `usual` ones of the venue."""
     every = tuple(dict.fromkeys((*models, *(usual if baselines is None else baselines))))
     if len(every) < 2:
         raise UserError("an arena needs at least two entrants", "for example --models groq/a,groq/b")
@@ -55,12 +61,12 @@ def entrants(models: Sequence[str], baselines: Sequence[str] | None, usual: Sequ
 
 def arena(workspace: Workspace, study_id: str, seed: int = 0) -> Document:
     """The document of an arena: its entries, the best tier first, and their comparisons."""
-    asked = Studies(workspace.database).document(study_id)
-    if asked["kind"] != "arena":
+    definition = Studies(workspace.database).document(study_id)
+    if definition["kind"] != "arena":
         raise UserError(f"study {study_id} is no arena", f"`pitboss study show {study_id}` shows it")
     runs = runs_of(workspace, study_id)
     series = load_series(workspace, study_id, runs)
-    groups = _by_model(runs)
+    groups = by_trial(runs)
     returns = {
         _model(repeats): returns for number, returns in returns_of(runs, series).items() if (repeats := groups[number])
     }
@@ -68,47 +74,35 @@ def arena(workspace: Workspace, study_id: str, seed: int = 0) -> Document:
     pairs = differences([returns[name] for name in names], seed=seed)
     every = [daily for repeats in returns.values() for daily in repeats]
     entries = [_entry(repeats, series, returns.get(_model(repeats), []), every, seed) for repeats in groups.values()]
-    places = {names[place.entry]: place for place in tiers([mean_log_growth(returns[name]) for name in names], pairs)}
-    order = {name: rank for rank, name in enumerate(places)}
+    growth = [mean_log_growth(returns[name]) for name in names]
+    standings = {names[standing.entry]: standing for standing in tiers(growth, pairs)}
+    order = {name: rank for rank, name in enumerate(standings)}
     for entry in entries:
-        place = places.get(entry["model"])
-        entry["tier"] = None if place is None else place.tier
-        entry["rank"] = None if place is None else [place.best_rank, place.worst_rank]
+        standing = standings.get(entry["model"])
+        entry["tier"] = None if standing is None else standing.tier
+        entry["rank"] = None if standing is None else [standing.best_rank, standing.worst_rank]
     entries.sort(key=lambda entry: order.get(entry["model"], len(order)))
     days = len(every[0]) if every else 0
     return {
         "study_id": study_id,
-        "skill": asked["skill"].get("name", ""),
-        "venue": venue_of(asked["skill"]).name,
-        **times({"from_at": asked["request"]["from_at"], "to_at": asked["request"]["to_at"]}),
+        "skill": definition["skill"].get("name", ""),
+        "venue": venue_of(definition["skill"]).name,
+        **times({"from_at": definition["request"]["from_at"], "to_at": definition["request"]["to_at"]}),
         "days": days,
-        "repeats": asked["repeats"],
+        "repeats": definition["repeats"],
         "runs": len(runs),
         "complete": sum(run.status == "complete" for run in runs),
         "trials": len(every),
         "synthetic": any(is_synthetic(workspace, workspace.runs.get(run.id)) for run in runs[:1]),
         "entries": entries,
-        "tiers": max((place.tier for place in places.values()), default=0),
+        "tiers": max((standing.tier for standing in standings.values()), default=0),
         "pairs": [_pair(pair, names) for pair in pairs],
         "overfitting": overfit(list(returns.values())),
         "correction": CORRECTION,
-        "warnings": _warnings(entries, days, asked["repeats"]),
+        "warnings": _warnings(entries, days, definition["repeats"]),
         "curves": {name: curve_of(equal_parts(returns[name])) for name in names},
         "cost_usd": _sum([entry["cost_usd"] for entry in entries]),
     }
-
-
-CORRECTION = (
-    "Intervals of pairs hold for all pairs at once (95 %): single-step max-t over blocks of days drawn anew, the same days "
-    "and repeats for all entries."
-)
-
-
-def _by_model(runs: Sequence[StudyRun]) -> dict[int, list[StudyRun]]:
-    groups: dict[int, list[StudyRun]] = {}
-    for run in runs:
-        groups.setdefault(run.mark["trial"], []).append(run)
-    return groups
 
 
 def _model(repeats: Sequence[StudyRun]) -> str:
@@ -122,35 +116,35 @@ def _entry(
     every: Sequence[Sequence[float]],
     seed: int,
 ) -> Document:
-    done = [run for run in repeats if run.body is not None]
-    metrics: list[Mapping[str, Any]] = [found for run in done if (found := run.metrics) is not None]
+    finished = [run for run in repeats if run.body is not None]
+    metrics: list[Mapping[str, Any]] = [result for run in finished if (result := run.metrics) is not None]
     totals = [100 * math.expm1(log_growth(daily)) for daily in returns]
     daily = equal_parts(returns) if returns else []
     return_ci, sharpe_ci = intervals([daily], seed)[0] if daily else (None, None)
     calls = sum(result["funnel"]["asked"] for result in metrics if "funnel" in result)
     undecided = sum((result.get("noops_by_flag") or {}).get(flag, 0) for result in metrics for flag in UNDECIDED)
-    timed = [series[run.id] for run in done if run.id in series and series[run.id].latency_ms is not None]
-    cost = _sum([_cost(run) for run in done])
+    timed = [series[run.id] for run in finished if run.id in series and series[run.id].latency_ms is not None]
+    cost = _sum([_cost(run) for run in finished])
     return {
         "model": repeats[0].model,
         "baseline": repeats[0].model.startswith(PROGRAMS),
         "runs": [_run(run) for run in repeats],
-        "repeats": len(done),
-        "total_return_pct": _mean(totals),
+        "repeats": len(finished),
+        "total_return_pct": mean(totals),
         "returns_pct": totals,
         "total_return_ci": return_ci,
         "sharpe": sharpe(daily) if daily else None,
         "sharpe_ci": sharpe_ci,
         "deflated_sharpe": deflated(returns, every) if returns else None,
-        "max_drawdown_pct": _mean([figure(result, "max_drawdown_pct") for result in metrics]),
-        "total_trades": _mean([figure(result, "total_trades") for result in metrics]),
-        "brier": _mean([figure(result, "brier") for result in metrics]),
+        "max_drawdown_pct": mean([figure(result, "max_drawdown_pct") for result in metrics]),
+        "total_trades": mean([figure(result, "total_trades") for result in metrics]),
+        "brier": mean([figure(result, "brier") for result in metrics]),
         "decided": 1 - undecided / calls if calls else None,
         "cost_usd": cost,
-        "cost_per_run_usd": None if cost is None or not done else cost / len(done),
+        "cost_per_run_usd": None if cost is None or not finished else cost / len(finished),
         "cost_per_decision_usd": None if cost is None or not calls else cost / calls,
-        "latency_ms": _mean([run_series.latency_ms for run_series in timed]),
-        "slow_ms": _mean([run_series.slow_ms for run_series in timed]),
+        "latency_ms": mean([run_series.latency_ms for run_series in timed]),
+        "slow_ms": mean([run_series.slow_ms for run_series in timed]),
     }
 
 
@@ -193,11 +187,6 @@ def _warnings(entries: Sequence[Document], days: int, repeats: int) -> list[str]
         if broken:
             warnings.append(f"{entry['model']}: {broken} of {len(entry['runs'])} runs have no result.")
     return warnings
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    numbers = [value for value in values if value is not None]
-    return math.fsum(numbers) / len(numbers) if numbers else None
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

@@ -1,4 +1,4 @@
-"""Building jobs for many similar requests: what they have in common is computed once.
+"""Building jobs for many similar requests: the parts that they share are computed once.
 
 Building a job loads, checks and hashes its data, which takes longer than many runs. Requests that differ only in fields on
 which no data depends (the risk limits of the skill, seeds, fees, cost limits) share the result.
@@ -22,7 +22,7 @@ OF_REQUEST = ("skill", "seed", "repeat", "max_cost_usd", "taker_bps", "maker_bps
 
 
 class JobBuilder:
-    """Builds jobs, and keeps those that others can be derived from."""
+    """Builds jobs, and caches those from which others can be derived."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

@@ -10,15 +10,15 @@ from pitboss.models import catalog
 from pitboss.models.routes import route
 
 
-class _ReadValues(Mapping[str, str]):
-    """A mapping that records which of its values were read."""
+class _TrackedValues(Mapping[str, str]):
+    """A mapping that records which of its values were accessed."""
 
     def __init__(self, inner: Mapping[str, str]) -> None:
         self._inner = inner
-        self.read: dict[str, str] = {}
+        self.accessed: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> str:
-        self.read[name] = value = self._inner[name]
+        self.accessed[name] = value = self._inner[name]
         return value
 
     def __iter__(self) -> Iterator[str]:
@@ -32,14 +32,14 @@ def model_variables(workspace: Workspace, models: Iterable[str]) -> dict[str, st
     """The keys and addresses that these models need. Programs and local models need none."""
     variables: dict[str, str] = {}
     for name in sorted(set(models)):
-        values = _ReadValues(Values(environment, open_secrets(workspace.home)))
+        values = _TrackedValues(Values(environment, open_secrets(workspace.home)))
         try:
             entry = catalog.describe(name)
             if entry.is_model and name.partition("/")[0] not in (catalog.LOCAL, catalog.REPLAY):
                 route(name, values)
         except UserError:
             continue  # the run itself reports what is missing
-        variables.update(values.read)
+        variables.update(values.accessed)
     return variables
 
 

@@ -65,11 +65,11 @@ class Estimate:
     def plain(self) -> dict[str, Any]:
         """The estimate as JSON values."""
         amounts = {"usd": self.usd, "lo": self.lo, "hi": self.hi}
-        shown = {name: None if value is None else float(round(value, 6)) for name, value in amounts.items()}
-        return {**shown, "basis": list(self.basis), "runs": self.runs, "calls": self.calls}
+        rounded = {name: None if value is None else float(round(value, 6)) for name, value in amounts.items()}
+        return {**rounded, "basis": list(self.basis), "runs": self.runs, "calls": self.calls}
 
     @classmethod
-    def read(cls, plain: Mapping[str, Any]) -> "Estimate":
+    def from_plain(cls, plain: Mapping[str, Any]) -> "Estimate":
         """The inverse of `plain`, for display: `each` and `call`, which a reservation needs, are not part of it."""
         usd, lo, hi = (None if plain[name] is None else Decimal(str(plain[name])) for name in ("usd", "lo", "hi"))
         return cls(usd, lo, hi, tuple(plain["basis"]), plain["runs"], plain["calls"])
@@ -139,13 +139,12 @@ async def pilot(workspace: Workspace, requests: Sequence[BacktestRequest]) -> di
     per_tick: dict[str, Decimal] = {}
     for group in _groups(workspace, [request for request in requests if gateway.may_cost(request)]):
         request = group.requests[0]
-        period = period_ms(request.skill)
-        start_at = -(-request.from_at // period) * period
-        short = replace(request, to_at=min(request.to_at, start_at + PILOT_TICKS * period), speculate="0")
+        end_at = _first_tick(request) + PILOT_TICKS * period_ms(request.skill)
+        short = replace(request, to_at=min(request.to_at, end_at), speculate="0")
         run = await start(workspace, short)
-        paid = run.cost_usd + run.saved_usd
-        if run.ticks and not paid.is_nan():
-            per_tick[group.model] = paid / run.ticks
+        cost_usd = run.cost_usd + run.saved_usd
+        if run.ticks and not cost_usd.is_nan():
+            per_tick[group.model] = cost_usd / run.ticks
     return per_tick
 
 
@@ -188,30 +187,32 @@ def _of_group(
     waste = max(_waste(request) for request in group.requests)
     head = f"{group.model}: {count} {_runs(count)}, {ticks:,} ticks"
     if per_tick is not None:
-        words = f"{head} at ${per_tick:.6f} as {PILOT_TICKS} ticks of a pilot cost"
-        return _times(PAST, ticks * per_tick, waste), Decimal(ticks), [words, *_waste_words(waste)]
+        basis = f"{head} at ${per_tick:.6f} as {PILOT_TICKS} ticks of a pilot cost"
+        return _times(PAST, ticks * per_tick, waste), Decimal(ticks), [basis, *_waste_basis(waste)]
     past = _past(workspace, group)
     if past is not None:
-        runs, paid = past
-        words = f"{head} at ${paid:.6f} as {runs} earlier {_runs(runs)} of this skill and model cost"
-        return _times(PAST, ticks * paid, waste), Decimal(ticks), [words, *_waste_words(waste)]
+        runs, tick_usd = past
+        basis = f"{head} at ${tick_usd:.6f} as {runs} earlier {_runs(runs)} of this skill and model cost"
+        return _times(PAST, ticks * tick_usd, waste), Decimal(ticks), [basis, *_waste_basis(waste)]
     tokens, measured = prompt_size
     steps, asleep, lessons = _steps(group.requests), _asleep(group.requests), _lessons(group.requests)
     costs: list[Decimal] = []
     for case in range(3):
         usage = Usage(int(tokens * GROWTH[case]), ANSWER_TOKENS[case])
         costs.append(ticks * asleep[case] * steps[case] * lessons[case] * group.price.cost(usage))
-    words = [
+    sentences = [
         f"{head}, {tokens:,} tokens a prompt ({measured})",
         f"{group.model}: {steps[1]:.1f} calls a tick (from {steps[0]:.1f} to {steps[2]:.1f}), answers of "
         f"{ANSWER_TOKENS[1]} tokens (from {ANSWER_TOKENS[0]} to {ANSWER_TOKENS[2]}): assumed, as it has not run here yet",
     ]
     if asleep[0] < 1:
-        words.append("the skill sleeps between its wake conditions: half of its ticks are counted (from 10 % to all)")
+        sentences.append(
+            "the skill sleeps between its wake conditions: half of its ticks are counted (from 10 % to all)"
+        )
     if lessons[1] > 1:
-        words.append("it writes lessons about its trades: 2 % more calls (up to 10 %)")
+        sentences.append("it writes lessons about its trades: 2 % more calls (up to 10 %)")
     amounts = (costs[0], costs[1], costs[2] * (1 + waste))
-    return amounts, ticks * asleep[1] * steps[1], [*words, *_waste_words(waste)]
+    return amounts, ticks * asleep[1] * steps[1], [*sentences, *_waste_basis(waste)]
 
 
 def _times(shares: Three, usd: Decimal, waste: Decimal) -> Three:
@@ -224,15 +225,15 @@ def _prompt_size(workspace: Workspace, requests: Sequence[BacktestRequest]) -> t
     for request in requests:
         kinds.setdefault(codec.digest(codec.number_fragments(dict(request.skill))), request)
     every = list(kinds.values())
-    chosen = every[:: max(1, len(every) // VARIANTS)][:VARIANTS]
-    sizes = [_tokens(workspace, request) for request in chosen]
-    of = f"{len(chosen)} of {len(every)} skills" if len(every) > 1 else "the skill"
+    sample = every[:: max(1, len(every) // VARIANTS)][:VARIANTS]
+    sizes = [_tokens(workspace, request) for request in sample]
+    of = f"{len(sample)} of {len(every)} skills" if len(every) > 1 else "the skill"
     return sum(sizes) // len(sizes), f"measured on the prompt of {of} at the first tick, 4 characters a token"
 
 
 def _tokens(workspace: Workspace, request: BacktestRequest) -> int:
-    shown = venue_of(request.skill).preview(request, workspace.lake, workspace.settings, _first_tick(request))
-    return shown.tokens_estimate
+    preview = venue_of(request.skill).preview(request, workspace.lake, workspace.settings, _first_tick(request))
+    return preview.tokens_estimate
 
 
 def _first_tick(request: BacktestRequest) -> int:
@@ -276,7 +277,7 @@ def _waste(request: BacktestRequest) -> Decimal:
     return ZERO if request.speculate == "0" else request.max_waste_pct / 100
 
 
-def _waste_words(waste: Decimal) -> list[str]:
+def _waste_basis(waste: Decimal) -> list[str]:
     return [f"asking ahead may cost up to {waste * 100:.0f} % more"] if waste else []
 
 
@@ -284,11 +285,11 @@ def _past(workspace: Workspace, group: _Group) -> tuple[int, Decimal] | None:
     """The number of finished runs of the same skill and model, and the cost of a tick in them, stored replies included."""
     name = str(group.requests[0].skill.get("name", ""))
     finished = workspace.runs.listing(PAST_RUNS, "complete", model=group.model, skill=name).runs
-    paid = [run for run in finished if run.ticks and not run.cost_usd.is_nan() and run.cost_usd + run.saved_usd > 0]
-    if not paid:
+    priced = [run for run in finished if run.ticks and not run.cost_usd.is_nan() and run.cost_usd + run.saved_usd > 0]
+    if not priced:
         return None
-    spent = sum((run.cost_usd - run.wasted_usd + run.saved_usd for run in paid), ZERO)
-    return len(paid), spent / sum(run.ticks for run in paid)
+    total_usd = sum((run.cost_usd - run.wasted_usd + run.saved_usd for run in priced), ZERO)
+    return len(priced), total_usd / sum(run.ticks for run in priced)
 
 
 def _runs(count: int) -> str:

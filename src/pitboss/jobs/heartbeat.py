@@ -54,7 +54,7 @@ class Heartbeat:
         self._settings = settings
         self._leases = leases
         self._notify = notify
-        self._done = threading.Event()
+        self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="heartbeat", daemon=True)
 
     def __enter__(self) -> "Heartbeat":
@@ -62,14 +62,14 @@ class Heartbeat:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._done.set()
+        self._stopped.set()
         self._thread.join(timeout=self._settings.heartbeat_s + 15)
 
     def _loop(self) -> None:
         beat_s = scan_s = turn_s = stopwatch()  # when each is due, and when the last turn began
         pause_s = min(POLL_S, self._settings.heartbeat_s, self._settings.scan_s)
         longest_turn_s = self._settings.stale_s / 2
-        while not self._done.is_set():
+        while not self._stopped.is_set():
             now_s = stopwatch()
             if now_s - turn_s > longest_turn_s:  # this process was suspended, and perhaps the whole machine was
                 scan_s = max(scan_s, now_s + RECOVERY_GRACE_S)
@@ -87,7 +87,7 @@ class Heartbeat:
                 beat_s, scan_s = now_s, stopwatch() + RECOVERY_GRACE_S
             except Exception as error:  # noqa: BLE001 - a worker without heartbeats loses its runs: this thread must not end
                 LOG.error("heartbeat", extra={"fields": {"error": repr(error)}})
-            self._done.wait(pause_s)
+            self._stopped.wait(pause_s)
 
     def beat(self) -> None:
         """Renew all leases in one transaction."""

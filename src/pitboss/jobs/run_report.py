@@ -59,7 +59,7 @@ class ReportWriter:
         if wants_report(run):
             task = asyncio.create_task(self._write(run.id), name=f"report {run.id}")
             self._tasks.add(task)
-            task.add_done_callback(self._done)
+            task.add_done_callback(self._remove)
 
     async def close(self) -> None:
         """Drop the reports that are not begun. One that is being written is finished."""
@@ -80,7 +80,7 @@ class ReportWriter:
         if run.status == "complete":
             write_run_report(self._workspace, run_id)
 
-    def _done(self, task: asyncio.Task[None]) -> None:
+    def _remove(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._on_done()
 

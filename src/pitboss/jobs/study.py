@@ -63,7 +63,7 @@ class StudyBudget:
 class StudySettings:
     """How a study is executed. `concurrency` is the number of simultaneous runs in this process."""
 
-    where: Placement = "here"
+    placement: Placement = "here"
     concurrency: int = 4
     budget: StudyBudget = field(default_factory=StudyBudget)
 
@@ -122,11 +122,11 @@ async def _run_trials(
         try:
             batch = ensure_queued(workspace, plan, planned, settings, observer)
             observer.began(planned, batch.ids)
-            if settings.where == "here":
+            if settings.placement == "here":
                 unique_ids = list(dict.fromkeys(batch.ids))
                 await _execute_here(workspace, batch, batch.first, settings.concurrency, observer, lock.acquire())
                 await _execute_here(workspace, batch, unique_ids, settings.concurrency, observer, lock.acquire())
-            await _wait_for_others(workspace, plan.id, batch, settings.where, observer, lock)
+            await _wait_for_others(workspace, plan.id, batch, settings.placement, observer, lock)
         except BaseException:
             cancel_study(workspace, plan.id)
             raise
@@ -274,7 +274,7 @@ async def _wait_for_others(
     workspace: Workspace,
     study_id: str,
     batch: StudyBatch,
-    where: Placement,
+    placement: Placement,
     observer: StudyObserver,
     lock: StudyLock,
 ) -> None:
@@ -293,12 +293,12 @@ async def _wait_for_others(
             return
         if observer.stop():
             raise RunCancelled
-        if where == "workers" and loop.time() - moved_s < STALL_S:
+        if placement == "workers" and loop.time() - moved_s < STALL_S:
             ensure_workers(workspace)
         else:
-            if where == "workers":
+            if placement == "workers":
                 observer.note(f"no worker has claimed a run for {STALL_S:.0f} s: the runs are executed here")
-                where = "here"
+                placement = "here"
             open_queue(workspace).sweep()
             unfinished = [line.id for line in lines if line.status not in ENDED]
             await _execute_here(workspace, batch, unfinished, 1, observer, lock.acquire())

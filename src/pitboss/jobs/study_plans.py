@@ -23,11 +23,11 @@ MOST_REPEATS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class BuiltPlan:
-    """A plan, its method, and the trials that are known before the first run: the basis of an estimate."""
+    """A plan, its method, and the trials that can be predicted before the first run: the basis of an estimate."""
 
     plan: StudyPlan
     method: Method
-    known: tuple[Trial, ...]
+    expected_trials: tuple[Trial, ...]
 
 
 def sweep_plan(
@@ -60,7 +60,7 @@ def sweep_plan(
         plan = StudyPlan("search", request, axes, method, repeats, by, name)
         method_search = Search(axes, search, request.seed, by, *span)
         first = method_search.ask({})
-        return BuiltPlan(plan, method_search, tuple(first[place % len(first)] for place in range(search)))
+        return BuiltPlan(plan, method_search, tuple(first[number % len(first)] for number in range(search)))
     points: list[Point] = grid(axes) if random is None else random_points(axes, random, request.seed)
     method = {} if random is None else {"random": random, "seed": request.seed}
     if walk:
@@ -71,8 +71,8 @@ def sweep_plan(
         method |= {"train_ms": train, "test_ms": test, "gap_ms": gap, "anchored": anchored}
         inside = [trial for trials in forward.in_sample_trials() for trial in trials]
         outside = [
-            Trial(-1 - place, trials[0].point, window.test_from, window.test_to, "out", place)
-            for place, (trials, window) in enumerate(zip(forward.in_sample_trials(), forward.windows, strict=True))
+            Trial(-1 - number, trials[0].point, window.test_from, window.test_to, "out", number)
+            for number, (trials, window) in enumerate(zip(forward.in_sample_trials(), forward.windows, strict=True))
         ]
         return BuiltPlan(StudyPlan("walk", request, axes, method, repeats, by, name), forward, (*inside, *outside))
     trials = numbered_trials(points, *span)

@@ -64,12 +64,12 @@ def runs_of(
 def study_summary(workspace: Workspace, study_id: str, runs: Sequence[StudyRun] | None = None) -> Document:
     """A study with its trials, the best first. `runs` restricts it to some runs; None: all."""
     definition = Studies(workspace.database).document(study_id)
-    shown_runs = runs_of(workspace, study_id) if runs is None else runs
+    selected_runs = runs_of(workspace, study_id) if runs is None else runs
     by, venue = definition["by"], venue_of(definition["skill"])
     counts: dict[str, int] = {}
-    for run in shown_runs:
+    for run in selected_runs:
         counts[run.status] = counts.get(run.status, 0) + 1
-    priced = [run.cost_usd for run in shown_runs if not run.cost_usd.is_nan()]
+    priced = [run.cost_usd for run in selected_runs if not run.cost_usd.is_nan()]
     return {
         "study_id": study_id,
         **{name: definition[name] for name in ("kind", "name", "vary", "method", "repeats", "by")},
@@ -79,32 +79,37 @@ def study_summary(workspace: Workspace, study_id: str, runs: Sequence[StudyRun] 
         "metric_meanings": {name: list(metric) for name, metric in venue.metrics().items()},
         "from": iso(definition["request"]["from_at"]),
         "to": iso(definition["request"]["to_at"]),
-        "runs": len(shown_runs),
+        "runs": len(selected_runs),
         "counts": counts,
         "cost_usd": float(sum(priced)),
-        "unpriced": len(shown_runs) - len(priced),
-        "saved_usd": float(sum(run.saved_usd for run in shown_runs)),
-        "wall_s": math.fsum(run.wall_s for run in shown_runs),
-        "trials": trials_of(shown_runs, by, (*venue.study_metrics(), "total_ai_cost_usd")),
+        "unpriced": len(selected_runs) - len(priced),
+        "saved_usd": float(sum(run.saved_usd for run in selected_runs)),
+        "wall_s": math.fsum(run.wall_s for run in selected_runs),
+        "trials": trials_of(selected_runs, by, (*venue.study_metrics(), "total_ai_cost_usd")),
     }
 
 
 def trials_of(runs: Sequence[StudyRun], by: str, further_metrics: Sequence[str]) -> list[Document]:
     """Runs grouped by trial, the best first; trials without a result come last. `further_metrics` are shown besides `by`."""
-    grouped: dict[int, list[StudyRun]] = {}
-    for run in runs:
-        grouped.setdefault(run.mark.get("trial", 0), []).append(run)
     names = tuple(dict.fromkeys((by, *further_metrics)))
     texts = {at: iso(at) for at in {at for run in runs for at in (run.from_at, run.to_at)}}  # mostly the same two
-    trials = [_trial(number, repeats, by, names, texts) for number, repeats in grouped.items()]
+    trials = [_trial(number, repeats, by, names, texts) for number, repeats in by_trial(runs).items()]
     return sorted(trials, key=lambda trial: (trial["score"] is None, -(trial["score"] or 0.0), trial["trial"]))
+
+
+def by_trial(runs: Sequence[StudyRun]) -> dict[int, list[StudyRun]]:
+    """Runs by the number of their trial."""
+    groups: dict[int, list[StudyRun]] = {}
+    for run in runs:
+        groups.setdefault(run.mark.get("trial", 0), []).append(run)
+    return groups
 
 
 def _trial(
     number: int, repeats: Sequence[StudyRun], by: str, names: Sequence[str], texts: Mapping[Instant, str]
 ) -> Document:
-    mark, done = repeats[0].mark, [metrics for run in repeats if (metrics := run.metrics) is not None]
-    means = {name: _mean([figure(metrics, name) for metrics in done]) for name in names}
+    mark, results = repeats[0].mark, [metrics for run in repeats if (metrics := run.metrics) is not None]
+    means = {name: mean([figure(metrics, name) for metrics in results]) for name in names}
     costs = [float(run.cost_usd) for run in repeats]
     return {
         "trial": number,
@@ -114,7 +119,7 @@ def _trial(
         "from": texts[repeats[0].from_at],
         "to": texts[repeats[0].to_at],
         "model": repeats[0].model,
-        "score": score(done, by),
+        "score": score(results, by),
         "metrics": means,
         "cost_usd": None if any(map(math.isnan, costs)) else math.fsum(costs),
         "runs": [run_summary(run) for run in repeats],
@@ -151,7 +156,7 @@ def _luck(workspace: Workspace, document: Document, runs: Sequence[StudyRun]) ->
     )
     returns = None if best is None else equal_parts(groups[best["trial"]])
     every = [returns for repeats in groups.values() for returns in repeats]
-    sharpes = [value for returns in every if (value := sharpe(returns)) is not None]
+    sharpes = _sharpes(every)
     year = math.sqrt(DAYS_A_YEAR)
     return {
         "trials": len(groups),
@@ -170,8 +175,8 @@ def _with_all(
     workspace: Workspace, document: Document, returns: Sequence[float] | None, own: Sequence[float | None]
 ) -> Document:
     """The same over every stored run of the skill, in this study or not: those were trials too."""
-    others = metrics_of_skill(workspace.runs, document["skill"], document["study_id"])
-    every = [*own, *(figure(metrics, "sharpe") for metrics in others)]
+    other_metrics = metrics_of_skill(workspace.runs, document["skill"], document["study_id"])
+    every = [*own, *(figure(metrics, "sharpe") for metrics in other_metrics)]
     sharpes = [value for value in every if value is not None]
     deflated = None if returns is None or not sharpes else deflated_sharpe(returns, sharpes)
     return {"runs_of_skill": len(every), "deflated_sharpe_of_skill": deflated}
@@ -179,11 +184,8 @@ def _with_all(
 
 def returns_of(runs: Sequence[StudyRun], series: Mapping[str, RunSeries]) -> dict[int, list[tuple[float, ...]]]:
     """Daily returns of the repeats of each trial that has any."""
-    groups: dict[int, list[tuple[float, ...]]] = {}
-    for run in runs:
-        if run.id in series:
-            groups.setdefault(run.mark.get("trial", 0), []).append(series[run.id].returns)
-    return groups
+    groups = by_trial([run for run in runs if run.id in series])
+    return {number: [series[run.id].returns for run in repeats] for number, repeats in groups.items()}
 
 
 def deflated(repeats: Entry, every: Sequence[Sequence[float]]) -> float | None:
@@ -191,8 +193,13 @@ def deflated(repeats: Entry, every: Sequence[Sequence[float]]) -> float | None:
 
     The trial counts as a portfolio of all its repeats in equal parts. Every run counts as a trial, repeats included.
     """
-    sharpes = [value for returns in every if (value := sharpe(returns)) is not None]
+    sharpes = _sharpes(every)
     return deflated_sharpe(equal_parts(repeats), sharpes) if sharpes else None
+
+
+def _sharpes(every: Sequence[Sequence[float]]) -> list[float]:
+    """The Sharpe ratios of those runs that have one."""
+    return [value for returns in every if (value := sharpe(returns)) is not None]
 
 
 def equal_parts(repeats: Entry) -> list[float]:
@@ -222,20 +229,20 @@ def _forward(document: Document, runs: Sequence[StudyRun], series: Mapping[str, 
     windows: list[Document] = []
     tested = [trial for trial in document["trials"] if trial["role"] == "out"]
     for test in sorted(tested, key=lambda trial: trial["window"]):
-        tried = [trial for trial in training if trial["window"] == test["window"]]  # the best of them first
-        chosen = tried[0] if tried else None
-        scores = [sign * trial["score"] for trial in tried]
+        candidates = [trial for trial in training if trial["window"] == test["window"]]  # the best of them first
+        best = candidates[0] if candidates else None
+        scores = [sign * trial["score"] for trial in candidates]
         windows.append(
             {
                 "window": test["window"],
                 "point": test["point"],
-                "chosen_from": None if chosen is None else chosen["from"],
-                "chosen_to": None if chosen is None else chosen["to"],
+                "chosen_from": None if best is None else best["from"],
+                "chosen_to": None if best is None else best["to"],
                 "from": test["from"],
                 "to": test["to"],
-                "tried": len(tried),
+                "tried": len(candidates),
                 "tried_between": [min(scores), max(scores)] if scores else None,
-                "inside": None if chosen is None else sign * chosen["score"],
+                "inside": None if best is None else sign * best["score"],
                 "outside": None if test["score"] is None else sign * test["score"],
                 "total_return_pct": test["metrics"]["total_return_pct"],
             }
@@ -258,8 +265,8 @@ def _forward(document: Document, runs: Sequence[StudyRun], series: Mapping[str, 
         "sharpe": sharpe(chain),
         "sharpe_ci": None if sharpes is None else interval(sharpes),
         "probabilistic_sharpe": probabilistic_sharpe(chain),
-        "inside_mean": _mean([window["inside"] for window in windows]),
-        "outside_mean": _mean([window["outside"] for window in windows]),
+        "inside_mean": mean([window["inside"] for window in windows]),
+        "outside_mean": mean([window["outside"] for window in windows]),
     }
 
 
@@ -271,8 +278,8 @@ def chained(periods: Sequence[tuple[Instant, Sequence[float]]]) -> list[float]:
     """
     growth: dict[int, float] = {}
     for from_at, returns in periods:
-        for place, value in enumerate(returns):
-            day = from_at // DAY_MS + place
+        for offset, value in enumerate(returns):
+            day = from_at // DAY_MS + offset
             growth[day] = growth.get(day, 1.0) * (1 + value)
     return [value - 1 for value in growth.values()]
 
@@ -286,7 +293,8 @@ def curve_of(returns: Sequence[float]) -> list[float]:
     return curve
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
+def mean(values: Sequence[float | None]) -> float | None:
+    """The mean of the known values; None if there are none."""
     if len(values) == 1:  # most trials are one run
         return values[0]
     numbers = [value for value in values if value is not None]

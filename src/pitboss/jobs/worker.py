@@ -28,7 +28,8 @@ from pitboss.store.retry import Unreachable, retry_while_unreachable
 LOG = logging.getLogger("pitboss.jobs")
 POLL_S = 0.5
 """How often an idle worker looks for a run."""
-AWAY_S = 0.5
+UNREACHABLE_PAUSE_S = 0.5
+"""The pause before a run is executed again after the database was unreachable."""
 CHILD_GRACE_S = 5.0
 """How long a child may take to finish its tick before it is killed."""
 
@@ -85,12 +86,12 @@ class ClaimedRun:
         self.in_child = in_child
         self.reason: StopReason | None = None
         self.task: asyncio.Task[None] | None = None
-        self._began = stopwatch()
+        self._started_s = stopwatch()
 
     @property
     def worked_s(self) -> float:
         """How long this worker has been working on it."""
-        return stopwatch() - self._began
+        return stopwatch() - self._started_s
 
     def must_stop(self) -> bool:
         """Whether a stop is requested; checked between two ticks."""
@@ -131,7 +132,7 @@ class Worker:
         self._stops = 0
         self._claim_uncertain = False
         self._last_run_s = 0.0
-        self.done = 0
+        self.finished_runs = 0
         """How many runs ended here."""
 
     def stop(self) -> None:
@@ -150,7 +151,7 @@ class Worker:
     async def run(self) -> int:
         """Work until stopped, or until idle for long enough. Returns how many runs ended."""
         self._loop = asyncio.get_running_loop()
-        LOG.info("worker begins", extra={"fields": {"worker": self.name}})
+        LOG.info("worker starts", extra={"fields": {"worker": self.name}})
         with Heartbeat(self._queue, self._workspace.runs, self._settings.heartbeat, self._leases, self._notice):
             try:
                 await self._claim_until_idle()
@@ -158,8 +159,8 @@ class Worker:
             finally:
                 await self._children.close()
                 await self._reports.close()
-        LOG.info("worker leaves", extra={"fields": {"worker": self.name, "done": self.done}})
-        return self.done
+        LOG.info("worker exits", extra={"fields": {"worker": self.name, "done": self.finished_runs}})
+        return self.finished_runs
 
     # claiming
 
@@ -208,7 +209,7 @@ class Worker:
             return self._queue.claim(self.name, per_user=self._settings.per_user, build=self._settings.build)
         except Unreachable as error:
             if not self._claim_uncertain:
-                LOG.warning("the database is away", extra={"fields": {"error": error.message}})
+                LOG.warning("the database is unreachable", extra={"fields": {"error": error.message}})
             self._claim_uncertain = True
         except Exception as error:  # noqa: BLE001 - a row that cannot be claimed must not end the worker
             LOG.error("claim", extra={"fields": {"error": repr(error)}})
@@ -238,7 +239,7 @@ class Worker:
         run_id, epoch = run.lease.run_id, run.lease.epoch
         try:
             await self._execute(run)
-            self.done += 1
+            self.finished_runs += 1
             self._reports.schedule(run.lease.run)
             if run.compute_only:
                 self._last_run_s = run.worked_s
@@ -268,8 +269,8 @@ class Worker:
                     await work(self._workspace, lease, watch, self._tracer, self._settings.logged)
                 return
             except Unreachable:
-                LOG.warning("the database is away", extra={"fields": {"run_id": lease.run_id}})
-            await asyncio.sleep(AWAY_S)
+                LOG.warning("the database is unreachable", extra={"fields": {"run_id": lease.run_id}})
+            await asyncio.sleep(UNREACHABLE_PAUSE_S)
             if not await self._is_unfinished(run):
                 return
 
@@ -297,7 +298,9 @@ class Worker:
         except LeaseLost:
             return
         except (UserError, InvariantError) as error:
-            LOG.error("last word", extra={"fields": {"run_id": run.lease.run_id, "error": str(error)}})
+            LOG.error(
+                "the end of a run was not written", extra={"fields": {"run_id": run.lease.run_id, "error": str(error)}}
+            )
 
     # stopping
 

@@ -63,8 +63,8 @@ class Answers:
         self._connection: PoolProxiedConnection | None = None
         self._compress = compressor()
         self._decompress = decompressor()
-        self._waiting: _Batch | None = None
-        self._later: asyncio.Handle | None = None
+        self._batch: _Batch | None = None
+        self._flush_handle: asyncio.Handle | None = None
 
     def get(self, key: str) -> StoredReply | None:
         """The reply to a request, or None. Raises `ReplayMismatch` if it was changed after it was written."""
@@ -100,21 +100,21 @@ class Answers:
         It is written even if the caller is cancelled: it has been paid for. `more` says that other replies may arrive at any
         moment: the commit, which costs as much as a tick, waits `GATHER_S` for them.
         """
-        loop, batch = asyncio.get_running_loop(), self._waiting
+        loop, batch = asyncio.get_running_loop(), self._batch
         if batch is None:
             # Replies of the same turn of the loop share the commit. Not on a thread: a commit there makes every
             # commit of a journal here wait for the database, which costs more than it saves.
-            batch = self._waiting = _Batch(loop.create_future())
+            batch = self._batch = _Batch(loop.create_future())
             if more:
-                self._later = loop.call_later(GATHER_S, self._flush, batch)
+                self._flush_handle = loop.call_later(GATHER_S, self._flush, batch)
             else:
                 loop.call_soon(self._flush, batch)
-        elif not more and self._later is not None:  # no other reply is expected
-            self._later.cancel()
-            self._later = loop.call_soon(self._flush, batch)
+        elif not more and self._flush_handle is not None:  # no other reply is expected
+            self._flush_handle.cancel()
+            self._flush_handle = loop.call_soon(self._flush, batch)
         batch.rows.append(answer_row(StoredReply(key, model, run_id, cost_usd, self._now(), reply), self._compress))
-        await asyncio.shield(batch.done)
-        return key not in batch.late
+        await asyncio.shield(batch.committed)
+        return key not in batch.superseded
 
     def of_run(self, run_id: str) -> Iterator[StoredReply]:
         """The replies that a run paid for, by key."""
@@ -150,16 +150,16 @@ class Answers:
             connection.close()
 
     def _flush(self, batch: "_Batch") -> None:
-        if self._waiting is batch:
-            self._waiting = self._later = None
+        if self._batch is batch:
+            self._batch = self._flush_handle = None
         loop = asyncio.get_running_loop()
         try:
-            self._commit(batch, tried=batch.until is not None)
+            self._commit(batch, is_retry=batch.deadline_s is not None)
         except Unreachable as error:
             # A reply that was paid for is not dropped because the database restarts.
-            if batch.until is None:
-                batch.until = loop.time() + PATIENCE_S
-            if loop.time() + batch.pause_s > batch.until:
+            if batch.deadline_s is None:
+                batch.deadline_s = loop.time() + PATIENCE_S
+            if loop.time() + batch.pause_s > batch.deadline_s:
                 batch.fail(error)
             else:
                 loop.call_later(batch.pause_s, self._flush, batch)
@@ -167,19 +167,19 @@ class Answers:
         except Exception as error:  # noqa: BLE001 – raised in the waiting callers
             batch.fail(error)
         else:
-            batch.done.set_result(None)
+            batch.committed.set_result(None)
 
-    def _commit(self, batch: "_Batch", tried: bool) -> None:
+    def _commit(self, batch: "_Batch", is_retry: bool) -> None:
         with self._database.write_raw(lazily=True) as cursor:
             for row in batch.rows:
                 if self._insert(cursor, row):
                     continue
-                if tried:  # a commit without a reply may have been made
+                if is_retry:  # a commit without a reply may have been made
                     cursor.execute(self._get_row.sql, self._get_row.bind((row["key"],)))
                     if cursor.fetchone()[-1] == row[SEAL]:
                         continue
                 # Another run, or a worker that has lost this run, stored a reply first. This one is paid for too.
-                batch.late.add(str(row["key"]))
+                batch.superseded.add(str(row["key"]))
                 duplicate = {**row, "key": f"{row['key']}{DUPLICATE_MARK}{row['run_id']}"}
                 self._insert(cursor, {**duplicate, SEAL: rows.seal_of(answers, duplicate)})
 
@@ -199,19 +199,19 @@ class Answers:
 
 @dataclass(slots=True)
 class _Batch:
-    """Replies that are committed together; `done` is set when they are."""
+    """Replies that are committed together; `committed` is set afterwards."""
 
-    done: asyncio.Future[None]
+    committed: asyncio.Future[None]
     rows: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
-    until: float | None = None
+    deadline_s: float | None = None
     pause_s: float = FIRST_PAUSE_S
-    late: set[str] = field(default_factory=set[str])
+    superseded: set[str] = field(default_factory=set[str])
     """Keys for which another reply was stored first."""
 
     def fail(self, error: Exception) -> None:
         """Raise an error in the waiting callers, if there are any."""
-        self.done.set_exception(error)
-        self.done.exception()  # marked as retrieved, even if all callers were cancelled
+        self.committed.set_exception(error)
+        self.committed.exception()  # marked as retrieved, even if all callers were cancelled
 
 
 def answer_row(answer: StoredReply, compress: Callable[[bytes], bytes]) -> dict[str, object]:

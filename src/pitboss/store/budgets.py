@@ -54,9 +54,8 @@ class Budgets:
     def settle(self, run_id: str, epoch: int, spent_usd: Decimal | None = None) -> bool:
         """Settle a reservation; returns whether there was one. `spent_usd` None: the amount that the store has recorded."""
         with self._database.write() as connection:
-            rows.fetch(
-                connection, runs, {"id": run_id}, lock=True
-            )  # locks are always taken in this order: run, then budget
+            # Locks are always taken in this order: run, then budget.
+            rows.fetch(connection, runs, {"id": run_id}, lock=True)
             return settle(connection, run_id, epoch, spent_usd)
 
     def get(self, owner: str, day_at: Instant | None = None) -> BudgetDay:
@@ -102,15 +101,15 @@ def reserve(
             f"may cost ${text(usd)} (the day ends at {iso(day_at + DAY_MS)})"
         )
     rows.change(connection, budgets, budget, {"reserved_usd": text(reserved + usd)})
-    own = _reservations(connection, run_id, None)
-    if any((row["epoch"] == OWN) != (epoch == OWN) for row in own):
+    existing = _reservations(connection, run_id, None)
+    if any((row["epoch"] == OWN) != (epoch == OWN) for row in existing):
         raise InvariantError(f"run {run_id} has a reservation of its own or of a lease, not both")
-    for row in own:
+    for row in existing:
         if (row["epoch"], row["day_at"], row["owner"]) == (epoch, day_at, owner):
             rows.change(connection, reservations, row, {"amount_usd": text(Decimal(row["amount_usd"]) + usd)})
             return
     reservation = {"run_id": run_id, "epoch": epoch, "day_at": day_at, "owner": owner, "amount_usd": text(usd)}
-    before = _paid(connection, run_id)[0]
+    before = _cost_of_run(connection, run_id)[0]
     rows.add(connection, reservations, {**reservation, "before_usd": text(before)})
 
 
@@ -138,14 +137,14 @@ def _settle(
         return False
     reserved = [Decimal(row["amount_usd"]) for row in open_rows]
     if spent_usd is None:
-        paid, is_exact = _paid(connection, run_id)
+        cost_usd, is_exact = _cost_of_run(connection, run_id)
         before = min(Decimal(row["before_usd"]) for row in open_rows)
-        spent_usd = max(ZERO, paid - before) if is_exact else sum(reserved, ZERO)
-    left = spent_usd
+        spent_usd = max(ZERO, cost_usd - before) if is_exact else sum(reserved, ZERO)
+    remaining = spent_usd
     for number, (row, amount) in enumerate(zip(open_rows, reserved, strict=True)):
         # Oldest day first; the last one takes all that exceeds the reservations.
-        part = left if number == len(open_rows) - 1 else min(left, amount)
-        left -= part
+        part = remaining if number == len(open_rows) - 1 else min(remaining, amount)
+        remaining -= part
         key = {"owner": row["owner"], "day_at": row["day_at"]}
         budget = rows.fetch(connection, budgets, key, lock=True)
         if budget is None:
@@ -156,8 +155,8 @@ def _settle(
         }
         rows.change(connection, budgets, budget, changes)
         rows.require_intact(reservations, row)
-        own = (reservations.c.run_id == run_id, reservations.c.epoch == row["epoch"])
-        connection.execute(delete(reservations).where(*own, reservations.c.day_at == row["day_at"]))
+        lease = (reservations.c.run_id == run_id, reservations.c.epoch == row["epoch"])
+        connection.execute(delete(reservations).where(*lease, reservations.c.day_at == row["day_at"]))
     return True
 
 
@@ -183,14 +182,14 @@ def _reservations(connection: Connection, run_id: str, epoch: int | None) -> lis
 
 
 @exact
-def _paid(connection: Connection, run_id: str) -> tuple[Decimal, bool]:
+def _cost_of_run(connection: Connection, run_id: str) -> tuple[Decimal, bool]:
     """What a run has paid, uncertain charges included, and whether every price is known."""
     costs = connection.execute(select(type_coerce(answers.c.cost_usd, NULLTYPE)).where(answers.c.run_id == run_id))
-    paid = [cost for (cost,) in costs]
+    reply_costs = [cost for (cost,) in costs]
     uncertain = select(facts.c.value).where(facts.c.key.startswith(f"doubt/{run_id}/", autoescape=True))
     charges = connection.execute(uncertain).scalars().all()
-    amounts = [Decimal(str(amount)) for amount in (*paid, *charges) if amount is not None]
-    return sum(amounts, ZERO), None not in paid
+    amounts = [Decimal(str(amount)) for amount in (*reply_costs, *charges) if amount is not None]
+    return sum(amounts, ZERO), None not in reply_costs
 
 
 def _day(at: Instant) -> Instant:

@@ -33,19 +33,19 @@ class Database:
     def __init__(
         self,
         engine: Engine,
-        where: str,
+        location: str,
         mode: JournalMode | None = None,
         version: tuple[int, int, int] | None = None,
         lock: DatabaseLock | None = None,
     ) -> None:
         self.engine = engine
-        self.where = where
+        self.location = location
         self.journal_mode = mode
         self.sqlite_version = version
         self.clock: Callable[[], Instant] | None = None if mode is None else sqlite.now
         """The clock of a SQLite file; None: the server's clock is used."""
         self._lock = lock
-        self._kept: list[PoolProxiedConnection] = []
+        self._idle: list[PoolProxiedConnection] = []
         self._driver_error: type[Exception] = engine.dialect.loaded_dbapi.Error
 
     @contextmanager
@@ -71,7 +71,7 @@ class Database:
         commit flushes it, but a power failure before that may lose the transaction.
         """
         lazily = lazily and self.journal_mode == "wal"
-        with self._kept_connection() as connection:
+        with self._reused_connection() as connection:
             cursor = connection.cursor()
             try:
                 if lazily:
@@ -88,7 +88,7 @@ class Database:
     @contextmanager
     def read_raw(self) -> Iterator[Any]:
         """A driver cursor for reading, over the same connection. Each statement sees one consistent state."""
-        with self._kept_connection() as connection:
+        with self._reused_connection() as connection:
             cursor = connection.cursor()
             try:
                 yield cursor
@@ -98,12 +98,12 @@ class Database:
                 cursor.close()
 
     @contextmanager
-    def _kept_connection(self) -> Iterator[PoolProxiedConnection]:
+    def _reused_connection(self) -> Iterator[PoolProxiedConnection]:
         """The connection that is kept between uses, or a new one while that is in use. A connection that failed is dropped."""
         connection: PoolProxiedConnection | None = None
         try:
             try:
-                connection = self._kept.pop()  # atomic: threads share a database
+                connection = self._idle.pop()  # atomic: threads share a database
             except IndexError:
                 connection = self.engine.raw_connection()
             yield connection
@@ -114,10 +114,10 @@ class Database:
             if user_error is None:
                 raise
             raise user_error from error
-        if self._kept:  # another thread has returned its connection meanwhile
+        if self._idle:  # another thread has returned its connection meanwhile
             connection.close()
         else:
-            self._kept.append(connection)
+            self._idle.append(connection)
 
     def _drop(self, connection: PoolProxiedConnection) -> None:
         with suppress(self._driver_error):  # a broken connection has lost its transaction anyway
@@ -162,12 +162,12 @@ class Database:
     def _user_error(self, error: BaseException) -> UserError | None:
         if not isinstance(error, DBAPIError | UnicodeDecodeError | self._driver_error):
             return None
-        return (sqlite.explain if self.journal_mode else postgres.explain)(error, self.where)
+        return (sqlite.explain if self.journal_mode else postgres.explain)(error, self.location)
 
     def close(self) -> None:
         """Close all connections and release the lock. Safe to call twice."""
-        while self._kept:
-            self._kept.pop().close()
+        while self._idle:
+            self._idle.pop().close()
         self.engine.dispose()
         if self._lock is not None:
             self._lock.close()

@@ -60,11 +60,11 @@ def append(
     connection.execute(insert(run_events), event_row(run_id, epoch, kind, at, worker, detail))
 
 
-def append_refusal(database: Database, run_id: str, epoch: int, what: str) -> None:
+def append_refusal(database: Database, run_id: str, epoch: int, operation: str) -> None:
     """Record that a write under an old lease was refused. Best effort: a failure to record it is ignored."""
     with suppress(UserError), database.write() as connection:
         if rows.fetch(connection, runs, {"id": run_id}, lock=True) is not None:
-            append(connection, run_id, epoch, "refused", database.now(connection), None, what)
+            append(connection, run_id, epoch, "refused", database.now(connection), None, operation)
 
 
 def read_events(database: Database, run_id: str | None = None, after: int = 0) -> Iterator[RunEvent]:

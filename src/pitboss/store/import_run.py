@@ -29,7 +29,7 @@ def insert_run(
 ) -> None:
     """Insert a run. `state` is that after its last record, None if it has no records; replies that are stored already stay."""
     compress = compressor()
-    put = rows.insert_unless_there(database.engine.dialect, answers)
+    insert_reply = rows.insert_unless_there(database.engine.dialect, answers)
     with database.write() as connection:
         rows.add(connection, runs, _run_row(run))
         for page in _pages(chain):
@@ -39,12 +39,12 @@ def insert_run(
             seq = state["seq"] if isinstance(state, dict) else state.seq
             rows.add(connection, run_states, {"run_id": run.id, "seq": seq, "body": body})
         for page in _pages(replies):
-            connection.execute(put, [answer_row(reply, compress) for reply in page])
+            connection.execute(insert_reply, [answer_row(reply, compress) for reply in page])
 
 
 def _pages(items: Iterable[T]) -> Iterator[list[T]]:
-    rest = iter(items)
-    while page := list(islice(rest, PAGE)):
+    iterator = iter(items)
+    while page := list(islice(iterator, PAGE)):
         yield page
 
 

@@ -21,7 +21,7 @@ from sqlalchemy import (
     inspect,
     select,
 )
-from sqlalchemy import table as named
+from sqlalchemy import table as table_clause
 
 from pitboss.core.errors import UserError
 from pitboss.store import migrations
@@ -38,7 +38,7 @@ def revision(connection: Connection) -> str | None:
     check_ours(names)
     if not names:
         return None
-    return str(connection.execute(select(column("version_num")).select_from(named(_VERSION_TABLE))).scalar())
+    return str(connection.execute(select(column("version_num")).select_from(table_clause(_VERSION_TABLE))).scalar())
 
 
 def check_ours(names: Collection[str]) -> None:

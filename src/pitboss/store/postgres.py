@@ -64,10 +64,9 @@ def engine(address: str) -> Engine:
             "pip install 'pitboss[postgres]'",
         ) from None
     except (BadAddress, NoSuchModuleError, ValueError) as error:
-        why = (
-            "it cannot be read" if isinstance(error, ValueError) else str(error)
-        )  # its message may repeat parts of the address
-        raise UserError(f"cannot open a database at {scheme}://…: {why}", f"a file path, or {EXAMPLE}") from None
+        # The message of a `ValueError` may repeat parts of the address.
+        reason = "it cannot be read" if isinstance(error, ValueError) else str(error)
+        raise UserError(f"cannot open a database at {scheme}://…: {reason}", f"a file path, or {EXAMPLE}") from None
 
     @event.listens_for(created, "connect")
     def prepare(connection: Any, _record: object) -> None:  # pyright: ignore[reportUnusedFunction]
@@ -103,24 +102,24 @@ def disable_timeouts(connection: Connection) -> None:
     connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
 
 
-def explain(error: BaseException, where: str) -> UserError | None:
+def explain(error: BaseException, location: str) -> UserError | None:
     """The user's error behind an error of the server, or None if the user cannot act on it."""
     cause = getattr(error, "orig", None) or error
     reason = " ".join(str(cause).split())[:300]
     code = str(getattr(cause, "sqlstate", None) or "")
     if code == NOT_ALLOWED:
         return UserError(
-            f"the database {where} does not allow this: {reason}", "give its user the right to create tables"
+            f"the database {location} does not allow this: {reason}", "give its user the right to create tables"
         )
     if code == READ_ONLY:
-        return UserError(f"the database {where} cannot be written: {reason}", "is it a read-only replica?")
+        return UserError(f"the database {location} cannot be written: {reason}", "is it a read-only replica?")
     if code == FULL:
-        return UserError(f"the disk under {where} is full", "free some space; everything committed so far is kept")
-    away = f"the database {where} cannot be reached: {reason}"
+        return UserError(f"the disk under {location} is full", "free some space; everything committed so far is kept")
+    message = f"the database {location} cannot be reached: {reason}"
     hint = "check that the server runs and that --db names its host, user, password and database"
-    if code.startswith(REFUSED) or (not code and any(words in reason for words in REFUSALS)):
-        return UserError(away, hint)
+    if code.startswith(REFUSED) or (not code and any(phrase in reason for phrase in REFUSALS)):
+        return UserError(message, hint)
     by_name = type(cause).__name__ in ("OperationalError", "InterfaceError")  # raised by the driver without SQLAlchemy
     if code.startswith(PASSING) or isinstance(error, OperationalError | InterfaceError) or by_name:
-        return Unreachable(away, hint)
+        return Unreachable(message, hint)
     return None

@@ -90,13 +90,13 @@ def _delete_replies(connection: Connection, ids: Sequence[str]) -> int:
     replies = connection.execute(columns.where(answers.c.run_id.in_(ids))).all()
     if not replies:
         return 0
-    others = connection.execute(
+    other_runs = connection.execute(
         select(runs.c.model, runs.c.status, runs.c.finished_at, runs.c.saved_usd).where(runs.c.id.not_in(ids))
     ).all()
     needs: dict[str, _Needs] = {}
     for model in {model for _, model, _, _ in replies}:
         needs[model] = _Needs.of(
-            [(status, at, saved) for own, status, at, saved in others if may_have_used(own, model)]
+            [(status, at, saved) for own, status, at, saved in other_runs if may_have_used(own, model)]
         )
     keys = [
         key

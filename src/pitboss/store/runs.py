@@ -99,31 +99,31 @@ class Runs:
             row = rows.fetch(connection, runs, {"id": run_id})
         return None if row is None else read_run(row)
 
-    def listing(self, limit: int = 100, status: Status | None = None, **where: Unpack[RunFilter]) -> RunListing:
+    def listing(self, limit: int = 100, status: Status | None = None, **filters: Unpack[RunFilter]) -> RunListing:
         """Runs, newest first; damaged ones by id only."""
-        ids, stored = self.raw_rows(limit, status, **where)
+        ids, stored = self.raw_rows(limit, status, **filters)
         intact = {row["id"]: read_run(row) for row in stored if rows.intact(runs, row)}
         damaged = [run_id for run_id in ids if run_id not in intact]
         return RunListing([intact[run_id] for run_id in ids if run_id in intact], damaged)
 
     def raw_rows(
-        self, limit: int = 100, status: Status | None = None, **where: Unpack[RunFilter]
+        self, limit: int = 100, status: Status | None = None, **filters: Unpack[RunFilter]
     ) -> tuple[Sequence[str], Sequence[dict[str, Any]]]:
         """Ids and rows of runs, newest first, as stored: nothing is parsed, and no seal is checked. A row that the driver
         cannot read is only among the ids.
         """
         try:
             with self._database.read() as connection:
-                stored = rows.fetch_all(connection, _newest(rows.raw(runs), limit, status, where))
+                stored = rows.fetch_all(connection, _newest(rows.raw(runs), limit, status, filters))
             return [row["id"] for row in stored], stored
         except UserError:  # one row may have text that the driver cannot read
             with self._database.read() as connection:
-                ids = connection.execute(_newest(select(runs.c.id), limit, status, where)).scalars().all()
+                ids = connection.execute(_newest(select(runs.c.id), limit, status, filters)).scalars().all()
             return ids, [row for run_id in ids if (row := self._readable(run_id)) is not None]
 
-    def count(self, **where: Unpack[RunFilter]) -> dict[Status, int]:
+    def count(self, **filters: Unpack[RunFilter]) -> dict[Status, int]:
         """How many runs there are, by status."""
-        query = _filtered(select(runs.c.status, func.count()), where).group_by(runs.c.status)
+        query = _filtered(select(runs.c.status, func.count()), filters).group_by(runs.c.status)
         with self._database.read() as connection:
             counts: Any = connection.execute(query)
             return {status: int(number) for status, number in counts}
@@ -202,15 +202,13 @@ class Runs:
             "baselines": codec.dumps(baselines),
             "progress": 1.0,
         }
-        written: dict[str, object] = {} if report is None else {"report": report}
-        self._write(run_id, epoch, {**changes, **written, **figure_columns(figures)})
+        report_column: dict[str, object] = {} if report is None else {"report": report}
+        self._write(run_id, epoch, {**changes, **report_column, **figure_columns(figures)})
 
     def fail(self, run_id: str, epoch: int, error_text: str, **figures: Unpack[Figures]) -> None:
         """End a run in error. Everything committed stays, and it can be resumed."""
-        changes = {
-            "status": "error",
-            "error_text": error_text.replace("\0", ""),
-        }  # which text columns of Postgres do not accept
+        # Text columns of Postgres do not accept a NUL character.
+        changes = {"status": "error", "error_text": error_text.replace("\0", "")}
         self._write(run_id, epoch, {**changes, **figure_columns(figures)})
 
     def set_report(self, run_id: str, report: str) -> None:
@@ -296,16 +294,16 @@ def _same_end(row: Mapping[str, Any], changes: Mapping[str, object]) -> bool:
     return all(row[name] == changes[name] for name in ("status", "digest", "error_text") if name in changes)
 
 
-def _newest(query: Any, limit: int, status: Status | None, where: RunFilter) -> Any:
-    filtered = query if status is None else query.where(runs.c.status == status)
-    return _filtered(filtered, where).order_by(runs.c.created_at.desc(), runs.c.id).limit(limit)
+def _newest(query: Any, limit: int, status: Status | None, filters: RunFilter) -> Any:
+    by_status = query if status is None else query.where(runs.c.status == status)
+    return _filtered(by_status, filters).order_by(runs.c.created_at.desc(), runs.c.id).limit(limit)
 
 
-def _filtered(query: Any, where: RunFilter) -> Any:
-    for name, value in where.items():
+def _filtered(query: Any, filters: RunFilter) -> Any:
+    for name, value in filters.items():
         if name == "skill":
-            named = select(skills.c.id).where(skills.c.name == value).scalar_subquery()
-            query = query.where(runs.c.skill_id == named)
+            skill_id = select(skills.c.id).where(skills.c.name == value).scalar_subquery()
+            query = query.where(runs.c.skill_id == skill_id)
         elif name == "besides":
             query = query.where(or_(runs.c.study_id.is_(None), runs.c.study_id != value))
         elif value is not None:

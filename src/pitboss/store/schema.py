@@ -131,9 +131,8 @@ answers = Table(
     # A key is the digest of a request. A longer one marks a second payment for the same request.
     Column("key", String(160), primary_key=True),
     Column("model", Text, nullable=False),
-    Column(
-        "run_id", String(64), nullable=False, index=True
-    ),  # the run that paid; no reference, because runs may be deleted
+    # The run that paid; no reference, because runs may be deleted.
+    Column("run_id", String(64), nullable=False, index=True),
     Column("cost_usd", Text),
     Column("created_at", BigInteger, nullable=False),
     Column("body", LargeBinary, nullable=False),

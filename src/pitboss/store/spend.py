@@ -39,7 +39,7 @@ class Spend:
 def spend(database: Database, from_at: Instant = 0, to_at: Instant = 1 << 62, owner: str | None = None) -> list[Spend]:
     """All spending of the days that begin in [from_at, to_at), by day, user, skill and model."""
     with database.read() as connection:
-        totals = _paid(connection, None, from_at, to_at)
+        totals = _reply_costs(connection, None, from_at, to_at)
         past = past_spend.c.day_at
         for row in rows.fetch_all(connection, rows.raw(past_spend).where(past >= from_at, past < to_at)):
             rows.require_intact(past_spend, row)
@@ -52,18 +52,20 @@ def spend(database: Database, from_at: Instant = 0, to_at: Instant = 1 << 62, ow
 def add_to_totals(connection: Connection, database: Database, ids: Sequence[str]) -> None:
     """Add the spending of runs that are about to be deleted to `past_spend`."""
     database.lock_name(connection, "past_spend")
-    for key, paid in sorted(_paid(connection, ids, 0, 1 << 62).items()):
-        where: dict[str, object] = dict(zip(("owner", "skill", "model", "day_at"), key, strict=True))
-        existing = rows.fetch(connection, past_spend, where, lock=True)
-        total = paid if existing is None else _sum(_spend(existing), paid)
+    for key, spending in sorted(_reply_costs(connection, ids, 0, 1 << 62).items()):
+        key_columns: dict[str, object] = dict(zip(("owner", "skill", "model", "day_at"), key, strict=True))
+        existing = rows.fetch(connection, past_spend, key_columns, lock=True)
+        total = spending if existing is None else _sum(_spend(existing), spending)
         values = {"calls": total.calls, "unpriced": total.unpriced, "cost_usd": text(total.cost_usd)}
         if existing is None:
-            rows.add(connection, past_spend, {**where, **values})
+            rows.add(connection, past_spend, {**key_columns, **values})
         else:
             rows.change(connection, past_spend, existing, values)
 
 
-def _paid(connection: Connection, ids: Sequence[str] | None, from_at: Instant, to_at: Instant) -> dict[Key, Spend]:
+def _reply_costs(
+    connection: Connection, ids: Sequence[str] | None, from_at: Instant, to_at: Instant
+) -> dict[Key, Spend]:
     """The cost of the stored replies. The database counts equal prices; the exact sum is computed here."""
     day = (answers.c.created_at - answers.c.created_at % DAY_MS).label("day")
     cost = type_coerce(answers.c.cost_usd, NULLTYPE).label("cost")
@@ -81,8 +83,8 @@ def _paid(connection: Connection, ids: Sequence[str] | None, from_at: Instant, t
     if ids is not None:
         query = query.where(answers.c.run_id.in_(ids))
     totals: dict[Key, Spend] = {}
-    paid: Any = connection.execute(query)
-    for owner, skill, model, day_at, price, calls in paid:
+    costs: Any = connection.execute(query)
+    for owner, skill, model, day_at, price, calls in costs:
         usd = ZERO if price is None else Decimal(str(price)) * calls
         unpriced = calls if price is None else 0
         _add(totals, Spend(owner, skill[:_MAX_CHARS], model[:_MAX_CHARS], int(day_at), calls, unpriced, usd))

@@ -72,44 +72,48 @@ def now() -> Instant:
     return time.time_ns() // 1_000_000  # noqa: TID251 - a lease is compared in the database's time, and this is it
 
 
-def explain(error: BaseException, where: str) -> UserError | None:
+def explain(error: BaseException, location: str) -> UserError | None:
     """The user's error behind a driver error, or None if the user cannot act on it."""
     cause = getattr(error, "orig", None) or error
     if isinstance(cause, UnicodeDecodeError):  # the driver cannot decode text, or its own message about it
-        return UserError(f"the database {where} is damaged", "restore a copy, or use another --home")
+        return UserError(f"the database {location} is damaged", "restore a copy, or use another --home")
     if not isinstance(cause, sqlite3.Error):
         return None
     name = getattr(cause, "sqlite_errorname", None) or ""
     for start, message, hint in _MEANINGS:
         if name.startswith(start):
             kind = Unreachable if start in _TRANSIENT else UserError
-            return kind(message.format(where=where), hint)
+            return kind(message.format(location=location), hint)
     if isinstance(cause, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError):
         return None
-    return UserError(f"the database {where} cannot be used: {cause}", "restore a copy, or use another --home")
+    return UserError(f"the database {location} cannot be used: {cause}", "restore a copy, or use another --home")
 
 
 _TRANSIENT = ("SQLITE_BUSY", "SQLITE_LOCKED")
-_BUSY = f"the database {{where}} is busy: another process has locked it for {BUSY_TIMEOUT_MS // 1_000} s"
+_BUSY = f"the database {{location}} is busy: another process has locked it for {BUSY_TIMEOUT_MS // 1_000} s"
 _BUSY_HINT = "try again later; if that process was stopped (Ctrl-Z), let it go on or end it"
 _MEANINGS = (
-    ("SQLITE_NOTADB", "{where} is not a database", "name another file, or move this one away"),
-    ("SQLITE_READONLY", "the database {where} cannot be written", "choose a folder you may write, with --home"),
+    ("SQLITE_NOTADB", "{location} is not a database", "name another file, or move this one away"),
+    ("SQLITE_READONLY", "the database {location} cannot be written", "choose a folder you may write, with --home"),
     (
         "SQLITE_CANTOPEN",
-        "the database {where} cannot be opened or created",
+        "the database {location} cannot be opened or created",
         "check that the folder exists and that you may write it",
     ),
     (
         "SQLITE_PERM",
-        "the database {where} cannot be opened or created",
+        "the database {location} cannot be opened or created",
         "check that the folder exists and that you may write it",
     ),
-    ("SQLITE_FULL", "the disk is full: {where} cannot grow", "free some space; everything committed so far is kept"),
+    ("SQLITE_FULL", "the disk is full: {location} cannot grow", "free some space; everything committed so far is kept"),
     ("SQLITE_BUSY", _BUSY, _BUSY_HINT),
     ("SQLITE_LOCKED", _BUSY, _BUSY_HINT),
-    ("SQLITE_CORRUPT", "the database {where} is damaged", "restore a copy, or use another --home"),
-    ("SQLITE_IOERR", "the disk under {where} reports an error", "check the disk; everything committed so far is kept"),
+    ("SQLITE_CORRUPT", "the database {location} is damaged", "restore a copy, or use another --home"),
+    (
+        "SQLITE_IOERR",
+        "the disk under {location} reports an error",
+        "check the disk; everything committed so far is kept",
+    ),
 )
 
 

@@ -131,7 +131,7 @@ class Studies:
     def list(self) -> Sequence[StudyLine]:
         """All studies, the newest first."""
         definitions = rows.raw(facts).where(facts.c.key.startswith(PREFIX, autoescape=True))
-        counted = (
+        counts_query = (
             select(
                 runs.c.study_id, runs.c.status, func.count(), func.min(runs.c.created_at), func.max(runs.c.created_at)
             )
@@ -140,7 +140,7 @@ class Studies:
         )
         with self._database.read() as connection:
             stored = rows.fetch_all(connection, definitions)
-            groups: Any = connection.execute(counted).all()
+            groups: Any = connection.execute(counts_query).all()
         counts: dict[str, dict[Status, int]] = {}
         first: dict[str, Instant] = {}
         last: dict[str, Instant] = {}

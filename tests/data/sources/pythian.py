@@ -26,7 +26,7 @@ def minutes(count: int, start_s: int) -> list[tuple[int, float, float, float, fl
 
 def columns(rows: list[tuple[int, float, float, float, float]]) -> dict[str, Any]:
     """Candles in the form of a chart's data feed."""
-    named = {name: [row[place] for row in rows] for place, name in enumerate("tohlc")}
+    named = {name: [row[index] for row in rows] for index, name in enumerate("tohlc")}
     return {"s": "ok", **named, "v": [0] * len(rows)}
 
 

@@ -140,8 +140,8 @@ def bring(lake: Lake, venue: Venue, **more: Any) -> list[DownloadResult]:
 
 
 def test_klines_and_funding_come_whole_from_the_api(lake: Lake) -> None:
-    done = bring(lake, Venue())
-    assert [(one.kind, one.symbol, one.rows, one.holes) for one in done] == [
+    results = bring(lake, Venue())
+    assert [(result.kind, result.symbol, result.rows, result.holes) for result in results] == [
         ("bars", "BTC", COUNT, 0),
         ("funding", "BTC", COUNT // 8, 0),
     ]
@@ -153,14 +153,14 @@ def test_klines_and_funding_come_whole_from_the_api(lake: Lake) -> None:
 def test_files_and_api_bring_the_same_rows(tmp_path: Any) -> None:
     api = bring(Lake(tmp_path / "api"), Venue())
     files = bring(Lake(tmp_path / "files"), Venue(), files=True)
-    assert [one.digest for one in files] == [one.digest for one in api]
+    assert [result.digest for result in files] == [result.digest for result in api]
 
 
 @pytest.mark.parametrize("files", [False, True])
 def test_faults_change_nothing_in_what_is_stored(tmp_path: Any, files: bool) -> None:
     calm = bring(Lake(tmp_path / "calm"), Venue(), files=files)
     wild = bring(Lake(tmp_path / "wild"), Venue(lambda number: FAULTS[number % 9] if number % 2 else None), files=files)
-    assert [one.digest for one in wild] == [one.digest for one in calm]
+    assert [result.digest for result in wild] == [result.digest for result in calm]
 
 
 def test_an_unknown_symbol_is_told(lake: Lake) -> None:
@@ -170,7 +170,7 @@ def test_an_unknown_symbol_is_told(lake: Lake) -> None:
 
 
 def test_a_symbol_with_its_quote_is_filed_without_it(lake: Lake) -> None:
-    assert {one.symbol for one in bring(lake, Venue(), symbols=("BTCUSDT",))} == {"BTC"}
+    assert {result.symbol for result in bring(lake, Venue(), symbols=("BTCUSDT",))} == {"BTC"}
     assert pair_of("BTCUSDC") == "BTCUSDC"
 
 

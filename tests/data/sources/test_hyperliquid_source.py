@@ -62,7 +62,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 def test_all_pages_of_all_series_arrive_with_their_digest(lake: Lake) -> None:
-    done = {(one.kind, one.symbol): one for one in bring(lake, market())}
+    results = {(result.kind, result.symbol): result for result in bring(lake, market())}
     bars = lake.bars("hyperliquid", "BTC", "15m")
     assert bars is not None
     assert bars.open_at.tolist() == [START + index * MIN15 for index in range(BARS)]
@@ -71,17 +71,17 @@ def test_all_pages_of_all_series_arrive_with_their_digest(lake: Lake) -> None:
     assert rates is not None
     assert rates.at.tolist() == [START + index * HOUR for index in range(1_300)]
     assert lake.assets("hyperliquid")["BTC"].tiers[1].max_leverage == 20
-    assert done["bars", "BTC"].added == done["bars", "BTC"].rows == BARS
+    assert results["bars", "BTC"].added == results["bars", "BTC"].rows == BARS
     stored = lake.stored_rows("bars", "hyperliquid", "BTC", "15m")
-    assert done["bars", "BTC"].digest == rows_digest(stored)
-    assert done["bars", "BTC"].holes == 0
+    assert results["bars", "BTC"].digest == rows_digest(stored)
+    assert results["bars", "BTC"].holes == 0
 
 
 def test_what_is_there_is_not_asked_for_again(lake: Lake) -> None:
     bring(lake, market())
     again = market()
-    done = bring(lake, again, kinds=("bars",), symbols=("BTC",))
-    assert done[0].added == 0
+    results = bring(lake, again, kinds=("bars",), symbols=("BTC",))
+    assert results[0].added == 0
     assert [body["type"] for body in again.asked] == ["meta"]
 
 
@@ -89,8 +89,8 @@ def test_only_the_hole_between_stored_bars_is_asked_for(lake: Lake) -> None:
     bring(lake, market(), kinds=("bars",), symbols=("BTC",), to_at=START + 3_000 * MIN15)
     bring(lake, market(), kinds=("bars",), symbols=("BTC",), from_at=START + 9_000 * MIN15)
     between = market()
-    done = bring(lake, between, kinds=("bars",), symbols=("BTC",))
-    assert (done[0].added, done[0].holes) == (6_000, 0)
+    results = bring(lake, between, kinds=("bars",), symbols=("BTC",))
+    assert (results[0].added, results[0].holes) == (6_000, 0)
     spans = [body["req"] for body in between.asked[1:]]
     assert min(span["startTime"] for span in spans) == START + 3_000 * MIN15
     assert max(span["endTime"] for span in spans) < START + 9_000 * MIN15
@@ -133,8 +133,10 @@ def test_a_clock_of_ours_that_is_ahead_does_not_make_an_open_bar_final(lake: Lak
     ahead = parse_instant("2100-01-01")
     start = ahead - 10 * MIN15
     exchange = Exchange(candles={("BTC", "15m"): candles("BTC", 10, start=start)})
-    done = bring(lake, exchange, FreeTime(ahead + HOUR), kinds=("bars",), symbols=("BTC",), from_at=start, to_at=ahead)
-    assert done[0].rows == 0
+    results = bring(
+        lake, exchange, FreeTime(ahead + HOUR), kinds=("bars",), symbols=("BTC",), from_at=start, to_at=ahead
+    )
+    assert results[0].rows == 0
 
 
 def test_asking_stays_inside_the_weights_of_a_minute(lake: Lake) -> None:
@@ -153,26 +155,26 @@ def test_asking_stays_inside_the_weights_of_a_minute(lake: Lake) -> None:
     bring(lake, exchange, time)
     assert len(spent) > 40
     for at, _ in spent:
-        assert sum(weight for other, weight in spent if at - 60 < other <= at) <= 1_200
+        assert sum(weight for at_s, weight in spent if at - 60 < at_s <= at) <= 1_200
     assert time.elapsed() < 60 * (sum(weight for _, weight in spent) / 1_200 + 2)
 
 
 def test_a_hole_of_the_venue_is_told_and_not_filled(lake: Lake) -> None:
     rows = candles("BTC", 300)
     exchange = Exchange(candles={("BTC", "15m"): rows[:100] + rows[110:]})
-    one = bring(lake, exchange, kinds=("bars",), symbols=("BTC",), to_at=START + 300 * MIN15)[0]
-    assert (one.rows, one.holes) == (290, 1)
-    assert "1 hole, the first from 2024-12-21T01:00:00Z to 2024-12-21T03:30:00Z" in one.notes
+    result = bring(lake, exchange, kinds=("bars",), symbols=("BTC",), to_at=START + 300 * MIN15)[0]
+    assert (result.rows, result.holes) == (290, 1)
+    assert "1 hole, the first from 2024-12-21T01:00:00Z to 2024-12-21T03:30:00Z" in result.notes
 
 
 def test_history_that_begins_later_than_asked_is_told(lake: Lake) -> None:
     exchange = Exchange(candles={("BTC", "15m"): candles("BTC", 100, start=START + 50 * MIN15)})
-    one = bring(lake, exchange, kinds=("bars",), symbols=("BTC",), to_at=START + 150 * MIN15)[0]
-    assert one.notes == ("the source has it only from 2024-12-20T12:30:00Z on",)
+    result = bring(lake, exchange, kinds=("bars",), symbols=("BTC",), to_at=START + 150 * MIN15)[0]
+    assert result.notes == ("the source has it only from 2024-12-20T12:30:00Z on",)
 
 
 def test_open_interest_is_recorded_at_the_moment_it_was_asked_for(lake: Lake) -> None:
-    states = [{"openInterest": str(5 + place), "markPx": "1.5", "oraclePx": "1.6"} for place in range(3)]
+    states = [{"openInterest": str(5 + index), "markPx": "1.5", "oraclePx": "1.6"} for index in range(3)]
     time = FreeTime(END + 123)
     bring(lake, Exchange(contexts=states), time, kinds=("open_interest",))
     held = lake.points("open_interest", "hyperliquid", "ETH")
@@ -188,8 +190,8 @@ def test_a_mistyped_symbol_is_told_before_anything_is_stored(lake: Lake) -> None
 
 
 def test_all_means_every_listed_symbol_that_still_trades(lake: Lake) -> None:
-    done = bring(lake, market(), symbols=("all",), kinds=("bars",))
-    assert [one.symbol for one in done] == ["BTC", "ETH"]
+    results = bring(lake, market(), symbols=("all",), kinds=("bars",))
+    assert [result.symbol for result in results] == ["BTC", "ETH"]
 
 
 def test_rows_of_another_symbol_are_never_stored(lake: Lake) -> None:
@@ -300,8 +302,10 @@ def test_a_setting_names_another_address_and_an_option_wins_over_it(tmp_path: Pa
     with serving(by_setting.app()) as first, serving(by_option.app()) as second:
         settings = Settings(home=tmp_path, hyperliquid_url=first)
         for base_url in ("", second):
-            wanted = DownloadRequest("", kinds=("meta",), base_url=base_url)
-            asyncio.run(bring_by_settings(Lake(tmp_path / "lake"), settings, "hyperliquid", wanted, DownloadProgress()))
+            request = DownloadRequest("", kinds=("meta",), base_url=base_url)
+            asyncio.run(
+                bring_by_settings(Lake(tmp_path / "lake"), settings, "hyperliquid", request, DownloadProgress())
+            )
     assert (len(by_setting.asked), len(by_option.asked)) == (1, 1)
 
 
@@ -350,8 +354,8 @@ def test_recorded_replies_of_the_venue_are_stored(lake: Lake) -> None:
         candles={(asked["coin"], asked["interval"]): bars["response"]}, funding={coin: rates["response"]}, meta=meta
     )
     of_bars = {"symbols": (asked["coin"],), "intervals": (asked["interval"],), "to_at": asked["endTime"]}
-    done = bring(lake, exchange, kinds=("meta", "bars"), from_at=bars["response"][0]["t"], **of_bars)
-    assert {one.kind: one.rows for one in done} == {"meta": len(meta["universe"]), "bars": len(bars["response"])}
+    results = bring(lake, exchange, kinds=("meta", "bars"), from_at=bars["response"][0]["t"], **of_bars)
+    assert {one.kind: one.rows for one in results} == {"meta": len(meta["universe"]), "bars": len(bars["response"])}
     first = rates["response"][0]["time"] // HOUR * HOUR
     funded = bring(lake, exchange, kinds=("funding",), symbols=(coin,), from_at=first)[0]
     assert funded.rows == len(rates["response"])
@@ -390,7 +394,7 @@ def test_real_candles_replayed_with_faults_equal_their_import(lake: Lake, tmp_pa
         candles={("BTC", "15m"): rows},
         faults=lambda number: FAULTS[number % len(FAULTS)] if number % 3 == 0 else None,
     )
-    done = bring(
+    results = bring(
         lake,
         exchange,
         FreeTime(rows[-1]["t"] + HOUR),
@@ -399,4 +403,4 @@ def test_real_candles_replayed_with_faults_equal_their_import(lake: Lake, tmp_pa
         from_at=rows[0]["t"],
         to_at=rows[-1]["t"] + 1,
     )
-    assert done[0].digest == rows_digest(imported.stored_rows("bars", "hyperliquid", "BTC", "15m"))
+    assert results[0].digest == rows_digest(imported.stored_rows("bars", "hyperliquid", "BTC", "15m"))

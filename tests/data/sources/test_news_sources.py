@@ -1,6 +1,5 @@
 import asyncio
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import DAY_MS, parse_instant
 from pitboss.data.download import DownloadResult, download
 from pitboss.data.lake import Lake
+from pitboss.data.series import series
 from pitboss.data.source import DownloadRequest
 from pitboss.data.sources import names, source
 from pitboss.data.sources.calendar import read_calendar
@@ -49,8 +49,8 @@ def bring(
     fetcher = FreeTime(at).fetcher()
     with serving(site.app()) as url:
         where = {"base_url": url} if name == "cryptopanic" else {"urls": (url + path,)}
-        wanted = DownloadRequest("calm", **(where | more))
-        return asyncio.run(closing(fetcher, download(lake, source(name), wanted, fetcher)))
+        request = DownloadRequest("calm", **(where | more))
+        return asyncio.run(closing(fetcher, download(lake, source(name), request, fetcher)))
 
 
 def test_every_source_is_found_by_looking_into_the_folder() -> None:
@@ -80,10 +80,10 @@ def test_an_item_whose_headline_was_changed_is_known_by_its_id(lake: Lake) -> No
     fetcher = FreeTime(NOW).fetcher()
 
     async def twice(url: str) -> None:
-        wanted = DownloadRequest("calm", urls=(f"{url}/feed",))
-        await download(lake, source("rss"), wanted, fetcher)
+        request = DownloadRequest("calm", urls=(f"{url}/feed",))
+        await download(lake, source("rss"), request, fetcher)
         site.content = feed(("Fed holds, dollar falls", "id-1", EARLY))
-        await download(lake, source("rss"), wanted, fetcher)
+        await download(lake, source("rss"), request, fetcher)
 
     with serving(site.app()) as url:
         asyncio.run(closing(fetcher, twice(url)))
@@ -110,7 +110,7 @@ BOMB = b"""<?xml version="1.0"?><!DOCTYPE r [<!ENTITY a "aaaaaaaaaa"><!ENTITY b 
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "text"),
     [
         (BOMB, "declares entities"),
         (BOMB.decode().encode("utf-16"), "declares entities"),
@@ -120,8 +120,8 @@ BOMB = b"""<?xml version="1.0"?><!DOCTYPE r [<!ENTITY a "aaaaaaaaaa"><!ENTITY b 
         (b"x" * (4 * 2**20 + 1), "sent more than"),
     ],
 )
-def test_a_hostile_feed_is_refused_in_plain_words(lake: Lake, content: bytes, words: str) -> None:
-    with pytest.raises(UserError, match=words):
+def test_a_hostile_feed_is_refused_in_plain_words(lake: Lake, content: bytes, text: str) -> None:
+    with pytest.raises(UserError, match=text):
         bring(lake, Site(content))
     assert lake.news("calm") == []
 
@@ -129,9 +129,9 @@ def test_a_hostile_feed_is_refused_in_plain_words(lake: Lake, content: bytes, wo
 def test_of_several_feeds_one_that_fails_is_told_and_the_others_come(lake: Lake) -> None:
     fetcher = FreeTime(NOW).fetcher()
     with serving(Site(BOMB).app()) as bad, serving(Site(feed(("Fed holds", "1", EARLY))).app()) as good:
-        wanted = DownloadRequest("calm", urls=(f"{bad}/feed", f"{good}/feed"))
-        done = asyncio.run(closing(fetcher, download(lake, source("rss"), wanted, fetcher)))
-    assert "declares entities" in done[0].notes[0]
+        request = DownloadRequest("calm", urls=(f"{bad}/feed", f"{good}/feed"))
+        results = asyncio.run(closing(fetcher, download(lake, source("rss"), request, fetcher)))
+    assert "declares entities" in results[0].notes[0]
     assert [item.text for item in lake.news("calm")] == ["Fed holds"]
 
 
@@ -181,11 +181,11 @@ def posts(more: bool = False) -> bytes:
 
 def test_posts_bring_symbols_and_mood_and_the_key_goes_to_the_service_alone(lake: Lake) -> None:
     site = Site(posts(), "application/json")
-    done = bring(lake, site, "cryptopanic", symbols=("BTC",), key=lambda name: "k3y" if "PANIC" in name else "")
-    found = {item.text: (item.source, item.sentiment, item.symbols) for item in lake.news("calm")}
-    assert found == {"BTC moves": ("Desk", 0.5, ("BTC",)), "No date": ("cryptopanic", None, ())}
+    results = bring(lake, site, "cryptopanic", symbols=("BTC",), key=lambda name: "k3y" if "PANIC" in name else "")
+    items = {item.text: (item.source, item.sentiment, item.symbols) for item in lake.news("calm")}
+    assert items == {"BTC moves": ("Desk", 0.5, ("BTC",)), "No date": ("cryptopanic", None, ())}
     assert site.asked[0]["auth_token"] == "k3y"
-    assert "k3y" not in str(done)
+    assert "k3y" not in str(results)
 
 
 def test_a_next_page_is_asked_of_the_same_service_and_ends(lake: Lake) -> None:
@@ -238,9 +238,9 @@ def test_a_calendar_is_known_from_its_first_sight_and_stays_so(lake: Lake) -> No
 
 def test_a_csv_calendar_says_what_was_assumed_about_when_it_was_known(lake: Lake) -> None:
     content = b"release_utc,kind\n2025-03-19T18:00:00Z,FOMC statement\n"
-    done = bring(lake, Site(content, "text/csv"), "calendar", path="/fomc.csv")
+    results = bring(lake, Site(content, "text/csv"), "calendar", path="/fomc.csv")
     assert [event.known_at for event in lake.events("calm")] == [NOW]
-    assert any("counts as known from its first download" in note for note in done[0].notes)
+    assert any("counts as known from its first download" in note for note in results[0].notes)
 
 
 def test_a_known_at_of_the_calendar_itself_is_taken(lake: Lake) -> None:
@@ -290,7 +290,7 @@ END:VTIMEZONE
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "text"),
     [
         (calendar_with("DTSTART;TZID=Nowhere/Else:20250312T083000"), "the event 'CPI' has no start time"),
         (calendar_with("DTSTART:20250312T083000Z", "RRULE:FREQ=SECONDLY"), "the event 'CPI' repeats"),
@@ -306,14 +306,24 @@ END:VTIMEZONE
         ),
     ],
 )
-def test_a_hostile_or_repeating_calendar_is_refused_with_the_event_or_line(content: bytes, words: str) -> None:
-    with pytest.raises(UserError, match=words):
+def test_a_hostile_or_repeating_calendar_is_refused_with_the_event_or_line(content: bytes, text: str) -> None:
+    with pytest.raises(UserError, match=text):
         read_calendar(content, NOW, "host")
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.binary(max_size=200))
-def test_no_calendar_whatever_its_bytes_ends_in_anything_but_events_or_a_refusal(content: bytes) -> None:
-    for line in (b"SUMMARY:", b"DTSTART:", b"CATEGORIES:", b""):
-        with suppress(UserError):
-            read_calendar(calendar_with("DTSTART:20250312T083000Z", "@").replace(b"@", line + content), NOW, "host")
+@given(st.binary(max_size=200) | st.text(max_size=100).map(str.encode))
+def test_a_calendar_of_any_bytes_gives_sound_events_or_a_refusal(content: bytes) -> None:
+    calendar = calendar_with("DTSTART:20250312T083000Z", "CATEGORIES:macro")
+    for line in (b"SUMMARY:CPI", b"DTSTART:20250312T083000Z", b"CATEGORIES:macro", b"END:VEVENT"):
+        name = line.partition(b":")[0]
+        for replacement in (content, name + b":" + content, name + b";" + content):
+            try:
+                frame, _ = read_calendar(calendar.replace(line, replacement), NOW, "host")
+            except UserError:
+                continue
+            assert frame.schema == series("events").columns
+            for title, kind in frame.select("title", "kind").iter_rows():
+                assert (title.strip(), len(title) <= 1_000, title.isprintable()) == (title, True, True)
+                assert (len(kind) <= 1_000, kind.isprintable()) == (True, True)
+            assert (frame["known_at"] <= frame["scheduled_at"]).all()

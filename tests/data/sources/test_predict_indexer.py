@@ -57,29 +57,29 @@ def ask(server: Server, question: Callable[[Indexer], Any], now: int = NOW, **mo
 
 def test_a_market_comes_with_price_surface_and_bounds_in_the_venues_units() -> None:
     bounds = {"min_ask_price": 20_000_000, "max_ask_price": 980_000_000}
-    found = ask(serving_markets(listed(1), o1={"ask_bounds": bounds}), lambda indexer: indexer.oracle(ONE))
-    assert (found.id, found.underlying, found.expiry_at) == (ONE, "BTC", NOW + HOUR)
-    assert (found.spot, found.forward, found.priced_at) == (68_000 * USD + 1, 68_010 * USD + 1, NOW - 1_000)
-    assert found.svi == Svi(0.000171736, 0.007449196, -0.243059022, 0.001133202, 0.015731214)
-    assert found.ask_bounds == (20_000_000, 980_000_000)
-    assert status_of(found, NOW) == "active"
-    assert found.grid.holds(63_601 * USD)
-    assert not found.grid.holds(63_600 * USD + USD // 2)
-    assert isinstance(price("v1", found.forward / USD, 68_000.0, found.svi), Fair)
+    result = ask(serving_markets(listed(1), o1={"ask_bounds": bounds}), lambda indexer: indexer.oracle(ONE))
+    assert (result.id, result.underlying, result.expiry_at) == (ONE, "BTC", NOW + HOUR)
+    assert (result.spot, result.forward, result.priced_at) == (68_000 * USD + 1, 68_010 * USD + 1, NOW - 1_000)
+    assert result.svi == Svi(0.000171736, 0.007449196, -0.243059022, 0.001133202, 0.015731214)
+    assert result.ask_bounds == (20_000_000, 980_000_000)
+    assert status_of(result, NOW) == "active"
+    assert result.grid.holds(63_601 * USD)
+    assert not result.grid.holds(63_600 * USD + USD // 2)
+    assert isinstance(price("v1", result.forward / USD, 68_000.0, result.svi), Fair)
 
 
 def test_a_market_without_price_and_surface_yet_has_none() -> None:
     server = serving_markets(listed(1), o1={"latest_price": None, "latest_svi": None})
-    found = ask(server, lambda indexer: indexer.oracle(ONE))
-    assert (found.spot, found.priced_at, found.svi, found.ask_bounds) == (0, None, None, None)
+    result = ask(server, lambda indexer: indexer.oracle(ONE))
+    assert (result.spot, result.priced_at, result.svi, result.ask_bounds) == (0, None, None, None)
 
 
 def test_what_the_indexer_still_calls_active_is_not_after_its_expiry() -> None:
     server = serving_markets(
         listed(1, NOW - 1), listed(2, NOW), listed(3), listed(4, status="created"), listed(5, NOW - HOUR, "settled")
     )
-    found = ask(server, lambda indexer: indexer.markets())
-    assert [oracle.id for oracle in found] == [oracle_id(3)]
+    result = ask(server, lambda indexer: indexer.markets())
+    assert [oracle.id for oracle in result] == [oracle_id(3)]
     assert [path for path in server.asked if "/state" in path] == [f"/oracles/{oracle_id(3)}/state"]
 
 
@@ -91,8 +91,8 @@ def test_of_twins_the_one_that_is_still_priced_is_kept() -> None:
         o1={"latest_price": pushed(1, 1, NOW - 40_000)},
         o2={"latest_price": pushed(2, 2, NOW - 500)},
     )
-    found = ask(server, lambda indexer: indexer.markets("BTC"))
-    assert [oracle.id for oracle in found] == [oracle_id(2), oracle_id(3)]
+    result = ask(server, lambda indexer: indexer.markets("BTC"))
+    assert [oracle.id for oracle in result] == [oracle_id(2), oracle_id(3)]
 
 
 def test_a_market_that_vanished_between_two_questions_is_left_out() -> None:
@@ -108,26 +108,26 @@ def test_markets_of_another_underlying_are_not_asked_about() -> None:
 
 def test_settings_that_were_never_changed_are_the_protocols_defaults() -> None:
     server = Server({f"/predicts/{PREDICT}/state": state()})
-    found = ask(server, lambda indexer: indexer.protocol())
-    assert found.terms == MarketTerms()
-    assert found.quote_assets == ("0xe9::dusdc::DUSDC",)
+    result = ask(server, lambda indexer: indexer.protocol())
+    assert result.terms == MarketTerms()
+    assert result.quote_assets == ("0xe9::dusdc::DUSDC",)
 
 
 def test_settings_that_were_changed_are_those_of_the_operator() -> None:
     pricing = {"base_spread": 30_000_000, "min_spread": 1_000_000, "utilization_multiplier": 3_000_000_000}
     pricing |= {"min_ask_price": 50_000_000, "max_ask_price": 950_000_000}
     told = state(pricing=pricing, risk={"max_total_exposure_pct": 500_000_000}, trading_paused=True)
-    found = ask(Server({f"/predicts/{PREDICT}/state": told}), lambda indexer: indexer.protocol()).terms
-    assert (found.base_spread, found.min_spread, found.utilisation_multiplier) == (30_000_000, 1_000_000, 3 * USD)
-    assert (found.min_ask, found.max_ask, found.max_exposure) == (50_000_000, 950_000_000, 500_000_000)
-    assert found.paused
+    result = ask(Server({f"/predicts/{PREDICT}/state": told}), lambda indexer: indexer.protocol()).terms
+    assert (result.base_spread, result.min_spread, result.utilisation_multiplier) == (30_000_000, 1_000_000, 3 * USD)
+    assert (result.min_ask, result.max_ask, result.max_exposure) == (50_000_000, 950_000_000, 500_000_000)
+    assert result.paused
 
 
 def test_the_vault_is_the_venues() -> None:
-    found = ask(Server({f"/predicts/{PREDICT}/vault/summary": vault()}), lambda indexer: indexer.vault())
-    assert (found.vault.balance, found.vault.total_mtm) == (1_015_751_903_194, 764_264_256)
-    assert found.vault.total_max_payout == 2_130_579_304
-    assert found.value == found.vault.balance - found.vault.total_mtm
+    result = ask(Server({f"/predicts/{PREDICT}/vault/summary": vault()}), lambda indexer: indexer.vault())
+    assert (result.vault.balance, result.vault.total_mtm) == (1_015_751_903_194, 764_264_256)
+    assert result.vault.total_max_payout == 2_130_579_304
+    assert result.value == result.vault.balance - result.vault.total_mtm
 
 
 def test_trades_are_contracts_newest_first() -> None:
@@ -144,23 +144,23 @@ def test_trades_are_contracts_newest_first() -> None:
 
 def test_positions_are_contracts_with_what_is_open() -> None:
     rows = [held(1, mark_price=None), held(1, is_up=False, status="lost")]
-    found = ask(Server({f"/managers/{MANAGER}/positions/summary": rows}), lambda indexer: indexer.positions(MANAGER))
-    assert [line.contract.side for line in found] == ["NO", "YES"]
-    assert (found[1].quantity, found[1].cost, found[1].realised, found[1].mark) == (2_000_000, 1_100_000, -25, None)
+    result = ask(Server({f"/managers/{MANAGER}/positions/summary": rows}), lambda indexer: indexer.positions(MANAGER))
+    assert [line.contract.side for line in result] == ["NO", "YES"]
+    assert (result[1].quantity, result[1].cost, result[1].realised, result[1].mark) == (2_000_000, 1_100_000, -25, None)
 
 
 def test_the_indexer_says_how_far_it_is_behind() -> None:
-    found = ask(
+    result = ask(
         Server({"/status": status(status="UNHEALTHY", max_checkpoint_lag=500)}), lambda indexer: indexer.health()
     )
-    assert (found.ok, found.lag_checkpoints, found.at) == (False, 500, NOW)
+    assert (result.ok, result.lag_checkpoints, result.at) == (False, 500, NOW)
 
 
 def test_surfaces_come_oldest_first_and_once() -> None:
     rows = [shaped(3, at=NOW - 10), shaped(1, at=NOW - 90), shaped(2, at=NOW - 50), shaped(3, at=NOW - 10)]
-    found = ask(Server({f"/oracles/{ONE}/svi": rows}), lambda indexer: indexer.surfaces(ONE, 10))
-    assert [update.at for update in found] == [NOW - 90, NOW - 50, NOW - 10]
-    assert found[0].svi.rho == -0.243059022
+    result = ask(Server({f"/oracles/{ONE}/svi": rows}), lambda indexer: indexer.surfaces(ONE, 10))
+    assert [update.at for update in result] == [NOW - 90, NOW - 50, NOW - 10]
+    assert result[0].svi.rho == -0.243059022
 
 
 # Histories ------------------------------------------------------------------------------------------------------------
@@ -176,16 +176,20 @@ def test_a_history_of_many_pages_is_whole_and_in_order(shuffled: bool, exclusive
         at += gap
         rows.append(pushed(number, at=at))
     server = Server(prices=rows, shuffled=shuffled, exclusive=exclusive)
-    found = ask(server, lambda indexer: indexer.price_history(ONE, 0, NOW + 1))
-    assert {update.digest for update in found} == {row["event_digest"] for row in rows}
-    assert [update.at for update in found] == sorted(row["onchain_timestamp"] for row in rows)
+    result = ask(server, lambda indexer: indexer.price_history(ONE, 0, NOW + 1))
+    assert {update.digest for update in result} == {row["event_digest"] for row in rows}
+    assert [update.at for update in result] == sorted(row["onchain_timestamp"] for row in rows)
 
 
 def test_the_newest_prices_come_oldest_first_and_no_more_than_asked_for() -> None:
     server = Server(prices=[pushed(number, at=NOW - 10_000 + number) for number in range(50)], shuffled=True)
-    found = ask(server, lambda indexer: indexer.prices(ONE, 3))
-    assert [update.digest for update in found] == ["digest47", "digest48", "digest49"]
-    assert (found[0].spot, found[0].forward, found[0].at) == (68_000 * USD + 47, 68_010 * USD + 47, NOW - 10_000 + 47)
+    result = ask(server, lambda indexer: indexer.prices(ONE, 3))
+    assert [update.digest for update in result] == ["digest47", "digest48", "digest49"]
+    assert (result[0].spot, result[0].forward, result[0].at) == (
+        68_000 * USD + 47,
+        68_010 * USD + 47,
+        NOW - 10_000 + 47,
+    )
 
 
 @pytest.mark.parametrize("limit", [0, -1, 10**9])
@@ -198,8 +202,8 @@ def test_a_limit_that_makes_no_sense_is_not_asked_with(limit: int) -> None:
 
 def test_a_history_has_its_start_and_not_its_end() -> None:
     server = Server(prices=[pushed(number, at=NOW - 10_000 + number * 1_000) for number in range(5)])
-    found = ask(server, lambda indexer: indexer.price_history(ONE, NOW - 8_800, NOW - 6_800))
-    assert [update.digest for update in found] == ["digest1", "digest2"]
+    result = ask(server, lambda indexer: indexer.price_history(ONE, NOW - 8_800, NOW - 6_800))
+    assert [update.digest for update in result] == ["digest1", "digest2"]
 
 
 def test_a_server_that_never_goes_back_is_not_asked_for_ever() -> None:
@@ -260,10 +264,10 @@ def test_more_rows_than_were_asked_for_are_not_taken() -> None:
         ask(Server({f"/oracles/{ONE}/svi": rows}), lambda indexer: indexer.surfaces(ONE, 3))
 
 
-@pytest.mark.parametrize("wrong", ["", "0x", "c8", "0xzz", f"0x{'1' * 65}", "0x1/../2", "0x1?x=1"])
-def test_an_id_with_anything_else_in_it_never_reaches_an_address(wrong: str) -> None:
+@pytest.mark.parametrize("invalid", ["", "0x", "c8", "0xzz", f"0x{'1' * 65}", "0x1/../2", "0x1?x=1"])
+def test_an_id_with_anything_else_in_it_never_reaches_an_address(invalid: str) -> None:
     with pytest.raises(UserError, match="is not an id"):
-        checked_id(wrong, "predict_id")
+        checked_id(invalid, "predict_id")
 
 
 def test_without_an_address_the_setting_is_named() -> None:
@@ -280,7 +284,7 @@ def test_an_id_has_one_form() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         (listed(1, status="open"), "status is none of"),
         (listed(1, status="settled", settlement_price=None), "settled without a price"),
@@ -298,13 +302,13 @@ def test_an_id_has_one_form() -> None:
         (listed(1, underlying_asset="B" * 500), "short plain text"),
     ],
 )
-def test_an_oracle_that_cannot_be_is_broken(row: dict[str, Any], said: str) -> None:
-    with pytest.raises(MalformedReply, match=said):
+def test_an_oracle_that_cannot_be_is_broken(row: dict[str, Any], message: str) -> None:
+    with pytest.raises(MalformedReply, match=message):
         wire.oracle_of_row(row)
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         (pushed(1, spot=0), "spot is zero"),
         (pushed(1, forward=-1), "forward is below zero"),
@@ -314,13 +318,13 @@ def test_an_oracle_that_cannot_be_is_broken(row: dict[str, Any], said: str) -> N
         (pushed(1, event_digest=None), "event_digest"),
     ],
 )
-def test_a_price_that_cannot_be_is_broken(row: dict[str, Any], said: str) -> None:
-    with pytest.raises(MalformedReply, match=said):
+def test_a_price_that_cannot_be_is_broken(row: dict[str, Any], message: str) -> None:
+    with pytest.raises(MalformedReply, match=message):
         wire.price_update(row, ONE, NOW)
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         (shaped(1, rho=USD + 1), "rho outside"),
         (shaped(1, a=-1), "a is below zero"),
@@ -330,13 +334,13 @@ def test_a_price_that_cannot_be_is_broken(row: dict[str, Any], said: str) -> Non
         (shaped(1, sigma="1"), "sigma is not a whole number"),
     ],
 )
-def test_a_surface_that_cannot_be_is_broken(row: dict[str, Any], said: str) -> None:
-    with pytest.raises(MalformedReply, match=said):
+def test_a_surface_that_cannot_be_is_broken(row: dict[str, Any], message: str) -> None:
+    with pytest.raises(MalformedReply, match=message):
         wire.surface_update(row, ONE, NOW)
 
 
 @pytest.mark.parametrize(
-    ("read", "said"),
+    ("read", "message"),
     [
         (lambda: wire.protocol_state(state(predict_id=ONE), PREDICT, MarketTerms()), "got another"),
         (lambda: wire.protocol_state(state(pricing={}), PREDICT, MarketTerms()), "base_spread"),
@@ -362,8 +366,8 @@ def test_a_surface_that_cannot_be_is_broken(row: dict[str, Any], said: str) -> N
         ),
     ],
 )
-def test_other_replies_that_cannot_be_are_broken(read: Callable[[], Any], said: str) -> None:
-    with pytest.raises(MalformedReply, match=said):
+def test_other_replies_that_cannot_be_are_broken(read: Callable[[], Any], message: str) -> None:
+    with pytest.raises(MalformedReply, match=message):
         read()
 
 
@@ -393,10 +397,10 @@ def test_a_row_with_anything_in_any_field_is_a_noun_or_broken(
     for name in data.draw(st.lists(st.sampled_from(sorted(row)), min_size=1, max_size=3)):
         spoiled[name] = data.draw(ANYTHING)
     try:
-        found = read(spoiled)
+        value = read(spoiled)
     except MalformedReply:
         return
-    assert isinstance(found, type(read(row)))
+    assert isinstance(value, type(read(row)))
 
 
 @given(
@@ -412,19 +416,19 @@ def test_magnitudes_and_flags_become_signed_numbers(
     a: int, b: int, rho: int, rho_negative: bool, m: int, m_negative: bool, sigma: int
 ) -> None:
     row = shaped(1, a=a, b=b, rho=rho, rho_negative=rho_negative, m=m, m_negative=m_negative, sigma=sigma)
-    found = wire.surface_update(row, ONE, NOW).svi
-    assert (found.a, found.b, found.sigma) == (a / USD, b / USD, sigma / USD)
-    assert found.rho == (-rho if rho_negative else rho) / USD
-    assert found.m == (-m if m_negative else m) / USD
+    surface = wire.surface_update(row, ONE, NOW).svi
+    assert (surface.a, surface.b, surface.sigma) == (a / USD, b / USD, sigma / USD)
+    assert surface.rho == (-rho if rho_negative else rho) / USD
+    assert surface.m == (-m if m_negative else m) / USD
 
 
 # The command ----------------------------------------------------------------------------------------------------------
 
 
-def typed(*words: str) -> tuple[int, str, str]:
+def typed(*arguments: str) -> tuple[int, str, str]:
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
-        code = main(list(words))
+        code = main(list(arguments))
     return code, out.getvalue(), err.getvalue()
 
 

@@ -55,12 +55,12 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 def test_minutes_of_several_pages_arrive_as_bars(lake: Lake) -> None:
     pyth = market()
-    done = bring(lake, pyth)
+    results = bring(lake, pyth)
     bars = lake.bars("pyth", "BTC", "1m")
     assert bars is not None
     assert bars.open_at.tolist() == [START + index * MINUTE for index in range(BARS)]
     assert bars.close.tolist() == [row[4] for row in minutes(BARS, 0)]
-    assert (done[0].added, done[0].holes) == (BARS, 0)
+    assert (results[0].added, results[0].holes) == (BARS, 0)
     assert pyth.asked[0]["path"] == "/v1/shims/tradingview/history"
     assert pyth.asked[0]["symbol"] == "Crypto.BTC/USD"
     assert pyth.asked[0]["resolution"] == "1"
@@ -126,14 +126,14 @@ def test_a_clock_of_ours_that_is_ahead_does_not_make_an_open_bar_final(lake: Lak
     # The server dates its replies by the machine's clock; by that these bars are all still to come.
     start = parse_instant("2099-01-01")
     pyth = Pyth(rows=minutes(10, start // 1000))
-    done = bring(lake, pyth, FreeTime(start + 60 * MINUTE), from_at=start, to_at=start + 10 * MINUTE)
-    assert done[0].rows == 0
+    results = bring(lake, pyth, FreeTime(start + 60 * MINUTE), from_at=start, to_at=start + 10 * MINUTE)
+    assert results[0].rows == 0
 
 
 def test_a_range_that_the_service_does_not_have_is_told_and_is_no_error(lake: Lake) -> None:
-    done = bring(lake, Pyth())
-    assert done[0].rows == 0
-    assert done[0].notes == ("the source has nothing in this range",)
+    results = bring(lake, Pyth())
+    assert results[0].rows == 0
+    assert results[0].notes == ("the source has nothing in this range",)
 
 
 def test_what_the_service_calls_an_error_is_told_at_once_without_its_control_signs(lake: Lake) -> None:
@@ -150,7 +150,7 @@ ROW = (START // 1000, 100.0, 101.0, 99.0, 100.5)
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "message"),
     [
         ([], "neither ok nor no_data"),
         ("ok", "neither ok nor no_data"),
@@ -174,10 +174,10 @@ ROW = (START // 1000, 100.0, 101.0, 99.0, 100.5)
         (columns([ROW, (ROW[0], 100.0, 101.0, 99.0, 100.75)]), "two rows of one time"),
     ],
 )
-def test_a_reply_that_cannot_be_is_one_clear_line(lake: Lake, reply: Any, said: str) -> None:
+def test_a_reply_that_cannot_be_is_one_clear_line(lake: Lake, reply: Any, message: str) -> None:
     with pytest.raises(TransientError, match=r"tried 8 times") as caught:
         bring(lake, Pyth(said=reply))
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert lake.bars("pyth", "BTC", "1m") is None
 
@@ -209,9 +209,9 @@ def test_another_address_comes_from_the_setting(lake: Lake, tmp_path: Path) -> N
     pyth = market()
     with serving(pyth.app()) as url:
         settings = Settings(home=tmp_path, pyth_url=url)
-        wanted = DownloadRequest("", ("BTC",), ("1m",), (), START, START + 100 * MINUTE)
-        done = asyncio.run(bring_by_settings(lake, settings, "pyth", wanted, DownloadProgress()))
-    assert (done[0].venue, done[0].rows) == ("pyth", 100)
+        request = DownloadRequest("", ("BTC",), ("1m",), (), START, START + 100 * MINUTE)
+        results = asyncio.run(bring_by_settings(lake, settings, "pyth", request, DownloadProgress()))
+    assert (results[0].venue, results[0].rows) == ("pyth", 100)
 
 
 def test_a_name_with_a_dot_is_asked_for_as_it_is() -> None:
@@ -238,6 +238,6 @@ def test_any_reply_gives_bars_or_one_of_two_refusals(value: Any) -> None:
 
 @given(st.lists(st.integers(0, 500), max_size=40))
 def test_candles_come_back_as_they_were_sent(places: list[int]) -> None:
-    rows = [minutes(501, MINUTE_S)[place] for place in places]
+    rows = [minutes(501, MINUTE_S)[index] for index in places]
     found = rows_of(columns(rows), "host", "x")
     assert [(row["t"] // 1000, row["o"], row["h"], row["l"], row["c"]) for row in found] == rows

@@ -39,12 +39,12 @@ async def plan(request: DownloadRequest, fetcher: Fetcher) -> list[Task]:
     """Bars and funding of each symbol."""
     kinds = SOURCE.kinds_of(request)
     base = address(request.base_url or (FILES_URL if request.files else URL))
-    place = _Files(base, fetcher) if request.files else _Api(base, fetcher)
+    client = _Files(base, fetcher) if request.files else _Api(base, fetcher)
     tasks: list[Task] = []
     for symbol in request.symbols:
         name = symbol.removesuffix("USDT") or symbol
-        tasks += [place.klines(name, interval) for interval in request.intervals if "bars" in kinds]
-        tasks += [place.funding(name)] if "funding" in kinds else []
+        tasks += [client.klines(name, interval) for interval in request.intervals if "bars" in kinds]
+        tasks += [client.funding(name)] if "funding" in kinds else []
     return tasks
 
 
@@ -58,27 +58,27 @@ class _Api:
         step = interval_ms(interval)
 
         async def page(from_at: Instant, to_at: Instant) -> pl.DataFrame:
-            def read(reply: Reply) -> pl.DataFrame:
+            def parse(reply: Reply) -> pl.DataFrame:
                 rows = listed_rows(reply.json(), _KLINE)
                 fit = [row for row in rows if from_at <= row["t"] < to_at and row["t"] + step <= reply.settled_at]
                 return checked_bars(fit, interval, f"klines of {symbol}")
 
             params = _range(symbol, from_at, to_at, MOST_KLINES) | {"interval": interval}
             query = Query(f"{self._base}/fapi/v1/klines", params, weight=KLINES_WEIGHT)
-            return await self._fetcher.ask(query, read, self._budget)
+            return await self._fetcher.ask(query, parse, self._budget)
 
         return Ranged("bars", symbol, interval, step, MOST_KLINES * step, page)
 
     def funding(self, symbol: str) -> Ranged:
         async def page(from_at: Instant, to_at: Instant) -> pl.DataFrame:
-            def read(reply: Reply) -> pl.DataFrame:
+            def parse(reply: Reply) -> pl.DataFrame:
                 rows = named_rows(reply.json(), ("fundingTime", "fundingRate"))
                 if any(row.get("symbol", pair_of(symbol)) != pair_of(symbol) for row in rows):
                     raise MalformedReply(f"asked for funding of {pair_of(symbol)}, got another symbol")
                 return _funding(((row["fundingTime"], row["fundingRate"]) for row in rows), symbol, from_at, to_at)
 
             query = Query(f"{self._base}/fapi/v1/fundingRate", _range(symbol, from_at, to_at, MOST_FUNDING))
-            return await self._fetcher.ask(query, read, self._funding_budget)
+            return await self._fetcher.ask(query, parse, self._funding_budget)
 
         # mostly 8-hourly, for some symbols hourly: then a page is cut short and the rest requested
         return Ranged("funding", symbol, None, HOUR_MS, MOST_FUNDING * 4 * HOUR_MS, page)
@@ -116,18 +116,18 @@ class _Files:
         return Ranged("funding", symbol, None, HOUR_MS, _MONTH_MS, page)
 
     async def _tables(
-        self, what: str, stem: str, from_at: Instant, to_at: Instant
+        self, dataset: str, stem: str, from_at: Instant, to_at: Instant
     ) -> list[tuple[list[list[str]], Instant]]:
         tables: list[tuple[list[list[str]], Instant]] = []
         day, end = _day(from_at), _day(to_at - 1)
         while day <= end:
             after = (day.replace(day=1) + timedelta(days=32)).replace(day=1)
-            month = await self._table(f"{self._base}/monthly/{what}/{stem}-{day:%Y-%m}.zip")
+            month = await self._table(f"{self._base}/monthly/{dataset}/{stem}-{day:%Y-%m}.zip")
             if month is not None:
                 tables.append(month)
-            elif what == "klines":
+            elif dataset == "klines":
                 while day < after and day <= end:
-                    table = await self._table(f"{self._base}/daily/{what}/{stem}-{day:%Y-%m-%d}.zip")
+                    table = await self._table(f"{self._base}/daily/{dataset}/{stem}-{day:%Y-%m-%d}.zip")
                     tables += [table] if table is not None else []
                     day += timedelta(days=1)
             day = after
@@ -143,16 +143,16 @@ class _Files:
     async def _fetch(self, url: str) -> tuple[list[list[str]], Instant] | None:
         checksum = await self._or_none(f"{url}.CHECKSUM", lambda reply: reply.content[:64].decode("ascii", "replace"))
 
-        def read(reply: Reply) -> tuple[list[list[str]], Instant]:
+        def parse(reply: Reply) -> tuple[list[list[str]], Instant]:
             if checksum and hashlib.sha256(reply.content).hexdigest() != checksum.lower():
                 raise MalformedReply("a file does not match its checksum")
             return read_zip(reply.content), reply.settled_at
 
-        return await self._or_none(url, read)
+        return await self._or_none(url, parse)
 
-    async def _or_none(self, url: str, read: Callable[[Reply], Any]) -> Any:
+    async def _or_none(self, url: str, parse: Callable[[Reply], Any]) -> Any:
         try:
-            return await self._fetcher.ask(Query(url), read)
+            return await self._fetcher.ask(Query(url), parse)
         except RequestRefused as error:
             if error.status != 404:
                 raise

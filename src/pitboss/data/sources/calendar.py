@@ -110,11 +110,11 @@ async def plan(request: DownloadRequest, fetcher: Fetcher) -> list[Task]:
 
 
 def _calendar(url: str, request: DownloadRequest, fetcher: Fetcher) -> Single:
-    async def bring(stored: StoredState) -> list[SeriesRows]:
-        def read(reply: Reply) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    async def fetch(stored: StoredState) -> list[SeriesRows]:
+        def parse(reply: Reply) -> tuple[pl.DataFrame, tuple[str, ...]]:
             return read_calendar(reply.content, reply.asked_at, host_of(url))
 
-        frame, notes = await fetcher.ask(Query(url, most_bytes=MOST_BYTES), read)
+        frame, notes = await fetcher.ask(Query(url, most_bytes=MOST_BYTES), parse)
         if stored.frame is not None:  # since when a stored event is known does not change
             fresh = frame.join(stored.frame, on=list(series("events").key), how="anti")
             if fresh.height < frame.height:
@@ -123,7 +123,7 @@ def _calendar(url: str, request: DownloadRequest, fetcher: Fetcher) -> Single:
         return [SeriesRows("events", None, frame, notes)]
 
     # if one of several calendars fails, the others are still stored
-    return Single(host_of(url), "events", bring, optional=len(request.urls) > 1)
+    return Single(host_of(url), "events", fetch, optional=len(request.urls) > 1)
 
 
 SOURCE = DataSource(

@@ -69,24 +69,24 @@ async def plan(request: DownloadRequest, fetcher: Fetcher) -> list[Task]:
     base = address(request.base_url or URL)
     budget = fetcher.budget(PER_MINUTE)
 
-    async def bring(stored: StoredState) -> list[SeriesRows]:
+    async def fetch(stored: StoredState) -> list[SeriesRows]:
         items: list[DownloadedItem] = []
         for page in range(1, PAGES + 1):
             params = {"auth_token": key, "public": "true", "kind": "news", "page": str(page)}
             params |= {"currencies": ",".join(request.symbols)} if request.symbols else {}
 
-            def read(reply: Reply) -> tuple[list[DownloadedItem], bool]:
+            def parse(reply: Reply) -> tuple[list[DownloadedItem], bool]:
                 return read_posts(reply.json(), reply.asked_at)
 
             page_items, has_more = await fetcher.ask(
-                Query(f"{base}/api/v1/posts/", params, most_bytes=MOST_BYTES), read, budget
+                Query(f"{base}/api/v1/posts/", params, most_bytes=MOST_BYTES), parse, budget
             )
             items += page_items
             if not has_more or not page_items:
                 break
         return [new_items(items, stored, (), host_of(base))]
 
-    return [Single("posts", "news", bring)]
+    return [Single("posts", "news", fetch)]
 
 
 SOURCE = DataSource(

@@ -34,16 +34,16 @@ class _Info:
     async def ask(
         self,
         body: dict[str, Any],
-        read: Callable[[Reply], Any],
+        parse: Callable[[Reply], Any],
         more: int = 0,
         weigh: Callable[[Any], int] | None = None,
     ) -> Any:
-        return await self.fetcher.ask(Query(self.url, body=body, weight=WEIGHT + more), read, self.budget, weigh)
+        return await self.fetcher.ask(Query(self.url, body=body, weight=WEIGHT + more), parse, self.budget, weigh)
 
     async def candles(self, symbol: str, interval: str, from_at: Instant, to_at: Instant) -> pl.DataFrame:
         step = interval_ms(interval)
 
-        def read(reply: Reply) -> tuple[pl.DataFrame, int]:
+        def parse(reply: Reply) -> tuple[pl.DataFrame, int]:
             rows = named_rows(reply.json(), ("t", "o", "h", "l", "c", "v"))
             for row in rows:
                 if row.get("s", symbol) != symbol or row.get("i", interval) != interval:
@@ -59,14 +59,14 @@ class _Info:
         most = MOST_CANDLES // CANDLES_PER_WEIGHT + 1
         page, _ = await self.ask(
             {"type": "candleSnapshot", "req": body},
-            read,
+            parse,
             most,
             lambda result: WEIGHT + result[1] // CANDLES_PER_WEIGHT + 1,
         )
         return page
 
     async def funding(self, symbol: str, from_at: Instant, to_at: Instant) -> pl.DataFrame:
-        def read(reply: Reply) -> tuple[pl.DataFrame, int]:
+        def parse(reply: Reply) -> tuple[pl.DataFrame, int]:
             rows = named_rows(reply.json(), ("time", "fundingRate"))
             for row in rows:
                 if row.get("coin", symbol) != symbol:
@@ -77,12 +77,12 @@ class _Info:
 
         body = {"type": "fundingHistory", "coin": symbol, "startTime": from_at, "endTime": to_at - 1}
         most = MOST_FUNDING // ROWS_PER_WEIGHT + 1
-        return (await self.ask(body, read, most, lambda result: WEIGHT + result[1] // ROWS_PER_WEIGHT + 1))[0]
+        return (await self.ask(body, parse, most, lambda result: WEIGHT + result[1] // ROWS_PER_WEIGHT + 1))[0]
 
     async def meta(self) -> tuple[pl.DataFrame, list[str], list[str]]:
         """The asset table, notes on what was assumed, and the symbols that can be traded now."""
 
-        def read(reply: Reply) -> tuple[pl.DataFrame, list[str], list[str]]:
+        def parse(reply: Reply) -> tuple[pl.DataFrame, list[str], list[str]]:
             value = reply.json()
             try:
                 frame, notes = meta_rows(value, "meta")
@@ -91,12 +91,12 @@ class _Info:
             listed = [str(asset["name"]) for asset in value["universe"] if not asset.get("isDelisted")]
             return frame, notes, listed
 
-        return await self.ask({"type": "meta"}, read)
+        return await self.ask({"type": "meta"}, parse)
 
     async def present(self, symbols: tuple[str, ...], kinds: tuple[str, ...]) -> list[SeriesRows]:
         """Open interest, mark and oracle price at this moment."""
 
-        def read(reply: Reply) -> list[SeriesRows]:
+        def parse(reply: Reply) -> list[SeriesRows]:
             value = reply.json()
             try:
                 states = dict(zip([asset["name"] for asset in value[0]["universe"]], value[1], strict=True))
@@ -113,7 +113,7 @@ class _Info:
                     present.append(SeriesRows(kind, symbol, checked_points(rows, kind, f"{kind} of {symbol}")))
             return present
 
-        return await self.ask({"type": "metaAndAssetCtxs"}, read)
+        return await self.ask({"type": "metaAndAssetCtxs"}, parse)
 
 
 async def plan(request: DownloadRequest, fetcher: Fetcher) -> list[Task]:
@@ -131,22 +131,22 @@ async def plan(request: DownloadRequest, fetcher: Fetcher) -> list[Task]:
         symbols = tuple(listed) if symbols == ("all",) else symbols
         _must_be_listed(symbols, frame["symbol"].to_list())
 
-        async def bring(stored: StoredState) -> list[SeriesRows]:
+        async def fetch(stored: StoredState) -> list[SeriesRows]:
             del stored
             return [SeriesRows("meta", None, frame, tuple(notes), replace=True)]
 
-        tasks += [Single("asset table", "meta", bring)] if "meta" in kinds else []
+        tasks += [Single("asset table", "meta", fetch)] if "meta" in kinds else []
     for symbol in symbols:
         tasks += [_candles(info, symbol, interval) for interval in request.intervals if "bars" in kinds]
         tasks += [_funding(info, symbol)] if "funding" in kinds else []
     now = tuple(kind for kind in kinds if kind in _NOW_KINDS)
     if now:
 
-        async def bring_present(stored: StoredState) -> list[SeriesRows]:
+        async def fetch_present(stored: StoredState) -> list[SeriesRows]:
             del stored
             return await info.present(symbols, now)
 
-        tasks.append(Single("present state", now[0], bring_present, optional=not request.kinds))
+        tasks.append(Single("present state", now[0], fetch_present, optional=not request.kinds))
     return tasks
 
 

@@ -60,7 +60,7 @@ def _candles(base: str, fetcher: Fetcher, budget: WeightLimiter, symbol: str, in
     step = interval_ms(interval)
 
     async def page(from_at: Instant, to_at: Instant) -> pl.DataFrame:
-        def read(reply: Reply) -> pl.DataFrame:
+        def parse(reply: Reply) -> pl.DataFrame:
             rows = rows_of(reply.json(), host_of(base), name_of(symbol))
             # the newest bar may still be open
             fit = [row for row in rows if from_at <= row["t"] < to_at and row["t"] + step <= reply.settled_at]
@@ -73,7 +73,7 @@ def _candles(base: str, fetcher: Fetcher, budget: WeightLimiter, symbol: str, in
             "to": str((to_at - 1) // SECOND_MS),
         }
         query = Query(f"{base}/v1/shims/tradingview/history", params, most_bytes=MOST_BYTES)
-        return await fetcher.ask(query, read, budget)
+        return await fetcher.ask(query, parse, budget)
 
     return Ranged("bars", symbol, interval, step, MOST_BARS * step, page)
 
@@ -100,8 +100,8 @@ def rows_of(value: Any, host: str, name: str) -> list[dict[str, Any]]:
             if isinstance(cell, bool) or not isinstance(cell, int | float) or not abs(cell) < MOST_PRICE:
                 raise MalformedReply(f"a candle has an impossible value of {column!r}")
     return [
-        {"t": at * SECOND_MS, **{column: columns[column][place] for column in columns}}
-        for place, at in enumerate(times)
+        {"t": at * SECOND_MS, **{column: columns[column][index] for column in columns}}
+        for index, at in enumerate(times)
     ]
 
 

@@ -74,15 +74,15 @@ async def plan(request: DownloadRequest, fetcher: Fetcher) -> list[Task]:
 
 
 def _feed(url: str, request: DownloadRequest, fetcher: Fetcher) -> Single:
-    async def bring(stored: StoredState) -> list[SeriesRows]:
-        def read(reply: Reply) -> list[DownloadedItem]:
+    async def fetch(stored: StoredState) -> list[SeriesRows]:
+        def parse(reply: Reply) -> list[DownloadedItem]:
             return read_feed(reply.content, reply.media_type, reply.asked_at, host_of(url))
 
-        items = await fetcher.ask(Query(url, most_bytes=MOST_BYTES), read)
+        items = await fetcher.ask(Query(url, most_bytes=MOST_BYTES), parse)
         return [new_items(items, stored, request.symbols, host_of(url))]
 
     # if one of several feeds fails, the others are still stored
-    return Single(host_of(url), "news", bring, optional=len(request.urls) > 1)
+    return Single(host_of(url), "news", fetch, optional=len(request.urls) > 1)
 
 
 SOURCE = DataSource(

@@ -1,8 +1,9 @@
 """Workers on a Ray cluster: the same worker, as named actors, as many as the cluster has room for.
 
 Ray places an actor (by the cores and memory it requests) and restarts it elsewhere when its node is lost; which worker owns a
-run is decided by the lease alone. No data of a run passes through Ray: workers talk to the database. Needs `pip install 'pitboss[ray]'`, the same build on all nodes, a lake in object storage (`data/remote_lake.py`) or
-under the same path on all of them, and a Postgres database unless all nodes are one machine.
+run is decided by the lease alone. No data of a run passes through Ray: workers talk to the database. Needs
+`pip install 'pitboss[ray]'`, the same build on all nodes, a lake in object storage (`data/remote_lake.py`) or under the same
+path on all of them, and a Postgres database unless all nodes are one machine.
 """
 
 import asyncio
@@ -121,9 +122,9 @@ def connect(settings: Settings) -> None:
                 configure_logging=False,
             )
         except ConnectionError:
-            where = settings.ray_address or "on this machine"
+            location = f"at {settings.ray_address}" if settings.ray_address else "on this machine"
             raise UserError(
-                f"no Ray cluster can be reached {where}",
+                f"no Ray cluster can be reached {location}",
                 "`ray start --head`, or set ray_address; or set executor to local",
             ) from None
     hosts = {node["NodeManagerHostname"] for node in ray.nodes() if node["Alive"]}

@@ -120,13 +120,13 @@ def _long() -> Any:
 def _compare_by_bytes() -> None:
     """Every text column that is there takes the order of bytes, which is the only one that SQLite knows."""
     connection = op.get_bind()
-    found = connection.exec_driver_sql(
+    text_columns = connection.exec_driver_sql(
         "SELECT table_name, column_name, data_type, character_maximum_length FROM information_schema.columns "
         "WHERE table_schema = current_schema() AND table_name <> 'alembic_version' "
         "AND data_type IN ('text', 'character varying') AND collation_name IS DISTINCT FROM 'C' ORDER BY 1, 2"
     ).all()
     by_table: dict[str, list[str]] = {}
-    for table, column, kind, length in found:
+    for table, column, kind, length in text_columns:
         shape = "TEXT" if kind == "text" else f"VARCHAR({length})"
         by_table.setdefault(table, []).append(f'ALTER COLUMN "{column}" TYPE {shape} COLLATE "C"')
     for table, changes in by_table.items():
@@ -140,14 +140,14 @@ def _seal_again() -> None:
     after = ""
     while True:
         page = connection.execute(sa.select(*runs.columns).where(runs.c.id > after).order_by(runs.c.id).limit(PAGE))
-        found = page.mappings().all()
-        for row in found:
+        run_rows = page.mappings().all()
+        for row in run_rows:
             if _seal(row, _BEFORE) == row["row_sha256"]:
                 change = sa.update(runs).where(runs.c.id == row["id"]).values(row_sha256=_seal(row, _AFTER))
                 connection.execute(change)
-        if len(found) < PAGE:
+        if len(run_rows) < PAGE:
             return
-        after = found[-1]["id"]
+        after = run_rows[-1]["id"]
 
 
 def _seal(row: Any, names: tuple[str, ...]) -> str:

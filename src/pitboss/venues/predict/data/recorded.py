@@ -136,7 +136,7 @@ def _table(path: Path, asset: str | None) -> Table:
         message = f"{path}: no rows of {asset!r}" if asset else f"{path}: rows of several assets"
         raise UserError(message, f"--asset, one of {', '.join(names[:12])}")
     selected = (assets == asset).fill_null(False).to_numpy()
-    return Table(table.where, frame.filter(selected), places=np.flatnonzero(selected))
+    return Table(table.origin, frame.filter(selected), positions=np.flatnonzero(selected))
 
 
 def _numbers(table: Table, check: RowCheck, label: str, names: Sequence[str]) -> Floats:
@@ -179,8 +179,8 @@ def _ordered(table: Table, columns: dict[str, pl.Series], key: tuple[str, ...]) 
     twice = frame.select(pl.struct(*key).is_duplicated()).to_series()
     if twice.any():
         row = int(frame.filter(twice)["_row"][1])
-        number = 1 + (row if table.places is None else int(table.places[row]))
-        raise UserError(f"{table.where}: row {number}: another row has the same time and different values")
+        number = table.row_number(row)
+        raise UserError(f"{table.origin}: row {number}: another row has the same time and different values")
     return frame
 
 
