@@ -134,6 +134,6 @@ def test_the_catalogue_shows_every_tool_with_an_example_that_its_own_schema_acce
         assert tool["category"] in CATEGORIES
         assert tool["description"].endswith(".")
         if tool["input_schema"] is intents.SCHEMA:
-            assert intents.read(tool["example"])[1] == []
+            assert intents.read_proposal(tool["example"])[1] == []
         else:
             check(tool["input_schema"], tool["example"])
