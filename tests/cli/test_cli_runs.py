@@ -303,4 +303,4 @@ def test_a_report_without_its_data_leaves_prices_out_and_says_so(
 ) -> None:
     (home / "lake").rename(tmp_path / "lake-elsewhere")
     done("report", run["run_id"], "--home", home)
-    assert "is gone or has changed since" in Path(run["report"]).read_text()
+    assert "is missing or has changed" in Path(run["report"]).read_text()

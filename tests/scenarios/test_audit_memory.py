@@ -151,7 +151,7 @@ def test_ctrl_c_keeps_everything_and_the_same_command_goes_on(home: Path, skill:
         assert stopped.code == 130, stopped.err
         assert stopped.json["partial"] == "stopped"
         assert stopped.json["naming"]["asked"] == 4, "the windows were done before"
-        assert "the same command goes on" in stopped.err
+        assert "the same command continues" in stopped.err
         done = here(*words, **environment(server)).json
         times = Counter(orjson.dumps(question["messages"]) for question in server.questions)
     assert (done["partial"], done["windows_asked_now"], len(done["runs"])) == ("", 0, 1)

@@ -104,7 +104,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(home: Path, stor
         process.send_signal(signal.SIGINT)
         stopped = end(process)
         assert stopped.code == 130, stopped.err
-        assert "the same command goes on" in stopped.err
+        assert "the same command continues" in stopped.err
         counts = stopped.json["counts"]
         assert set(counts) <= {"complete", "cancelled"}
         before = server.calls
