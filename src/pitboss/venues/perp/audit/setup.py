@@ -253,7 +253,7 @@ def _recordings(
 ) -> MemoryRecordings:
     """All recordings of the audited tools; synthetic ones for a built-in tool without any."""
     stored = StoredRecordings(workspace.database)
-    own = (get_top_traders.SERVER, get_top_traders.ASKED)
+    own = (get_top_traders.SERVER, get_top_traders.TOOL_NAME)
     keys = dict.fromkeys([own, *((tool.server, tool.tool) for tool in mcp_tools)])
     stored_recordings = {key: [row.recording for row in stored.of(*key)] for key in keys}
     synthetic = [] if stored_recordings[own] else synthetic_recordings(*own, ticks)
