@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from program import PATIENCE_S
 
@@ -11,10 +12,10 @@ from pitboss.testing.provider import FakeProvider, Script
 
 
 @contextmanager
-def served(script: Script, latency_s: float = 0.0) -> Iterator[FakeProvider]:
+def served(script: Script, latency_s: float = 0.0, **options: Any) -> Iterator[FakeProvider]:
     """A provider that answers by a script: what to play for a question, or one play after another."""
     loop, ready, over = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
-    provider = FakeProvider(script=script, latency_s=latency_s)
+    provider = FakeProvider(script=script, latency_s=latency_s, **options)
 
     async def serve() -> None:
         async with provider:

@@ -177,3 +177,23 @@ def test_an_answer_that_came_is_never_paid_for_again_after_a_kill(
     (home / "lake").rename(again / "lake")
     with served(trading) as server:
         assert backtest(again, skill, server, "--speculate", "0")["digest"] == done["digest"]
+
+
+def test_a_server_that_speaks_only_responses_decides_every_tick_and_gets_its_reasoning_back(
+    home: Path, skill: Path
+) -> None:
+    """Chat completions are refused once; the run goes on by Responses, with tools, and its digest verifies."""
+
+    def script(question: Mapping[str, Any]) -> Play:
+        if len(question["input"]) == 1 and len(question.get("tools", ())) > 1:
+            return call("get_portfolio", {})
+        return decide(question)
+
+    with served(script, path="/responses") as server:
+        run = backtest(home, skill, server, "--speculate", "0")
+    assert (run["status"], run["ticks"]) == ("complete", TICKS)
+    assert [question for question in server.questions if "messages" in question] == server.questions[:1]
+    second = next(question for question in server.questions if len(question.get("input", ())) > 1)
+    kinds = [item.get("type") for item in second["input"]]
+    assert kinds == [None, "reasoning", "function_call", "function_call_output"]
+    assert here("runs", "verify", run["run_id"], "--home", home).code == 0

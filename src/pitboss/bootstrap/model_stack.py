@@ -27,6 +27,7 @@ from pitboss.models.budget import Budget, usd
 from pitboss.models.budgeted import Budgeted
 from pitboss.models.cached import Cached
 from pitboss.models.call import DirectClient, ModelClient
+from pitboss.models.families import PLAIN, family_limits
 from pitboss.models.lane import Lane
 from pitboss.models.limited import Limited
 from pitboss.models.limiter import Limiter, fingerprint
@@ -183,22 +184,37 @@ def _speculation(request: BacktestRequest, budget: SpeculationBudget) -> Specula
 
 
 def _retried(client: ModelClient, settings: Settings) -> Retried:
-    attempts, deadline_s = settings.model_attempts, settings.model_deadline_s
-    return Retried(client, random=unit_random(), attempts=attempts, deadline_s=deadline_s)
+    limits = family_limits(client.name)
+    deadline_s = _or_of_family(settings.model_deadline_s, PLAIN.deadline_s, limits.deadline_s)
+    return Retried(client, random=unit_random(), attempts=settings.model_attempts, deadline_s=deadline_s)
 
 
 def open_client(model_route: Route, settings: Settings) -> ModelClient:
     """The bare client of a route: one attempt per call."""
     from pitboss.models.chat.client import ChatModel
     from pitboss.models.native.client import AnthropicModel, GoogleModel
+    from pitboss.models.native.responses_client import ResponsesModel
+    from pitboss.models.native.responses_models import needs_responses
+    from pitboss.models.openai_client import OpenAIModel
 
-    options: dict[str, Any] = {"timeout_s": settings.model_timeout_s, "clock": stopwatch}
+    timeout_s = _or_of_family(settings.model_timeout_s, PLAIN.timeout_s, family_limits(model_route.model).timeout_s)
+    options: dict[str, Any] = {"timeout_s": timeout_s, "clock": stopwatch}
     if model_route.provider.native:
         native_model = AnthropicModel if model_route.provider.name == "anthropic" else GoogleModel
         return native_model(
             model_route.name, model_route.model, model_route.key, base_url=model_route.provider.base_url, **options
         )
-    return ChatModel(model_route.name, model_route.provider, model_route.key, model=model_route.model, **options)
+    chat, responses = (
+        protocol(model_route.name, model_route.provider, model_route.key, model=model_route.model, **options)
+        for protocol in (ChatModel, ResponsesModel)
+    )
+    is_listed = model_route.provider.name == "openai"
+    return OpenAIModel(chat, responses, lambda request: is_listed and needs_responses(model_route.model, request))
+
+
+def _or_of_family(setting: float, default: float, of_family: float) -> float:
+    """A limit as it was set; that of the model's family where it was left at its default."""
+    return of_family if setting == default else setting
 
 
 def _local(workspace: Workspace, name: str) -> LocalModel:

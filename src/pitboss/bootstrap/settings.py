@@ -65,7 +65,12 @@ class Settings(_Declared):
     )
     data_venue: str = Field(default="", description="Venue whose data is used; empty: hyperliquid, or the only one.")
     max_gap: int = Field(default=12, ge=0, le=1_000_000_000, description="Missing bars in a row that a run tolerates.")
-    model_timeout_s: float = Field(default=45.0, gt=0, le=3_600, description="Longest wait for one try at an answer.")
+    model_timeout_s: float = Field(
+        default=45.0,
+        gt=0,
+        le=3_600,
+        description="Longest wait for one attempt at a reply; 300 for models that reason, unless it is changed.",
+    )
     model_attempts: int = Field(default=4, ge=1, le=20, description="Tries at an answer before the tick goes without.")
     model_deadline_s: float = Field(
         default=120.0, gt=0, le=36_000, description="Longest wait for an answer, all its tries and pauses together."

@@ -8,7 +8,7 @@ header, to one origin, and is removed from everything that comes back. Caching, 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import aiohttp
 from yarl import URL
@@ -18,9 +18,13 @@ from pitboss.core.ports import ModelReply, ModelRequest, ToolCall
 from pitboss.models import http_pool, http_post
 from pitboss.models.call import CallContext, CallResult, ModelClient
 from pitboss.models.failures import Failure, malformed
+from pitboss.models.json_body import encode_json
+from pitboss.models.optional_settings import OptionalSettings
 from pitboss.models.secret import Secret
 
 TIMEOUT_S = 45.0
+ADAPTABLE = frozenset({"bad_setting", "bad_request"})
+"""Codes of failures that may be about the form of a request."""
 Form = TypeVar("Form")
 
 
@@ -43,6 +47,7 @@ class HttpModel(ModelClient, Generic[Form]):
         self.name = name
         self.timeout_s = timeout_s
         self._form = form
+        self._settings = OptionalSettings()
         self._key = key
         self._headers = {"Content-Type": "application/json", **headers}
         self._session = session
@@ -53,8 +58,8 @@ class HttpModel(ModelClient, Generic[Form]):
             raise UserError(f"{name}: the base URL cannot be read", "write it as https://host/v1") from None
 
     @abstractmethod
-    def _encode(self, request: ModelRequest, form: Form) -> bytes:
-        """The body of a request."""
+    def _body(self, request: ModelRequest, form: Form) -> dict[str, Any]:
+        """The body of a request as plain JSON values."""
 
     @abstractmethod
     def _read(
@@ -64,12 +69,13 @@ class HttpModel(ModelClient, Generic[Form]):
 
     @abstractmethod
     def _simpler(self, form: Form, request: ModelRequest, failure: Failure) -> Form | None:
-        """A simpler form for a server that rejected this one; None where there is none."""
+        """A simpler form for a server that rejected this one with a 400 or 422; None where there is none."""
 
     async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
         """Send one request."""
-        form = self._form
-        content = self._encode(request, form)
+        form, settings = self._form, self._settings
+        body = self._body(request, form)
+        content = encode_json(settings.without_rejected(body))
         timeout_s = min(self.timeout_s, context.left_s)
         started_s = self._clock()
         with context.sending():
@@ -79,11 +85,27 @@ class HttpModel(ModelClient, Generic[Form]):
         result = CallResult(attempts=1, status=response.status, headers=response.headers)
         outcome = self._outcome(response, request, form)
         if isinstance(outcome, ModelReply):
-            return replace(result, reply=replace(outcome, latency_ms=round((self._clock() - started_s) * 1000, 3)))
-        simpler = self._simpler(form, request, outcome)
-        if simpler is not None and self._form is form:  # else another call has adapted in the meantime
-            self._form = simpler
-        return replace(result, failure=outcome, is_adapted=simpler is not None)
+            latency_ms = round((self._clock() - started_s) * 1000, 3)
+            return replace(result, reply=replace(outcome, latency_ms=latency_ms, adapted=settings.rejected))
+        return replace(result, failure=outcome, is_adapted=self._adapt(form, settings, body, request, outcome))
+
+    def _adapt(
+        self, form: Form, settings: OptionalSettings, body: Mapping[str, Any], request: ModelRequest, failure: Failure
+    ) -> bool:
+        """Use a simpler form, or leave out a setting, from now on if that may help. Whether it may."""
+        if failure.code not in ADAPTABLE:
+            return False
+        simpler = self._simpler(form, request, failure)
+        if simpler is not None:
+            if self._form is form:  # else another call has adapted in the meantime
+                self._form = simpler
+            return True
+        fewer = settings.after(failure.message, body)
+        if fewer is None:
+            return False
+        if self._settings is settings:
+            self._settings = fewer
+        return True
 
     def _outcome(self, response: http_post.HttpResponse, request: ModelRequest, form: Form) -> ModelReply | Failure:
         content, key = response.content, self._key

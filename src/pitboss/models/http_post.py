@@ -15,6 +15,9 @@ from pitboss.models.failures import Failure
 
 LARGEST_BYTES = 8 * 1024 * 1024
 """A larger body is not a reply to a request of ours."""
+EVENT_STREAM = "text/event-stream"
+MOST_WAITS = 20
+"""How many times its time limit a stream may take that never falls silent."""
 
 
 @noun
@@ -29,13 +32,18 @@ class HttpResponse:
 async def post(
     session: aiohttp.ClientSession, url: URL, content: bytes, headers: Mapping[str, str], timeout_s: float, name: str
 ) -> HttpResponse | Failure:
-    """Send a request and read the whole response. `name` begins the message of a failure."""
+    """Send a request and read the whole response. `name` begins the message of a failure.
+
+    A stream of events may take longer than `timeout_s`: each piece of it starts that time anew, up to `MOST_WAITS` times.
+    """
     try:
         async with (
-            asyncio.timeout(timeout_s),
+            asyncio.timeout(timeout_s) as limit,
             session.post(url, data=content, headers=headers, allow_redirects=False) as response,
         ):
-            return HttpResponse(response.status, response.headers, await _content(response))
+            if response.content_type != EVENT_STREAM:
+                return HttpResponse(response.status, response.headers, await _content(response))
+            return HttpResponse(response.status, response.headers, await _stream(response, limit, timeout_s))
     except TimeoutError:
         return Failure("retry", "timeout", f"{name}: no answer within {timeout_s:.3g} s")
     except aiohttp.InvalidURL:
@@ -54,9 +62,20 @@ async def _content(response: aiohttp.ClientResponse) -> bytes | None:
     length = response.content_length
     if length is not None and length <= LARGEST_BYTES and hdrs.CONTENT_ENCODING not in response.headers:
         return await response.read()
+    return await _stream(response)
+
+
+async def _stream(
+    response: aiohttp.ClientResponse, limit: asyncio.Timeout | None = None, silence_s: float = 0.0
+) -> bytes | None:
+    """Everything that a response sends; `limit` then counts the silence between two pieces."""
+    time = asyncio.get_running_loop().time
+    last_s = time() + MOST_WAITS * silence_s
     pieces: list[bytes] = []
     size = 0
     async for piece in response.content.iter_any():
+        if limit is not None:
+            limit.reschedule(min(time() + silence_s, last_s))
         size += len(piece)
         if size > LARGEST_BYTES:
             response.close()

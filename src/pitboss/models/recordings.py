@@ -18,11 +18,11 @@ from pitboss.core.ports import ModelReply
 from pitboss.models.chat import reply, stream
 from pitboss.models.failures import Failure
 from pitboss.models.json_body import parse_body
-from pitboss.models.native import anthropic_reply, google_reply
+from pitboss.models.native import anthropic_reply, google_reply, responses_reply
 from pitboss.models.native.reply import ReplyContext
 from pitboss.models.server_events import is_stream
 
-Kind = Literal["chat", "anthropic", "google", "unsupported"]
+Kind = Literal["chat", "anthropic", "google", "responses", "unsupported"]
 
 
 @noun
@@ -92,6 +92,8 @@ def kind(exchange: Exchange) -> Kind:
         return "chat"
     if path.endswith("/v1/messages"):
         return "anthropic"
+    if path.endswith("/responses"):
+        return "responses"
     return "google" if path.endswith((":generateContent", ":streamGenerateContent")) else "unsupported"
 
 
@@ -103,6 +105,8 @@ def parse(exchange: Exchange) -> Outcome:
     body, host = exchange.body, urlsplit(exchange.uri).netloc
     if which == "anthropic":
         return anthropic_reply.read(body, exchange.status, exchange.headers, ReplyContext("anthropic/recorded"))
+    if which == "responses":
+        return responses_reply.read(body, exchange.status, exchange.headers, ReplyContext(f"{host}/recorded"))
     if which == "google":
         return google_reply.read(body, exchange.status, exchange.headers, ReplyContext("google/recorded"))
     if exchange.streamed and exchange.status < 300:

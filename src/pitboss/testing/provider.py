@@ -30,7 +30,9 @@ HOLD = {"action": "no_op", "reason": "nothing to do"}
 def message(
     question: Mapping[str, Any], content: str | None = None, calls: Sequence[tuple[str, Any]] = (), **top: Any
 ) -> dict[str, Any]:
-    """The body of a valid reply. Arguments of calls are values, or text that is sent unchanged."""
+    """The body of a valid reply, in the protocol of the question. Arguments of calls are values, or text sent unchanged."""
+    if "input" in question:
+        return _response(question, content, calls) | top
     reply_message: dict[str, Any] = {"role": "assistant", "content": content}
     if calls:
         reply_message["tool_calls"] = [
@@ -45,6 +47,33 @@ def message(
     choice = {"index": 0, "message": reply_message, "finish_reason": finish}
     body = {"id": "chatcmpl-fake", "object": "chat.completion", "created": 0, "model": question.get("model", "")}
     return body | {"choices": [choice], "usage": USAGE} | top
+
+
+def _response(question: Mapping[str, Any], content: str | None, calls: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """The body of a valid reply of the Responses protocol, with reasoning that must be sent back."""
+    count = len(question["input"])
+    output: list[dict[str, Any]] = [
+        {"type": "reasoning", "id": f"rs_{count}", "summary": [], "encrypted_content": f"sealed-{count}"}
+    ]
+    if content is not None:
+        blocks = [{"type": "output_text", "text": content, "annotations": []}]
+        output.append({"type": "message", "id": f"msg_{count}", "role": "assistant", "content": blocks})
+    output += [
+        {
+            "type": "function_call",
+            "id": f"fc_{count}_{index}",
+            "call_id": f"call_{count}_{index}",
+            "name": name,
+            "arguments": args if isinstance(args, str) else orjson.dumps(args).decode(),
+        }
+        for index, (name, args) in enumerate(calls)
+    ]
+    usage = {
+        "input_tokens": 1_000, "input_tokens_details": {"cached_tokens": 400},
+        "output_tokens": 50, "output_tokens_details": {"reasoning_tokens": 20}, "total_tokens": 1_050,
+    }  # fmt: skip
+    body = {"id": "resp-fake", "object": "response", "status": "completed", "model": question.get("model", "")}
+    return body | {"output": output, "usage": usage, "error": None, "incomplete_details": None}
 
 
 def body(plain: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Play:
@@ -163,7 +192,7 @@ def decide(question: Mapping[str, Any]) -> Play:
     tools = question.get("tools")
     if not tools:
         return say(orjson.dumps(HOLD).decode())
-    return call(tools[-1]["function"]["name"], HOLD)
+    return call(tools[-1].get("function", tools[-1])["name"], HOLD)
 
 
 @dataclass
@@ -173,6 +202,8 @@ class FakeProvider:
     script: Script = decide
     latency_s: float = 0.0
     keep: bool = True
+    path: str = "/chat/completions"
+    """The end of the only path that is served."""
     calls: int = 0
     questions: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
     headers: list[Mapping[str, str]] = field(default_factory=list[Mapping[str, str]])
@@ -203,8 +234,11 @@ class FakeProvider:
             self.peers.add(request.transport and request.transport.get_extra_info("peername"))
         index = self.calls
         self.calls += 1
-        if not request.path.endswith("/chat/completions"):
-            return web.json_response({"error": {"message": "no such path"}}, status=404)
+        if not request.path.endswith(self.path):
+            message = "no such path"
+            if self.path == "/responses":
+                message = "This model is only supported in v1/responses and not in v1/chat/completions."
+            return web.json_response({"error": {"message": message}}, status=404)
         if self.latency_s:
             await asyncio.sleep(self.latency_s)
         script = self.script

@@ -7,7 +7,9 @@ from itertools import count
 from time import monotonic
 from typing import Any
 
+import orjson
 import pytest
+from aiohttp import web
 
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.intent import Usage
@@ -272,15 +274,44 @@ def test_a_try_takes_no_longer_than_is_left() -> None:
     run([fake.hang], work)
 
 
-def test_a_setting_of_the_skill_that_is_not_taken_is_told_and_not_dropped() -> None:
-    request = replace(QUESTION, settings={"temperature": 0.5})
+def test_a_stream_may_take_longer_than_the_time_limit_as_long_as_it_is_not_silent() -> None:
+    async def slowly(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for _ in range(6):
+            await asyncio.sleep(0.4)
+            await response.write(b": thinking\n\n")
+        body = {"id": "x", "choices": [{"index": 0, "delta": {"content": "hold"}, "finish_reason": "stop"}]}
+        await response.write(b"data: " + orjson.dumps(body) + b"\n\ndata: [DONE]\n\n")
+        return response
 
     async def work(server: FakeProvider) -> None:
-        with pytest.raises(UserError, match="temperature"):
-            await model(server.url).complete(request)
+        assert (await model(server.url, timeout_s=2.0).complete(QUESTION)).text == "hold"
         assert server.calls == 1
 
-    run(refusing("temperature", "Unsupported value: 'temperature'"), work)
+    run([slowly], work)
+
+
+@pytest.mark.parametrize("name", ["temperature", "seed"])
+def test_a_setting_that_is_not_accepted_is_left_out_once_and_every_reply_says_so(name: str) -> None:
+    request = replace(QUESTION, settings={"temperature": 0.5, "seed": 7})
+
+    async def work(server: FakeProvider) -> None:
+        client = model(server.url)
+        assert (await client.complete(request)).adapted == (name,)
+        assert (await client.complete(request)).adapted == (name,)
+        assert [name in question for question in server.questions] == [True, False, False]
+
+    run(refusing(name, f"Unsupported value: '{name}' does not support this value with this model."), work)
+
+
+def test_a_refusal_that_names_no_optional_setting_is_told() -> None:
+    async def work(server: FakeProvider) -> None:
+        with pytest.raises(UserError, match="messages"):
+            await model(server.url).complete(replace(QUESTION, settings={"temperature": 0.5}))
+        assert server.calls == 1
+
+    run(refusing("messages", "Unsupported value: 'messages'"), work)
 
 
 def test_a_request_that_can_never_work_is_not_repeated() -> None:

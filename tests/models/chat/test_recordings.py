@@ -37,7 +37,7 @@ def chats(exchanges: list[Exchange]) -> list[tuple[Exchange, ModelReply | Failur
 @there
 def test_every_exchange_is_of_a_known_kind(exchanges: list[Exchange]) -> None:
     kinds = Counter(recordings.kind(one) for one in exchanges)
-    assert kinds == {"chat": 245, "anthropic": 144, "google": 116, "unsupported": 286}
+    assert kinds == {"chat": 245, "anthropic": 144, "google": 116, "responses": 156, "unsupported": 130}
 
 
 @there
@@ -139,7 +139,7 @@ def test_a_file_of_exchanges_is_read_in_order(tmp_path: Path) -> None:
         "response_body": {"choices": [{"message": {"content": "hi"}}]},
     }  # fmt: skip
     as_text = one | {"response_body": json.dumps(one["response_body"])}
-    other = one | {"uri": "https://x.test/v1/responses"}
+    other = one | {"uri": "https://x.test/v1/embeddings"}
     path = tmp_path / "s.jsonl.gz"
     path.write_bytes(gzip.compress(json.dumps({"cassette": "a.yaml", "interactions": [one, as_text, other]}).encode()))
     found = list(recordings.read(path))

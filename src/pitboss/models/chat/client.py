@@ -9,11 +9,9 @@ from pitboss.models.chat import reply, stream, wire
 from pitboss.models.chat.adaptation import simpler_dialect
 from pitboss.models.failures import Failure
 from pitboss.models.http_model import HttpModel
-from pitboss.models.json_body import encode_json, parse_body
+from pitboss.models.json_body import parse_body
 from pitboss.models.providers import Dialect, Provider
 from pitboss.models.secret import Secret
-
-ADAPTABLE = frozenset({"bad_setting", "bad_request"})
 
 
 class ChatModel(HttpModel[Dialect]):
@@ -30,19 +28,14 @@ class ChatModel(HttpModel[Dialect]):
         **options: Any,
     ) -> None:
         """`options` are those of `HttpModel`."""
-        if key and not provider.may_hold_key:
-            raise UserError(
-                f"the key of {provider.name} is not sent to {provider.host}",
-                "a key goes only to the address it belongs to; use LLM_BASE_URL with LLM_API_KEY for another one",
-            )
-        headers = {"Authorization": f"Bearer {key.reveal()}"} if key else {}
+        headers = key_headers(provider, key)
         url = f"{provider.base_url}/chat/completions"
         super().__init__(name, url, headers, provider.dialect, key, clock=clock, **options)
         self.provider = provider
         self._model = model or name.partition("/")[2]
 
-    def _encode(self, request: ModelRequest, form: Dialect) -> bytes:
-        return encode_json(wire.body(request, self._model, form))
+    def _body(self, request: ModelRequest, form: Dialect) -> dict[str, Any]:
+        return wire.body(request, self._model, form)
 
     def _read(
         self, content: bytes, status: int, headers: Mapping[str, str], request: ModelRequest, form: Dialect
@@ -57,4 +50,16 @@ class ChatModel(HttpModel[Dialect]):
         return stream.read(content, self.name, keeps, first_call)
 
     def _simpler(self, form: Dialect, request: ModelRequest, failure: Failure) -> Dialect | None:
-        return simpler_dialect(form, request, failure.message) if failure.code in ADAPTABLE else None
+        return simpler_dialect(form, request, failure.message)
+
+
+def key_headers(provider: Provider, key: Secret | None) -> dict[str, str]:
+    """The headers that carry a provider's key. Refuses to send it to an address that it does not belong to."""
+    if key is None:
+        return {}
+    if not provider.may_hold_key:
+        raise UserError(
+            f"the key of {provider.name} is not sent to {provider.host}",
+            "a key goes only to the address it belongs to; use LLM_BASE_URL with LLM_API_KEY for another one",
+        )
+    return {"Authorization": f"Bearer {key.reveal()}"}

@@ -12,7 +12,6 @@ from pitboss.core.noun import noun
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.failures import Failure
 from pitboss.models.http_model import HttpModel
-from pitboss.models.json_body import encode_json
 from pitboss.models.native import anthropic_reply, anthropic_request, google_reply, google_request
 from pitboss.models.native.answer_form import AnswerForm
 from pitboss.models.native.capabilities import anthropic_capabilities, google_capabilities
@@ -23,7 +22,6 @@ from pitboss.models.secret import Secret
 ANTHROPIC_VERSION = "2026-10-21"
 STALE_THINKING = "bound to a different conversation"
 """In the message of an error about thinking that is sent back with other tools than it was made with."""
-_ADAPTABLE = frozenset({"bad_request", "bad_setting"})
 _ABOUT_SCHEMA = re.compile(r"schema|output|response|grammar|json", re.IGNORECASE)
 """Messages that may be about the schema of the reply."""
 
@@ -50,8 +48,6 @@ class NativeModel(HttpModel[NativeForm]):
         super().__init__(name, url, headers, NativeForm(), key, **options)
 
     def _simpler(self, form: NativeForm, request: ModelRequest, failure: Failure) -> NativeForm | None:
-        if failure.code not in _ADAPTABLE:
-            return None
         if form.has_thinking and STALE_THINKING in failure.message:
             return replace(form, has_thinking=False)
         if not _ABOUT_SCHEMA.search(failure.message) or self._answer_form(request, form).output is None:
@@ -91,9 +87,9 @@ class AnthropicModel(NativeModel):
     def _answer_form(self, request: ModelRequest, form: NativeForm) -> AnswerForm:
         return anthropic_request.form_of(request, self._capabilities, form.has_schemas)
 
-    def _encode(self, request: ModelRequest, form: NativeForm) -> bytes:
+    def _body(self, request: ModelRequest, form: NativeForm) -> dict[str, Any]:
         answer = self._answer_form(request, form)
-        return encode_json(anthropic_request.body(request, self._model, self._capabilities, answer, form.has_thinking))
+        return anthropic_request.body(request, self._model, self._capabilities, answer, form.has_thinking)
 
     def _read(
         self, content: bytes, status: int, headers: Mapping[str, str], request: ModelRequest, form: NativeForm
@@ -124,8 +120,8 @@ class GoogleModel(NativeModel):
     def _answer_form(self, request: ModelRequest, form: NativeForm) -> AnswerForm:
         return google_request.form_of(request, self._capabilities, form.has_schemas)
 
-    def _encode(self, request: ModelRequest, form: NativeForm) -> bytes:
-        return encode_json(google_request.body(request, self._capabilities, self._answer_form(request, form)))
+    def _body(self, request: ModelRequest, form: NativeForm) -> dict[str, Any]:
+        return google_request.body(request, self._capabilities, self._answer_form(request, form))
 
     def _read(
         self, content: bytes, status: int, headers: Mapping[str, str], request: ModelRequest, form: NativeForm

@@ -96,7 +96,7 @@ def _call_names(message: Message, content: tuple[dict[str, Any], ...]) -> dict[s
         return {call.id: call.name for call in message.calls}
     names: dict[str, str] = {}
     for part in content:
-        call = part.get("functionCall") if "functionCall" in part else part if part.get("type") == "tool_use" else None
-        if isinstance(call, dict):
-            names[str(call.get("id"))] = str(call.get("name"))
+        call = part.get("functionCall") if "functionCall" in part else part
+        if isinstance(call, dict) and (call is not part or part.get("type") in ("tool_use", "function_call")):
+            names[str(call.get("call_id", call.get("id")))] = str(call.get("name"))
     return names

@@ -140,7 +140,7 @@ def _with_ids(parts: list[ReplyPart], turn: int) -> list[ReplyPart]:
             if "functionCall" in wire:
                 wire["functionCall"] = {**wire["functionCall"], "id": call.id}
             else:
-                wire["id"] = call.id
+                wire["call_id" if "call_id" in wire else "id"] = call.id
             parts[index] = replace(part, call=call, wire=wire)
         ids.add(call.id)
     return parts
