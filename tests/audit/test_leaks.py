@@ -21,7 +21,7 @@ from pitboss.venues.perp.audit.lookahead import KEPT_MARKETS, RERUN, AuditSetup
 from pitboss.venues.perp.audit.rebuild import RecordedMcpTool
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.sections import Memo, sections
-from pitboss.venues.perp.tools.get_top_traders import ASKED, SERVER
+from pitboss.venues.perp.tools.get_top_traders import SERVER, TOOL_NAME
 
 
 class FormingBar(View):
@@ -108,7 +108,7 @@ async def later_receipts(context: ToolContext, arguments: Mapping[str, Any]) -> 
 async def later_recording(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Takes an answer that was recorded later."""
     del arguments
-    return str(context.recordings.latest(SERVER, ASKED, '{"count":2}', context.observation.at + 9 * DAY_MS))
+    return str(context.recordings.latest(SERVER, TOOL_NAME, '{"count":2}', context.observation.at + 9 * DAY_MS))
 
 
 @pytest.mark.parametrize("look", [last_of_everything, listed, later_decisions, later_receipts, later_recording])
