@@ -63,7 +63,7 @@ def test_a_command_for_perp_skills_refuses_a_predict_skill_in_one_line(
     assert (code, out) == (2, "")
     first, hint = err.splitlines()
     assert first.endswith("venue: must be perp here, not 'predict'")
-    assert "only perp skills are taken here" in hint
+    assert "only perp skills are accepted here" in hint
 
 
 def test_the_backtest_of_another_venue_refuses_a_predict_skill_in_one_line(brain: Path, tmp_path: Path):
