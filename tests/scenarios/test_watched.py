@@ -58,5 +58,5 @@ def test_a_wrong_place_for_telemetry_is_said_before_anything_is_stored(
     with monkeypatch.context() as patch:
         patch.setenv("PITBOSS_TELEMETRY", "somewhere")
         assert main(["backtest", str(skill), *ONE_HOUR, "--home", str(home)]) == 2
-    assert "telemetry: 'somewhere' is no place to send to" in capsys.readouterr().err
+    assert "telemetry: 'somewhere' is not a valid target" in capsys.readouterr().err
     assert here("runs", "list", "--json", "--home", home).json == []
