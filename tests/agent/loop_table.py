@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from pitboss.agent.loop import ToolLoop
+from pitboss.agent.request_policy import RequestPolicy
 from pitboss.core import codec
 from pitboss.core.decision_format import DecisionFormat
 from pitboss.core.intent import Decision
@@ -58,7 +59,8 @@ class Table:
     retry_refused: int = 0
     verdicts: Sequence[Verdict] = ()
     forcing: Literal["call", "schema"] = "call"
-    rescue: bool = False
+    repairs: Literal["none", "within", "beyond"] = "none"
+    raised_max_tokens: int | None = None
     terminal: str = TERMINAL
 
     @property
@@ -79,8 +81,7 @@ class Table:
             self.format,
             self.max_steps,
             self.retry_refused,
-            forcing=self.forcing,
-            rescue=self.rescue,
+            policy=RequestPolicy(self.forcing, self.repairs, raised_max_tokens=self.raised_max_tokens),
         )
         return asyncio.run(loop.decide(Scene(skill=skill).observe(), self._judge))
 

@@ -54,7 +54,7 @@ def test_a_reply_without_a_decision_is_told_why_while_a_step_is_left(reply: Line
 
 @pytest.mark.parametrize(("reply", "why"), NO_ANSWERS.values(), ids=NO_ANSWERS)
 def test_a_last_step_without_a_decision_is_followed_by_the_schema_form_which_is_told_why(reply: Line, why: str) -> None:
-    table = Table([reply, says(ANSWER)], [tool()], max_steps=1, rescue=True)
+    table = Table([reply, says(ANSWER)], [tool()], max_steps=1, repairs="beyond")
     decision = table.play()
     assert (decision.intents, decision.flags, len(decision.steps)) == ((OPEN,), (), 2)
     assert forms(table) == [("call", TERMINAL, 1), ("schema", TERMINAL, 1)]
@@ -72,7 +72,7 @@ def test_without_rescue_the_last_step_is_the_last_request(reply: Line, why: str)
 
 
 def test_the_repair_question_says_what_was_wrong_and_is_the_last() -> None:
-    table = Table([says("hm"), says(WRONG), says(ANSWER)], max_steps=1, rescue=True)
+    table = Table([says("hm"), says(WRONG), says(ANSWER)], max_steps=1, repairs="beyond")
     assert table.play().intents == (OPEN,)
     assert table.told(2) == [f"Invalid proposal: open_long needs size_usd. {ASK}"]
     assert [answer for answer, _, _ in forms(table)] == ["call", "schema", "schema"]
@@ -80,7 +80,7 @@ def test_the_repair_question_says_what_was_wrong_and_is_the_last() -> None:
 
 @pytest.mark.parametrize("forcing", ["call", "schema"])
 def test_a_model_that_never_decides_is_asked_so_often_and_no_more_and_the_no_op_says_why(forcing: Any) -> None:
-    table = Table([says("never")] * 9, [tool()], max_steps=2, forcing=forcing, rescue=True)
+    table = Table([says("never")] * 9, [tool()], max_steps=2, forcing=forcing, repairs="beyond")
     decision = table.play()
     assert (decision.intents, decision.flags) == ((), ("no_decision",))
     assert len(decision.steps) == len(table.model.requests) == (4 if forcing == "call" else 3)
@@ -119,7 +119,9 @@ def test_a_refused_answer_in_schema_form_is_told_and_may_be_mended() -> None:
 
 
 def test_a_refused_proposal_that_still_counts_needs_no_rescue() -> None:
-    table = Table([calls(TERMINAL, **CLOSE), says("hm")], max_steps=2, retry_refused=1, verdicts=[REFUSED], rescue=True)
+    table = Table(
+        [calls(TERMINAL, **CLOSE), says("hm")], max_steps=2, retry_refused=1, verdicts=[REFUSED], repairs="beyond"
+    )
     decision = table.play()
     assert (decision.intents, len(table.model.requests)) == ((CLOSE,), 2)
 
@@ -136,18 +138,18 @@ def test_text_that_was_not_asked_for_is_never_read_as_a_decision() -> None:
 
 def test_different_proposals_end_the_tick_in_a_rescue_too() -> None:
     both = together(calls(TERMINAL, **OPEN), calls(TERMINAL, **CLOSE))
-    decision = Table([says("hm"), both], max_steps=1, rescue=True).play()
+    decision = Table([says("hm"), both], max_steps=1, repairs="beyond").play()
     assert (decision.intents, decision.flags) == ((), ("multiple_proposals",))
 
 
 def test_a_provider_that_fails_in_a_rescue_is_a_failure_of_the_model() -> None:
-    decision = Table([says("hm"), TransientError("503")], max_steps=1, rescue=True).play()
+    decision = Table([says("hm"), TransientError("503")], max_steps=1, repairs="beyond").play()
     assert (decision.intents, decision.flags, len(decision.steps)) == ((), ("model_error",), 1)
 
 
 def test_a_spent_budget_ends_a_rescue_too() -> None:
     with pytest.raises(BudgetExceeded):
-        Table([says("hm"), BudgetExceeded("no more")], max_steps=1, rescue=True).play()
+        Table([says("hm"), BudgetExceeded("no more")], max_steps=1, repairs="beyond").play()
 
 
 def test_what_the_provider_wants_back_goes_back_with_its_turn() -> None:

@@ -84,7 +84,7 @@ def test_a_reply_cut_off_before_its_first_word_is_told_to_be_shorter_and_keeps_i
     assert (reply.text, reply.calls, reply.finish_reason) == ("", (), "length")
     _, told = after(reply)
     assert told.lower().startswith(CUT)
-    decision = Table([reply] * 3, max_steps=1, rescue=True).play()
+    decision = Table([reply] * 3, max_steps=1, repairs="beyond").play()
     assert (decision.flags, decision.finish_reason, decision.text) == (
         ("no_decision",),
         "length",
@@ -97,7 +97,7 @@ def test_a_blocked_question_is_told_and_ends_in_a_no_op_that_names_the_block() -
     reply = recorded("test_google_model_armor_prompt_template_text_gets_blocked.yaml#1")
     _, told = after(reply)
     assert told.startswith("The provider blocked the question")
-    table = Table([reply] * 3, max_steps=1, rescue=True)
+    table = Table([reply] * 3, max_steps=1, repairs="beyond")
     decision = table.play()
     assert (decision.intents, decision.flags, len(decision.steps)) == ((), ("no_decision",), 3)
     assert decision.text.startswith("No decision: the provider blocked the question")
@@ -130,7 +130,7 @@ def test_thoughts_written_into_an_answer_are_not_the_answer() -> None:
 
 def test_no_recorded_reply_decides_for_us_and_every_one_is_told_and_can_be_kept() -> None:
     for exchange, reply in chat_replies():
-        table = Table([reply] * 3, max_steps=1, rescue=True)
+        table = Table([reply] * 3, max_steps=1, repairs="beyond")
         decision = table.play()
         assert (decision.intents, decision.flags) == ((), ("no_decision",)), exchange.id
         assert [request.answer for request in table.model.requests] == ["call", "schema", "schema"]

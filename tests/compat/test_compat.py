@@ -19,7 +19,7 @@ COMPAT = Path(__file__).parent
 NOTED = json.loads((COMPAT / "fixtures" / "runs.json").read_text("utf-8"))
 RUNS: dict[str, dict[str, Any]] = {run["name"]: run for run in NOTED["runs"]}
 STORED = [name for name, run in RUNS.items() if run["stored"]]
-REPEATABLE = [name for name, run in RUNS.items() if run["command"]]
+REPEATABLE = [name for name, run in RUNS.items() if run["command"] and not name.endswith("answered again")]
 BUNDLED = [name for name, run in RUNS.items() if "bundle" in run]
 INTERRUPTED = [name for name, run in RUNS.items() if run["status"] == "cancelled"]
 SAME = ("ticks", "digest", "skill_digest", "data_digest", "metrics")
@@ -92,6 +92,13 @@ def test_a_run_made_again_comes_out_as_noted(request: pytest.FixtureRequest, nam
         here(*words, "--home", home)
     again = here(*noted["command"], "--json", "--home", home, **noted.get("environment", {})).json
     assert told(again) == told(noted)
+
+
+@pytest.mark.parametrize("name", ["perp model", "predict model"])
+def test_replies_that_were_stored_without_their_server_serve_no_server(stored: Path, name: str) -> None:
+    noted = RUNS[f"{name} answered again"]
+    again = here(*noted["command"], "--json", "--home", stored, code=1, **noted["environment"])
+    assert "cannot reach 127.0.0.1:9" in again.err
 
 
 @pytest.mark.parametrize("name", ["perp model", "predict model"])

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from pitboss.agent.loop import ToolLoop
+from pitboss.agent.request_policy import RequestPolicy
 from pitboss.core.errors import ReplayMismatch, TransientError
 from pitboss.core.ports import Message, Model, ModelReply, ModelRequest, ToolCall
 from pitboss.core.snapshot import Record
@@ -26,7 +27,7 @@ OPEN = calls("propose_order", action="open", symbol="SOL", side="long", size_usd
 HOLD = calls("propose_order", action="no_op", reason="wait")
 
 
-def script(model: Model, thesis: str = "Rise.", rescue: bool = True) -> PerpCourse:
+def script(model: Model, thesis: str = "Rise.", repairs: Literal["none", "beyond"] = "beyond") -> PerpCourse:
     skill = plain_skill(
         ["SOL"],
         model="standin/analyst",
@@ -37,7 +38,9 @@ def script(model: Model, thesis: str = "Rise.", rescue: bool = True) -> PerpCour
     made = build(PerpRequest(skill, FROM, FROM + TICKS * STEP), make_market({"SOL": ROWS}))
     loop = made.ports.decider
     assert isinstance(loop, ToolLoop)
-    return replace(made, ports=replace(made.ports, decider=replace(loop, model=model, rescue=rescue)))
+    return replace(
+        made, ports=replace(made.ports, decider=replace(loop, model=model, policy=RequestPolicy(repairs=repairs)))
+    )
 
 
 def recorded(replies: Sequence[ModelReply | Exception]) -> tuple[str, list[Record]]:

@@ -131,7 +131,7 @@ def test_five_failures_in_a_row_end_a_run_that_can_be_resumed(home: Path, skill:
         asked = ("backtest", skill, *SIX_HOURS, "--model", "llm/fake", *PRICES, "--speculate", "0", "--json")
         broken = here(*asked, "--home", home, code=1, **environment(server, PITBOSS_MODEL_ATTEMPTS="1"))
         assert broken.json["ticks"] == 5
-    with served(decide) as server:
+        server.script = decide
         words = ("runs", "resume", broken.json["run_id"], "--json", "--home", home)
         done = here(*words, **environment(server)).json
     assert (done["status"], done["ticks"]) == ("complete", TICKS)

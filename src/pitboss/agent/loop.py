@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from pitboss.agent.decider import Judge
 from pitboss.agent.prompt import Prompt
+from pitboss.agent.request_policy import DEFAULT_POLICY, RequestPolicy
 from pitboss.agent.terminal import (
     MAX_ARGUMENT_CHARS,
     ParsedDecision,
@@ -49,10 +50,9 @@ MAX_CALLS = 16
 class ToolLoop:
     """A decider that lets a model use tools.
 
-    `forcing` is how the last step is forced: by the provider's forced tool choice, or by its schema for text replies.
-    With `rescue`, a last step without a decision is followed by a request in schema form (if it was not one) and,
-    should that fail too, by one repair request that says what was wrong. `context` builds the prompts of a venue's
-    observations, `format` defines how a decision is written there.
+    `context` builds the prompts of a venue's observations, `format` defines how a decision is written there, `policy`
+    how the model is made to decide. After a reply that was cut off at its limit of tokens the limit is raised once; a
+    second one ends the tick, because each of them costs the full price.
     """
 
     name: str
@@ -63,8 +63,7 @@ class ToolLoop:
     max_steps: int
     retry_refused: int = 0
     settings: Mapping[str, Any] | None = None
-    forcing: Literal["call", "schema"] = "call"
-    rescue: bool = False
+    policy: RequestPolicy = DEFAULT_POLICY
 
     def prompt(self, observation: Any) -> Prompt:
         """The exact prompt of this tick."""
@@ -82,12 +81,12 @@ class ToolLoop:
         offered = specs if anonymiser is None else tuple(map(anonymiser.spec, specs))
         conversation = _Conversation(self, prompt, [Message("user", prompt.user)])
         forms = self._forms(bool(tools))
-        form = forms[0]
+        form, settings = forms[0], self.policy.settings(self.settings or {})
         for step_number, next_form in enumerate((*forms[1:], None), 1):
             if step_number > self.max_steps and conversation.proposal is not None:
                 break  # refused, but it is the most recent valid decision, so no rescue is needed
             try:
-                reply = await self.model.complete(self._request(conversation, form, offered))
+                reply = await self.model.complete(self._request(conversation, form, offered, settings))
             except TransientError as error:
                 return conversation.decision("model_error", text=str(error), finish_reason="error")
             answer = (read_text if form == "schema" else read_calls)(reply, self.format)
@@ -102,10 +101,15 @@ class ToolLoop:
                 verdict = judge(answer.proposal) if again else None
                 if verdict is None or verdict.outcome != "refused":
                     return conversation.decision()
+            if answer.proposal is None and reply.finish_reason == "length":
+                raised = self.policy.after_cut(settings)
+                if raised is None:
+                    break
+                settings = raised
             if next_form is None:
                 break
             # A model that replies in prose and cannot be forced to call a tool is asked in schema form from now on.
-            form = "schema" if form == "schema" or (self.forcing == "schema" and not reply.calls) else next_form
+            form = "schema" if form == "schema" or (self.policy.forcing == "schema" and not reply.calls) else next_form
             conversation.append(reply, results, answer, verdict, form)
         return conversation.decision()
 
@@ -114,17 +118,22 @@ class ToolLoop:
 
         Without tools to call, a model that cannot be forced to call one gets no open request.
         """
-        before: tuple[Form, ...] = ("open",) if tools or self.forcing == "call" else ("schema",)
-        after: tuple[Form, ...] = ("schema", "schema") if self.forcing == "call" else ("schema",)
-        return (*before * (self.max_steps - 1), self.forcing, *(after if self.rescue else ()))
+        forcing, repairs = self.policy.forcing, self.policy.repairs
+        before: tuple[Form, ...] = ("open",) if tools or forcing == "call" else ("schema",)
+        if repairs == "within" and self.max_steps > 2:
+            return (*before * (self.max_steps - 2), forcing, "schema")
+        after: tuple[Form, ...] = ("schema", "schema") if forcing == "call" else ("schema",)
+        return (*before * (self.max_steps - 1), forcing, *(after if repairs == "beyond" else ()))
 
-    def _request(self, conversation: "_Conversation", form: Form, offered: tuple[ToolSpec, ...]) -> ModelRequest:
+    def _request(
+        self, conversation: "_Conversation", form: Form, offered: tuple[ToolSpec, ...], settings: Mapping[str, Any]
+    ) -> ModelRequest:
         return ModelRequest(
             conversation.prompt.system,
             tuple(conversation.messages),
             offered if form == "open" else offered[-1:],
             None if form == "open" else self.format.tool,
-            self.settings or {},
+            settings,
             "schema" if form == "schema" else "call",
         )
 
@@ -199,7 +208,7 @@ class _Conversation:
         dropped = flag in ("multiple_proposals", "model_error")
         intents = () if self.proposal is None or dropped else (self._true_proposal(self.proposal),)
         flags = (flag,) if flag else () if intents else ("no_decision",)
-        if self.loop.rescue and flags == ("no_decision",):
+        if self.loop.policy.repairs != "none" and flags == ("no_decision",):
             prefix = f"{last.text.strip()}\n" if last and last.text.strip() else ""
             text = f"{prefix}No decision: {self.why}."
         return Decision(

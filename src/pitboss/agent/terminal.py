@@ -135,6 +135,7 @@ def step_of(reply: ModelReply, results: Sequence[ToolResult]) -> Step:
         reply.model,
         reply.cost_usd,
         reply.saved_usd,
+        reply.rejected_settings,
     )
 
 

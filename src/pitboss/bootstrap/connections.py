@@ -39,8 +39,7 @@ async def connected(
         else:
             connections = Connections(
                 model=line.model,
-                forcing=line.forcing,
-                rescue=line.rescue,
+                policy=line.policy,
                 speculation=line.speculation,
                 server_tools=server_tools,
                 recordings=recordings,

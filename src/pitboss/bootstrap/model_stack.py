@@ -6,6 +6,7 @@ of a run is stored; connections are opened when the run begins and closed with i
 then. Whether a run needs a model connection at all is decided in `decider_source.py`.
 """
 
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,6 +14,8 @@ from functools import cache
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
+from pitboss.agent.request_policy import DEFAULT_POLICY, RequestPolicy, read_policy
+from pitboss.bootstrap.decider_source import ENDPOINT
 from pitboss.bootstrap.keys import Values, open_secrets
 from pitboss.bootstrap.machine import SystemClock, environment, stopwatch, unit_random
 from pitboss.bootstrap.settings import Settings
@@ -27,7 +30,8 @@ from pitboss.models.budget import Budget, usd
 from pitboss.models.budgeted import Budgeted
 from pitboss.models.cached import Cached
 from pitboss.models.call import DirectClient, ModelClient
-from pitboss.models.families import PLAIN, family_limits
+from pitboss.models.endpoint import Endpoint, check_unchanged, endpoint_of, read_endpoint, route_to
+from pitboss.models.families import PLAIN, family_limits, raised_limit
 from pitboss.models.lane import Lane
 from pitboss.models.limited import Limited
 from pitboss.models.limiter import Limiter, fingerprint
@@ -58,8 +62,7 @@ class ModelConnection:
     """An open connection to a model for one run: the model to call, and the costs so far."""
 
     model: ModelClient
-    forcing: Literal["call", "schema"] = "call"
-    rescue: bool = True
+    policy: RequestPolicy = DEFAULT_POLICY
     cached: Cached | None = None
     budget: Budget | None = None
     speculation: Speculation | None = None
@@ -82,20 +85,43 @@ class ModelConnection:
         return text
 
 
-def check_model(workspace: Workspace, request: BacktestRequest) -> None:
-    """Refuse a model that cannot be called."""
+def check_model(workspace: Workspace, request: BacktestRequest, params: Mapping[str, Any]) -> None:
+    """Refuse a model that cannot be called. `params` are those of a stored run."""
     provider, _, target = request.source.partition("/")
     if provider == catalog.REPLAY:
         workspace.runs.find(target)
     elif provider == catalog.LOCAL:
         find_weights(target, workspace.home / "models")
     else:
-        known_price(request, route_of(workspace, request.source))
+        known_price(request, _stored_route(workspace, request, params))
+
+
+def check_endpoint(workspace: Workspace, params: Mapping[str, Any]) -> None:
+    """Refuse a stored run whose model's name now stands for another server."""
+    endpoint = read_endpoint(params[ENDPOINT])
+    if endpoint is not None:
+        check_unchanged(endpoint, _values(workspace))
 
 
 def route_of(workspace: Workspace, name: str) -> Route:
     """The provider, address and key for a model's name."""
-    return route(name, Values(environment, open_secrets(workspace.home)))
+    return route(name, _values(workspace))
+
+
+def _stored_route(workspace: Workspace, request: BacktestRequest, params: Mapping[str, Any]) -> Route:
+    endpoint = read_endpoint(params.get(ENDPOINT))
+    return route_of(workspace, request.source) if endpoint is None else route_to(endpoint, _values(workspace))
+
+
+def new_endpoint(workspace: Workspace, request: BacktestRequest) -> Endpoint | None:
+    """The endpoint that a model's name stands for now; None for models that are no servers."""
+    if request.source.partition("/")[0] in (catalog.LOCAL, catalog.REPLAY):
+        return None
+    return endpoint_of(request.source, route_of(workspace, request.source))
+
+
+def _values(workspace: Workspace) -> Values:
+    return Values(environment, open_secrets(workspace.home))
 
 
 async def open_connection(
@@ -111,40 +137,44 @@ async def open_connection(
 
     settings = workspace.settings
     provider, _, target = request.source.partition("/")
+    params = workspace.runs.get(run_id).params
+    policy = read_policy(params["manner"]) if params.get("manner") else policy_of(workspace, request, skill)
     if provider == catalog.REPLAY:
         source = workspace.runs.get(target)
         records = StoredJournal(workspace.database, source.id, source.lease_epoch).records()
-        params = source.params.get("manner") or {}
-        return ModelConnection(
-            DirectClient(Replayed(records, source.id)), params.get("forcing", "call"), params.get("rescue", False)
-        )
+        return ModelConnection(DirectClient(Replayed(records, source.id)), policy)
     if provider == catalog.LOCAL:
         client = _local(workspace, request.source)
         stack.callback(client.close)
         await stack.enter_async_context(http_pool.opened())
-        return _wrapped(stack, workspace, request, run_id, client, FREE, None, "schema", tracer)
-    model_route = route_of(workspace, request.source)
+        return _wrapped(stack, workspace, request, run_id, client, FREE, None, policy, tracer)
+    model_route = _stored_route(workspace, request, params)
     lane = limiter(settings).lane(
         model_route.provider.host, fingerprint(model_route.key.reveal() if model_route.key else "")
     )
     client = open_client(model_route, settings)
     await stack.enter_async_context(http_pool.opened())
-    forcing = _forcing(model_route, skill)
-    return _wrapped(stack, workspace, request, run_id, client, known_price(request, model_route), lane, forcing, tracer)
+    identity = endpoint_of(request.source, model_route).identity
+    price_now = known_price(request, model_route)
+    return _wrapped(stack, workspace, request, run_id, client, price_now, lane, policy, tracer, identity)
 
 
-def _forcing(model_route: Route, skill: SkillDocument) -> Literal["call", "schema"]:
-    settings = skill.model_settings.request()
-    return "call" if model_route.provider.native or model_route.provider.forces(settings) else "schema"
-
-
-def forcing_params_of(workspace: Workspace, request: BacktestRequest, skill: SkillDocument) -> dict[str, Any] | None:
-    """How a run's model is made to decide; stored with the run so that a replay sends the same requests."""
+def policy_of(workspace: Workspace, request: BacktestRequest, skill: SkillDocument) -> RequestPolicy:
+    """How the model of a new run is made to decide."""
     provider, _, target = request.source.partition("/")
     if provider == catalog.REPLAY:
-        return workspace.runs.get(target).params.get("manner")
-    forcing = "schema" if provider == catalog.LOCAL else _forcing(route_of(workspace, request.source), skill)
-    return {"forcing": forcing, "rescue": True}
+        return read_policy(workspace.runs.get(target).params.get("manner"))
+    settings = skill.model_settings.request()
+    if provider == catalog.LOCAL:
+        return RequestPolicy("schema", "within", raised_max_tokens=raised_limit(request.source, settings))
+    model_route = route_of(workspace, request.source)
+    can_force = model_route.provider.native or model_route.provider.forces(settings)
+    return RequestPolicy(
+        "call" if can_force else "schema",
+        "within",
+        family_limits(model_route.model).max_tokens,
+        raised_limit(model_route.model, settings),
+    )
 
 
 def _wrapped(
@@ -155,8 +185,9 @@ def _wrapped(
     client: ModelClient,
     model_price: ModelPrice | None,
     lane: Lane | None,
-    forcing: Literal["call", "schema"],
+    policy: RequestPolicy,
     tracer: Tracer,
+    identity: str = "",
 ) -> ModelConnection:
     answers = Answers(workspace.database, workspace.now)
     uncertain_charges = UncertainCharges(workspace.database, run_id, workspace.runs.get(run_id).lease_epoch)
@@ -168,12 +199,12 @@ def _wrapped(
     limited = client if lane is None else Limited(client, lane, run_id)
     budgeted = Budgeted(Priced(limited, model_price, workspace.now), budget, model_price)
     retried = budgeted if lane is None else _retried(budgeted, workspace.settings)
-    cached = Cached(retried, answers, run_id, request.repeat, _shared_calls(workspace.database))
+    cached = Cached(retried, answers, run_id, request.repeat, _shared_calls(workspace.database), identity)
     stack.push_async_callback(cached.close)
     model = Traced(cached, tracer)
     # A local model handles one request at a time.
     speculation = None if lane is None else _speculation(request, SpeculationBudget(budgeted.worst, budget))
-    return ModelConnection(model, forcing, True, cached, budget, speculation)
+    return ModelConnection(model, policy, cached, budget, speculation)
 
 
 def _speculation(request: BacktestRequest, budget: SpeculationBudget) -> Speculation | None:

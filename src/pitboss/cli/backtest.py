@@ -192,7 +192,7 @@ def run_backtest(location: WorkspaceOptions, request: "BacktestRequest", repeats
             result["summary"] = summary([run.metrics or {} for run in complete])
         if json:
             screen.put_json(result)
-        elif not finished[-1].code:
+        elif finished[-1].is_complete:
             show_run(workspace, location, runs[0])
             if repeats > 1:
                 show_summary(result["summary"], [run.digest for run in complete])

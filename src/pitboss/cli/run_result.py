@@ -10,6 +10,7 @@ from pitboss.models.cutoff_text import cutoff_text
 from pitboss.models.providers import PROGRAMS
 from pitboss.report import figures
 from pitboss.report.meaning import METRICS
+from pitboss.report.quality import quality_warnings
 from pitboss.report.source import mapping, number
 from pitboss.runs.result_table import ResultTable, counts, metrics_table
 from pitboss.runs.stored import decision_rows, is_synthetic, journal_of, one_line, request_of
@@ -33,6 +34,8 @@ def show_run(workspace: Workspace, location: WorkspaceOptions, run: Run) -> None
     for label in labels(workspace, run):
         screen.put(label, "yellow")
     screen.put(cutoff_line(workspace, run))
+    for warning in quality_warnings(run.metrics):
+        screen.put(f"WARNING: {one_line(warning, MAX_ERROR)}", "yellow")
     metrics = mapping(run.metrics)
     if metrics:
         venue = venue_of(run.params["skill"])

@@ -8,6 +8,7 @@ from typing import Any
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
+from pitboss.report.quality import quality_of, quality_warnings
 from pitboss.runs.report import write_report
 from pitboss.runs.run import resume, start
 from pitboss.sim.request import BacktestRequest
@@ -24,6 +25,11 @@ class FinishedRun:
 
     run: Run
     code: int
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the run has a result. Its exit code is 1 if its model decided at few of the ticks."""
+        return self.run.status == "complete"
 
 
 def start_run(
@@ -71,6 +77,10 @@ def _wait_until_ended(
             screen.complain(str(error))
     if code == 0:
         run = _with_report(workspace, run)
+        for warning in quality_warnings(run.metrics):
+            screen.note(f"warning: {warning}")
+        quality = quality_of(run.metrics)
+        code = 1 if quality is not None and quality.is_poor else 0
     else:
         how = "cancelled" if stop.cancelled else "stopped" if code == 130 else "ended early"
         screen.note(f"run {run.id} {how} after {run.progress:.0%}; everything up to there is kept")

@@ -135,7 +135,7 @@ def resume(
         finished = resume_run(workspace, location, workspace.runs.find(run), max_cost_usd)
         if json:
             screen.put_json(document(finished.run, workspace.settings.model_cutoffs))
-        elif not finished.code:
+        elif finished.is_complete:
             show_run(workspace, location, finished.run)
         return finished.code
 

@@ -32,7 +32,7 @@ def fork_run(
             forked_from = finished.run.params["forked_from"]
             result = document(finished.run, workspace.settings.model_cutoffs)
             screen.put_json({**result, "forked_from": forked_from, "difference": difference})
-        elif not finished.code:
+        elif finished.is_complete:
             show_run(workspace, location, finished.run)
             show_difference(difference)
         return finished.code

@@ -72,6 +72,7 @@ class Step:
     model: str = ""
     cost_usd: Decimal | None = ZERO
     saved_usd: Decimal = ZERO
+    rejected_settings: tuple[str, ...] = ()
 
 
 @noun

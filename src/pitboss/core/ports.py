@@ -85,8 +85,8 @@ class ModelReply:
     problem: str = ""
     cost_usd: Decimal | None = ZERO
     saved_usd: Decimal = ZERO
-    adapted: tuple[str, ...] = ()
-    """Settings that were left out of the request because the provider does not accept them."""
+    rejected_settings: tuple[str, ...] = ()
+    """Settings that the provider does not accept, and that were left out of the request or replaced."""
 
 
 class Model(Protocol):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from pitboss.bootstrap.decider_source import ENDPOINT
 from pitboss.bootstrap.keys import Values, open_secrets
 from pitboss.bootstrap.machine import environment
 from pitboss.bootstrap.workspace import Workspace
@@ -44,6 +45,7 @@ def model_variables(workspace: Workspace, models: Iterable[str]) -> dict[str, st
 
 
 def models_in_queue(workspace: Workspace) -> set[str]:
-    """The models of runs that are queued or being worked on."""
+    """The models of runs that are queued or being worked on, by the names that were requested."""
     statuses = ("queued", "loading", "running")
-    return {run.model for status in statuses for run in workspace.runs.listing(10_000, status).runs}
+    queued = [run for status in statuses for run in workspace.runs.listing(10_000, status).runs]
+    return {(run.params.get(ENDPOINT) or {}).get("requested", run.model) for run in queued}

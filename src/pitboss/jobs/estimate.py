@@ -19,9 +19,9 @@ from pitboss.core.errors import UserError
 from pitboss.core.intent import Usage
 from pitboss.core.money import ZERO, exact
 from pitboss.models import catalog
+from pitboss.models.families import first_limit
 from pitboss.models.price_list import price
 from pitboss.models.prices import FREE, ModelPrice, flat
-from pitboss.models.providers import MAX_TOKENS
 from pitboss.models.token_bounds import TOOLS_TOKENS
 from pitboss.runs.preview import CHARS_PER_TOKEN
 from pitboss.runs.run import start
@@ -171,9 +171,7 @@ def price_of(workspace: Workspace, request: BacktestRequest) -> ModelPrice | Non
 def _worst_call(group: _Group, tokens: int) -> Decimal:
     """As the budget of a run computes it: one token per byte, and the longest allowed reply."""
     assert group.price is not None
-    most = max(
-        int((request.skill.get("model_settings") or {}).get("max_tokens") or MAX_TOKENS) for request in group.requests
-    )
+    most = max(first_limit(request.source, request.skill.get("model_settings") or {}) for request in group.requests)
     return group.price.most(int(tokens * CHARS_PER_TOKEN * GROWTH[2]) + TOOLS_TOKENS, most)
 
 

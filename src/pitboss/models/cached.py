@@ -26,13 +26,23 @@ class Cached(ModelClient):
     """A cache of replies around `inner`. `run_id` is the run that pays for calls."""
 
     def __init__(
-        self, inner: ModelClient, store: ReplyStore, run_id: str, repeat: int = 0, shared: SharedCalls | None = None
+        self,
+        inner: ModelClient,
+        store: ReplyStore,
+        run_id: str,
+        repeat: int = 0,
+        shared: SharedCalls | None = None,
+        identity: str = "",
     ) -> None:
-        """`shared` holds the calls of all runs that use the same store; without it only this run's calls are joined."""
+        """`shared` holds the calls of all runs that use the same store; without it only this run's calls are joined.
+
+        `identity` separates the replies of one server from those of others; without it the model's name does.
+        """
         self.inner = inner
         self.name = inner.name
         self.run_id = run_id
         self.repeat = repeat
+        self._identity = identity or inner.name
         self.calls = 0
         """Requests that were passed on to the model."""
         self.hits = 0
@@ -43,7 +53,7 @@ class Cached(ModelClient):
 
     async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
         """Serve the stored reply, join a call under way, or make the call."""
-        key = request_key(self.name, request, self.repeat)
+        key = request_key(self._identity, request, self.repeat)
         while True:
             shared = self._shared.find(key)
             if shared is not None and shared.owner is not self:
@@ -121,7 +131,7 @@ class Cached(ModelClient):
 
     def knows(self, request: ModelRequest) -> bool:
         """Whether this request would be a hit, or is under way already."""
-        key = request_key(self.name, request, self.repeat)
+        key = request_key(self._identity, request, self.repeat)
         return self._shared.find(key) is not None or self._replies.has(key)
 
     def paid_usd(self) -> Decimal:

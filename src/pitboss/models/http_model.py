@@ -19,11 +19,11 @@ from pitboss.models import http_pool, http_post
 from pitboss.models.call import CallContext, CallResult, ModelClient
 from pitboss.models.failures import Failure, malformed
 from pitboss.models.json_body import encode_json
-from pitboss.models.optional_settings import OptionalSettings
+from pitboss.models.optional_settings import OptionalSettings, changed_settings
 from pitboss.models.secret import Secret
 
 TIMEOUT_S = 45.0
-ADAPTABLE = frozenset({"bad_setting", "bad_request"})
+ADAPTABLE = frozenset({"bad_setting", "bad_request", "too_long"})
 """Codes of failures that may be about the form of a request."""
 Form = TypeVar("Form")
 
@@ -46,7 +46,7 @@ class HttpModel(ModelClient, Generic[Form]):
         """`form` is how requests are written at first; `clock` returns seconds that never run backwards."""
         self.name = name
         self.timeout_s = timeout_s
-        self._form = form
+        self._first_form = self._form = form
         self._settings = OptionalSettings()
         self._key = key
         self._headers = {"Content-Type": "application/json", **headers}
@@ -86,7 +86,8 @@ class HttpModel(ModelClient, Generic[Form]):
         outcome = self._outcome(response, request, form)
         if isinstance(outcome, ModelReply):
             latency_ms = round((self._clock() - started_s) * 1000, 3)
-            return replace(result, reply=replace(outcome, latency_ms=latency_ms, adapted=settings.rejected))
+            rejected = (*settings.names, *changed_settings(self._first_form, form))
+            return replace(result, reply=replace(outcome, latency_ms=latency_ms, rejected_settings=rejected))
         return replace(result, failure=outcome, is_adapted=self._adapt(form, settings, body, request, outcome))
 
     def _adapt(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from pitboss.report import cutoff, figures
 from pitboss.report.markup import Html, join, tag
+from pitboss.report.quality import quality_warnings
 from pitboss.report.source import RunReport, mapping, number, pair
 from pitboss.report.table import facts
 
@@ -13,7 +14,7 @@ def title(report: RunReport) -> Html:
     status = str(report.document.get("status") or "complete").replace("_", " ")
     rows = [
         ("Period", f"{figures.clock(report.from_at)} to {figures.clock(report.to_at)} UTC"),
-        ("Model", report.model),
+        ("Model", _model(report)),
         ("Ticks", figures.count(report.document.get("ticks"))),
         ("Starting equity", figures.usd(report.initial_usd)),
         ("Run", report.run_id),
@@ -21,6 +22,11 @@ def title(report: RunReport) -> Html:
     if cutoff.description(report):
         rows.insert(2, ("Training cutoff", cutoff.description(report)))
     return header("Backtest report", status, report.finished, report.skill_name, rows)
+
+
+def _model(report: RunReport) -> str:
+    endpoint = report.document.get("endpoint")
+    return f"{report.model} at {endpoint}" if endpoint else report.model
 
 
 def header(kind: str, status: str, complete: bool, skill: str, rows: Sequence[tuple[str, object]]) -> Html:
@@ -67,6 +73,7 @@ def labels(report: RunReport) -> Html:
                 f"The run ended as “{status}” before the end of its period. Every number covers only the completed part.",
             )
         )
+    warnings += [label("Model", text) for text in quality_warnings(report.document.get("metrics"))]
     errors = report.document.get("errors")
     if isinstance(errors, list | tuple) and errors:
         warnings.append(label("Errors", "; ".join(_error(error) for error in errors[:5])))

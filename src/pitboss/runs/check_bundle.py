@@ -21,7 +21,7 @@ from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import GENESIS, Record
 from pitboss.runs.bundle import MONEY, SKILL, STATE, Bundle, BundleRun, is_parsable
 from pitboss.runs.venues import venue_of
-from pitboss.sim.outcome import Ledger
+from pitboss.sim.outcome import Ledger, stored_rejections
 from pitboss.skill.digest import skill_digest
 from pitboss.skill.load import read_skill
 from pitboss.store.answers import read_reply
@@ -134,6 +134,9 @@ class _RecordTotals:
         extra = codec.loads(record.extra)
         cost, saved = extra["cost_usd"], extra.get("saved_usd", "0")
         ledger.take(record.kind, body, receipts, None if cost is None else _money(cost), _money(saved))
+        ledger.rejected_settings.update(stored_rejections(extra))
+        if len(ledger.rejected_settings) > MOST_NAMES:
+            raise ValueError("too much")
         for number, step in enumerate([*body.get("steps", ()), *_reflection_steps(body)]):
             calls = (call["name"] for call in step["calls"])
             self.steps[record.seq, number] = _reply_digest(step["text"], step["finish_reason"], calls)

@@ -263,7 +263,7 @@ def _queued(workspace: Workspace, source: Run, prepared: PreparedRun, also: dict
         skill_id=saved.id,
         skill_version=saved.version,
         status="queued",
-        model=request.source,
+        model=decider_source.model_name(request, params),
         params=params,
         data_digest=prepared.data_digest,
         progress=progress,

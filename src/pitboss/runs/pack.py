@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pitboss import __version__
+from pitboss.agent.request_policy import RequestPolicy, read_policy
 from pitboss.bootstrap import mcp_tools
+from pitboss.bootstrap.decider_source import ENDPOINT
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch, UserError
@@ -18,6 +20,7 @@ from pitboss.core.money import text
 from pitboss.core.past import NO_RECORDINGS
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.core.snapshot import Record
+from pitboss.models.endpoint import read_endpoint
 from pitboss.models.replayed import Replayed
 from pitboss.models.request_key import request_key
 from pitboss.runs.bundle import (
@@ -43,8 +46,8 @@ from pitboss.store.recordings import StoredRecordings
 from pitboss.store.runs import Run
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-_FORMS: tuple[tuple[Literal["call", "schema"], bool], ...] = (("call", True), ("schema", True), ("call", False))
-"""The request forms in which a model may have been called; its name alone does not determine the form."""
+_EARLIER = (RequestPolicy(repairs="beyond"), RequestPolicy("schema", "beyond"), RequestPolicy())
+"""The policies of runs that were stored without one."""
 
 Uses = dict[str, list[tuple[int, int]]]
 """The record and step of every use of a reply, by cache key."""
@@ -148,7 +151,9 @@ async def _answers(workspace: Workspace, run: Run) -> tuple[str, list[AnswerLine
     """
     answers = Answers(workspace.database, workspace.now)
     paid_replies = list(answers.of_run(run.id))
-    for model in dict.fromkeys([run.model, *(reply.model for reply in paid_replies)]):
+    endpoint = read_endpoint(run.params.get(ENDPOINT))
+    names = [run.model if endpoint is None else endpoint.identity, *(reply.model for reply in paid_replies)]
+    for model in dict.fromkeys(names):
         for uses in await _rebuilt_uses(workspace, run, model):
             lines = [
                 _answer_line(reply, used)
@@ -183,9 +188,10 @@ async def _rebuilt_uses(workspace: Workspace, run: Run, model: str) -> list[Uses
                 offered = mcp_tools.open_server_tools(workspace, prepared.skill, venue.tools(), simulated=True)
                 server_tools = await stack.enter_async_context(offered)
                 recordings = StoredRecordings(workspace.database)
-            for forcing, rescue in _FORMS:
+            stored = run.params.get("manner")
+            for policy in _EARLIER if stored is None else (read_policy(stored),):
                 collector = _KeyCollector(Replayed(records), model, request.repeat)
-                connections = Connections(collector, forcing, rescue, server_tools=server_tools, recordings=recordings)
+                connections = Connections(collector, policy, server_tools=server_tools, recordings=recordings)
                 with suppress(ReplayMismatch):
                     await replay_until(prepared, records, request.to_at, connections)
                     rebuilt.append(collector.uses)

@@ -76,14 +76,15 @@ def prepare(workspace: Workspace, request: BacktestRequest) -> PreparedRun:
 def _create(workspace: Workspace, prepared: PreparedRun) -> str:
     saved, params = stored_form(workspace, prepared)
     params |= workspace.pin()
-    return workspace.runs.create(saved.id, saved.version, prepared.request.source, params, prepared.data_digest)
+    name = decider_source.model_name(prepared.request, params)
+    return workspace.runs.create(saved.id, saved.version, name, params, prepared.data_digest)
 
 
 def stored_form(workspace: Workspace, prepared: PreparedRun) -> tuple[StoredSkill, dict[str, Any]]:
     """What is stored with a run: its skill, and the rest of its request."""
     request, skill = prepared.request, prepared.skill
     registry = venue_of(request.skill).tools()
-    params = params_of(prepared) | {"manner": decider_source.manner(workspace, request, skill)}
+    params = params_of(prepared) | decider_source.model_params(workspace, request, skill)
     params |= mcp_tools.pin(workspace, prepared, registry)
     return workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill))), params
 
@@ -93,7 +94,8 @@ def job_of(workspace: Workspace, request: BacktestRequest, **more: Any) -> Job:
     prepared = prepare(workspace, request)
     saved, params = stored_form(workspace, prepared)
     params |= workspace.pin()
-    return Job(saved.id, saved.version, request.source, params, prepared.data_digest, **more)
+    name = decider_source.model_name(request, params)
+    return Job(saved.id, saved.version, name, params, prepared.data_digest, **more)
 
 
 def params_of(prepared: PreparedRun) -> dict[str, Any]:
@@ -122,6 +124,7 @@ async def resume(
     request = request_of(run)
     if max_cost_usd is not None:
         request = dataclasses.replace(request, max_cost_usd=max_cost_usd)
+    decider_source.check_unchanged(workspace, run.params)
     prepared = _prepare_resumed(workspace, run, request)
     with telemetry(workspace.settings.telemetry) as tracer:
         return await _observed(workspace, run.id, prepared, watch, tracer)
@@ -131,7 +134,7 @@ def _prepare_resumed(workspace: Workspace, run: Run, request: Any) -> PreparedRu
     """Prepare a stored run for its continuation; raises `UserError` if its data or its MCP servers have changed."""
     prepared = prepare_stored(workspace, run, request)
     mcp_tools.check_pin(workspace, prepared, venue_of(request.skill).tools(), run.params)
-    decider_source.check(workspace, prepared.request)
+    decider_source.check(workspace, prepared.request, run.params)
     return prepared
 
 

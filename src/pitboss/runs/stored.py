@@ -1,8 +1,10 @@
 """Read a stored run: its request, its records and its public document. Nothing that executes a run is imported."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
+from pitboss.bootstrap.decider_source import ENDPOINT
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import UserError
@@ -12,6 +14,9 @@ from pitboss.core.verdict import margin_fields
 from pitboss.data.synthetic_marker import DEMO, is_marked
 from pitboss.models import cutoffs
 from pitboss.models.cutoff_text import cutoff_record
+from pitboss.models.endpoint import read_endpoint
+from pitboss.models.providers import LOCAL
+from pitboss.report.quality import quality_of
 from pitboss.runs.venues import venue_of
 from pitboss.store.journal import StoredJournal
 from pitboss.store.runs import Run
@@ -38,6 +43,7 @@ def document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
         "skill_digest": params["skill_digest"],
         "data_digest": run.data_digest,
         "model": run.model,
+        "endpoint": _endpoint(run),
         "from": iso(params["from_at"]),
         "to": iso(params["to_at"]),
         "ticks": run.ticks,
@@ -47,6 +53,7 @@ def document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
         "saved_usd": float(run.saved_usd),
         "wasted_usd": float(run.wasted_usd),
         "waste_pct": _waste_pct(run),
+        "quality": _quality(run),
         "wall_s": run.wall_s,
         "report": run.report,
         "errors": [run.error_text] if run.error_text else [],
@@ -54,6 +61,19 @@ def document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
         "cutoff": cutoff_record(cutoff, params["from_at"], params["to_at"]),
         **({"blind": True} if params.get("blind") else {}),
     }
+
+
+def _endpoint(run: Run) -> str | None:
+    """The host that answered; None for programs and replays, and for runs of earlier versions."""
+    if run.model.startswith(f"{LOCAL}/"):
+        return "this machine"
+    endpoint = read_endpoint(run.params.get(ENDPOINT))
+    return None if endpoint is None else endpoint.text
+
+
+def _quality(run: Run) -> dict[str, int] | None:
+    quality = quality_of(run.metrics)
+    return None if quality is None else asdict(quality)
 
 
 def _realism(run: Run) -> dict[str, dict[str, str]]:

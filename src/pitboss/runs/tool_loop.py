@@ -44,6 +44,5 @@ def tool_loop(
         max_steps=skill.max_steps,
         retry_refused=retry_refused,
         settings=skill.model_settings.request(),
-        forcing=connections.forcing,
-        rescue=connections.rescue,
+        policy=connections.policy,
     )

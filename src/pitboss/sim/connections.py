@@ -5,9 +5,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from pitboss.agent.decider import Decider
+from pitboss.agent.request_policy import DEFAULT_POLICY, RequestPolicy
 from pitboss.core.instant import Instant
 from pitboss.core.past import NO_RECORDINGS, Recordings
 from pitboss.core.ports import Model, Tool, ToolSpec
@@ -34,14 +34,13 @@ NO_SERVER_TOOLS = ServerTools()
 class Connections:
     """Everything outside the venue that the ports of a run are built with.
 
-    Without a `model` no request can be sent, which is enough to rebuild prompts and states. `forcing` and `rescue`
-    are how the model is made to decide (`agent.loop`). `decider` replaces the decider of the request, for replays of
+    Without a `model` no request can be sent, which is enough to rebuild prompts and states. `policy` is how
+    the model is made to decide. `decider` replaces the decider of the request, for replays of
     recorded decisions; `model` then answers reflections only.
     """
 
     model: Model | None = None
-    forcing: Literal["call", "schema"] = "call"
-    rescue: bool = False
+    policy: RequestPolicy = DEFAULT_POLICY
     speculation: Speculation | None = None
     server_tools: ServerTools = NO_SERVER_TOOLS
     recordings: Recordings = NO_RECORDINGS

@@ -47,6 +47,7 @@ class Outcome:
     ai_cost_usd: Decimal | None = ZERO
     decisions_asked: int = 0
     exposed_bars: int | None = None
+    rejected_settings: tuple[str, ...] = ()
 
 
 Interval = list[float] | None
@@ -194,6 +195,7 @@ def count_figures(outcome: Outcome, fills: int) -> dict[str, Any]:
             "accepted": outcome.accepted,
             "fills": fills,
         },
+        **({"rejected_settings": list(outcome.rejected_settings)} if outcome.rejected_settings else {}),
     }
 
 

@@ -29,6 +29,8 @@ class Ledger:
     noops: Counter[str] = field(default_factory=Counter[str])
     cost_usd: Decimal | None = ZERO
     saved_usd: Decimal = ZERO
+    rejected_settings: set[str] = field(default_factory=set[str])
+    """Settings that the model's provider rejected."""
     duplicate_code: ClassVar[str] = "duplicate"
     """Code of the venue's rule about repeated intents."""
 
@@ -94,6 +96,7 @@ class Ledger:
             noops_by_flag=dict(sorted(self.noops.items())),
             ai_cost_usd=self.cost_usd,
             decisions_asked=self.asked,
+            rejected_settings=tuple(sorted(self.rejected_settings)),
         )
 
 
@@ -112,4 +115,11 @@ def read_into(ledger: L, records: Iterable[Record]) -> L:
         extra = codec.loads(record.extra)
         cost, saved = extra["cost_usd"], Decimal(extra.get("saved_usd", "0"))
         ledger.take(record.kind, body, receipts, None if cost is None else Decimal(cost), saved)
+        ledger.rejected_settings.update(stored_rejections(extra))
     return ledger
+
+
+def stored_rejections(extra: Mapping[str, Any]) -> list[str]:
+    """The rejected settings in the part of a record that its digest does not cover."""
+    steps = [*(extra.get("steps") or ()), *((extra.get("reflection") or {}).get("steps") or ())]
+    return [str(name)[:80] for step in steps for name in step.get("rejected_settings") or ()]

@@ -207,6 +207,8 @@ async def _run_tick(
     cost_usd, errors = result.decision.cost_usd, result.state.model_errors
     cursor.index += 1
     cursor.ledger.take("tick", result.covered, result.receipts, cost_usd, result.decision.saved_usd)
+    for step in result.decision.steps:
+        cursor.ledger.rejected_settings.update(step.rejected_settings)
     # With speculation the cache stores every reply before it is used, so the ticks of a window share a transaction,
     # which is committed while the next window is awaited.
     at_once = cost_usd != ZERO and (speculator is None or speculator.begins(cursor.index))

@@ -60,6 +60,7 @@ def _step_extra(step: Step) -> dict[str, Any]:
         "model": step.model,
         "usage": step.usage,
         "cost_usd": step.cost_usd,
+        **({"rejected_settings": step.rejected_settings} if step.rejected_settings else {}),
     }
 
 

@@ -298,8 +298,8 @@ def test_a_setting_that_is_not_accepted_is_left_out_once_and_every_reply_says_so
 
     async def work(server: FakeProvider) -> None:
         client = model(server.url)
-        assert (await client.complete(request)).adapted == (name,)
-        assert (await client.complete(request)).adapted == (name,)
+        assert (await client.complete(request)).rejected_settings == (name,)
+        assert (await client.complete(request)).rejected_settings == (name,)
         assert [name in question for question in server.questions] == [True, False, False]
 
     run(refusing(name, f"Unsupported value: '{name}' does not support this value with this model."), work)

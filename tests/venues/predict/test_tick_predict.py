@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pitboss.agent.request_policy import RequestPolicy
 from pitboss.core import codec
 from pitboss.core.instant import MINUTE_MS, day_of
 from pitboss.core.ports import ModelReply, ModelRequest
@@ -297,7 +298,9 @@ def test_a_malformed_decision_is_told_in_the_words_of_this_venue() -> None:
 
 def test_a_decision_as_json_text_is_read_where_the_model_cannot_be_made_to_call() -> None:
     text = codec.dumps(codec.number_fragments(MINT)).decode()
-    loop = looping(model_of(lambda request: says(text)), ports(saying()).context, max_steps=2, forcing="schema")
+    loop = looping(
+        model_of(lambda request: says(text)), ports(saying()).context, max_steps=2, policy=RequestPolicy("schema")
+    )
     assert verdicts(step(fresh(), ports(loop), SPOT, NOW)) == [("allowed", None)]
 
 

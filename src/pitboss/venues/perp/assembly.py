@@ -215,8 +215,8 @@ def _reflector(run: PerpRun, connections: Connections, decider: Decider, context
     model = decider.model if isinstance(decider, ToolLoop) else connections.model
     if model is None:
         return None
-    settings = run.skill.model_settings.request()
-    return TradeReflector(model, context, memory.reflection_every, settings, connections.forcing)
+    settings = connections.policy.settings(run.skill.model_settings.request())
+    return TradeReflector(model, context, memory.reflection_every, settings, connections.policy.forcing)
 
 
 def anonymiser_of_run(

@@ -90,7 +90,7 @@ async def connected(
         model_client, most = line.model, deployment.max_cost_usd_per_day
         if most is not None:
             model_client = Daily(model_client, most, _price(workspace, request), workspace.now, spent_usd)
-        yield Connections(model=model_client, forcing=line.forcing, rescue=line.rescue), line
+        yield Connections(model=model_client, policy=line.policy), line
 
 
 def _price(workspace: Workspace, request: BacktestRequest) -> ModelPrice | None:

@@ -244,7 +244,7 @@ async def _ask(
             if watch.stop():
                 raise RunCancelled
             index = pending.pop(0)
-            question = recognition.request(exam, exam.questions[index], settings, connection.forcing)
+            question = recognition.request(exam, exam.questions[index], settings, connection.policy.forcing)
             try:
                 guesses[index] = recognition.read_answer(await connection.model.complete(question), exam)
                 in_a_row = 0

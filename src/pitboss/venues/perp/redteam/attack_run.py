@@ -7,10 +7,11 @@ has its own tools, history, model and records; the records are kept in memory on
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any
 
 from pitboss.agent.decider import Judge
 from pitboss.agent.loop import ToolLoop
+from pitboss.agent.request_policy import DEFAULT_POLICY, RequestPolicy
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.errors import BudgetExceeded, TransientError, UserError
@@ -197,8 +198,7 @@ class CampaignModel:
     name: str
     make: Callable[[Attack | None, str], Model]
     """Makes a model for an attack (None: a run without one) and a seed."""
-    forcing: Literal["call", "schema"] = "call"
-    rescue: bool = False
+    policy: RequestPolicy = DEFAULT_POLICY
     max_concurrent: int = 1
     """Maximum concurrent runs."""
     redact: Callable[[str], str] | None = None
@@ -279,11 +279,10 @@ def _course(
         name=campaign_model.name,
         model=WatchedModel(model, watched),
         hydrate=hydrate,
-        forcing=campaign_model.forcing,
-        rescue=campaign_model.rescue,
+        policy=campaign_model.policy,
     )
     reflector = setup.course.ports.reflector
-    reflector = reflector and replace(reflector, model=loop.model, forcing=campaign_model.forcing)
+    reflector = reflector and replace(reflector, model=loop.model, forcing=campaign_model.policy.forcing)
     ports = replace(setup.course.ports, decider=loop, reflector=reflector, view=market.view)
     return replace(setup.course, ports=ports, market=market, past=past)
 

@@ -96,4 +96,4 @@ async def _connected(
         del attack, seed
         return connection.model
 
-    return CampaignModel(name, make, connection.forcing, connection.rescue, CONCURRENT_RUNS, REDACTOR.redact)
+    return CampaignModel(name, make, connection.policy, CONCURRENT_RUNS, REDACTOR.redact)

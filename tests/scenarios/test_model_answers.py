@@ -1,0 +1,144 @@
+"""Who answered a run, and how well: endpoints, limits of tokens, rejected settings, ticks without a decision."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from program import here
+from serving import served
+
+from pitboss.testing import provider
+from pitboss.testing.provider import FakeProvider, Play, body, call, decide, message
+
+TWO_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T02:00:00Z")
+TICKS = 8
+
+
+def environment(server: FakeProvider, **more: str) -> dict[str, str]:
+    return {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake", **more}
+
+
+def command(home: Path, skill: Path, *options: str) -> tuple[object, ...]:
+    prices = ("--price-in", "1", "--price-out", "2", "--speculate", "0")
+    return ("backtest", skill, *TWO_HOURS, "--model", "llm/fake", *prices, *options, "--json", "--home", home)
+
+
+def cut(question: Mapping[str, Any]) -> Play:
+    """A model that thought until its limit of tokens and said nothing."""
+    reply = message(question, "")
+    reply["choices"][0]["finish_reason"] = "length"
+    return body(reply)
+
+
+def limit_of(question: Mapping[str, Any]) -> int:
+    return question.get("max_tokens") or question["max_completion_tokens"]
+
+
+def test_one_model_name_at_two_servers_is_two_models(home: Path, skill: Path) -> None:
+    buys = call("propose_order", {"action": "open_long", "symbol": "SOL", "size_usd": 500, "reason": "Up."})
+    with served(decide) as first, served(lambda question: buys) as second:
+        held = here(*command(home, skill), **environment(first)).json
+        bought = here(*command(home, skill), **environment(second)).json
+        again = here(*command(home, skill), **environment(second)).json
+    assert (first.calls, second.calls) == (TICKS, TICKS), "each server answered its own run, the cache the repeated one"
+    assert (held["model"], bought["model"]) == ("llm/fake", "llm/fake")
+    assert (held["endpoint"], bought["endpoint"]) == (address(first), address(second))
+    assert held["digest"] != bought["digest"] == again["digest"]
+    assert again["saved_usd"] == bought["cost_usd"] > 0
+
+
+def address(server: FakeProvider) -> str:
+    return server.url.removeprefix("http://")
+
+
+def test_the_stored_name_is_that_of_the_provider_and_the_model(home: Path, skill: Path) -> None:
+    with served(decide) as server:
+        result = here(*command(home, skill), **environment(server, LLM_PROVIDER="groq")).json
+    assert (result["model"], result["endpoint"]) == ("groq/fake", address(server))
+    listed = here("runs", "list", "--json", "--home", home).json
+    assert [row["model"] for row in listed] == ["groq/fake"]
+    shown = here("runs", "show", result["run_id"], "--json", "--home", home).json
+    assert shown["endpoint"] == address(server)
+
+
+def test_a_run_goes_on_with_the_server_that_it_began_with_or_not_at_all(home: Path, skill: Path) -> None:
+    with served([provider.error(503)]) as broken, served(decide) as other:
+        begun = here(*command(home, skill), code=1, **environment(broken, PITBOSS_MODEL_ATTEMPTS="1")).json
+        resume = ("runs", "resume", begun["run_id"], "--json", "--home", home)
+        refused = here(*resume, code=2, **environment(other))
+        assert f"the run began with llm/fake at {address(broken)}" in refused.err
+        assert address(other) in refused.err
+        broken.script = decide
+        done = here(*resume, code=1, **environment(broken)).json  # five of eight ticks have failed
+    assert (done["status"], done["ticks"], other.calls) == ("complete", TICKS, 0)
+
+
+def test_a_reply_that_was_cut_off_is_asked_for_once_more_with_a_higher_limit(home: Path, skill: Path) -> None:
+    with served(lambda question: decide(question) if limit_of(question) > 4_096 else cut(question)) as server:
+        result = here(*command(home, skill), **environment(server)).json
+    assert Counter(map(limit_of, server.questions)) == {4_096: TICKS, 16_384: TICKS}
+    assert result["quality"] == {"asked": TICKS, "no_decision": 0, "model_error": 0}
+
+
+def test_a_reasoning_model_may_think_longer_from_the_start(home: Path, skill: Path) -> None:
+    with served(decide) as server:
+        asked = command(home, skill)
+        words = [word if word != "llm/fake" else "llm/deepseek-r1" for word in asked]
+        here(*words, **environment(server))
+    assert set(map(limit_of, server.questions)) == {16_384}
+
+
+def test_a_limit_that_a_server_does_not_accept_becomes_the_one_that_it_names(home: Path, skill: Path) -> None:
+    def script(question: Mapping[str, Any]) -> Play:
+        if limit_of(question) > 8_192:
+            return provider.error(400, "max_tokens is too large: this model supports at most 8192 completion tokens")
+        return decide(question) if limit_of(question) == 8_192 else cut(question)
+
+    with served(script) as server:
+        result = here(*command(home, skill), **environment(server)).json
+    assert Counter(map(limit_of, server.questions)) == {4_096: TICKS, 16_384: 1, 8_192: TICKS}
+    assert result["quality"]["no_decision"] == 0
+    assert result["metrics"]["rejected_settings"] == ["max_tokens above 8192"]
+
+
+def test_a_model_that_never_gets_to_a_decision_is_asked_twice_a_tick_and_everything_says_so(
+    home: Path, skill: Path
+) -> None:
+    with served(cut) as server:
+        asked = here(*command(home, skill), code=1, **environment(server))
+    result = asked.json
+    assert (server.calls, result["status"], result["ticks"]) == (2 * TICKS, "complete", TICKS)
+    assert result["quality"] == {"asked": TICKS, "no_decision": TICKS, "model_error": 0}
+    sentence = "8 of 8 ticks brought no decision of the model (8 without a decision in the reply)"
+    assert sentence in asked.err
+    assert sentence in here("runs", "show", result["run_id"], "--home", home).out
+    assert sentence in Path(result["report"]).read_text()
+
+
+@pytest.mark.parametrize("setting", ["temperature", "seed"])
+def test_a_setting_that_the_provider_rejects_is_left_out_once_and_the_run_says_so(
+    home: Path, skill: Path, setting: str
+) -> None:
+    def script(question: Mapping[str, Any]) -> Play:
+        if setting in question:
+            return provider.error(400, f"Unsupported value: '{setting}' does not support 0.5 with this model.")
+        return decide(question)
+
+    value = {"temperature": "0.5", "seed": "7"}[setting]
+    with served(script) as server:
+        asked = here(*command(home, skill, "--set", f"model_settings.{setting}={value}"), **environment(server))
+    assert server.calls == TICKS + 1, "rejected once, then left out"
+    assert asked.json["metrics"]["rejected_settings"] == [setting]
+    sentence = f"The provider rejected {setting}: left out of the requests, or replaced."
+    assert sentence in asked.err
+    assert sentence in here("runs", "show", asked.json["run_id"], "--home", home).out
+    assert sentence in Path(asked.json["report"]).read_text()
+    assert here("runs", "verify", asked.json["run_id"], "--home", home).code == 0
+
+
+def test_at_most_the_promised_number_of_calls_is_made_in_a_tick(home: Path, skill: Path) -> None:
+    with served(lambda question: provider.say("I would rather not.")) as server:
+        here(*command(home, skill, "--set", "max_steps=3"), code=1, **environment(server))
+    assert server.calls == 3 * TICKS
