@@ -156,6 +156,10 @@ def _metric_that_a_terminal_would_obey(_: Contents, manifest: dict[str, Any]) ->
     manifest["run"]["metrics"]["\x1b[31m\n"] = "\x1b[31m\n"
 
 
+def _another_model(_: Contents, manifest: dict[str, Any]) -> None:
+    manifest["run"]["model"] = "openai/gpt-5"
+
+
 def _money_of_many_digits(_: Contents, manifest: dict[str, Any]) -> None:
     manifest["run"]["cost_usd"] = "1E+999999999"
 
@@ -186,6 +190,7 @@ def _money_of_many_digits(_: Contents, manifest: dict[str, Any]) -> None:
         (_skill_under_another_name, "is not the one in the bundle"),
         (_less_than_no_money, "no amount"),
         (_metric_that_a_terminal_would_obey, "metric"),
+        (_another_model, "is stored under another model"),
     ],
 )
 def test_a_forgery_with_fitting_digests_is_found(

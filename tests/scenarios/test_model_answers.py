@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bundled import Contents, forged
 from program import here
 from serving import served
 
@@ -73,6 +74,24 @@ def test_a_run_goes_on_with_the_server_that_it_began_with_or_not_at_all(home: Pa
         broken.script = decide
         done = here(*resume, code=1, **environment(broken)).json  # five of eight ticks have failed
     assert (done["status"], done["ticks"], other.calls) == ("complete", TICKS, 0)
+
+
+def test_a_bundle_that_claims_another_model_than_that_of_its_answers_is_found(
+    home: Path, skill: Path, tmp_path: Path
+) -> None:
+    with served(decide) as server:
+        run_id = here(*command(home, skill), **environment(server)).json["run_id"]
+    path = tmp_path / "run.zip"
+    here("runs", "export", run_id, "--bundle", path, "--home", home)
+    checked = here("runs", "verify", path, "--json").json
+    assert any("only the provider can confirm that llm/fake gave these answers" in line for line in checked["unproven"])
+
+    def claim(_: Contents, manifest: dict[str, Any]) -> None:
+        run = manifest["run"]
+        run["model"] = run["params"]["answered_by"]["name"] = "openai/gpt-5"
+
+    claimed = here("runs", "verify", forged(path, tmp_path / "claimed.zip", claim), "--json", code=1).json
+    assert all("is of another model than the run" in problem for problem in claimed["problems"])
 
 
 def test_a_reply_that_was_cut_off_is_asked_for_once_more_with_a_higher_limit(home: Path, skill: Path) -> None:

@@ -14,11 +14,14 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from pitboss.bootstrap.decider_source import ENDPOINT
 from pitboss.core import codec, snapshot
 from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.core.instant import interval_ms
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import GENESIS, Record
+from pitboss.models.endpoint import read_endpoint
+from pitboss.models.providers import PRESET, PROGRAMS, REPLAY
 from pitboss.runs.bundle import MONEY, SKILL, STATE, Bundle, BundleRun, is_parsable
 from pitboss.runs.venues import venue_of
 from pitboss.sim.outcome import Ledger, stored_rejections
@@ -27,6 +30,8 @@ from pitboss.skill.load import read_skill
 from pitboss.store.answers import read_reply
 from pitboss.store.lifecycle import ACTIVE
 
+DECIDED_HERE = (*PROGRAMS, f"{REPLAY}/", "decisions")
+"""Names of deciders whose runs need no answers."""
 UNKNOWN = "NaN"
 """The cost of a run that called a model without a known price."""
 MOST_POINTS, MOST_RECEIPTS, MOST_STEPS, MOST_NAMES = 10_000_000, 1_000_000, 2_000_000, 1_000
@@ -84,12 +89,26 @@ def _unproven(bundle: Bundle) -> list[str]:
         "cost, timings and prompt texts are not covered by the chain of digests",
     ]
     if answers == "used":
-        properties.append("only the provider can confirm that the model gave these answers; they match the records")
+        properties.append(
+            f"only the provider can confirm that {run.model} gave these answers; they match the records"
+            if _has_endpoint(run)
+            else f"which model {run.model} stood for is not stored, so it is unknown who gave these answers; they match "
+            "the records"
+        )
     if answers == "paid":
-        properties.append("the answers are those that the run paid for; which records used them is unknown")
+        properties.append(
+            "the answers are those that the run paid for; which records used them, and that their model decided, is unknown"
+        )
+    if answers == "none" and not run.model.startswith(DECIDED_HERE):
+        properties.append(f"no answers are included: nothing shows that {run.model} decided")
     if run.status != "complete":
         properties.append(f"the run is {run.status}: it has no result yet")
     return properties
+
+
+def _has_endpoint(run: BundleRun) -> bool:
+    """Whether the run's name is that of a provider and a model: always, but for `llm/` of earlier versions."""
+    return not run.model.startswith(f"{PRESET}/") or read_endpoint(run.params.get(ENDPOINT)) is not None
 
 
 @dataclass(slots=True)
@@ -234,10 +253,16 @@ def _request(run: BundleRun) -> Iterator[str]:
         interval_ms(run.params["base_interval"])
         venue.realism(request)
         fits = first < last and isinstance(request.model, str) and isinstance(request.data_venue, str)
+        endpoint = read_endpoint(run.params.get(ENDPOINT))
+        requested = request.source if endpoint is None else endpoint.requested
+        named = request.source if endpoint is None else endpoint.name
     except Exception:  # noqa: BLE001 – as above
-        fits = False
+        yield "the run's parameters cannot be read"
+        return
     if not fits:
         yield "the run's parameters cannot be read"
+    elif (run.model, request.source) != (named, requested):
+        yield "the run is stored under another model than the one in its parameters"
 
 
 def _state(bundle: Bundle, next_seq: int, digest: str) -> Iterator[str]:
@@ -311,7 +336,10 @@ def _plain_skill(run: BundleRun) -> Mapping[str, Any]:
 
 
 def _answers(bundle: Bundle, steps: dict[tuple[int, int], bytes] | None, result: BundleCheck) -> Iterator[str]:
-    """Check every reply against the records that used it, if those are known."""
+    """Check every reply against the records that used it, if those are known, and its model against the run's."""
+    run = bundle.manifest.run
+    forked_from = run.params.get("forked_from")
+    first_own = forked_from.get("seq") if isinstance(forked_from, dict) else 0  # the records before are of the source
     for line in bundle.answers():
         result.answers += 1
         try:
@@ -326,6 +354,9 @@ def _answers(bundle: Bundle, steps: dict[tuple[int, int], bytes] | None, result:
             continue
         if line.cost_usd is not None and not _AMOUNT.fullmatch(line.cost_usd):
             yield f"answer {line.key[:12]} has a cost that is no amount"
+        is_own = isinstance(first_own, int) and any(seq >= first_own for seq, _ in line.used)
+        if is_own and _has_endpoint(run) and line.model.partition("#")[0] != run.model:
+            yield f"answer {line.key[:12]} is of another model than the run"
         for seq, step in line.used:
             if steps is not None and steps.get((seq, step)) != digest:
                 yield f"answer {line.key[:12]} is not the reply in record {seq}, step {step + 1}"
