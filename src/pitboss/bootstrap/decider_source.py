@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.trace import SILENT, Tracer
 from pitboss.models import catalog
+from pitboss.models.endpoint import ENDPOINT
 from pitboss.models.providers import LOCAL, REPLAY
 from pitboss.sim.request import BacktestRequest
 from pitboss.skill.schema import SkillDocument
@@ -19,8 +20,6 @@ from pitboss.skill.schema import SkillDocument
 if TYPE_CHECKING:
     from pitboss.bootstrap.model_stack import ModelConnection
 
-ENDPOINT = "answered_by"
-"""The key of a run's parameters that holds its endpoint."""
 NO_PARAMS: Mapping[str, Any] = MappingProxyType({})
 
 

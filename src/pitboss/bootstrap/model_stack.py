@@ -15,7 +15,6 @@ from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from pitboss.agent.request_policy import DEFAULT_POLICY, RequestPolicy, read_policy
-from pitboss.bootstrap.decider_source import ENDPOINT
 from pitboss.bootstrap.keys import Values, open_secrets
 from pitboss.bootstrap.machine import SystemClock, environment, stopwatch, unit_random
 from pitboss.bootstrap.settings import Settings
@@ -30,7 +29,7 @@ from pitboss.models.budget import Budget, usd
 from pitboss.models.budgeted import Budgeted
 from pitboss.models.cached import Cached
 from pitboss.models.call import DirectClient, ModelClient
-from pitboss.models.endpoint import Endpoint, check_unchanged, endpoint_of, read_endpoint, route_to
+from pitboss.models.endpoint import ENDPOINT, Endpoint, check_unchanged, endpoint_of, read_endpoint, route_to
 from pitboss.models.families import PLAIN, family_limits, raised_limit
 from pitboss.models.lane import Lane
 from pitboss.models.limited import Limited

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from pitboss.bootstrap.decider_source import ENDPOINT
 from pitboss.bootstrap.keys import Values, open_secrets
 from pitboss.bootstrap.machine import environment
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.models import catalog
+from pitboss.models.endpoint import ENDPOINT
 from pitboss.models.routes import route
 
 

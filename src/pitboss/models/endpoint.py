@@ -12,6 +12,8 @@ from pitboss.core.noun import noun
 from pitboss.models.providers import PRESET, PROVIDERS, origin
 from pitboss.models.routes import Route, route
 
+ENDPOINT = "answered_by"
+"""The key of a run's parameters that holds its endpoint."""
 CHOICE = ("LLM_PROVIDER", "LLM_BASE_URL", "LLM_MODEL")
 """The variables that choose the model of `llm/`."""
 

@@ -14,13 +14,12 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from pitboss.bootstrap.decider_source import ENDPOINT
 from pitboss.core import codec, snapshot
 from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.core.instant import interval_ms
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import GENESIS, Record
-from pitboss.models.endpoint import read_endpoint
+from pitboss.models.endpoint import ENDPOINT, read_endpoint
 from pitboss.models.providers import PRESET, PROGRAMS, REPLAY
 from pitboss.runs.bundle import MONEY, SKILL, STATE, Bundle, BundleRun, is_parsable
 from pitboss.runs.venues import venue_of

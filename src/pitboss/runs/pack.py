@@ -12,7 +12,6 @@ from typing import Any
 from pitboss import __version__
 from pitboss.agent.request_policy import RequestPolicy, read_policy
 from pitboss.bootstrap import mcp_tools
-from pitboss.bootstrap.decider_source import ENDPOINT
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch, UserError
@@ -20,7 +19,7 @@ from pitboss.core.money import text
 from pitboss.core.past import NO_RECORDINGS
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.core.snapshot import Record
-from pitboss.models.endpoint import read_endpoint
+from pitboss.models.endpoint import ENDPOINT, read_endpoint
 from pitboss.models.replayed import Replayed
 from pitboss.models.request_key import request_key
 from pitboss.runs.bundle import (

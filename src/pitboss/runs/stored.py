@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from pitboss.bootstrap.decider_source import ENDPOINT
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import UserError
@@ -14,7 +13,7 @@ from pitboss.core.verdict import margin_fields
 from pitboss.data.synthetic_marker import DEMO, is_marked
 from pitboss.models import cutoffs
 from pitboss.models.cutoff_text import cutoff_record
-from pitboss.models.endpoint import read_endpoint
+from pitboss.models.endpoint import ENDPOINT, read_endpoint
 from pitboss.models.providers import LOCAL
 from pitboss.report.quality import quality_of
 from pitboss.runs.venues import venue_of
