@@ -5,7 +5,6 @@ so a tool that its mode does not allow is never built at all.
 """
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -13,6 +12,7 @@ from typing import Any
 
 from pitboss.core.errors import InvariantError, UserError
 from pitboss.core.ports import Tool
+from pitboss.core.suggestion import did_you_mean, nearest
 from pitboss.tools.define import Mode, ToolContext, ToolDefinition
 
 Registry = Mapping[str, ToolDefinition]
@@ -48,8 +48,7 @@ def permit(registry: Registry, names: Iterable[str], mode: Mode, simulated: bool
 def lookup(registry: Registry, name: str) -> ToolDefinition:
     """One tool by name."""
     if name not in registry:
-        close = get_close_matches(name, registry, 1)
-        hint = f"did you mean {close[0]}?" if close else f"tools: {', '.join(registry)}"
+        hint = did_you_mean(nearest(name, registry), f"tools: {', '.join(registry)}")
         raise UserError(f"Unknown tool: {_printable(name)}", hint)
     return registry[name]
 
