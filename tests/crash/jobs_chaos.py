@@ -27,6 +27,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import history_check
 from pitboss.bootstrap.child_settings import surroundings
 from pitboss.bootstrap.settings import Settings, load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
@@ -35,7 +36,7 @@ from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
 from pitboss.jobs.worker_settings import open_queue
 from pitboss.runs.run import job_of, start, verify
-from pitboss.store import events, history_check
+from pitboss.store import events
 from pitboss.store.retry import Unreachable
 from pitboss.venues.perp.assembly import PerpRequest
 from pitboss.venues.perp.testing import plain_skill

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yard import Yard
 
+import history_check
 from pitboss.bootstrap.child_settings import surroundings, variables
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
@@ -23,7 +24,7 @@ from pitboss.jobs.capacity import LocalWorkerSlot, WorkerSlots, worker_target
 from pitboss.jobs.executors import local
 from pitboss.jobs.heartbeat import HeartbeatSettings
 from pitboss.jobs.worker import Worker, WorkerSettings
-from pitboss.store import events, history_check
+from pitboss.store import events
 from pitboss.store.queue import QueueDepth
 
 

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from yard import Yard
 
+import history_check
 from pitboss.bootstrap import machine
 from pitboss.jobs import placement as place
 from pitboss.jobs import worker as working
 from pitboss.jobs.heartbeat import HeartbeatSettings
 from pitboss.jobs.worker import Worker
 from pitboss.runs.run import request_of, start, verify
-from pitboss.store import events, history_check
+from pitboss.store import events
 from pitboss.store.queue import Job, Lease
 from pitboss.store.retry import Unreachable
 from pitboss.testing.provider import FakeProvider, Script, decide, hang

@@ -11,12 +11,12 @@ import pytest
 from program import here
 from serving import served
 
+from leaks import Scanner, texts
 from pitboss.core.asof import Market
 from pitboss.core.instant import DAY_MS, parse_instant
 from pitboss.data.feed import load_market
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
-from pitboss.testing.leaks import Scanner, texts
 from pitboss.testing.provider import FakeProvider, Play, call, calls, decide
 
 SIX_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T06:00:00Z")

@@ -7,13 +7,13 @@ from decimal import Decimal
 import pytest
 from sqlalchemy import text
 
+from history_check import check
 from pitboss.core.errors import UserError
 from pitboss.core.ports import ModelReply
 from pitboss.store import events, postgres
 from pitboss.store import retry as faults
 from pitboss.store.answers import Answers
 from pitboss.store.database import open_database
-from pitboss.store.history_check import check
 from pitboss.store.journal import StoredJournal
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.retry import Unreachable, retry_while_unreachable

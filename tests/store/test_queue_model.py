@@ -21,11 +21,11 @@ from hypothesis.stateful import (
 )
 
 import postgres_server
+from history_check import check
 from pitboss.core.errors import BudgetExceeded, InvariantError, UserError
 from pitboss.store import events
 from pitboss.store.budgets import Budgets
 from pitboss.store.database import open_database
-from pitboss.store.history_check import check
 from pitboss.store.journal import StoredJournal
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.verify import verify_run

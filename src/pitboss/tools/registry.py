@@ -6,10 +6,9 @@ so a tool that its mode does not allow is never built at all.
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any
 
+from pitboss.core.discovery import definitions
 from pitboss.core.errors import InvariantError, UserError
 from pitboss.core.ports import Tool
 from pitboss.core.suggestion import did_you_mean, nearest
@@ -90,10 +89,7 @@ def registry_of(package: str) -> Registry:
 def discover(package: str) -> dict[str, ToolDefinition]:
     """Import the tools of a package. A file without a tool, or two tools of one name, is an `InvariantError`."""
     tools: dict[str, ToolDefinition] = {}
-    for module in sorted(iter_modules(import_module(package).__path__), key=lambda module: module.name):
-        tool = getattr(import_module(f"{package}.{module.name}"), "TOOL", None)
-        if not isinstance(tool, ToolDefinition):
-            raise InvariantError(f"{package}.{module.name} has no TOOL = define_tool(...)")
+    for tool in definitions(package, "TOOL", ToolDefinition, "define_tool"):
         if tool.name in tools:
             raise InvariantError(f"two built-in tools are named {tool.name}")
         tools[tool.name] = tool

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leaks import Scanner, texts
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.scripted import calls
-from pitboss.testing.leaks import Scanner, texts
 from pitboss.venues.perp.blind.anonymiser import Anonymiser
 from pitboss.venues.perp.course import PerpCourse
 from pitboss.venues.perp.metrics import compute
