@@ -275,11 +275,11 @@ def rage(
 
 
 def strike(storm: Storm, crew: Crew, database: Database, dice: random.Random, blows: Blows) -> None:
-    standing = [pid for pid in crew.alive if pid not in crew.stopped]
-    if not standing:
+    running = [pid for pid in crew.alive if pid not in crew.stopped]
+    if not running:
         return
-    pid = dice.choice(standing)
-    if dice.random() < storm.stops and len(standing) > 1:
+    pid = dice.choice(running)
+    if dice.random() < storm.stops and len(running) > 1:
         crew.send(pid, signal.SIGSTOP)
         now = time.monotonic()
         until = crew.stopped[pid] = now + storm.stale_s * dice.uniform(1.1, 2.0)

@@ -220,7 +220,7 @@ def _held_until_free(bench, run_id):
         ("23505", None),
     ],
 )
-def test_what_passes_by_itself_is_told_from_what_a_person_must_put_right(code, kind):
+def test_what_passes_by_itself_is_distinguished_from_what_a_person_must_put_right(code, kind):
     class Failed(Exception):
         sqlstate = code
 

@@ -195,7 +195,7 @@ def test_a_run_that_was_lost_keeps_its_place_before_all_that_came_after_it(bench
     assert lease.epoch == 1
 
 
-def test_a_sign_of_life_keeps_the_lease_and_tells_who_should_stop(bench):
+def test_a_sign_of_life_keeps_the_lease_and_shows_who_should_stop(bench):
     ids = enqueue(bench, 3)
     leases = {lease.run_id: lease.epoch for lease in [bench.queue.claim("w") for _ in ids]}
     bench.runs.request_cancel(ids[1])
@@ -317,7 +317,7 @@ def test_a_row_that_cannot_even_be_read_is_passed_by(file_bench):
     assert bench.queue.claim("w") is None
 
 
-def test_a_database_that_takes_no_writes_is_told_and_not_taken_for_an_empty_queue(file_bench):
+def test_a_database_that_takes_no_writes_is_reported_and_not_taken_for_an_empty_queue(file_bench):
     bench = file_bench
     ids = enqueue(bench, 20)
     with bench.database.read() as connection:

@@ -275,9 +275,9 @@ class Machine(RuleBasedStateMachine):
             assert (there.status, there.lease_epoch, there.requeues) == (run.status, run.epoch, run.losses)
             assert there.cancel_requested == run.cancel
         for owner in OWNERS:
-            standing = Budgets(self.database).get(owner)
-            assert standing.reserved_usd == self.model.reserved(owner)
-            assert standing.spent_usd == 0
+            budget = Budgets(self.database).get(owner)
+            assert budget.reserved_usd == self.model.reserved(owner)
+            assert budget.spent_usd == 0
 
 
 def test_the_queue_in_sqlite_does_what_the_model_does(make_bench, empty_file, tmp_path):

@@ -27,7 +27,7 @@ def memory(
     to: Annotated[Moment | None, given("--to", "End of the range. Default: as far as the data goes.")] = None,
     windows: Annotated[int, given("--windows", "Number of anonymous windows to ask about; 0 for none.")] = 40,
     repeats: Annotated[int, given("--repeats", "Pairs of runs, one with names and one blind; 0 for none.")] = 3,
-    seed: Annotated[int, given("--seed", "Seed of the windows, of the disguise and of the runs.")] = 0,
+    seed: Annotated[int, given("--seed", "Seed of the windows, of the anonymisation and of the runs.")] = 0,
     cutoff: Annotated[
         str, given("--cutoff", "The model's training cutoff, if you know better: 2025-07-31, or 2025-07.")
     ] = "",
