@@ -21,7 +21,7 @@ from pitboss.live.board import MAX_TEXT_CHARS, MOST_ENTRIES, Board, display_text
 from pitboss.live.status import FEED, MOST_BYTES, content, is_loopback, serving
 from pitboss.venues.predict.data.spot import Spot
 from pitboss.venues.predict.deployment import LiveOptions, deployment
-from pitboss.venues.predict.status import Telling
+from pitboss.venues.predict.status import StatusSource
 from pitboss.venues.predict.venue import VENUE
 from venues.predict.scene import NOW
 from venues.predict.stage import SOON, saying
@@ -226,7 +226,7 @@ def test_the_document_has_the_originals_fields_and_ours_next_to_them(tmp_path: P
     stand = Stand(saying(MINT))
     asyncio.run(stand.runner(1).run())
     spot = Spot("BTC", None, None, lambda: NOW)  # type: ignore[arg-type]
-    document = Telling(asked, asked.model, "abc", stand.board, spot, NOW).document(NOW, NOW + 60_000)
+    document = StatusSource(asked, asked.model, "abc", stand.board, spot, NOW).document(NOW, NOW + 60_000)
     original = [
         "name",
         "strategy",

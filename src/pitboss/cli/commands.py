@@ -113,7 +113,7 @@ def launch(
     home: Annotated[Path | None, Parameter(help="Workspace folder. Default: .pitboss here, or PITBOSS_HOME.")] = None,
     db: Annotated[str | None, Parameter(help="Database address. Default: pitboss.db in the workspace.")] = None,
 ) -> int | None:
-    """Find the command and call it. Its unparsed parameters (`Here`) get the workspace options."""
+    """Find the command and call it. Its unparsed parameters (`Location`) get the workspace options."""
     command, bound, ignored = app.parse_args(tokens, print_error=False, exit_on_error=False)
     return command(*bound.args, **bound.kwargs, **dict.fromkeys(ignored, WorkspaceOptions(home, db)))
 
