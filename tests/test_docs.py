@@ -229,8 +229,8 @@ def test_the_example_of_the_readme_uses_a_skill_that_init_writes() -> None:
     assert named <= {name for venue in venues() for name in venue.examples()}
 
 
-def test_policies_assets_errors_and_exit_codes_are_all_told() -> None:
-    perp, told = (DOCS / "perp.md").read_text("utf-8"), (DOCS / "errors.md").read_text("utf-8")
+def test_policies_assets_errors_and_exit_codes_are_all_reported() -> None:
+    perp, result = (DOCS / "perp.md").read_text("utf-8"), (DOCS / "errors.md").read_text("utf-8")
     assumed, predict = ((DOCS / page).read_text("utf-8") for page in ("backtesting-assumptions.md", "predict.md"))
     for venue in venues():
         for name in venue.policies():
@@ -240,12 +240,12 @@ def test_policies_assets_errors_and_exit_codes_are_all_told() -> None:
         assert re.search(rf"\b{symbol}\b", perp), symbol
     for name, kind in inspect.getmembers(errors, inspect.isclass):
         if issubclass(kind, BaseException):
-            assert f"| `{name}` |" in told, name
+            assert f"| `{name}` |" in result, name
     for number in (program.OK, program.FAILED, program.USER_ERROR, program.INTERRUPTED):
-        assert f"\n| {number} | " in told
+        assert f"\n| {number} | " in result
 
 
-def test_sections_of_the_prompt_are_told_in_their_order() -> None:
+def test_sections_of_the_prompt_are_reported_in_their_order() -> None:
     perp = (DOCS / "perp.md").read_text("utf-8")
     folder = ROOT / "src" / "pitboss" / "venues" / "perp" / "sections"
     modules = [

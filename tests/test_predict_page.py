@@ -18,13 +18,13 @@ def test_the_page_lists_every_rule_in_its_order() -> None:
 
 def test_the_page_gives_the_default_of_every_cap() -> None:
     caps = PredictCaps()
-    told = dict(re.findall(r"\| `(\w+)` (\w+) \|$", PAGE, re.MULTILINE))
+    result = dict(re.findall(r"\| `(\w+)` (\w+) \|$", PAGE, re.MULTILINE))
     scaled = {"min_seconds_to_expiry": caps.min_ms_to_expiry // 1000, "max_price_age_s": caps.max_price_age_ms // 1000}
     scaled |= {"max_slippage_bps": caps.max_slippage_bps}
     for field in fields(PredictCaps):
         if field.name.startswith("max_") and ("spend" in field.name or "exposure" in field.name):
             scaled[field.name] = getattr(caps, field.name) // QUOTE
-    assert told == {name: str(value) for name, value in scaled.items()} | {"min_edge": "none"}
+    assert result == {name: str(value) for name, value in scaled.items()} | {"min_edge": "none"}
 
 
 def test_no_object_of_a_deployment_is_named_in_the_source() -> None:

@@ -169,7 +169,7 @@ def test_a_tick_slept_through_asks_nobody_and_builds_no_prompt() -> None:
     assert (mind.asked, body["flags"], after.asked_close) == (1, [], {"BTC": 100_000.0})
 
 
-def test_of_a_no_op_the_next_tick_is_told_nothing_but_its_flag() -> None:
+def test_of_a_no_op_the_next_tick_shows_nothing_but_its_flag() -> None:
     for intents, flags in (((), ("no_decision",)), (({"action": "no_op", "reason": "secret plan"},), ())):
         after, _, _ = one_tick(begun(account()), ports(Mind(intents, flags)))
         assert after.last is not None
@@ -177,7 +177,7 @@ def test_of_a_no_op_the_next_tick_is_told_nothing_but_its_flag() -> None:
         assert (after.last.proposal, after.last.code, after.last.detail) == ("", "", "")
 
 
-def test_of_a_refusal_the_next_tick_is_told_the_proposal_the_code_and_the_detail() -> None:
+def test_of_a_refusal_the_next_tick_shows_the_proposal_the_code_and_the_detail() -> None:
     after, _, _ = one_tick(begun(account()), ports(Mind(({**OPEN, "size_usd": 2_501},))))
     assert after.last is not None
     assert (after.last.outcome, after.last.code) == ("refused", "R3_POSITION_CAP")

@@ -43,17 +43,19 @@ def heard(table: Table, step: int) -> str:
 
 
 @pytest.mark.parametrize(("reply", "why"), NO_ANSWERS.values(), ids=NO_ANSWERS)
-def test_a_reply_without_a_decision_is_told_why_while_a_step_is_left(reply: Line, why: str) -> None:
+def test_a_reply_without_a_decision_is_answered_with_the_reason_while_a_step_is_left(reply: Line, why: str) -> None:
     table = Table([reply, calls(TERMINAL, **OPEN)], [tool(answer="seen")])
     decision = table.play()
     assert decision.intents == (OPEN,)
-    told = {"the reply was text, not a call": "You did not call a tool"}.get(why, why)
-    assert told.lower() in heard(table, 1).lower() or table.told(1) == ["seen"]
+    result = {"the reply was text, not a call": "You did not call a tool"}.get(why, why)
+    assert result.lower() in heard(table, 1).lower() or table.told(1) == ["seen"]
     assert [message.role for message in table.model.requests[1].messages[:2]] == ["user", "assistant"]
 
 
 @pytest.mark.parametrize(("reply", "why"), NO_ANSWERS.values(), ids=NO_ANSWERS)
-def test_a_last_step_without_a_decision_is_followed_by_the_schema_form_which_is_told_why(reply: Line, why: str) -> None:
+def test_a_last_step_without_a_decision_is_followed_by_the_schema_form_which_states_the_reason(
+    reply: Line, why: str
+) -> None:
     table = Table([reply, says(ANSWER)], [tool()], max_steps=1, repairs="beyond")
     decision = table.play()
     assert (decision.intents, decision.flags, len(decision.steps)) == ((OPEN,), (), 2)
@@ -108,7 +110,7 @@ def test_a_model_that_cannot_be_forced_and_only_talks_is_asked_for_the_schema_at
     assert table.told(1) == [f"The reply was text, not a call. {ASK}"]
 
 
-def test_a_refused_answer_in_schema_form_is_told_and_may_be_mended() -> None:
+def test_a_refused_answer_in_schema_form_is_reported_and_may_be_mended() -> None:
     small = {**OPEN, "size_usd": 100}
     table = Table(
         [says(ANSWER), says(json.dumps(small))], forcing="schema", retry_refused=1, verdicts=[REFUSED, ALLOWED]

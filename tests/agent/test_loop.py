@@ -89,7 +89,7 @@ def test_different_proposals_in_one_reply_make_the_tick_a_no_op(other: dict[str,
     assert len(decision.steps[0].calls) == 2
 
 
-def test_a_refusal_is_told_with_code_and_margins_in_the_same_tick_and_the_next_proposal_counts() -> None:
+def test_a_refusal_is_reported_with_code_and_margins_in_the_same_tick_and_the_next_proposal_counts() -> None:
     small = {**OPEN, "size_usd": 100}
     table = Table([calls(TERMINAL, **OPEN), calls(TERMINAL, **small)], retry_refused=1, verdicts=[REFUSED, ALLOWED])
     decision = table.play()
@@ -111,7 +111,7 @@ def test_the_most_recent_valid_proposal_counts_if_the_model_says_nothing_better(
     assert decision.flags == ()
 
 
-def test_only_so_many_refusals_are_told() -> None:
+def test_only_so_many_refusals_are_reported() -> None:
     table = Table([calls(TERMINAL, **OPEN), calls(TERMINAL, **CLOSE)], retry_refused=1, verdicts=[REFUSED, REFUSED])
     decision = table.play()
     assert table.judged == [OPEN]
@@ -140,7 +140,7 @@ def test_a_refusal_on_the_last_step_is_left_to_the_engine() -> None:
     ],
     ids=["unknown", "cut", "deep", "exponent", "long"],
 )
-def test_a_call_that_cannot_be_run_is_told_and_the_tick_goes_on(reply: ModelReply, words: str) -> None:
+def test_a_call_that_cannot_be_run_is_reported_and_the_tick_goes_on(reply: ModelReply, words: str) -> None:
     look = tool()
     table = Table([reply, calls(TERMINAL, **OPEN)], [look])
     decision = table.play()
@@ -151,7 +151,7 @@ def test_a_call_that_cannot_be_run_is_told_and_the_tick_goes_on(reply: ModelRepl
     assert len(codec.dumps(decision.steps)) < 3 * MAX_ARGUMENT_CHARS
 
 
-def test_a_tool_that_fails_is_told_in_its_own_words() -> None:
+def test_a_tool_that_fails_is_reported_in_its_own_words() -> None:
     table = Table([calls("look"), calls(TERMINAL, **OPEN)], [tool(failure=ToolFailed("no bars of XMR here"))])
     decision = table.play()
     assert table.told(1) == ["no bars of XMR here"]
@@ -161,11 +161,11 @@ def test_a_tool_that_fails_is_told_in_its_own_words() -> None:
 def test_the_words_of_a_failure_are_cut_and_can_be_stored_like_any_result() -> None:
     failure = ToolFailed("\ud800 lone" + "x" * 40_000)
     table = Table([calls("look"), calls(TERMINAL, **OPEN)], [tool(failure=failure)])
-    (told,) = table.play().steps[0].calls
-    assert told.failed
-    assert told.result.endswith("\n[cut]")
-    assert len(told.result) < 32_100
-    assert codec.loads(codec.dumps(told.result)) == told.result
+    (result,) = table.play().steps[0].calls
+    assert result.failed
+    assert result.result.endswith("\n[cut]")
+    assert len(result.result) < 32_100
+    assert codec.loads(codec.dumps(result.result)) == result.result
 
 
 def test_an_oversized_result_is_cut_and_says_so() -> None:

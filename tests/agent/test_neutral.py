@@ -44,21 +44,21 @@ def test_a_headline_keeps_its_meaning_and_nothing_else(true: str, told: str) -> 
 
 
 def test_an_authors_numbers_stay_and_names_and_years_go() -> None:
-    told = WORDS.skill(
+    result = WORDS.skill(
         "Buy BTC above the 200 EMA after 2024, size 2000 USD, RSI 70, 1.5 ATR; avoid Solana in March 2023."
     )
     assert (
-        told
+        result
         == "Buy ASSET-A above the 200 EMA after [date], size 2000 USD, RSI 70, 1.5 ATR; avoid [other coin] in [date]."
     )
 
 
 def test_of_the_models_own_words_every_coin_is_treated_alike_and_its_numbers_stay() -> None:
     said = "ASSET-A looks like {} at 61234.5; stop 60000 (like 2021)"
-    told = {
+    result = {
         WORDS.own(said.format(guess)) for guess in ("BTC", "bitcoin", "ETH", "DOGE", "Solana", "xrp", "Bitcoin Cash")
     }
-    assert told == {"ASSET-A looks like [coin] at 61234.5; stop 60000 (like 2021)"}
+    assert result == {"ASSET-A looks like [coin] at 61234.5; stop 60000 (like 2021)"}
 
 
 @given(
@@ -67,13 +67,13 @@ def test_of_the_models_own_words_every_coin_is_treated_alike_and_its_numbers_sta
 )
 def test_whatever_is_traded_its_own_symbol_is_never_left_in_capitals(ticker: str, form: str) -> None:
     words = TextNeutraliser({ticker: "ASSET-A"})
-    told = words.news(f"Traders buy {form.format(ticker)} now")
+    result = words.news(f"Traders buy {form.format(ticker)} now")
     alone = len(ticker) < 2 and form in ("{}", "({})", "{}'s", "{}.", "{}/USD", "{}-PERP")
-    assert alone or not re.search(rf"(?<![A-Za-z]){ticker}(?![A-Za-z])", told.replace("ASSET-A", ""))
+    assert alone or not re.search(rf"(?<![A-Za-z]){ticker}(?![A-Za-z])", result.replace("ASSET-A", ""))
 
 
 @given(st.text(max_size=200))
-def test_any_text_can_be_told_twice_with_the_same_result(text: str) -> None:
+def test_any_text_can_be_translated_twice_with_the_same_result(text: str) -> None:
     once = WORDS.news(text)
     assert WORDS.news(once) == once
     assert not re.search(r"\d{3}", once)
@@ -97,7 +97,7 @@ def test_of_eleven_thousand_real_headlines_none_names_its_coin_its_day_or_a_pric
         re.IGNORECASE,
     )
     headlines = [text for text in pl.read_parquet(NEWS)["text"].to_list() if text][::every]
-    told = [WORDS.news(text) for text in headlines]
-    assert [(hit[0], text) for text in told if (hit := left.search(text))] == []
-    kept = sum(len(text.split()) for text in told) / sum(len(text.split()) for text in headlines)
+    result = [WORDS.news(text) for text in headlines]
+    assert [(hit[0], text) for text in result if (hit := left.search(text))] == []
+    kept = sum(len(text.split()) for text in result) / sum(len(text.split()) for text in headlines)
     assert kept > 0.85, "what is told must still say something"

@@ -51,27 +51,27 @@ def after(reply: ModelReply, terminal: str = "decide", *looks: str) -> tuple[Tab
     ["test_tool_use_failed_error.yaml#0", "test_tool_use_failed_error_streaming.yaml#0"],
     ids=["plain", "stream"],
 )
-def test_a_call_that_the_provider_rejected_is_read_by_us_and_told_what_is_wrong(place: str) -> None:
-    table, told = after(recorded(place), "get_something_by_name")
-    assert told.startswith("invalid proposal: unknown key")
+def test_a_call_that_the_provider_rejected_is_read_by_us_and_answered_with_what_is_wrong(place: str) -> None:
+    table, result = after(recorded(place), "get_something_by_name")
+    assert result.startswith("invalid proposal: unknown key")
     (sent,) = [message for message in table.model.requests[1].messages if message.role == "assistant"]
     assert [call.name for call in sent.calls] == ["get_something_by_name"]
 
 
-def test_text_under_a_forced_choice_is_told_in_the_providers_words() -> None:
-    _, told = after(recorded("test_tool_use_failed_error_with_text.yaml#0"))
-    assert told.startswith("Tool choice is required, but model did not call a tool. Call decide")
+def test_text_under_a_forced_choice_is_reported_in_the_providers_words() -> None:
+    _, result = after(recorded("test_tool_use_failed_error_with_text.yaml#0"))
+    assert result.startswith("Tool choice is required, but model did not call a tool. Call decide")
 
 
-def test_the_terminal_call_beside_another_is_judged_and_the_other_is_run() -> None:
+def test_the_terminal_call_next_to_another_is_judged_and_the_other_is_run() -> None:
     both = [reply for _, reply in chat_replies() if {"final_result"} < {call.name for call in reply.calls}]
     assert both
     for reply in both:
         (other,) = {call.name for call in reply.calls} - {"final_result"}
         table, _ = after(reply, "final_result", other)
-        told = dict(zip([call.name for call in reply.calls], table.told(1), strict=True))
-        assert told[other] == "seen"
-        assert told["final_result"].startswith("invalid proposal: ")
+        result = dict(zip([call.name for call in reply.calls], table.told(1), strict=True))
+        assert result[other] == "seen"
+        assert result["final_result"].startswith("invalid proposal: ")
 
 
 @pytest.mark.parametrize(
@@ -79,11 +79,13 @@ def test_the_terminal_call_beside_another_is_judged_and_the_other_is_run() -> No
     ["test_google_model_max_tokens_thinking_model_empty_response.yaml#0", "test_openrouter_stream_error.yaml#0"],
     ids=["google", "openrouter"],
 )
-def test_a_reply_cut_off_before_its_first_word_is_told_to_be_shorter_and_keeps_its_tokens(place: str) -> None:
+def test_a_reply_cut_off_before_its_first_word_is_answered_with_a_request_to_be_shorter_and_keeps_its_tokens(
+    place: str,
+) -> None:
     reply = recorded(place)
     assert (reply.text, reply.calls, reply.finish_reason) == ("", (), "length")
-    _, told = after(reply)
-    assert told.lower().startswith(CUT)
+    _, result = after(reply)
+    assert result.lower().startswith(CUT)
     decision = Table([reply] * 3, max_steps=1, repairs="beyond").play()
     assert (decision.flags, decision.finish_reason, decision.text) == (
         ("no_decision",),
@@ -93,10 +95,10 @@ def test_a_reply_cut_off_before_its_first_word_is_told_to_be_shorter_and_keeps_i
     assert decision.usage == reply.usage + reply.usage + reply.usage
 
 
-def test_a_blocked_question_is_told_and_ends_in_a_no_op_that_names_the_block() -> None:
+def test_a_blocked_question_is_reported_and_ends_in_a_no_op_that_names_the_block() -> None:
     reply = recorded("test_google_model_armor_prompt_template_text_gets_blocked.yaml#1")
-    _, told = after(reply)
-    assert told.startswith("The provider blocked the question")
+    _, result = after(reply)
+    assert result.startswith("The provider blocked the question")
     table = Table([reply] * 3, max_steps=1, repairs="beyond")
     decision = table.play()
     assert (decision.intents, decision.flags, len(decision.steps)) == ((), ("no_decision",), 3)
@@ -128,7 +130,7 @@ def test_thoughts_written_into_an_answer_are_not_the_answer() -> None:
         assert read_text(ModelReply(hidden), replace(DECISION, tool="decide")).proposal is None
 
 
-def test_no_recorded_reply_decides_for_us_and_every_one_is_told_and_can_be_kept() -> None:
+def test_no_recorded_reply_decides_for_us_and_every_one_is_reported_and_can_be_kept() -> None:
     for exchange, reply in chat_replies():
         table = Table([reply] * 3, max_steps=1, repairs="beyond")
         decision = table.play()

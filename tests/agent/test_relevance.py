@@ -228,9 +228,9 @@ def test_copies_do_not_make_a_headline_rarer_commoner_or_fresher():
     one, other = headline("BTC funding resets", 100), headline("BTC halving soon", 90)
     alone = Ranking(["BTC"], WORDS, 6).choose(newest_first([one, other]), 9)
     echoes = [headline("BTC funding resets", ago, "echo") for ago in range(1, 60)]
-    told = Ranking(["BTC"], WORDS, 6).choose(newest_first([one, other, *echoes]), 9)
-    assert [story.item for story in told] == [story.item for story in alone]
-    assert {story.item.text: story.copies for story in told} == {one.text: 60, other.text: 1}
+    result = Ranking(["BTC"], WORDS, 6).choose(newest_first([one, other, *echoes]), 9)
+    assert [story.item for story in result] == [story.item for story in alone]
+    assert {story.item.text: story.copies for story in result} == {one.text: 60, other.text: 1}
 
 
 # Bounds ---------------------------------------------------------------------------------------------------------------

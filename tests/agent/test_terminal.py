@@ -39,7 +39,7 @@ def test_identical_calls_count_once_whatever_the_order_of_their_keys() -> None:
 @pytest.mark.parametrize(
     "other", [CLOSE, WAIT, OPEN.replace("100", "101"), OPEN.replace("100", '"100"'), "{", '{"action": "fly"}']
 )
-def test_a_different_call_beside_a_valid_one_is_a_conflict_in_either_order(other: str) -> None:
+def test_a_different_call_next_to_a_valid_one_is_a_conflict_in_either_order(other: str) -> None:
     for pair in ((OPEN, other), (other, OPEN)):
         answer = read_calls(reply(*pair), DECISION)
         assert answer.conflict
@@ -67,7 +67,7 @@ def test_a_different_call_beside_a_valid_one_is_a_conflict_in_either_order(other
     ],
     ids=["cut", "empty", "list", "null", "nan", "infinity", "huge", "exponent", "deep long", "deep", "nested", "long"],
 )
-def test_a_malformed_call_is_told_what_is_wrong(arguments: str, words: str) -> None:
+def test_a_malformed_call_is_answered_with_what_is_wrong(arguments: str, words: str) -> None:
     answer = read_calls(reply(arguments), DECISION)
     assert answer.proposal is None
     assert not answer.conflict
@@ -151,7 +151,7 @@ NO_OBJECT = {
 
 
 @pytest.mark.parametrize(("text", "words"), NO_OBJECT.values(), ids=NO_OBJECT)
-def test_a_text_without_exactly_one_object_is_told_and_never_guessed_at(text: str, words: str) -> None:
+def test_a_text_without_exactly_one_object_is_reported_and_never_guessed_at(text: str, words: str) -> None:
     answer = read_text(ModelReply(text), DECISION)
     assert (answer.proposal, answer.conflict) == (None, False)
     assert words in answer.why
@@ -162,11 +162,11 @@ def test_a_text_without_exactly_one_object_is_told_and_never_guessed_at(text: st
 @pytest.mark.parametrize(
     "reply", [ModelReply("", finish_reason="length"), ModelReply('{"action": "no_', finish_reason="length")]
 )
-def test_a_text_that_was_cut_off_is_told_to_be_shorter(reply: ModelReply) -> None:
+def test_a_text_that_was_cut_off_is_answered_with_a_request_to_be_shorter(reply: ModelReply) -> None:
     assert CUT in read_text(reply, DECISION).why
 
 
-def test_what_the_provider_says_about_a_reply_is_told_in_bounded_words() -> None:
+def test_what_the_provider_says_about_a_reply_is_reported_in_bounded_words() -> None:
     answer = read_text(ModelReply(problem="blocked: " + "x" * 10_000), DECISION)
     assert answer.why.startswith("blocked: xxx")
     assert len(answer.problem) < 1_000

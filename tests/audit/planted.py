@@ -74,8 +74,8 @@ class Reader:
         symbol, end_at = self.recall(words_of(question))
         _, periods = options(question)
         day = np.datetime64(end_at - 1, "ms").astype("datetime64[D]")
-        told = [name for name in periods if str(day).startswith(name) or _holds(name, day, periods)]
-        return call("name_window", {"asset": symbol, "period": told[-1] if told else periods[0]})
+        result = [name for name in periods if str(day).startswith(name) or _holds(name, day, periods)]
+        return call("name_window", {"asset": symbol, "period": result[-1] if result else periods[0]})
 
     def tomorrow(self, words: str) -> float:
         """What the first symbol does on the day that begins now, if the words say which and when."""

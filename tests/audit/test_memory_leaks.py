@@ -75,7 +75,7 @@ class Early(TradeReflector):
         return system, f"{user}\n- {symbol} long chop: 01-01 00:00 1h 1 1 {later:.2f} 0% 0% market"
 
 
-def test_lessons_from_the_future_are_found_in_what_the_agent_is_told(ground: AuditSetup) -> None:
+def test_lessons_from_the_future_are_found_in_what_the_agent_is_shown(ground: AuditSetup) -> None:
     honest = reflector_of(ground)
     leaky = with_reflector(ground, Early(honest.model, honest.context, 1, honest.settings, honest.forcing))
     found = leaking(audited(leaky, 2 * FEW))

@@ -175,7 +175,7 @@ def test_answers_are_read_from_calls_and_from_text_and_whatever_else_is_wrong_fo
         "ETH", period
     )
     small = replace(one, names=("1000PEPE", "BTC", "kBONK"))
-    assert [read_answer(reply(asset=told, period=period), small) for told in ("kBONK", "KBONK", "1000pepe")] == [
+    assert [read_answer(reply(asset=result, period=period), small) for result in ("kBONK", "KBONK", "1000pepe")] == [
         RecognitionAnswer("kBONK", period),
         RecognitionAnswer("kBONK", period),
         RecognitionAnswer("1000PEPE", period),
@@ -240,7 +240,7 @@ def test_a_memory_stands_out() -> None:
     assert half.period.p_adjusted < ALPHA
 
 
-def test_three_assets_can_be_told_apart_by_luck_once_in_six_times() -> None:
+def test_three_assets_can_be_distinguished_by_luck_once_in_six_times() -> None:
     one = year()
     found = judge(one, [RecognitionAnswer(q.symbol, q.period) for q in one.questions])
     assert found.asset is not None

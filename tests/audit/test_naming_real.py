@@ -36,8 +36,8 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> tuple[Exam, Reader]:
 def test_whoever_has_read_the_bars_is_found(read: tuple[Exam, Reader]) -> None:
     exam, reader = read
     truth = {(one.symbol, one.end_at): one.period for one in exam.questions}
-    told = [reader.recall(one.user) for one in exam.questions]
-    found = judge(exam, [RecognitionAnswer(symbol, truth.get((symbol, at), "")) for symbol, at in told])
+    result = [reader.recall(one.user) for one in exam.questions]
+    found = judge(exam, [RecognitionAnswer(symbol, truth.get((symbol, at), "")) for symbol, at in result])
     assert found.period is not None
     assert found.period.rate.hits >= 57
     assert found.period.p_adjusted < 0.001

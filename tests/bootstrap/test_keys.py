@@ -94,12 +94,12 @@ def test_a_provider_stands_for_its_variable(typed: str, variable: str) -> None:
 
 
 def test_a_misspelt_provider_gets_a_suggestion_and_a_pasted_key_is_not_repeated() -> None:
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as caught:
         variable_of("gorq")
-    assert "groq" in told.value.hint
-    with pytest.raises(UserError) as told:
+    assert "groq" in caught.value.hint
+    with pytest.raises(UserError) as caught:
         variable_of("gsk_live_abcdefgh123456")
-    assert "gsk_live" not in told.value.message + told.value.hint
+    assert "gsk_live" not in caught.value.message + caught.value.hint
 
 
 def test_every_key_of_every_provider_has_an_owner_and_a_host() -> None:

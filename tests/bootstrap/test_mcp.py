@@ -246,10 +246,10 @@ def test_a_pinned_tool_needs_no_approval_and_its_text_is_kept_once_it_is_used(
 def test_a_name_that_the_catalogue_does_not_know_is_refused_before_the_start(
     workspace: Workspace, wanted: PerpSkill, said: str, hint: str
 ) -> None:
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as caught:
         mcp.requested_tools(workspace, wanted, VENUE.tools())
-    assert said in told.value.message
-    assert hint in told.value.hint
+    assert said in caught.value.message
+    assert hint in caught.value.hint
 
 
 def test_a_server_cannot_offer_a_decision_of_its_own(workspace: Workspace) -> None:
@@ -340,8 +340,8 @@ def first_tools(workspace: Workspace, *tools: str) -> tuple[Mapping[str, str], M
 def test_the_tools_of_a_server_work_inside_the_replay_and_its_notes_reach_the_prompt(workspace: Workspace) -> None:
     approve(workspace, "twice")
     recorded(workspace, "then")
-    told, first = first_tools(workspace, "twice", "thrice")
-    assert told[TWICE].splitlines()[2] == "then"
+    result, first = first_tools(workspace, "twice", "thrice")
+    assert result[TWICE].splitlines()[2] == "then"
     assert [tool.name for tool in first.tools] == ["get_portfolio", TWICE, "propose_order"]
     assert f"{THRICE} is not available: it has not been approved" in first.messages[0].text
 

@@ -132,10 +132,10 @@ def test_the_console_is_standard_error(capfd: pytest.CaptureFixture[str]) -> Non
     ],
 )
 def test_a_place_that_is_none_is_the_persons_mistake(target: str) -> None:
-    with pytest.raises(UserError, match="telemetry") as told:
+    with pytest.raises(UserError, match="telemetry") as caught:
         start_telemetry(target)
-    assert "console" in told.value.hint
-    assert "hunter2" not in told.value.message
+    assert "console" in caught.value.hint
+    assert "hunter2" not in caught.value.message
 
 
 @pytest.mark.parametrize("name", ["OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "OTEL_METRICS_EXEMPLAR_FILTER"])
@@ -144,9 +144,9 @@ def test_a_variable_of_the_library_that_is_wrong_is_the_persons_mistake(
 ) -> None:
     before = set(threading.enumerate())
     monkeypatch.setenv(name, "many")
-    with pytest.raises(UserError, match="telemetry cannot start") as told:
+    with pytest.raises(UserError, match="telemetry cannot start") as caught:
         start_telemetry("console")
-    assert "OTEL_" in told.value.hint
+    assert "OTEL_" in caught.value.hint
     assert set(threading.enumerate()) <= before  # a reader left alone warns in whatever runs a minute later
 
 
@@ -183,7 +183,7 @@ class Broken(SpanExporter):
         raise OSError("the collector is gone")
 
 
-def test_the_end_is_not_held_up_by_a_collector_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_is_not_delayed_by_a_collector_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(telemetry, "CLOSE_TIMEOUT_MS", 50)
     deaf, reader = Deaf(), InMemoryMetricReader()
     Telemetry(deaf, reader).close()  # which comes back
@@ -209,9 +209,9 @@ def test_a_missing_package_is_one_line_with_what_to_install(target: str, monkeyp
         return real(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(UserError, match="not installed") as told:
+    with pytest.raises(UserError, match="not installed") as caught:
         start_telemetry(target)
-    assert told.value.hint == "pip install 'pitboss[telemetry]'"
+    assert caught.value.hint == "pip install 'pitboss[telemetry]'"
 
 
 def test_a_collector_gets_spans_and_figures() -> None:

@@ -67,7 +67,7 @@ def test_a_bad_bar_is_refused_and_nothing_of_the_call_is_stored(tmp_path: Path, 
     assert done("data", "list", "--json", "--home", home).json == []
 
 
-def test_what_cannot_be_told_is_asked_for(tmp_path: Path) -> None:
+def test_what_cannot_be_inferred_is_asked_for(tmp_path: Path) -> None:
     file = tmp_path / "things.csv"
     file.write_text("\n".join(["time,open,high,low,close,volume", *HEAD, ""]))
     assert "--symbol" in refused("data", "import", file, "--home", tmp_path / "home")

@@ -31,16 +31,16 @@ def prices(tmp_path: Path) -> Path:
 
 
 def test_rounds_are_settled_and_the_rest_is_listed_by_the_size_of_its_move(rounds: Path, prices: Path) -> None:
-    told = done("predict", "rounds", rounds, "--prices", prices, "--json").json
-    assert {name: told[name] for name in ("rounds", "agreed", "undecided", "unpriced")} == {
+    result = done("predict", "rounds", rounds, "--prices", prices, "--json").json
+    assert {name: result[name] for name in ("rounds", "agreed", "undecided", "unpriced")} == {
         "rounds": 3,
         "agreed": 1,
         "undecided": 1,
         "unpriced": 1,
     }
-    assert told["share"] == pytest.approx(1 / 3)
-    assert [round(miss["move_bps"], 2) for miss in told["misses"]] == [-0.99, 0.5]
-    assert told["misses"][0] == {
+    assert result["share"] == pytest.approx(1 / 3)
+    assert [round(miss["move_bps"], 2) for miss in result["misses"]] == [-0.99, 0.5]
+    assert result["misses"][0] == {
         "start": iso(START + 5 * MINUTE),
         "duration_s": 300,
         "open": 101.0,
@@ -49,7 +49,7 @@ def test_rounds_are_settled_and_the_rest_is_listed_by_the_size_of_its_move(round
         "recorded": "UP",
         "settled": "DOWN",
     }
-    assert told["bands"][0] == {"move": "under 1 bps", "rounds": 2}
+    assert result["bands"][0] == {"move": "under 1 bps", "rounds": 2}
     plain = done("predict", "rounds", rounds, "--prices", prices).out
     assert "1 of 3 rounds settle as recorded: 33.33 %" in plain
     assert "under 1 bps" in plain
@@ -60,16 +60,18 @@ def test_real_rounds_agree_in_97_percent_and_every_other_one_is_listed() -> None
     if not REAL.exists():
         pytest.skip("the real rounds are not here")
     asked = ("predict", "rounds", REAL / "updown_rounds_btc.parquet", "--prices", REAL / "binance_spot_1m_btc.parquet")
-    told = done(*asked, "--json").json
-    assert told["share"] >= 0.97
-    assert told["rounds"] > 2_000
-    assert told["rounds"] - told["agreed"] == len(told["misses"]) == sum(band["rounds"] for band in told["bands"])
-    moves = [abs(miss["move_bps"]) for miss in told["misses"]]
+    result = done(*asked, "--json").json
+    assert result["share"] >= 0.97
+    assert result["rounds"] > 2_000
+    assert (
+        result["rounds"] - result["agreed"] == len(result["misses"]) == sum(band["rounds"] for band in result["bands"])
+    )
+    moves = [abs(miss["move_bps"]) for miss in result["misses"]]
     assert moves == sorted(moves, reverse=True)
     assert len(done(*asked).out.splitlines()) > len(moves)
 
 
-def test_prices_of_another_time_are_told_with_both_times(rounds: Path, tmp_path: Path) -> None:
+def test_prices_of_another_time_are_reported_with_both_times(rounds: Path, tmp_path: Path) -> None:
     late = tmp_path / "late.csv"
     pl.DataFrame({"time": [START + 10**9], "price": [5.0]}).write_csv(late)
     said = refused("predict", "rounds", rounds, "--prices", late)
@@ -97,18 +99,18 @@ def test_what_cannot_be_compared_is_said_in_a_line(
 
 
 def test_markets_at_a_time_are_those_of_the_schedule() -> None:
-    told = done("predict", "markets", "--at", "2026-02-21T14:30:00Z", "--json").json
-    assert (told["at"], told["source"]) == ("2026-02-21T14:30:00Z", "schedule")
-    first = told["markets"][0]
+    result = done("predict", "markets", "--at", "2026-02-21T14:30:00Z", "--json").json
+    assert (result["at"], result["source"]) == ("2026-02-21T14:30:00Z", "schedule")
+    first = result["markets"][0]
     assert first == {
         "market_id": "BTC-2026-02-21T14:45:00Z",
         "tiers": ["15m"],
         "expiry": "2026-02-21T14:45:00Z",
         "seconds_to_expiry": 900,
     }
-    tiers = [tier for market in told["markets"] for tier in market["tiers"]]
+    tiers = [tier for market in result["markets"] for tier in market["tiers"]]
     assert set(tiers) == {"15m", "1h", "1d", "1w"}
-    lefts = [market["seconds_to_expiry"] for market in told["markets"]]
+    lefts = [market["seconds_to_expiry"] for market in result["markets"]]
     assert lefts == sorted(lefts)
     assert lefts[0] > 0
     plain = done("predict", "markets", "--at", "2026-02-21T14:30:00Z").out

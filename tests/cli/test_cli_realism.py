@@ -152,8 +152,8 @@ def test_a_late_order_changes_nothing_of_what_was_seen_when_it_was_decided(
 
     def prompts(*words: object) -> list[str]:
         found = run(home, skill, decisions(tmp_path), "--prompts", *words)
-        told = done("runs", "export", found["run_id"], "--what", "snapshots", "--home", home).lines
-        return [one["prompt_sha256"] for one in told if one.get("prompt_sha256") and one["tick_at"] <= BUY]
+        result = done("runs", "export", found["run_id"], "--what", "snapshots", "--home", home).lines
+        return [one["prompt_sha256"] for one in result if one.get("prompt_sha256") and one["tick_at"] <= BUY]
 
     at_once, late = prompts(), prompts("--decision-latency", "10m")
     assert at_once == late
@@ -165,7 +165,7 @@ def test_a_late_order_changes_nothing_of_what_was_seen_when_it_was_decided(
 
 def test_every_setting_is_named_with_its_value_and_whether_it_is_off(home: Path, skill: Path, tmp_path: Path) -> None:
     plain = run(home, skill, decisions(tmp_path))["realism"]
-    assert {name: told["state"] for name, told in plain.items()} == {
+    assert {name: result["state"] for name, result in plain.items()} == {
         "fill_price": "conservative",
         "slippage": "default",
         "volume_share": "off",
@@ -180,7 +180,7 @@ def test_every_setting_is_named_with_its_value_and_whether_it_is_off(home: Path,
     found = run(home, skill, decisions(tmp_path), *words, "--slippage-bps-per-million", "25")
     shown = done("runs", "show", found["run_id"], "--json", "--home", home).json
     assert shown["realism"] == found["realism"]
-    asked = {name: told["value"] for name, told in shown["realism"].items() if told["state"] == "as asked"}
+    asked = {name: result["value"] for name, result in shown["realism"].items() if result["state"] == "as asked"}
     assert asked == {
         "slippage": "25 bps for each million USD",
         "volume_share": "at most 10 % of a bar's volume",
@@ -190,8 +190,8 @@ def test_every_setting_is_named_with_its_value_and_whether_it_is_off(home: Path,
     }
     said = page(found)
     assert "Realism of the fills" in said
-    for told in shown["realism"].values():
-        assert {word for word in told.values() if word not in said} == set()
+    for result in shown["realism"].values():
+        assert {word for word in result.values() if word not in said} == set()
 
 
 def test_asking_ahead_in_a_thin_market_changes_no_digest(home: Path, skill: Path, tmp_path: Path) -> None:
@@ -208,7 +208,9 @@ def test_asking_ahead_in_a_thin_market_changes_no_digest(home: Path, skill: Path
 
 
 def test_limits_that_took_are_not_counted_among_the_fills_of_market_orders_and_stops() -> None:
-    told = [("market", "book"), ("stop", "linear"), ("limit", "beyond_book"), ("take_profit", "")]
-    some = [Receipt("filled", 0, "BTC", "", {"reason": why, **({"slippage": how} if how else {})}) for why, how in told]
+    result = [("market", "book"), ("stop", "linear"), ("limit", "beyond_book"), ("take_profit", "")]
+    some = [
+        Receipt("filled", 0, "BTC", "", {"reason": why, **({"slippage": how} if how else {})}) for why, how in result
+    ]
     said = slippage_text(PerpRequest({}, 0, 1, slippage="book"), some)
     assert "1 of 2 fills of market orders and stops walked a book, 1 found none." in said

@@ -31,7 +31,7 @@ def export(home: Path, run: dict[str, Any], what: str) -> list[Any]:
     return done("runs", "export", run["run_id"], "--what", what, "--home", home).lines
 
 
-def test_show_is_the_document_with_the_life_of_the_run_beside_it(home: Path, run: dict[str, Any]) -> None:
+def test_show_is_the_document_with_the_life_of_the_run_next_to_it(home: Path, run: dict[str, Any]) -> None:
     shown = done("runs", "show", run["run_id"][:6], "--json", "--home", home).json
     assert {key: shown[key] for key in run} == run
     assert set(shown) - set(run) == {"progress_pct", "error_text", "created_at", "started_at", "finished_at"}

@@ -54,8 +54,8 @@ def test_the_list_says_whose_a_key_is_and_since_when_and_never_its_value(
     pipe(monkeypatch, VALUE, "secrets", "set", "groq", "--home", home)
     pipe(monkeypatch, f"{VALUE}-own", "secrets", "set", "MY_OWN_KEY", "--home", home)
     monkeypatch.setenv("GROQ_API_KEY", "another-value")
-    told = done("secrets", "list", "--json", "--home", home)
-    groq, own = told.json
+    result = done("secrets", "list", "--json", "--home", home)
+    groq, own = result.json
     assert groq.pop("set_at").endswith("Z")
     assert groq == {
         "name": "GROQ_API_KEY",
@@ -67,7 +67,7 @@ def test_the_list_says_whose_a_key_is_and_since_when_and_never_its_value(
     table = done("secrets", "list", "--home", home).out
     assert "api.groq.com" in table
     assert "takes precedence" in table
-    assert VALUE not in told.out + table
+    assert VALUE not in result.out + table
 
 
 def test_a_name_nobody_reads_and_one_the_environment_hides_are_remarked_on(

@@ -116,13 +116,13 @@ def test_preview_works_for_a_model_that_cannot_be_asked_here(home: Path, skill: 
     assert done(*words, "--set", "model=anthropic/some-model").json == done(*words).json
 
 
-def test_preview_takes_the_newest_tick_with_data_unless_told(home: Path, skill: Path) -> None:
+def test_preview_takes_the_newest_tick_with_data_unless_asked_otherwise(home: Path, skill: Path) -> None:
     shown = done("skill", "preview", skill, "--json", "--home", home).json
     assert shown["at"] == "2025-06-06T00:00:00Z"
     assert "2025-06-05 23:45" in shown["user"] or "23:45" in shown["user"]
-    told = done("skill", "preview", skill, "--home", home)
-    assert "USER" in told.out
-    assert "tokens" in told.err
+    result = done("skill", "preview", skill, "--home", home)
+    assert "USER" in result.out
+    assert "tokens" in result.err
 
 
 def test_preview_refuses_an_instant_that_is_not_a_tick_or_has_no_data(home: Path, skill: Path) -> None:

@@ -28,13 +28,13 @@ finally:
 def loaded(*words: object) -> set[str]:
     """The modules that a command has loaded by its end, in a process of its own."""
     command = [sys.executable, "-c", PROGRAM, *map(str, words)]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert told.returncode == 0, told.stderr
-    return set(json.loads(told.stderr.splitlines()[-1]))
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    return set(json.loads(result.stderr.splitlines()[-1]))
 
 
 @pytest.mark.parametrize("words", [["--version"], ["--help"], ["runs", "--help"], ["backtest", "--help"]], ids=" ".join)
-def test_what_only_tells_about_the_program_loads_no_library_of_its_work(words: list[str]) -> None:
+def test_what_only_describes_the_program_loads_no_library_of_its_work(words: list[str]) -> None:
     assert not loaded(*words) & {*LIBRARIES, "asyncio"}
 
 

@@ -10,14 +10,14 @@ DAYS = ("--from", "2025-06-02", "--to", "2025-06-04")
 def test_a_sweep_ends_in_a_page_and_its_runs_are_found_by_what_was_varied(home: Path, skill: Path) -> None:
     where = ("--home", home)
     asked = ("sweep", skill, *DAYS, "--model", "policy/sma_cross", "--vary", "risk.max_position_pct=10,20", *where)
-    told = done(*asked, "--metric", "total_return_pct", "--json").json
-    study_id = told["study_id"]
-    assert told["by"] == "total_return_pct"
-    assert Path(told["report"]) == (home / "reports" / f"study-{study_id}.html").absolute()
-    page = Path(told["report"]).read_text("utf-8")
+    result = done(*asked, "--metric", "total_return_pct", "--json").json
+    study_id = result["study_id"]
+    assert result["by"] == "total_return_pct"
+    assert Path(result["report"]) == (home / "reports" / f"study-{study_id}.html").absolute()
+    page = Path(result["report"]).read_text("utf-8")
     assert "Effect of each field" in page
 
-    best = told["trials"][0]["runs"][0]["run_id"]
+    best = result["trials"][0]["runs"][0]["run_id"]
     done("report", best, *where)
     again = home.parent / "again.html"
     assert done("study", "report", study_id[:6], "--out", again, *where).out.strip() == str(again.absolute())

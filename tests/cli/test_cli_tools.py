@@ -58,9 +58,9 @@ def test_the_account_in_the_middle_is_the_one_that_was_recorded_there(home: Path
     (acting, *_) = [one for one in reversed(lines) if one.get("kind") == "tick" and one["before"]["positions"]]
     at = acting["tick_at"]
     moment = iso(at) if isinstance(at, int) else at
-    told = done("tools", "call", "get_portfolio", "--run", run, "--at", moment, "--home", home)
-    assert json.loads(told.out)["equity_usd"] == f"{float(acting['before']['equity_usd']):.2f}"
-    sizes = {one["symbol"]: float(one["size"]) for one in json.loads(told.out)["positions"]}
+    result = done("tools", "call", "get_portfolio", "--run", run, "--at", moment, "--home", home)
+    assert json.loads(result.out)["equity_usd"] == f"{float(acting['before']['equity_usd']):.2f}"
+    sizes = {one["symbol"]: float(one["size"]) for one in json.loads(result.out)["positions"]}
     assert sizes == {
         symbol: pytest.approx(abs(float(one["size"]))) for symbol, one in acting["before"]["positions"].items()
     }

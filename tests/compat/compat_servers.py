@@ -116,10 +116,10 @@ def _price(second: int) -> float:
 
 def _update(second: int) -> Json:
     units = round(_price(second) * 10**8)
-    told = {"price": str(units), "conf": str(units // 20_000), "expo": -8, "publish_time": second}
+    result = {"price": str(units), "conf": str(units // 20_000), "expo": -8, "publish_time": second}
     return {
         "binary": {"encoding": "hex", "data": ["504e4155"]},
-        "parsed": [{"id": BTC, "price": told, "ema_price": told, "metadata": {"slot": 1}}],
+        "parsed": [{"id": BTC, "price": result, "ema_price": result, "metadata": {"slot": 1}}],
     }
 
 

@@ -24,8 +24,8 @@ def test_whatever_is_said_comes_out_as_texts_and_finite_numbers_or_as_what_is_wr
     assert all(isinstance(number, Decimal) and number.is_finite() for number in numbers.values())
     if not wrong:
         assert isinstance(raw, dict)
-        told = {WORDS.aliases.get(key, key) for key, value in raw.items() if value is not None}
-        assert told == {*texts, *numbers}, "nothing was passed over"
+        result = {WORDS.aliases.get(key, key) for key, value in raw.items() if value is not None}
+        assert result == {*texts, *numbers}, "nothing was passed over"
 
 
 def test_a_number_named_twice_must_say_the_same() -> None:

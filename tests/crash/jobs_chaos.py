@@ -27,6 +27,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import history_check
 from pitboss.bootstrap.child_settings import surroundings
 from pitboss.bootstrap.settings import Settings, load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
@@ -35,7 +36,7 @@ from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
 from pitboss.jobs.worker_settings import open_queue
 from pitboss.runs.run import job_of, start, verify
-from pitboss.store import events, history_check
+from pitboss.store import events
 from pitboss.store.retry import Unreachable
 from pitboss.venues.perp.assembly import PerpRequest
 from pitboss.venues.perp.testing import plain_skill
@@ -274,11 +275,11 @@ def rage(
 
 
 def strike(storm: Storm, crew: Crew, database: Database, dice: random.Random, blows: Blows) -> None:
-    standing = [pid for pid in crew.alive if pid not in crew.stopped]
-    if not standing:
+    running = [pid for pid in crew.alive if pid not in crew.stopped]
+    if not running:
         return
-    pid = dice.choice(standing)
-    if dice.random() < storm.stops and len(standing) > 1:
+    pid = dice.choice(running)
+    if dice.random() < storm.stops and len(running) > 1:
         crew.send(pid, signal.SIGSTOP)
         now = time.monotonic()
         until = crew.stopped[pid] = now + storm.stale_s * dice.uniform(1.1, 2.0)

@@ -41,13 +41,13 @@ def main(home: str, jobs: str) -> None:
         wait(lambda: all(workspace.runs.get(run_id).status in ENDED for run_id in ids), "the study did not end")
         wait(lambda: not names(), "the workers did not leave")
         runs = [workspace.runs.get(run_id) for run_id in ids]
-    told = {
+    result = {
         "digests": [run.digest for run in runs],
         "errors": [run.error_text for run in runs if run.error_text],
         "lake": sorted(path.name for path in settings.home.iterdir()),
         "keys": sum(name in each for each in surroundings for name in given if name.startswith("AWS_")),
     }
-    print(json.dumps(told))
+    print(json.dumps(result))
     sys.stdout.flush()
     ray.shutdown()
     cluster.shutdown()

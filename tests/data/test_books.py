@@ -115,7 +115,7 @@ def test_the_same_again_changes_nothing_and_another_book_only_with_replace(tmp_p
     assert stored(lake) == [(START, "100.5:2 100.4:3.5", "100.6:9")]  # no level of the old one is left behind
 
 
-def test_one_sided_and_repeated_books_are_told_and_left_out(tmp_path: Path, lake: Lake) -> None:
+def test_one_sided_and_repeated_books_are_reported_and_left_out(tmp_path: Path, lake: Lake) -> None:
     rows = [reply(), reply(), reply(START + 1, bids=[]), reply(START + 2)]
     (done,) = import_paths(lake, [write(tmp_path / "recorded.jsonl", rows)])
     assert done.rows == 2

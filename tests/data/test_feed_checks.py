@@ -85,12 +85,12 @@ def test_a_wild_bar_is_named_with_its_return_and_the_median_of_its_day(tmp_path:
     assert "+48.51 % at 2025-01-01T02:30:00Z" in finding.detail
 
 
-def test_a_change_of_the_funding_interval_is_told_with_its_instant(tmp_path: Path, lake: Lake) -> None:
+def test_a_change_of_the_funding_interval_is_reported_with_its_instant(tmp_path: Path, lake: Lake) -> None:
     hours = [*range(0, 80, 8), *range(80, 100), *range(102, 120), *range(120, 200, 4)]
     rows = [{"date": START + HOUR * hour + 48, "rate": 0.0} for hour in hours]
     import_paths(lake, [write(tmp_path / "funding" / "BTC.csv", rows)])
-    told = [(finding.first_at, finding.detail[:14]) for finding in findings(lake, "funding_interval")]
-    assert told == [(START + 80 * HOUR + 48, "paid every 8h "), (START + 120 * HOUR + 48, "paid every 1h ")]
+    result = [(finding.first_at, finding.detail[:14]) for finding in findings(lake, "funding_interval")]
+    assert result == [(START + 80 * HOUR + 48, "paid every 8h "), (START + 120 * HOUR + 48, "paid every 1h ")]
 
 
 @settings(max_examples=30, deadline=None)

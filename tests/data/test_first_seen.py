@@ -89,7 +89,7 @@ def test_rows_with_a_first_sight_are_put_to_a_file_of_an_earlier_version(tmp_pat
     assert check_lake(lake) == []
 
 
-def test_a_downloaded_item_keeps_the_date_it_carries_beside_its_first_sight(tmp_path: Path) -> None:
+def test_a_downloaded_item_keeps_the_date_it_carries_next_to_its_first_sight(tmp_path: Path) -> None:
     items = [
         DownloadedItem(NOON, NOON + HOUR_MS, "wire", "an old story", ("a",)),
         DownloadedItem(None, NOON + HOUR_MS, "wire", "no date", ("b",)),

@@ -61,7 +61,7 @@ def test_every_format_gives_the_same_bars(tmp_path: Path, lake: Lake, ext: str) 
         ("news/candles/5m/BTC.parquet", FileHints("bars", "BTC", "5m")),
     ],
 )
-def test_the_path_tells_kind_symbol_and_interval(path: str, clue: FileHints) -> None:
+def test_the_path_gives_kind_symbol_and_interval(path: str, clue: FileHints) -> None:
     assert hints_of(Path("/data") / path) == clue
 
 

@@ -113,7 +113,7 @@ def test_daily_files_that_overlap_end_as_one_file_would(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("replace", [True, False])
-def test_files_of_two_symbols_in_turn_are_told_in_the_order_of_the_walk(
+def test_files_of_two_symbols_in_turn_are_reported_in_the_order_of_the_walk(
     tmp_path: Path, lake: Lake, replace: bool
 ) -> None:
     for day in range(3):

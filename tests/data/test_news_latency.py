@@ -104,7 +104,7 @@ def test_a_market_is_loaded_with_its_latencies_and_the_mood_of_items_without_a_s
     bars.parent.mkdir()
     prices = dict.fromkeys(("open", "high", "low", "close", "volume"), [100.0] * 48)
     pl.DataFrame({"time": opens} | prices).write_parquet(bars)
-    told = tmp_path / "news.parquet"
+    result = tmp_path / "news.parquet"
     pl.DataFrame(
         {
             "published_at": [NOON, NOON],
@@ -112,8 +112,8 @@ def test_a_market_is_loaded_with_its_latencies_and_the_mood_of_items_without_a_s
             "source": ["slow", "wire"],
             "sentiment": [None, 0.25],
         }
-    ).write_parquet(told)
-    import_paths(lake, [bars, told], venue="hyperliquid")
+    ).write_parquet(result)
+    import_paths(lake, [bars, result], venue="hyperliquid")
     market = load_market(lake, "hyperliquid", ["BTC"], ["1h"], EVER, news_latency=parse_latency("1m,slow=2h"))
     fast, slow = market.news
     assert (fast.text, fast.available_at - NOON, fast.sentiment, fast.mood) == (

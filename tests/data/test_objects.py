@@ -107,7 +107,7 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 @pytest.mark.parametrize("kind", ["GenericError", "PermissionDeniedError", "UnauthenticatedError"])
-def test_what_the_library_says_is_told_without_what_it_quotes(kind: str, text: str) -> None:
+def test_what_the_library_says_is_reported_without_what_it_quotes(kind: str, text: str) -> None:
     from obstore import exceptions
 
     class Broken:
@@ -251,7 +251,7 @@ def test_a_reader_keeps_to_the_push_it_began_with(stock: Lake, tmp_path: Path) -
     assert fresh.value.tobytes() != mine.value.tobytes()
 
 
-def test_a_lake_that_lacks_what_is_there_takes_its_place_only_when_told(stock: Lake, tmp_path: Path) -> None:
+def test_a_lake_that_lacks_what_is_there_takes_its_place_only_when_asked(stock: Lake, tmp_path: Path) -> None:
     there, other = folder_there(tmp_path / "there"), Lake(tmp_path / "other")
     there.push(stock)
     other.put("funding", "hyperliquid", "NEW", None, funding(stock).head(5))

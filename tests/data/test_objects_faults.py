@@ -133,7 +133,7 @@ def test_an_object_that_is_not_what_was_pushed_is_refused_by_name(
     assert there.lake(tmp_path / "cache").list() == stock.list()
 
 
-def test_what_has_another_size_is_sent_again_without_being_told(there: There, stock: Lake, tmp_path: Path) -> None:
+def test_what_has_another_size_is_sent_again_without_being_reported(there: There, stock: Lake, tmp_path: Path) -> None:
     path = object_of(there, tmp_path)
     path.write_bytes(path.read_bytes()[:-7])
     assert there.push(stock).sent_files == 1
@@ -231,8 +231,8 @@ def test_many_who_read_at_once_fetch_every_file_once(there: There, stock: Lake, 
         return b"".join(sorted((far.root / name).read_bytes()[:64] for name in far.index.files))
 
     with ThreadPoolExecutor(count) as pool:
-        told = list(pool.map(go, range(count)))
-    assert len(set(told)) == 1
+        result = list(pool.map(go, range(count)))
+    assert len(set(result)) == 1
     fetched = [name for name in watched.reads if name.startswith("objects/")]
     assert len(fetched) == len(set(fetched)), "a file was fetched twice"
     points = there.lake(tmp_path / "cache").points("funding", "demo", "SOL")

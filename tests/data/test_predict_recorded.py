@@ -137,7 +137,7 @@ def test_a_round_that_cannot_be_names_its_row(tmp_path: Path, rows: list[dict[st
         read_rounds(write(tmp_path / "rounds.jsonl", rows))
 
 
-def test_a_file_that_is_no_table_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_table_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "one.json"
     path.write_text('{"a": 1}')
     with pytest.raises(UserError, match="not a table of rows"):
@@ -192,11 +192,11 @@ def test_a_file_with_anything_in_any_field_is_columns_or_a_line(
     try:
         rows = read(path)
     except UserError as error:
-        told = error.message
+        result = error.message
     else:
-        told = f"{len(rows)} rows"
+        result = f"{len(rows)} rows"
         assert 1 <= len(rows) <= 2
-    assert "\n" not in told
+    assert "\n" not in result
 
 
 def test_the_real_rounds_settle_as_recorded_in_97_percent() -> None:

@@ -68,7 +68,7 @@ def test_the_known_holes_are_found(real: Lake) -> None:
     assert not [finding for finding in findings if finding.problem in ("stale", "changed", "missing")]
 
 
-def test_both_silences_of_all_symbols_at_once_are_told_apart_from_an_outage_of_the_venue(tmp_path: Path) -> None:
+def test_both_silences_of_all_symbols_at_once_are_distinguished_from_an_outage_of_the_venue(tmp_path: Path) -> None:
     lake = Lake(tmp_path / "lake")
     import_paths(
         lake, [HL / "candles" / each / f"{symbol}.parquet" for each in ("5m", "15m") for symbol in ("BTC", "ETH")]

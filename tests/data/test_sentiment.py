@@ -41,8 +41,8 @@ def test_a_sources_own_figure_is_left_alone_and_the_rest_is_counted_once(monkeyp
     counted = []
     monkeypatch.setattr("pitboss.data.sentiment.mood", lambda text: counted.append(text) or -0.5)
     own = NewsItem(1, 1, "wire", "BTC crashes", 0.0)
-    told = [NewsItem(at, at, "wire", "BTC crashes") for at in (1, 2)]
-    items = with_mood([own, *told])
+    result = [NewsItem(at, at, "wire", "BTC crashes") for at in (1, 2)]
+    items = with_mood([own, *result])
     assert items[0] is own
     assert [item.mood for item in items[1:]] == [-0.5, -0.5]
     assert counted == ["BTC crashes"]

@@ -16,13 +16,14 @@ import ray
 from ray.cluster_utils import Cluster
 from yard import story, study_results
 
+import history_check
 from pitboss.bootstrap.settings import Settings, load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.jobs import study as studying
 from pitboss.jobs.executors import ray as executor
 from pitboss.jobs.study import StudyObserver, StudySettings, study
 from pitboss.jobs.worker_settings import open_queue
-from pitboss.store import events, history_check
+from pitboss.store import events
 from pitboss.store.studies import Studies
 
 MEMORY = 100 * 2**20

@@ -37,7 +37,7 @@ def test_a_worker_does_what_is_queued_and_leaves_when_there_is_nothing_to_do(
     assert (reply["ready"], reply["working"], reply["local_workers"], reply["runs"]) == (0, 0, 0, [])
 
 
-def test_a_worker_says_that_runs_of_another_build_wait_and_takes_them_when_told_to(
+def test_a_worker_says_that_runs_of_another_build_wait_and_takes_them_when_asked_to(
     yard: Yard, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (run_id,) = yard.put(build="0.0+another")

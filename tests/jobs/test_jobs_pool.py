@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yard import Yard
 
+import history_check
 from pitboss.bootstrap.child_settings import surroundings, variables
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
@@ -23,7 +24,7 @@ from pitboss.jobs.capacity import LocalWorkerSlot, WorkerSlots, worker_target
 from pitboss.jobs.executors import local
 from pitboss.jobs.heartbeat import HeartbeatSettings
 from pitboss.jobs.worker import Worker, WorkerSettings
-from pitboss.store import events, history_check
+from pitboss.store import events
 from pitboss.store.queue import QueueDepth
 
 
@@ -92,7 +93,7 @@ def test_workers_started_for_the_queue_do_it_and_are_gone(quick: Yard) -> None:
     assert check_history(quick, ids).ends == {"complete": 6}
 
 
-def test_a_worker_told_to_leave_by_a_signal_gives_its_run_back(quick: Yard) -> None:
+def test_a_worker_asked_to_exit_by_a_signal_gives_its_run_back(quick: Yard) -> None:
     settings = quick.settings.model_copy(update={"worker_idle_s": 600.0, "max_workers": 1})
     (run_id,) = quick.put(model="standin/analyst", every="5m")
     assert local.ensure(settings, quick.queue, any_build=True) == 1
@@ -180,7 +181,7 @@ def test_the_last_two_workers_stay_while_another_is_at_work(quick: Yard) -> None
         slot.close()
 
 
-def test_workers_are_not_started_beside_a_process_that_has_the_database_for_itself(quick: Yard) -> None:
+def test_workers_are_not_started_next_to_a_process_that_has_the_database_for_itself(quick: Yard) -> None:
     settings = quick.settings.model_copy(update={"sqlite_processes": "one"})
     with pytest.raises(UserError, match="for itself"):
         local.ensure(settings, quick.queue)
@@ -194,7 +195,7 @@ def test_a_process_is_given_the_settings_by_variables_and_its_arguments_say_noth
     assert surroundings(settings)["PATH"] == os.environ["PATH"]
 
 
-def test_the_build_changes_with_any_file_and_not_with_what_python_keeps_beside_them(tmp_path: Path) -> None:
+def test_the_build_changes_with_any_file_and_not_with_what_python_keeps_next_to_them(tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text("1")
     (tmp_path / "data.toml").write_text("a = 1")
     before = source_digest(tmp_path)

@@ -57,7 +57,7 @@ def test_a_worker_writes_the_reports_that_were_asked_for_and_no_others(yard: Yar
 
 
 @pytest.mark.parametrize("problem", [UserError("the disk is full"), MemoryError(), KeyError("gone")])
-def test_a_report_that_cannot_be_written_is_told_in_the_log_and_the_run_stays_complete(
+def test_a_report_that_cannot_be_written_is_shown_in_the_log_and_the_run_stays_complete(
     problem: Exception, yard: Yard, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: object) -> None:

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from yard import Yard
 
+import history_check
 from pitboss.bootstrap import machine
 from pitboss.jobs import placement as place
 from pitboss.jobs import worker as working
 from pitboss.jobs.heartbeat import HeartbeatSettings
 from pitboss.jobs.worker import Worker
 from pitboss.runs.run import request_of, start, verify
-from pitboss.store import events, history_check
+from pitboss.store import events
 from pitboss.store.queue import Job, Lease
 from pitboss.store.retry import Unreachable
 from pitboss.testing.provider import FakeProvider, Script, decide, hang
@@ -138,7 +139,7 @@ def test_a_worker_whose_loop_is_kept_by_a_run_is_not_taken_for_dead(
 
 
 @pytest.mark.parametrize("stops", [1, 2])
-def test_a_worker_told_to_leave_gives_its_runs_back_uncounted_and_they_end_the_same_elsewhere(
+def test_a_worker_asked_to_exit_gives_its_runs_back_uncounted_and_they_end_the_same_elsewhere(
     stops: int, yard: Yard
 ) -> None:
     """Told twice it does not even wait for the time that it has for it."""
@@ -164,7 +165,7 @@ def test_a_worker_told_to_leave_gives_its_runs_back_uncounted_and_they_end_the_s
     assert list(check_history(yard).ends) == ["complete"]
 
 
-def test_a_worker_told_to_leave_waits_for_the_answer_that_is_on_its_way(yard: Yard) -> None:
+def test_a_worker_asked_to_exit_waits_for_the_answer_that_is_on_its_way(yard: Yard) -> None:
     """The tick in hand is paid for: it is kept."""
     (run_id,) = put_model_runs(yard)
 

@@ -180,7 +180,7 @@ def test_a_stop_waits_for_the_ticks_in_hand_of_all_runs(workspace: Workspace, mo
     assert workspace.runs.count(study_id=plan.plan.id) == {"cancelled": 3}
 
 
-def test_a_fault_of_the_program_in_one_run_is_told_and_stops_nobody_else(
+def test_a_fault_of_the_program_in_one_run_is_reported_and_stops_nobody_else(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = sweep_plan(request(days=2), parse_axes(["risk.max_position_pct=10,20"]))

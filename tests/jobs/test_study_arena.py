@@ -257,8 +257,8 @@ def test_only_reports_that_are_there_are_linked(workspace: Workspace, document: 
     write_report(workspace, first)
     write_report(workspace, second, tmp_path / "gone.html").unlink()
     document = result_document(workspace, document["study_id"])
-    beside = write_page(workspace, document).read_text("utf-8")
-    assert re.findall(r'<a href="([^"#]+)"', beside) == [workspace.report_path(first).name]
+    page = write_page(workspace, document).read_text("utf-8")
+    assert re.findall(r'<a href="([^"#]+)"', page) == [workspace.report_path(first).name]
     away = write_page(workspace, document, tmp_path / "arena.html").read_text("utf-8")
     (link,) = re.findall(r'<a href="([^"#]+)"', away)
     assert (tmp_path / link).resolve() == workspace.report_path(first).resolve()

@@ -49,7 +49,7 @@ def rendered(found: Scoreboard) -> str:
     return console.export_text()
 
 
-def test_the_table_tells_how_far_it_is_who_is_at_work_and_who_is_best() -> None:
+def test_the_table_shows_how_far_it_is_who_is_at_work_and_who_is_best() -> None:
     found = board(Shelf({"one": -0.5, "two": 1.25}))
     found.update("one", "complete", 1.0)
     found.update("two", "complete", 1.0)

@@ -118,8 +118,8 @@ def test_what_is_set_aside_is_all_a_run_may_spend_and_comes_back_when_it_is_call
     assert Decimal(workspace.runs.get(ids[0]).params["max_cost_usd"]) == worst
     for run_id in ids:
         workspace.runs.request_cancel(run_id)
-    standing = Budgets(workspace.database).get("local")
-    assert (standing.reserved_usd, standing.spent_usd) == (0, 0)
+    budget = Budgets(workspace.database).get("local")
+    assert (budget.reserved_usd, budget.spent_usd) == (0, 0)
     again = ensure_queued(workspace, plan.plan, planned, StudySettings(budget=money), NO_OBSERVER)
     assert Budgets(workspace.database).get("local").reserved_usd == 5 * worst, "the same command goes on"
     assert set(again.caps.values()) == {worst}, "nothing was paid before, so the limit is what is set aside"

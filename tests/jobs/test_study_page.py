@@ -113,7 +113,7 @@ def test_what_strangers_wrote_is_only_text(grid: Plain, walk: Plain) -> None:
         assert "&lt;script&gt;alert(" in page
 
 
-def test_runs_without_a_result_are_told_with_their_cause(grid: Plain) -> None:
+def test_runs_without_a_result_are_reported_with_their_cause(grid: Plain) -> None:
     states = ("error", "cancelled", "queued", "running", "complete", "complete")
     trials = [
         {

@@ -9,7 +9,7 @@ import pytest
 
 from data.sources.playing import FreeTime, serving
 from live.live_pyth import LivePyth, wandering
-from live.told_prices import Feed
+from live.scripted_prices import Feed
 from pitboss.core import codec
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import HOUR_MS, MINUTE_MS
@@ -99,7 +99,7 @@ def test_too_few_candles_are_no_volatility_so_no_price_is_taken() -> None:
         ({"error": UserError("hermes does not let us in (403)", "")}, "does not let us in"),
     ],
 )
-def test_a_price_that_cannot_be_one_is_left_out_and_told(change: dict[str, Any], words: str) -> None:
+def test_a_price_that_cannot_be_one_is_left_out_and_reported(change: dict[str, Any], words: str) -> None:
     feed = Feed()
     for name, value in change.items():
         setattr(feed.hermes, name, value)
@@ -248,7 +248,7 @@ def test_where_nothing_is_held_nothing_of_the_past_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("error", [UserError("Pyth has no price", ""), TransientError("hermes answers 503")])
-def test_where_the_exact_price_is_not_to_be_had_the_first_seen_settles_and_that_is_told(error: Exception) -> None:
+def test_where_the_exact_price_is_not_to_be_had_the_first_seen_settles_and_that_is_reported(error: Exception) -> None:
     feed = Feed()
     world = holding(feed)
     feed.hermes.past_error = error
@@ -260,7 +260,7 @@ def test_where_the_exact_price_is_not_to_be_had_the_first_seen_settles_and_that_
             break
     assert settlement(receipts) == [(start - 1_000, Decimal(repr(wandering(start // 1000 - 1))))]
     assert waited == (2_000 if isinstance(error, UserError) else PATIENCE_MS)
-    assert feed.told == [
+    assert feed.messages == [
         f"the price at {'2026-05-27T13:00:00Z'} is not available: the next price received settles its market"
     ]
 
@@ -274,7 +274,7 @@ def test_an_exact_price_that_its_publishers_do_not_agree_on_settles_nothing() ->
     feed.look(NOW + HOUR_MS + 4_000)
     world, receipts = feed.bring(world)
     assert settlement(receipts)[0][0] == NOW + HOUR_MS + 1_000
-    assert len(feed.told) == 1
+    assert len(feed.messages) == 1
 
 
 def test_two_expiries_in_one_outage_settle_each_by_its_own_price() -> None:
@@ -350,7 +350,7 @@ def test_hours_of_a_policy_on_live_prices_conserve_money_and_leave_nothing_behin
 # Over the wire ------------------------------------------------------------------------------------------------------------
 
 
-def test_both_services_are_read_over_http_and_their_bad_days_are_told_not_raised() -> None:
+def test_both_services_are_read_over_http_and_their_bad_days_are_reported_not_raised() -> None:
     time = FreeTime(NOW)
     moods = {"mood": ""}
     pyth = LivePyth(lambda: time.now() / 1000, mood=lambda path: moods["mood"])

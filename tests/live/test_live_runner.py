@@ -141,7 +141,7 @@ def test_slots_that_were_slept_through_are_one_record_and_no_ticks() -> None:
     assert stand.board.missed_slots == stand.missed()
 
 
-def test_a_clock_that_goes_back_makes_no_slot_tick_twice_and_is_told() -> None:
+def test_a_clock_that_goes_back_makes_no_slot_tick_twice_and_is_reported() -> None:
     brought: list[int] = []
 
     async def note(before: int) -> None:
@@ -215,7 +215,7 @@ def test_before_the_first_price_nobody_is_asked() -> None:
     assert len(mind.seen) == 1
 
 
-def test_a_feed_that_hangs_ends_in_a_flag_and_is_told_once() -> None:
+def test_a_feed_that_hangs_ends_in_a_flag_and_is_reported_once() -> None:
     async def hang(before: int) -> None:
         if before >= NOW:
             await asyncio.Event().wait()
@@ -230,7 +230,7 @@ def test_a_feed_that_hangs_ends_in_a_flag_and_is_told_once() -> None:
     ]
 
 
-def test_trouble_with_the_feed_is_told_when_it_begins_and_when_it_is_over() -> None:
+def test_trouble_with_the_feed_is_reported_when_it_begins_and_when_it_is_over() -> None:
     stand = Stand(saying())
     stand.source = TalkedSource(PredictCaps())
 
@@ -247,7 +247,7 @@ def test_trouble_with_the_feed_is_told_when_it_begins_and_when_it_is_over() -> N
 # What is kept ----------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_told_that_could_not_be_kept() -> None:
+def test_nothing_is_reported_that_could_not_be_kept() -> None:
     class Full(MemoryJournal):
         async def commit(self, batch: Any, state: Any, progress: float) -> None:
             raise OSError(28, "No space left on device")
@@ -291,8 +291,8 @@ def test_a_run_killed_at_any_commit_goes_on_with_the_same_chain(dies_at: int, af
         killed = True
     kept = mortal.latest_state()
     assert killed or first.board.ticks == 8
-    told = len([entry for entry in first.told if entry["kind"] != "remark"])
-    assert told <= len(list(mortal.records())) <= told + 1
+    result = len([entry for entry in first.told if entry["kind"] != "remark"])
+    assert result <= len(list(mortal.records())) <= result + 1
     second = Stand(mind(), clock=ManualClock(first.clock.at + 3_000), journal=MemoryJournal(mortal))
     second.state = None if kept is None else read_state(kept[1])
     second.board.restore(second.journal.records())

@@ -27,7 +27,7 @@ def test_a_tick_is_due_from_its_slot_until_the_grace_is_over() -> None:
     assert EVERY.look(NOON + 5_001, NOON - MINUTE_MS) == Due(None, MINUTE_MS - 5_001, 1, NOON)
 
 
-def test_an_hour_of_sleep_is_told_and_only_the_newest_slot_ticks() -> None:
+def test_an_hour_of_sleep_is_reported_and_only_the_newest_slot_ticks() -> None:
     assert EVERY.look(NOON + HOUR_MS + 10, NOON) == Due(NOON + HOUR_MS, 0, 59, NOON + HOUR_MS - MINUTE_MS)
     assert EVERY.look(NOON + HOUR_MS + 30_000, NOON) == Due(None, 30_000, 60, NOON + HOUR_MS)
 

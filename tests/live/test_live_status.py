@@ -21,7 +21,7 @@ from pitboss.live.board import MAX_TEXT_CHARS, MOST_ENTRIES, Board, display_text
 from pitboss.live.status import FEED, MOST_BYTES, content, is_loopback, serving
 from pitboss.venues.predict.data.spot import Spot
 from pitboss.venues.predict.deployment import LiveOptions, deployment
-from pitboss.venues.predict.status import Telling
+from pitboss.venues.predict.status import StatusSource
 from pitboss.venues.predict.venue import VENUE
 from venues.predict.scene import NOW
 from venues.predict.stage import SOON, saying
@@ -38,9 +38,9 @@ def answer(
     **headers: str,
 ) -> tuple[int, dict[str, str], bytes]:
     async def ask() -> tuple[int, dict[str, str], bytes]:
-        told = {"ticks": 1, FEED: []} if document is None else document
+        result = {"ticks": 1, FEED: []} if document is None else document
         async with (
-            serving(lambda: told, lambda: {"ok": True}, "127.0.0.1", 0, redact) as address,
+            serving(lambda: result, lambda: {"ok": True}, "127.0.0.1", 0, redact) as address,
             aiohttp.ClientSession(headers=headers) as session,
             session.request(method, address + path, allow_redirects=False) as reply,
         ):
@@ -53,9 +53,9 @@ def answer(
 
 
 def test_both_addresses_answer_in_json_with_nothing_that_lets_another_origin_read_it() -> None:
-    for path, told in (("/status", {"ticks": 1, FEED: []}), ("/health", {"ok": True})):
+    for path, result in (("/status", {"ticks": 1, FEED: []}), ("/health", {"ok": True})):
         status, headers, body = answer("GET", path, Origin="https://elsewhere.example")
-        assert (status, json.loads(body)) == (200, told)
+        assert (status, json.loads(body)) == (200, result)
         assert headers["Content-Type"] == "application/json"
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Cache-Control"] == "no-store"
@@ -102,9 +102,9 @@ def test_a_port_that_is_taken_is_one_line_with_a_hint() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(UserError, match="cannot listen") as told:
+        with pytest.raises(UserError, match="cannot listen") as caught:
             asyncio.run(listen(taken.getsockname()[1]))
-    assert "--port" in told.value.hint
+    assert "--port" in caught.value.hint
 
 
 def test_what_is_loopback_is_known_by_address_not_by_likeness() -> None:
@@ -126,8 +126,8 @@ def test_a_secret_that_got_into_a_text_is_taken_out_before_it_is_sent() -> None:
     secret = "gsk_Canary0123456789abcdefXYZ"
     redactor = Redactor()
     redactor.add(secret)
-    told = {FEED: [{"reasoning": f"my key is {secret}"}], "warnings": [f"a {secret}!"]}
-    status, _, body = answer("GET", "/status", told, redactor.redact)
+    result = {FEED: [{"reasoning": f"my key is {secret}"}], "warnings": [f"a {secret}!"]}
+    status, _, body = answer("GET", "/status", result, redactor.redact)
     assert status == 200
     assert secret.encode() not in body
     assert b"my key is" in body
@@ -218,7 +218,7 @@ def test_ticks_are_acted_skipped_or_failed_and_each_is_counted_once() -> None:
 # The document ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_document_has_the_originals_fields_and_ours_beside_them(tmp_path: Path) -> None:
+def test_the_document_has_the_originals_fields_and_ours_next_to_them(tmp_path: Path) -> None:
     (name, text), *_ = VENUE.examples().items()
     (tmp_path / name).write_text(text)
     given_ = {"AGENT_NAME": "my agent", "AGENT_TRADE_DUSDC": "1.5", "AGENT_STRATEGY": "no-only"}
@@ -226,7 +226,7 @@ def test_the_document_has_the_originals_fields_and_ours_beside_them(tmp_path: Pa
     stand = Stand(saying(MINT))
     asyncio.run(stand.runner(1).run())
     spot = Spot("BTC", None, None, lambda: NOW)  # type: ignore[arg-type]
-    document = Telling(asked, asked.model, "abc", stand.board, spot, NOW).document(NOW, NOW + 60_000)
+    document = StatusSource(asked, asked.model, "abc", stand.board, spot, NOW).document(NOW, NOW + 60_000)
     original = [
         "name",
         "strategy",
@@ -241,8 +241,8 @@ def test_the_document_has_the_originals_fields_and_ours_beside_them(tmp_path: Pa
         "actionFeed",
     ]
     assert list(document)[: len(original)] == original
-    told = {field: document[field] for field in original if field not in ("config", "actionFeed")}
-    assert told == {
+    result = {field: document[field] for field in original if field not in ("config", "actionFeed")}
+    assert result == {
         "name": "my agent",
         "strategy": "no-only",
         "model": None,

@@ -159,7 +159,7 @@ def test_a_quota_that_comes_back_within_the_minute_is_waited_for_although_google
     assert classify(429, openai(f"{words} try again in 5s", code="insufficient_quota")).code == "no_money"
 
 
-def test_complaints_about_single_fields_are_told_in_words() -> None:
+def test_complaints_about_single_fields_are_reported_in_words() -> None:
     body = {"detail": [{"loc": ["body", "seed"], "msg": "extra fields not permitted", "type": "value_error.extra"}, 5]}
     assert error_message(body) == "body.seed extra fields not permitted"
     assert classify(422, body).code == "bad_setting"

@@ -18,7 +18,7 @@ def test_every_object_has_its_own_value_and_is_worked_out_once(indices: list[int
     assert len(computed) == len(set(indices))
 
 
-def test_objects_that_come_and_go_are_not_taken_for_each_other_and_do_not_pile_up() -> None:
+def test_objects_that_come_and_go_are_not_taken_for_each_other_and_do_not_accumulate() -> None:
     remembered = IdentityCache[list[int], int](lambda value: value[0])
     for number in range(3 * MOST_ENTRIES):
         assert remembered([number]) == number

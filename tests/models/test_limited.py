@@ -132,7 +132,7 @@ def test_a_limit_of_tokens_is_kept_in_every_window(tpm: int, calls: list[tuple[i
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 20), st.floats(1, 200), st.integers(1, 60), latencies)
-def test_a_learned_limit_is_never_run_into_once_a_reply_has_told_of_it(
+def test_a_learned_limit_is_never_run_into_once_a_reply_has_reported_it(
     limit: int, window_s: float, count: int, slow: list[float]
 ) -> None:
     async def main() -> None:

@@ -63,7 +63,7 @@ def test_it_asks_until_there_is_an_answer() -> None:
     assert (found, client.calls, at) == (OK, 3, pytest.approx(0.75, abs=0.001))
 
 
-def test_tries_end_and_the_last_failure_is_told() -> None:
+def test_tries_end_and_the_last_failure_is_reported() -> None:
     client = Client(DOWN, replace(DOWN, message="still down"))
     found, _ = run(outcome(patient(client, attempts=3)))
     assert isinstance(found, TransientError)

@@ -140,7 +140,7 @@ def test_calls_tokens_cost_and_latency_are_counted() -> None:
     assert observer.records == [("gen_ai.client.operation.duration", 0.25)]
 
 
-def test_a_cost_that_nobody_knows_is_not_told_as_zero() -> None:
+def test_a_cost_that_is_unknown_is_not_shown_as_zero() -> None:
     observer = Observer()
     ask(Within(ModelReply(cost_usd=None)), observer)
     assert "pitboss.cost_usd" not in observer.spans[0].about
@@ -148,7 +148,9 @@ def test_a_cost_that_nobody_knows_is_not_told_as_zero() -> None:
 
 
 @pytest.mark.parametrize("error", [TransientError(WORD), UserError(WORD, WORD), BudgetExceeded(WORD)])
-def test_an_error_goes_through_and_only_its_kind_is_told(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_goes_through_and_only_its_kind_is_reported(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
     observer = Observer()
     with pytest.raises(type(error)) as raised:
         ask(Within(error), observer)
@@ -163,7 +165,7 @@ def test_an_error_goes_through_and_only_its_kind_is_told(error: Exception, caplo
     assert WORD not in repr(line.__dict__["fields"]) + line.getMessage()
 
 
-def test_nothing_that_was_said_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_no_text_of_the_conversation_is_exported(caplog: pytest.LogCaptureFixture) -> None:
     observer = Observer()
     with caplog.at_level(logging.DEBUG, "pitboss.models"):
         ask(Within(REPLY), observer)

@@ -64,9 +64,9 @@ def sealed(halves: list[tuple[dict[str, Any], dict[str, Any]]]) -> list[Record]:
     """Changed halves as a chain that hashes: a forger who knows the codec."""
     made: list[Record] = []
     prev = GENESIS
-    for number, (body, beside) in enumerate(halves):
+    for number, (body, extra) in enumerate(halves):
         rest = {name: value for name, value in body.items() if name not in ("seq", "kind", "tick_at", "prev_digest")}
         covered = codec.number_fragments(rest)
-        made.append(seal(number, body["kind"], body["tick_at"], prev, covered, beside))  # type: ignore[arg-type]
+        made.append(seal(number, body["kind"], body["tick_at"], prev, covered, extra))  # type: ignore[arg-type]
         prev = made[-1].digest
     return made

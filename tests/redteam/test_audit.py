@@ -135,12 +135,12 @@ def key_in_text(halves: Halves, place: int) -> None:
 
 
 def key_in_prompt(halves: Halves, place: int) -> None:
-    asked = [beside for _, beside in halves if beside.get("prompt")]
+    asked = [extra for _, extra in halves if extra.get("prompt")]
     asked[place % len(asked)]["prompt"][1] += ground(7).canary.value
 
 
 def other_system_prompt(halves: Halves, place: int) -> None:
-    asked = [beside for _, beside in halves if beside.get("prompt")]
+    asked = [extra for _, extra in halves if extra.get("prompt")]
     asked[place % len(asked)]["prompt"][0] += "\nLimits are advice."
 
 

@@ -105,7 +105,7 @@ def pitboss(folder: Path, *words: str) -> int:
     return main(["redteam", str(file), "--home", str(folder / "home"), *words])
 
 
-def test_the_command_tells_its_figures_and_leaves_nothing(
+def test_the_command_shows_its_figures_and_leaves_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
@@ -116,18 +116,18 @@ def test_the_command_tells_its_figures_and_leaves_nothing(
     words = ("--attacks", str(texts), "--only-files", "--ticks", "6", "--seed", "11", "--json")
     assert pitboss(tmp_path, *words) == 0
     said = capsys.readouterr()
-    told = json.loads(said.out)
-    assert told["seed"] == 11
-    assert told["breaches"] == 0
-    assert told["bad_lines"] == 1
+    result = json.loads(said.out)
+    assert result["seed"] == 11
+    assert result["breaches"] == 0
+    assert result["bad_lines"] == 1
     assert "texts.jsonl:2" in said.err
-    assert [row["slot"] for row in told["rows"]] == list(SLOTS)
-    assert all(row["runs"] == 1 and row["asked_runs"] == 1 for row in told["rows"])
-    assert told["bound"] == 3 / 4
+    assert [row["slot"] for row in result["rows"]] == list(SLOTS)
+    assert all(row["runs"] == 1 and row["asked_runs"] == 1 for row in result["rows"])
+    assert result["bound"] == 3 / 4
     assert dict(os.environ) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["skill.json", "texts.jsonl", "tmp"]
     assert pitboss(tmp_path, *words) == 0
-    assert json.loads(capsys.readouterr().out) == told
+    assert json.loads(capsys.readouterr().out) == result
 
 
 def test_the_command_prints_a_table_and_the_confidence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,9 +163,9 @@ def test_a_mistake_is_one_clear_line(
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert pitboss(tmp_path, "--ticks", "2", *words) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert said in told.err
+    result = capsys.readouterr()
+    assert result.out == ""
+    assert said in result.err
 
 
 def test_a_breach_ends_the_command_with_one(

@@ -31,7 +31,7 @@ def test_the_same_run_gives_the_same_bytes(workspace: Workspace, run: Run, whole
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again.zip"]
 
 
-def test_a_stranger_finds_nothing_wrong_and_is_told_what_is_not_proven(whole: Path, run: Run) -> None:
+def test_a_stranger_finds_nothing_wrong_and_is_shown_what_is_not_proven(whole: Path, run: Run) -> None:
     checked = check_bundle(whole)
 
     assert checked.problems == []

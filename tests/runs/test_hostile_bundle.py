@@ -354,8 +354,8 @@ def test_a_list_of_very_many_members_is_not_even_read(
     if large:
         data += struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, count, count, len(entry) * count, 0)
         data += struct.pack("<4sLQL", b"PK\6\7", 0, len(entry) * count, 1)
-    told = (5, 5, 100) if large else (count, count, len(entry) * count)
-    (tmp_path / "bad.zip").write_bytes(data + struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, *told, 0, 0))
+    result = (5, 5, 100) if large else (count, count, len(entry) * count)
+    (tmp_path / "bad.zip").write_bytes(data + struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, *result, 0, 0))
     monkeypatch.setattr(zipfile, "ZipFile", lambda *words: pytest.fail("it was read"))
 
     with pytest.raises(UserError, match="its members are not"):

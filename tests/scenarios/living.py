@@ -100,8 +100,8 @@ class Live:
             assert verify_run(with_it, run_id) == []
         finally:
             with_it.close()
-        told = here("runs", "export", run_id, "--what", "snapshots", "--home", self.home)
-        return [json.loads(line) for line in told.out.splitlines()]
+        result = here("runs", "export", run_id, "--what", "snapshots", "--home", self.home)
+        return [json.loads(line) for line in result.out.splitlines()]
 
 
 @dataclass

@@ -65,9 +65,9 @@ def end(process: subprocess.Popen[str]) -> Told:
 
 def tell(*words: object, **environment: str) -> Told:
     """Run a command that must succeed."""
-    told = end(begin(*words, **environment))
-    assert told.code == 0, told.err
-    return told
+    result = end(begin(*words, **environment))
+    assert result.code == 0, result.err
+    return result
 
 
 def wait_for_records(process: subprocess.Popen[str], home: Path, least: int) -> str:

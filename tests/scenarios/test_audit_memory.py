@@ -65,8 +65,8 @@ def asking(monkeypatch: pytest.MonkeyPatch) -> Any:
         with served(script) as server:
             for name, value in environment(server).items():
                 monkeypatch.setenv(name, value)
-            told = here("audit", "memory", skill, *ASKED, *words, "--json", "--home", home)
-        return told.json, server
+            result = here("audit", "memory", skill, *ASKED, *words, "--json", "--home", home)
+        return result.json, server
 
     return ask
 
@@ -163,9 +163,9 @@ def test_ctrl_c_keeps_everything_and_the_same_command_goes_on(home: Path, skill:
 def test_a_budget_is_kept_over_windows_and_runs_together(home: Path, skill: Path) -> None:
     words = ("audit", "memory", skill, *ASKED, "--windows", "4", "--repeats", "1", "--max-cost-usd", "0.05", "--json")
     with served(honest) as server:
-        told = here(*words, "--home", home, code=1, **environment(server))
-    assert "--max-cost-usd" in told.err
-    found = told.json
+        result = here(*words, "--home", home, code=1, **environment(server))
+    assert "--max-cost-usd" in result.err
+    found = result.json
     assert 0 < found["cost_usd"] <= 0.05
     assert found["naming"]["asked"] == 4
     assert found["pairs"] is None

@@ -11,12 +11,12 @@ import pytest
 from program import here
 from serving import served
 
+from leaks import Scanner, texts
 from pitboss.core.asof import Market
 from pitboss.core.instant import DAY_MS, parse_instant
 from pitboss.data.feed import load_market
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
-from pitboss.testing.leaks import Scanner, texts
 from pitboss.testing.provider import FakeProvider, Play, call, calls, decide
 
 SIX_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T06:00:00Z")
@@ -165,11 +165,11 @@ def test_an_open_run_of_the_same_decisions_ends_with_the_same_money_and_the_scan
     assert kinds >= {"name", "price", "day"}
     file = tmp_path / "decisions.jsonl"
     file.write_text(here("runs", "export", blind["run_id"], "--what", "decisions", "--home", home).out)
-    told = here("backtest", trader, *SIX_HOURS, "--decisions", file, "--json", "--home", home).json
-    assert exported(home, told["run_id"], "fills") == exported(home, blind["run_id"], "fills")
-    assert exported(home, told["run_id"], "equity") == exported(home, blind["run_id"], "equity")
+    result = here("backtest", trader, *SIX_HOURS, "--decisions", file, "--json", "--home", home).json
+    assert exported(home, result["run_id"], "fills") == exported(home, blind["run_id"], "fills")
+    assert exported(home, result["run_id"], "equity") == exported(home, blind["run_id"], "equity")
     for name in ("total_return_pct", "max_drawdown_pct", "total_trades", "win_rate", "sharpe"):
-        assert told["metrics"][name] == blind["metrics"][name]
+        assert result["metrics"][name] == blind["metrics"][name]
 
 
 def test_programs_and_files_of_decisions_do_the_same_blind_and_their_kept_prompts_are_disguised(
@@ -187,7 +187,7 @@ def test_programs_and_files_of_decisions_do_the_same_blind_and_their_kept_prompt
 
 
 @pytest.mark.chaos
-def test_a_stopped_blind_run_goes_on_with_the_disguise_it_began_with(home: Path, trader: Path) -> None:
+def test_a_stopped_blind_run_goes_on_with_the_mapping_it_began_with(home: Path, trader: Path) -> None:
     with served(trading) as server:
         whole = backtest(home, trader, server, "--speculate", "0")
     with served(trading) as server:
@@ -226,13 +226,13 @@ def test_a_fork_of_a_blind_run_is_blind_and_takes_its_past_over(home: Path, trad
     assert leaks(scanner, sent) == []
 
 
-def test_a_reader_is_told_that_the_run_was_blind_who_was_who_and_what_cannot_be_offered(
+def test_a_reader_is_shown_that_the_run_was_blind_who_was_who_and_what_cannot_be_offered(
     home: Path, trader: Path
 ) -> None:
     with served(trading) as server:
         asked = ("backtest", trader, *SIX_HOURS, "--model", "llm/fake", *PRICES, "--blind", "--home", home)
-        told = here(*asked, **environment(server))
-    assert "blind: not offered, because its replies cannot be anonymised: get_top_traders" in told.err + told.out
+        result = here(*asked, **environment(server))
+    assert "blind: not offered, because its replies cannot be anonymised: get_top_traders" in result.err + result.out
     run = here("runs", "list", "--json", "--home", home).json
     rows = run["runs"] if isinstance(run, dict) else run
     run_id = rows[0]["run_id"]

@@ -17,11 +17,11 @@ def test_ctrl_c_exits_130_keeps_everything_and_says_how_to_go_on(home: Path, ski
     process = begin("backtest", skill, *RANGE, "--json", "--home", home, **EACH_TICK)
     run_id = wait_for_records(process, home, 20)
     process.send_signal(signal.SIGINT)
-    told = end(process)
-    assert told.code == 130, told.err
-    assert (told.json["run_id"], told.json["status"], told.json["digest"]) == (run_id, "cancelled", None)
-    assert f"pitboss runs resume {run_id} --home {home}" in told.err
-    assert "Traceback" not in told.err
+    result = end(process)
+    assert result.code == 130, result.err
+    assert (result.json["run_id"], result.json["status"], result.json["digest"]) == (run_id, "cancelled", None)
+    assert f"pitboss runs resume {run_id} --home {home}" in result.err
+    assert "Traceback" not in result.err
     shown = here("runs", "show", run_id, "--json", "--home", home).json
     assert 0 < shown["progress_pct"] < 100
     resumed = here("runs", "resume", run_id, "--json", "--home", home).json
@@ -40,8 +40,8 @@ sys.argv = ["pitboss", "models", "list"]
 run()
 """)
     command = [sys.executable, "-m", "program_of_ours"]
-    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert (told.returncode, told.stderr) == (130, "stopped\n")
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stderr) == (130, "stopped\n")
 
 
 SLOW_START = """
@@ -62,8 +62,8 @@ run()
 @pytest.mark.parametrize("name", ["cyclopts", "rich.console", "pitboss.cli.runs", "sqlalchemy", "pitboss.store.runs"])
 def test_ctrl_c_while_the_program_is_still_loading_exits_130_with_one_word(tmp_path: Path, name: str) -> None:
     code = SLOW_START.format(name=name, home=str(tmp_path / "home"))
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert (told.returncode, told.stdout, told.stderr) == (130, "", "stopped\n")
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "stopped\n")
 
 
 def test_ctrl_c_twice_outside_of_a_run_is_130_without_a_traceback(tmp_path: Path) -> None:
@@ -80,16 +80,16 @@ venues.venues = screen.note = interrupted
 sys.argv = ["pitboss", "models", "list"]
 run()
 """
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert (told.returncode, told.stderr) == (130, "")
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stderr) == (130, "")
 
 
 def test_who_starts_us_deaf_to_ctrl_c_has_it_so(tmp_path: Path) -> None:
     code = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + SLOW_START.format(
         name="cyclopts", home=str(tmp_path / "home")
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert (told.returncode, told.stdout) == (0, "there are no runs here yet\n")
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stdout) == (0, "there are no runs here yet\n")
 
 
 def test_kill_9_at_random_points_then_resume_gives_the_same_digest(home: Path, skill: Path, undisturbed: str) -> None:
@@ -113,7 +113,7 @@ def test_a_cancel_from_another_process_stops_the_run_at_a_tick(home: Path, skill
     run_id = wait_for_records(process, home, 1)
     asked = tell("runs", "cancel", run_id, "--json", "--home", home).json
     assert asked["cancel_requested"] is True
-    told = end(process)
-    assert told.code == 130, told.err
-    assert "cancelled" in told.err
+    result = end(process)
+    assert result.code == 130, result.err
+    assert "cancelled" in result.err
     assert here("runs", "show", run_id, "--json", "--home", home).json["status"] == "cancelled"

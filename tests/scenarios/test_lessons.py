@@ -64,8 +64,8 @@ def backtest(home: Path, skill: Path, server: FakeProvider, *words: str) -> Any:
 
 
 def snapshots(home: Path, run_id: str) -> list[dict[str, Any]]:
-    told = here("runs", "export", run_id, "--what", "snapshots", "--home", home).out
-    return [orjson.loads(line) for line in told.splitlines() if line.strip()]
+    result = here("runs", "export", run_id, "--what", "snapshots", "--home", home).out
+    return [orjson.loads(line) for line in result.splitlines() if line.strip()]
 
 
 def test_lessons_are_paid_for_once_and_every_way_of_doing_it_again_ends_in_the_same_digest(
@@ -140,8 +140,8 @@ def test_the_stand_in_reflects_too_and_a_policy_never_does(home: Path, skill: Pa
     replayed = here("backtest", skill, *days, "--model", f"replay/{one['run_id']}", "--json", "--home", home).json
     assert replayed["digest"] == one["digest"]
     at = next(row["tick_at"] for row in rows if "reflection" in row)
-    told = here("tools", "call", "get_decision_snapshot", f"at={at}", "--run", one["run_id"], "--home", home).out
-    assert "lessons were written first:" in told
+    result = here("tools", "call", "get_decision_snapshot", f"at={at}", "--run", one["run_id"], "--home", home).out
+    assert "lessons were written first:" in result
     audited = here("audit", "lookahead", "--run", one["run_id"], "--cuts", "20", "--json", "--home", home).json
     assert audited["passed"]
     assert {"section lessons", "section trade_history", "memory", "reflection"} <= set(audited["covered"])

@@ -97,9 +97,9 @@ class Home:
     def leaks(self) -> list[str]:
         """Where a canary can be found."""
         found = leaks_below(self.secrets, self.home)
-        for words, told in self.said:
-            found += leaks(self.secrets, told.out.encode(), f"the output of {words}")
-            found += leaks(self.secrets, told.err.encode(), f"the remarks of {words}")
+        for words, result in self.said:
+            found += leaks(self.secrets, result.out.encode(), f"the output of {words}")
+            found += leaks(self.secrets, result.err.encode(), f"the remarks of {words}")
         return found
 
 
@@ -122,8 +122,8 @@ def everything_one_can_ask_of(place: Home, run_id: str) -> None:
     ):
         place.run(*words, code=None)
     for what in ("fills", "equity", "receipts", "decisions", "snapshots"):
-        told = place.run("runs", "export", run_id, "--what", what, code=None)
-        (place.home / f"{what}.jsonl").write_text(told.out)
+        result = place.run("runs", "export", run_id, "--what", what, code=None)
+        (place.home / f"{what}.jsonl").write_text(result.out)
     place.run("runs", "export", run_id, "--bundle", place.home / f"{run_id}.bundle", code=None)
 
 
@@ -154,7 +154,7 @@ def test_what_is_listed_and_what_goes_wrong_shows_no_key(place: Home, skill: Pat
         ("runs", "show", "none"),
     ):
         place.run(*words, code=2)
-    place.said = [(words.replace(KEYS["GROQ_API_KEY"], "KEY"), told) for words, told in place.said]
+    place.said = [(words.replace(KEYS["GROQ_API_KEY"], "KEY"), result) for words, result in place.said]
     (place.home / "secrets.json").write_text("garbage")
     place.run("secrets", "list", code=2)
     place.run("secrets", "list", code=2, PITBOSS_SECRET_KEY=f"{place.master}-wrong")
@@ -197,8 +197,8 @@ def fails(status: int) -> Play:
 
     async def play(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
         said = everything(heard(request))
-        told = {"error": {"message": f"{'x' * 280} {said}", "type": said, "code": said, "param": said}}
-        return await body(told, status, {"retry-after": "0"})(request, question)
+        result = {"error": {"message": f"{'x' * 280} {said}", "type": said, "code": said, "param": said}}
+        return await body(result, status, {"retry-after": "0"})(request, question)
 
     return play
 
@@ -233,13 +233,13 @@ def test_a_provider_that_repeats_the_key_gets_it_into_no_file_and_no_output(
     with served([HOSTILE[kind]]) as provider:
         words = ("backtest", skill, *ONE_HOUR, "--model", "llm/test", "--yes", "--json", "--set", "max_steps=1")
         run = place.run_apart if kind == "answers" else place.run
-        told = run(*words, code=0 if kind == "answers" else None, LLM_BASE_URL=provider.url)
+        result = run(*words, code=0 if kind == "answers" else None, LLM_BASE_URL=provider.url)
         assert provider.calls > 0
         assert {headers.get("Authorization") for headers in provider.headers} == {f"Bearer {KEYS['LLM_API_KEY']}"}
         if kind in ("answers", "401"):
             place.run("models", "test", "llm/test", code=None, LLM_BASE_URL=provider.url)
     if kind == "answers":  # there was something to leak into
-        assert '"name": "chat test"' in told.err
+        assert '"name": "chat test"' in result.err
         assert '"model call"' in (place.home / "pitboss.log").read_text()
     for row in place.run("runs", "list", "--json").json:
         everything_one_can_ask_of(place, row["run_id"])

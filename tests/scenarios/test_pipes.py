@@ -62,9 +62,9 @@ def test_a_standard_error_that_was_closed_is_not_an_error(home: Path) -> None:
 def test_an_output_that_is_full_is_said_in_one_line_and_not_blamed_on_the_program(home: Path) -> None:
     command = [sys.executable, "-m", "pitboss", "data", "list", "--json", "--home", str(home)]
     with Path("/dev/full").open("w") as full:
-        told = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
-    assert told.returncode == 1
-    assert told.stderr.splitlines() == ["error: No space left on device"]
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert result.returncode == 1
+    assert result.stderr.splitlines() == ["error: No space left on device"]
 
 
 def test_the_module_and_the_program_are_the_same(home: Path) -> None:

@@ -40,12 +40,12 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
 
 def test_a_policy_trades_on_live_prices_and_the_run_is_kept_like_any_other(live: Live) -> None:
     words = ("predict", "run", live.skill, *QUICK, "--model", "policy/alternate", "--ticks", "4", "--home", live.home)
-    told = here(*words)
-    began, *lines = [json.loads(line) for line in told.out.splitlines()]
+    result = here(*words)
+    began, *lines = [json.loads(line) for line in result.out.splitlines()]
     run_id = began["run_id"]
     assert (began["kind"], began["mode"], began["model"]) == ("began", "paper", "policy/alternate")
-    assert f"run {run_id} on paper" in told.err
-    assert "spends at most 2 a tick, 50 a day, 200 in all" in told.err
+    assert f"run {run_id} on paper" in result.err
+    assert "spends at most 2 a tick, 50 a day, 200 in all" in result.err
     ticks = [one for one in lines if one["kind"] == "tick"]
     assert [one["tick"] for one in ticks] == [1, 2, 3, 4]
     assert [one for one in ticks if one["intents"]], [one["flags"] for one in ticks]
@@ -112,8 +112,8 @@ def killed(live: Live, kills: int, seed: int) -> None:
     ticks = [round(datetime.fromisoformat(one["tick_at"]).timestamp()) for one in records if one["kind"] == "tick"]
     assert ticks == sorted(set(ticks))
     assert ticks[-1] - ticks[0] + 1 <= len(ticks) + sum(one.get("missed", 0) for one in records)
-    told = {one["seq"] for one in live.lines if "seq" in one}
-    assert told <= {one["seq"] for one in records}, "nothing was told that was not kept"
+    result = {one["seq"] for one in live.lines if "seq" in one}
+    assert result <= {one["seq"] for one in records}, "nothing was told that was not kept"
     filled = [one for record in records for one in record["receipts"] if one["kind"] == "filled"]
     assert len({one["order_id"] for one in filled}) == len(filled)
     assert sum(Decimal(one["facts"]["cost"]) for one in filled) <= 7
@@ -133,7 +133,7 @@ def test_killed_often_it_is_still_the_same_run(live: Live, seed: int) -> None:
 # When things go wrong ----------------------------------------------------------------------------------------------------
 
 
-def test_without_prices_nobody_is_asked_it_is_told_and_it_goes_on_when_they_come(live: Live) -> None:
+def test_without_prices_nobody_is_asked_it_is_reported_and_it_goes_on_when_they_come(live: Live) -> None:
     live.pyth.mood = lambda path: "down"
 
     def until(entries: list[Entry]) -> bool:
@@ -257,8 +257,8 @@ def test_llm_without_a_key_is_alternate_with_a_warning(
     assert story.begun.model == "policy/alternate"
     assert any("policy/alternate decides instead" in words for words in story.begun.warnings)
     assert story.status["warnings"] == list(story.begun.warnings)
-    told = {name: story.status[name] for name in ("name", "strategy", "model", "mandate")}
-    assert told == {"name": "my brain", "strategy": "alternate", "model": None, "mandate": "Buy what nobody wants."}
+    result = {name: story.status[name] for name in ("name", "strategy", "model", "mandate")}
+    assert result == {"name": "my brain", "strategy": "alternate", "model": None, "mandate": "Buy what nobody wants."}
     assert story.status["config"]["tradeDusdc"] == "0.5"
 
 
@@ -298,11 +298,11 @@ def test_a_mistake_is_one_line_and_leaves_no_run_behind(
         monkeypatch.setenv(name, value)
     port = () if "--port" in words or environment else ("--port", "0")
     code = main(["predict", "run", str(live.skill), *port, *words, "--home", str(live.home)])
-    told = capsys.readouterr()
-    assert (code, told.out) == (2, ""), told.err
-    assert said in told.err
-    assert told.err.count("error: ") == 1
-    assert "Traceback" not in told.err
+    result = capsys.readouterr()
+    assert (code, result.out) == (2, ""), result.err
+    assert said in result.err
+    assert result.err.count("error: ") == 1
+    assert "Traceback" not in result.err
     assert live.runs() == 0
 
 

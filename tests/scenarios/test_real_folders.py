@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not SHARED.exists(), reason="needs the market da
         ("events", "calendar", {"events"}),
     ],
 )
-def test_one_command_imports_a_folder_and_the_check_tells_of_its_holes_and_changes(
+def test_one_command_imports_a_folder_and_the_check_reports_its_holes_and_changes(
     home: Path, folder: str, venue: str, kinds: set[str]
 ) -> None:
     done = here("data", "import", SHARED / folder, "--venue", venue, "--json", "--home", home).json

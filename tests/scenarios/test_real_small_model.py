@@ -104,8 +104,8 @@ def write_skill(place: Path) -> Path:
 
 
 def ticks(place: Path, run_id: str) -> list[dict[str, Any]]:
-    told = here("runs", "export", run_id, "--what", "snapshots", "--home", place)
-    return [row for row in map(json.loads, told.out.splitlines()) if row["kind"] == "tick"]
+    result = here("runs", "export", run_id, "--what", "snapshots", "--home", place)
+    return [row for row in map(json.loads, result.out.splitlines()) if row["kind"] == "tick"]
 
 
 def assert_accounted_for(row: dict[str, Any]) -> None:
@@ -129,20 +129,20 @@ def stored_answers(place: Path) -> int:
 
 
 def assert_decided(place: Path, backtest: Callable[..., Told], end: str, expected_ticks: int) -> None:
-    told = backtest(place, end)
-    assert told.code == 0, told.err
-    assert (told.json["ticks"], told.json["cost_usd"]) == (expected_ticks, 0)
+    result = backtest(place, end)
+    assert result.code == 0, result.err
+    assert (result.json["ticks"], result.json["cost_usd"]) == (expected_ticks, 0)
 
-    rows = ticks(place, told.json["run_id"])
+    rows = ticks(place, result.json["run_id"])
     assert len(rows) == expected_ticks
     for row in rows:
         assert_accounted_for(row)
     assert any(row["proposal"] for row in rows)
-    assert here("runs", "verify", told.json["run_id"], "--home", place).code == 0
+    assert here("runs", "verify", result.json["run_id"], "--home", place).code == 0
 
     stored = stored_answers(place)
     again = backtest(place, end)
-    assert again.json["digest"] == told.json["digest"]
+    assert again.json["digest"] == result.json["digest"]
     assert stored_answers(place) == stored
 
 

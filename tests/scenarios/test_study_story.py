@@ -72,11 +72,11 @@ def test_a_pilot_foretells_the_cost_within_a_fifth(home: Path, story: Path, lent
     words = ("sweep", story, *SIX_HOURS, *PRICES, *HERE, "--vary", "seed=0,1", "--json", "--home", home)
     with served(decide) as server:
         lent(server)
-        told = here(*words, "--pilot", "--estimate").json["estimate"]
+        result = here(*words, "--pilot", "--estimate").json["estimate"]
         assert server.calls == 5
         found = here(*words).json
-    assert "pilot" in " ".join(told["basis"])
-    assert found["cost_usd"] + found["saved_usd"] == pytest.approx(told["usd"], rel=0.2)
+    assert "pilot" in " ".join(result["basis"])
+    assert found["cost_usd"] + found["saved_usd"] == pytest.approx(result["usd"], rel=0.2)
 
 
 def test_more_than_five_dollars_are_not_spent_without_a_word(home: Path, story: Path, lent: Any) -> None:
@@ -92,8 +92,8 @@ def test_more_than_five_dollars_are_not_spent_without_a_word(home: Path, story: 
         assert "daily_usd" in limited.err
         assert server.calls == 0
         assert here("runs", "list", "--json", "--home", home).json == []
-        told = here(*words, "--estimate", "--json").json
-        assert told["estimate"]["usd"] > 5
+        result = here(*words, "--estimate", "--json").json
+        assert result["estimate"]["usd"] > 5
 
 
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(home: Path, story: Path, lent: Any) -> None:
@@ -149,9 +149,9 @@ def test_mistakes_are_one_line_each(home: Path, story: Path) -> None:
         (("--vary", "seed=0", "--repeats", "0"), "--repeats"),
         (("--vary", "seed=0", "--concurrency", "0"), "--concurrency"),
     ):
-        told = here("sweep", story, *SIX_HOURS, "--model", "policy/hold", *words, "--home", home, code=2)
-        assert said in told.err
-        assert told.err.count("error:") == 1
+        result = here("sweep", story, *SIX_HOURS, "--model", "policy/hold", *words, "--home", home, code=2)
+        assert said in result.err
+        assert result.err.count("error:") == 1
 
 
 def test_submitting_queues_what_a_backtest_would_run_and_says_what_it_will_cost(

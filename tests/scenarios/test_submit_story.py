@@ -123,17 +123,17 @@ def test_what_is_queued_ends_as_it_would_in_the_foreground_with_the_same_report(
     direct = here(*words, *more, "--json", "--home", home).json
     submitted = here("submit", *words[words.index("backtest") + 1 :], *more, "--json", "--home", home).json
     queued = here(*words, *more, "--queue", "--priority", "2", "--json", "--home", home).json
-    for told in (submitted, queued):
-        assert set(told) == {"run_id", "estimate"}
-        assert {"usd", "lo", "hi", "basis"} <= set(told["estimate"])
+    for result in (submitted, queued):
+        assert set(result) == {"run_id", "estimate"}
+        assert {"usd", "lo", "hi", "basis"} <= set(result["estimate"])
     waiting = here("jobs", "list", "--json", "--home", home).json["runs"]
     assert [(one["run_id"], one["priority"], one["venue"]) for one in waiting] == [
         (queued["run_id"], 2, venue),
         (submitted["run_id"], 0, venue),
     ]
     assert here(*WORK, "--home", home).code == 0
-    for told in (submitted, queued):
-        run = here("runs", "show", told["run_id"], "--json", "--home", home).json
+    for result in (submitted, queued):
+        run = here("runs", "show", result["run_id"], "--json", "--home", home).json
         assert (run["status"], run["digest"]) == ("complete", direct["digest"])
         assert run["metrics"] == direct["metrics"]
         assert run["report"] == str(home / "reports" / f"{run['run_id']}.html")
@@ -147,7 +147,7 @@ def test_what_is_queued_ends_as_it_would_in_the_foreground_with_the_same_report(
     )
 
 
-def test_a_predict_run_is_estimated_from_its_own_prompt_held_to_the_day_and_settled(
+def test_a_predict_run_is_estimated_from_its_own_prompt_limited_by_the_day_and_settled(
     home: Path, prices: Path, bets: Path, lent: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PITBOSS_DAILY_USD", "2")
@@ -161,23 +161,23 @@ def test_a_predict_run_is_estimated_from_its_own_prompt_held_to_the_day_and_sett
 
     with served(counting) as server:
         lent(server)
-        told = here(*words).json
-        basis = " ".join(told["estimate"]["basis"])
+        result = here(*words).json
+        basis = " ".join(result["estimate"]["basis"])
         assert "30 ticks" in basis
         tokens = int(re.findall(r"([\d,]+) tokens a prompt", basis)[0].replace(",", ""))
         assert "measured on the prompt of the skill at the first tick" in basis
         assert server.calls == 0
-        stored = here("jobs", "show", told["run_id"], "--json", "--home", home).json
-        assert stored["estimate"] == told["estimate"]
+        stored = here("jobs", "show", result["run_id"], "--json", "--home", home).json
+        assert stored["estimate"] == result["estimate"]
         cap = Decimal(stored["max_cost_usd"])
-        assert told["estimate"]["hi"] <= cap <= 2
+        assert result["estimate"]["hi"] <= cap <= 2
         assert "daily_usd" in here(*words, code=2).err, "twice of that is more than a day has"
         assert here(*WORK, "--home", home).code == 0
     assert 0.8 < tokens * 4 / asked[0] < 1.25, "what was measured is what was asked"
-    run = here("jobs", "show", told["run_id"], "--json", "--home", home).json
+    run = here("jobs", "show", result["run_id"], "--json", "--home", home).json
     assert run["status"] == "complete"
     assert 0 < run["cost_usd"] < cap
-    spent = here("jobs", "show", told["run_id"], "--home", home).out
+    spent = here("jobs", "show", result["run_id"], "--home", home).out
     assert f"of at most ${cap}" in spent
     with sqlite3.connect(home / "pitboss.db") as base:
         reserved = base.execute("SELECT count(*) FROM reservations").fetchone()[0]
@@ -216,13 +216,13 @@ def test_waiting_writes_the_report_that_a_killed_worker_still_owed(
 ) -> None:
     from pitboss.jobs import run_report as report
 
-    told = here("submit", bets, *HALF_AN_HOUR, "--prices", prices, "--json", "--home", home).json
+    result = here("submit", bets, *HALF_AN_HOUR, "--prices", prices, "--json", "--home", home).json
     with monkeypatch.context() as patched:
         patched.setattr(report.ReportWriter, "schedule", lambda self, run: None)
         assert here(*WORK, "--home", home).code == 0
-    assert here("runs", "show", told["run_id"], "--json", "--home", home).json["report"] is None
+    assert here("runs", "show", result["run_id"], "--json", "--home", home).json["report"] is None
     monkeypatch.setattr(report, "GRACE_S", 0.0)
-    (run,) = here("jobs", "wait", told["run_id"], "--json", "--home", home).json
+    (run,) = here("jobs", "wait", result["run_id"], "--json", "--home", home).json
     assert Path(run["report"]).exists()
 
 
@@ -232,10 +232,10 @@ def test_repeats_are_queued_as_if_each_were_made_by_itself(
 ) -> None:
     """The data under them is loaded and hashed once for all."""
     words = (trends, *SIX_HOURS) if venue == "perp" else (bets, *HALF_AN_HOUR, "--prices", prices)
-    told = here("submit", *words, "--model", "policy/" + {"perp": "random", "predict": "alternate"}[venue],
+    result = here("submit", *words, "--model", "policy/" + {"perp": "random", "predict": "alternate"}[venue],
                 "--repeats", "3", "--json", "--home", home).json  # fmt: skip
     with open_workspace(load_settings(home)) as workspace:
-        runs = [workspace.runs.get(run_id) for run_id in told["run_ids"]]
+        runs = [workspace.runs.get(run_id) for run_id in result["run_ids"]]
         assert [(run.params["seed"], run.params["repeat"]) for run in runs] == [(0, 0), (1, 1), (2, 2)]
         for run in runs:
             alone = job_of(workspace, request_of(run))

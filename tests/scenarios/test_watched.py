@@ -34,14 +34,14 @@ def test_telemetry_and_logs_change_no_digest_and_tell_run_ticks_and_tools(
     monkeypatch.setenv("PITBOSS_TELEMETRY", "console")
     monkeypatch.setenv("PITBOSS_LOG_LEVEL", "info")
     monkeypatch.setenv("PITBOSS_LOG_FILE", str(home / "log"))
-    told = here(*words)
+    result = here(*words)
     stop_logs()
-    assert told.json["digest"] == plain.json["digest"]
-    seen = spans(told.err)
+    assert result.json["digest"] == plain.json["digest"]
+    seen = spans(result.err)
     (run,) = [span for span in seen if span["name"] == "pitboss.run"]
     ticks = [span for span in seen if span["name"] == "pitboss.tick"]
     tools = [span for span in seen if span["name"].startswith("execute_tool ")]
-    assert run["attributes"]["pitboss.run_id"] == told.json["run_id"]
+    assert run["attributes"]["pitboss.run_id"] == result.json["run_id"]
     assert (run["attributes"]["pitboss.status"], run["attributes"]["pitboss.ticks"]) == ("complete", 4)
     assert {span["parent_id"] for span in ticks} == {run["context"]["span_id"]}
     assert len(ticks) == 4
@@ -49,7 +49,7 @@ def test_telemetry_and_logs_change_no_digest_and_tell_run_ticks_and_tools(
     assert {span["parent_id"] for span in tools} <= {span["context"]["span_id"] for span in ticks}
     lines = [json.loads(line) for line in (home / "log").read_text().splitlines()]
     assert [line["message"] for line in lines] == ["run begins", "run ended"]
-    assert {line["run_id"] for line in lines} == {told.json["run_id"]}
+    assert {line["run_id"] for line in lines} == {result.json["run_id"]}
 
 
 def test_a_wrong_place_for_telemetry_is_said_before_anything_is_stored(

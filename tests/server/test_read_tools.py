@@ -230,11 +230,11 @@ def test_every_tool_says_what_it_may_do_and_bounds_what_it_takes(furnished: Path
 
 
 def test_a_decision_that_was_asked_for_shows_the_question_as_data(server_workspace: ServerWorkspace) -> None:
-    told = write_tools.run_backtest(
+    result = write_tools.run_backtest(
         server_workspace, {"skill": "crossing.yaml", "model": "standin/analyst", **RANGE}, BackgroundWork()
     )
     answer = read_tools.explain_decision(
-        server_workspace, {"run": (told.values or {})["run_id"], "tick": "0"}, BackgroundWork()
+        server_workspace, {"run": (result.values or {})["run_id"], "tick": "0"}, BackgroundWork()
     )
     assert answer.values is not None
     assert answer.values["asked"]["user"].startswith("#")

@@ -194,7 +194,7 @@ def test_a_model_that_costs_money_needs_a_limit(tool: str, furnished: Path, serv
     }
 
 
-def test_wrong_arguments_are_told_in_one_line(furnished: Path) -> None:
+def test_wrong_arguments_are_reported_in_one_line(furnished: Path) -> None:
     async def ask(client: Client) -> None:
         assert "unknown argument 'rn'; did you mean run?" in await refused(client, "show_run", rn="3")
         assert "limit must be at most 100" in await refused(client, "list_runs", limit=10**9)

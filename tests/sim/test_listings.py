@@ -156,7 +156,7 @@ def test_tools_answer_that_a_symbol_is_not_listed_at_this_time(tool: str, argume
         ask(tool, arguments, observed(made, EARLY - 2))
 
 
-def test_a_position_in_a_symbol_that_is_gone_is_still_told() -> None:
+def test_a_position_in_a_symbol_that_is_gone_is_still_reported() -> None:
     made = market(-100, BARS, ENDS)
     assert "not listed" not in ask("get_current_position", {"symbol": "SOL"}, observed(made, LATE + 2))
 
@@ -196,8 +196,8 @@ def test_bars_and_funding_from_after_the_end_of_a_listing_move_nothing_that_is_h
     paid = make_market({}, funding={"SOL": [(ends_at - 3_600_000, 0.001), (ends_at + 3_600_000, 0.5)]})
     whole, cut = (replace(market(-100, last, ENDS), points=paid.points) for last in (BARS, LATE))
     assert len(whole.bars["SOL", "5m"]) > len(cut.bars["SOL", "5m"])
-    (one, _, told), (other, _, said) = (play(script(each, "policy/buy_and_hold")) for each in (whole, cut))
+    (one, _, result), (other, _, said) = (play(script(each, "policy/buy_and_hold")) for each in (whole, cut))
     assert one.world.positions["SOL"].size > 0
     assert one.world == other.world
-    assert told.receipts == said.receipts
-    assert [receipt.at for receipt in told.receipts if receipt.kind == "funded"] == [ends_at - 3_600_000]
+    assert result.receipts == said.receipts
+    assert [receipt.at for receipt in result.receipts if receipt.kind == "funded"] == [ends_at - 3_600_000]

@@ -100,10 +100,10 @@ def test_an_agent_reads_what_it_decided_at_every_earlier_tick_and_nothing_else()
     records = [record for record in journal.records() if record.kind == "tick"]
     assert len(records) == 40
     for place, record in enumerate(records):
-        (told, _), *_ = [
+        (result, _), *_ = [
             [call["result"] for call in step["calls"]] for step in codec.loads(record.covered)["steps"] if step["calls"]
         ]
-        lines = told.splitlines()
+        lines = result.splitlines()
         if not place:
             assert lines == [f"no decision before {iso_of(record)}"]
             continue

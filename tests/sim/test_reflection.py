@@ -145,7 +145,7 @@ def reflections(records: list[Record]) -> list[dict[str, Any]]:
     return [one for one in found if one]
 
 
-def test_a_run_reflects_after_every_third_trade_and_is_told_its_lessons_from_then_on() -> None:
+def test_a_run_reflects_after_every_third_trade_and_is_shown_its_lessons_from_then_on() -> None:
     mind = Mind(good)
     state, records = run(script_of(mind))
     closed = len(book(read_ledger(records).receipts).closed)
@@ -154,13 +154,13 @@ def test_a_run_reflects_after_every_third_trade_and_is_told_its_lessons_from_the
     assert len(mind.reflections) == len(found) >= 2
     assert state.memory.notes is not None
     assert state.memory.closed in (closed, closed - 1), "one may have closed after the last tick"
-    told = [r.messages[0].text for r in mind.asked if r.must_call != TOOL]
-    first = next(place for place, words in enumerate(told) if "## Lessons" in words)
-    assert all("## Lessons\n" in words for words in told[first:])
-    assert "Lesson 1" in told[first]
-    assert "Lesson 2" in told[-1] or len(found) > 2
-    assert any("## Trade history\n" in words for words in told)
-    assert any("## Risk state\n" in words for words in told)
+    result = [r.messages[0].text for r in mind.asked if r.must_call != TOOL]
+    first = next(place for place, words in enumerate(result) if "## Lessons" in words)
+    assert all("## Lessons\n" in words for words in result[first:])
+    assert "Lesson 1" in result[first]
+    assert "Lesson 2" in result[-1] or len(found) > 2
+    assert any("## Trade history\n" in words for words in result)
+    assert any("## Risk state\n" in words for words in result)
     assert "Lesson 1" in mind.reflections[1], "its own earlier notes"
 
 

@@ -114,7 +114,7 @@ def test_each_mode_needs_its_own_fields_and_no_others(mode: str, missing: str):
     ("interval", "above"),
     [("5m", ("15m", "1h")), ("15m", ("1h", "4h")), ("1h", ("4h", "1d")), ("4h", ("1d",)), ("1d", ())],
 )
-def test_the_higher_timeframes_default_to_the_next_two_rungs(interval: str, above: tuple[str, ...]):
+def test_the_higher_timeframes_default_to_the_next_two_intervals(interval: str, above: tuple[str, ...]):
     assert skill(context__bars_interval=interval).context.timeframes() == above
 
 

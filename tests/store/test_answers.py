@@ -188,7 +188,7 @@ def test_a_changed_answer_is_never_given(bench, column):
         answers.get("c" * 64 if column == "key" else KEY)
 
 
-def test_a_full_disk_is_told_to_everybody_who_waits(bench):
+def test_a_full_disk_is_reported_to_every_waiter(bench):
     answers = Answers(bench.database, bench.now)
 
     async def both() -> list[Any]:

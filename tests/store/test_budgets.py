@@ -32,7 +32,7 @@ def pay(bench, run_id, usd, key="a"):
     asyncio.run(answers.put(key * 64, "m", run_id, None if usd is None else Decimal(usd), reply))
 
 
-def standing(bench, owner="ada"):
+def budget_of(bench, owner="ada"):
     budget = Budgets(bench.database).get(owner)
     assert budget.reserved_usd == Budgets(bench.database).open_usd(owner, budget.day_at)
     return budget.reserved_usd, budget.spent_usd
@@ -46,11 +46,11 @@ def test_what_is_reserved_is_gone_until_it_is_settled(bench):
         budgets.reserve("ada", "r2", OWN, Decimal("2.01"), FIVE)
     budgets.reserve("bob", "r3", OWN, FIVE, FIVE)
     budgets.reserve("ada", "r2", OWN, Decimal(2), FIVE)
-    assert standing(bench) == (5, 0)
+    assert budget_of(bench) == (5, 0)
 
     assert budgets.settle("r1", OWN, Decimal("0.50"))
     assert not budgets.settle("r1", OWN, Decimal("0.50")), "once"
-    assert standing(bench) == (2, Decimal("0.5"))
+    assert budget_of(bench) == (2, Decimal("0.5"))
     budgets.reserve("ada", "r4", OWN, Decimal("2.50"), FIVE)
     with pytest.raises(BudgetExceeded):
         budgets.reserve("ada", "r5", OWN, CENT, FIVE)
@@ -64,7 +64,7 @@ def test_a_new_day_begins_with_nothing_spent_and_an_old_reservation_is_settled_o
 
     budgets.settle("r1", OWN, Decimal(1))
 
-    assert standing(bench) == (5, 0)
+    assert budget_of(bench) == (5, 0)
     before = budgets.get("ada", day_at)
     assert (before.reserved_usd, before.spent_usd) == (0, 1)
 
@@ -74,7 +74,7 @@ def test_more_than_was_reserved_is_counted_as_spent_because_it_was(bench):
     budgets.reserve("ada", "r1", OWN, Decimal(1), FIVE)
     budgets.settle("r1", OWN, Decimal(9))
 
-    assert standing(bench) == (0, 9)
+    assert budget_of(bench) == (0, 9)
     with pytest.raises(BudgetExceeded):
         budgets.reserve("ada", "r2", OWN, CENT, FIVE)
 
@@ -88,15 +88,15 @@ def test_an_amount_that_is_none_is_refused(bench, usd):
 @pytest.mark.parametrize("end", ["complete", "error", "cancelled", "never begun", "lost for good", "deleted"])
 def test_the_end_of_a_run_settles_what_it_reserved_at_what_it_paid(bench, end):
     (run_id,) = bench.queue.enqueue([bench.job(owner="ada", reserve_usd=Decimal(2))], FIVE)
-    assert standing(bench) == (2, 0)
+    assert budget_of(bench) == (2, 0)
     if end == "never begun":
         bench.runs.request_cancel(run_id)
-        assert standing(bench) == (0, 0)
+        assert budget_of(bench) == (0, 0)
         return
     lease = bench.queue.claim("w", into="running")
     pay(bench, run_id, "0.25")
     UncertainCharges(bench.database, run_id, lease.epoch).note(Decimal("0.125"))
-    assert standing(bench) == (2, 0), "until it ends"
+    assert budget_of(bench) == (2, 0), "until it ends"
     if end == "complete":
         bench.runs.set_status(run_id, "computing_metrics", lease.epoch)
         bench.runs.finish(run_id, lease.epoch, digest="0" * 64, metrics={}, baselines={})
@@ -113,7 +113,7 @@ def test_the_end_of_a_run_settles_what_it_reserved_at_what_it_paid(bench, end):
             bench.queue.claim("w")
         assert bench.runs.get(run_id).status == "error"
 
-    assert standing(bench) == (0, Decimal("0.375"))
+    assert budget_of(bench) == (0, Decimal("0.375"))
 
 
 def test_a_price_that_nobody_knows_settles_at_the_worst_case(bench):
@@ -122,7 +122,7 @@ def test_a_price_that_nobody_knows_settles_at_the_worst_case(bench):
     pay(bench, run_id, None)
     bench.runs.fail(run_id, lease.epoch, "why")
 
-    assert standing(bench) == (0, 2)
+    assert budget_of(bench) == (0, 2)
 
 
 def test_a_run_that_goes_on_reserves_anew_and_pays_nothing_twice(bench):
@@ -135,12 +135,12 @@ def test_a_run_that_goes_on_reserves_anew_and_pays_nothing_twice(bench):
     assert bench.runs.get(run_id).status == "error"
 
     bench.queue.enqueue_again(run_id, Decimal(3), FIVE)
-    assert standing(bench) == (3, Decimal("1.5"))
+    assert budget_of(bench) == (3, Decimal("1.5"))
     lease = bench.queue.claim("w")
     pay(bench, run_id, "0.25", key="b")
     bench.runs.fail(run_id, lease.epoch, "again")
 
-    assert standing(bench) == (0, Decimal("1.75"))
+    assert budget_of(bench) == (0, Decimal("1.75"))
 
 
 @pytest.mark.parametrize("how", ["a person", "the queue"])
@@ -152,18 +152,18 @@ def test_what_a_dead_worker_had_reserved_comes_back_when_its_lease_is_taken_over
     budgets.reserve("ada", run_id, lease.epoch, Decimal(1), FIVE)
     pay(bench, run_id, "0.75")
     bench.at += STALE_MS + 1
-    assert standing(bench) == (3, 0)
+    assert budget_of(bench) == (3, 0)
 
     if how == "a person":
         bench.runs.claim(run_id)
     else:
         bench.queue.sweep()
 
-    assert standing(bench) == (0, Decimal("0.75"))
+    assert budget_of(bench) == (0, Decimal("0.75"))
     with pytest.raises(LeaseLost):
         budgets.reserve("ada", run_id, lease.epoch, CENT, FIVE)
     assert not budgets.settle(run_id, lease.epoch, Decimal(3))
-    assert standing(bench) == (0, Decimal("0.75"))
+    assert budget_of(bench) == (0, Decimal("0.75"))
 
 
 def test_a_run_reserves_for_itself_or_under_a_lease_but_not_both(bench):
@@ -172,7 +172,7 @@ def test_a_run_reserves_for_itself_or_under_a_lease_but_not_both(bench):
 
     with pytest.raises(InvariantError, match="not both"):
         Budgets(bench.database).reserve("ada", run_id, lease.epoch, CENT, FIVE)
-    assert standing(bench) == (2, 0)
+    assert budget_of(bench) == (2, 0)
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -203,7 +203,7 @@ def test_whatever_is_reserved_and_settled_the_sum_is_exact_and_never_above_the_l
             assert budgets.settle(holder, OWN, actual) == (holder in held)
             if held.pop(holder, None) is not None:
                 spent += actual
-        assert standing(bench) == (sum(held.values()), spent)
+        assert budget_of(bench) == (sum(held.values()), spent)
         assert sum(held.values()) + spent <= FIVE
 
 
@@ -269,7 +269,7 @@ def test_threads_that_reserve_from_one_budget_at_once_never_pass_it(bench):
 
     with ThreadPoolExecutor(32) as pool:
         assert sum(pool.map(reserve, range(64))) == 7
-    assert standing(bench) == (Decimal("4.9"), 0)
+    assert budget_of(bench) == (Decimal("4.9"), 0)
 
 
 @pytest.mark.proof
@@ -313,8 +313,8 @@ def test_what_comes_back_is_raced_for_too_and_no_budget_is_passed(bench):
     with ThreadPoolExecutor(64) as pool:
         for number in range(30):
             list(pool.map(lambda n, r=number: turn(f"r{r}-{n}", CENT * (n % 3)), range(64)))
-            assert standing(bench)[0] == 0
-            assert standing(bench)[1] <= FIVE
+            assert budget_of(bench)[0] == 0
+            assert budget_of(bench)[1] <= FIVE
             bench.at += DAY_MS
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from figures import keep
+from history_check import check
 from pitboss.store import events
 from pitboss.store.database import open_database
-from pitboss.store.history_check import check
 
 CROWD = Path(__file__).with_name("claim_crowd.py")
 CONTENDERS, ROUNDS = 64, 40

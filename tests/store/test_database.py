@@ -51,7 +51,7 @@ def test_a_write_takes_the_write_lock_when_it_begins(file_bench, path):
     connection.close()
 
 
-def test_a_database_held_by_one_process_is_refused_to_the_next_with_what_to_do(path):
+def test_a_database_locked_by_one_process_is_refused_to_the_next_with_what_to_do(path):
     with open_database(path, "one", OLD):
         with pytest.raises(UserError, match="in use by another pitboss process") as alone:
             open_database(path, "one", OLD)
@@ -84,7 +84,7 @@ def test_a_database_left_in_wal_mode_is_opened_with_a_rollback_journal_and_keeps
         assert journal_note(database) is None
 
 
-def test_the_note_about_the_journal_is_told_once_per_database(path, tmp_path):
+def test_the_note_about_the_journal_is_reported_once_per_database(path, tmp_path):
     with open_database(path, "several", OLD) as database:
         note = journal_note(database)
         assert note is not None
@@ -157,10 +157,10 @@ def test_a_folder_that_cannot_be_written_is_a_mistake(tmp_path):
 
 
 def test_an_os_error_becomes_one_line_that_names_the_file(path):
-    told = database_lock.unwritable(path, PermissionError(13, "Permission denied"))
+    result = database_lock.unwritable(path, PermissionError(13, "Permission denied"))
 
-    assert told.message == f"cannot use the database {path}: Permission denied"
-    assert "--home" in told.hint
+    assert result.message == f"cannot use the database {path}: Permission denied"
+    assert "--home" in result.hint
 
 
 def test_a_write_to_a_read_only_database_is_a_mistake_in_one_line(file_bench):
@@ -171,7 +171,7 @@ def test_a_write_to_a_read_only_database_is_a_mistake_in_one_line(file_bench):
         file_bench.queued()
 
 
-def test_a_full_disk_is_told_in_one_line_and_nothing_half_written_stays(file_bench):
+def test_a_full_disk_is_reported_in_one_line_and_nothing_half_written_stays(file_bench):
     run_id, _ = file_bench.complete()
     with file_bench.database.read() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
@@ -185,7 +185,7 @@ def test_a_full_disk_is_told_in_one_line_and_nothing_half_written_stays(file_ben
     assert file_bench.runs.get(run_id).status == "complete"
 
 
-def test_a_busy_database_is_told_in_one_line(file_bench, path):
+def test_a_busy_database_is_reported_in_one_line(file_bench, path):
     with file_bench.database.read() as connection:
         connection.exec_driver_sql("PRAGMA busy_timeout=0")
     other = sqlite3.connect(path, isolation_level=None)
@@ -253,7 +253,7 @@ def test_not_one_byte_of_another_programs_database_changes(path, processes, mode
 
 @pytest.mark.parametrize("processes", ["several", "one"])
 @pytest.mark.parametrize("foreign", [True, False])
-def test_nothing_is_left_beside_a_file_that_is_refused(path, processes, foreign):
+def test_nothing_is_left_next_to_a_file_that_is_refused(path, processes, foreign):
     if foreign:
         with sqlite3.connect(path) as connection:
             connection.execute("CREATE TABLE trades (id INTEGER)")
@@ -327,7 +327,7 @@ class Forbidden(Exception):
         (ProgrammingError, Forbidden("permission denied for schema public"), "does not allow"),
     ],
 )
-def test_a_server_that_cannot_be_used_is_told_in_one_line_without_the_password(kind, cause, message):
+def test_a_server_that_cannot_be_used_is_reported_in_one_line_without_the_password(kind, cause, message):
     server = Database(create_engine("sqlite://"), "postgresql+psycopg://me:***@host/name")
 
     with pytest.raises(UserError, match=message) as refusal, server.explained():
@@ -348,14 +348,14 @@ def test_a_mistake_in_our_own_sql_is_not_dressed_up_as_the_servers():
 
 
 @pytest.mark.parametrize("address", ["postgresql+psycopg://me:hunter2@localhost:abc/x", "mysql+none://me:hunter2@h/x"])
-def test_an_address_that_cannot_be_read_is_told_without_its_password(address):
+def test_an_address_that_cannot_be_read_is_reported_without_its_password(address):
     with pytest.raises(UserError, match="cannot open a database at") as refusal:
         open_database(address)
 
     assert "hunter2" not in refusal.value.message
 
 
-def test_a_missing_driver_is_told_with_how_to_get_it(monkeypatch):
+def test_a_missing_driver_is_reported_with_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
 
     with pytest.raises(UserError, match="psycopg is not installed") as refusal:

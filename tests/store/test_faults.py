@@ -7,13 +7,13 @@ from decimal import Decimal
 import pytest
 from sqlalchemy import text
 
+from history_check import check
 from pitboss.core.errors import UserError
 from pitboss.core.ports import ModelReply
 from pitboss.store import events, postgres
 from pitboss.store import retry as faults
 from pitboss.store.answers import Answers
 from pitboss.store.database import open_database
-from pitboss.store.history_check import check
 from pitboss.store.journal import StoredJournal
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.retry import Unreachable, retry_while_unreachable
@@ -220,7 +220,7 @@ def _held_until_free(bench, run_id):
         ("23505", None),
     ],
 )
-def test_what_passes_by_itself_is_told_from_what_a_person_must_put_right(code, kind):
+def test_what_passes_by_itself_is_distinguished_from_what_a_person_must_put_right(code, kind):
     class Failed(Exception):
         sqlstate = code
 

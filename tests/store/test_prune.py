@@ -207,7 +207,7 @@ def test_the_store_grows_by_the_same_for_every_run_and_pruning_holds_it_there(fi
     assert len(bench.runs.listing(1_000).runs) == 2 * at_once
 
 
-def test_spending_is_told_by_user_skill_model_and_day_to_the_last_digit(bench):
+def test_spending_is_reported_by_user_skill_model_and_day_to_the_last_digit(bench):
     one = ran(bench, [("a", "0.1"), ("b", "0.1"), ("d", "0.1")])
     bench.at += DAY_MS
     ran(bench, [("c", "0.000000000000000001")], model="x/y")

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from history_check import check
 from pitboss.store import events
 from pitboss.store.database import open_database
-from pitboss.store.history_check import check
 from pitboss.store.journal import StoredJournal
 from pitboss.store.verify import verify_run
 from pitboss.testing.journal import chained

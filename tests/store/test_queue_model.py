@@ -21,11 +21,11 @@ from hypothesis.stateful import (
 )
 
 import postgres_server
+from history_check import check
 from pitboss.core.errors import BudgetExceeded, InvariantError, UserError
 from pitboss.store import events
 from pitboss.store.budgets import Budgets
 from pitboss.store.database import open_database
-from pitboss.store.history_check import check
 from pitboss.store.journal import StoredJournal
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.verify import verify_run
@@ -275,9 +275,9 @@ class Machine(RuleBasedStateMachine):
             assert (there.status, there.lease_epoch, there.requeues) == (run.status, run.epoch, run.losses)
             assert there.cancel_requested == run.cancel
         for owner in OWNERS:
-            standing = Budgets(self.database).get(owner)
-            assert standing.reserved_usd == self.model.reserved(owner)
-            assert standing.spent_usd == 0
+            budget = Budgets(self.database).get(owner)
+            assert budget.reserved_usd == self.model.reserved(owner)
+            assert budget.spent_usd == 0
 
 
 def test_the_queue_in_sqlite_does_what_the_model_does(make_bench, empty_file, tmp_path):

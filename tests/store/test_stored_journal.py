@@ -84,7 +84,7 @@ def test_a_journal_whose_lease_was_taken_fails_and_writes_nothing(bench):
         bench.commit(zombie, records[1:2])
 
 
-def test_a_journal_that_lost_its_run_before_its_first_commit_is_told_so_and_not_of_a_broken_chain(bench):
+def test_a_journal_that_lost_its_run_before_its_first_commit_is_reported_as_that_and_not_as_a_broken_chain(bench):
     run_id, epoch = bench.running()
     records = chained(4)
     bench.commit(bench.journal(run_id, epoch), records[:1])

@@ -327,7 +327,7 @@ def test_a_worker_that_has_loaded_everything_claims_straight_into_running(bench)
     assert (epoch, run.status, run.started_at, run.heartbeat_at) == (1, "running", bench.at, bench.at)
 
 
-def test_a_cancelled_run_tells_what_it_came_to(bench):
+def test_a_cancelled_run_shows_what_it_came_to(bench):
     run_id, epoch = bench.running()
 
     bench.runs.set_status(run_id, "cancelled", epoch, cost_usd=Decimal("0.30"), wall_s=2.5, ticks=8)

@@ -94,9 +94,9 @@ def test_with_a_key_from_outside_no_key_file_is_made(tmp_path: Path) -> None:
 def test_a_key_file_that_others_can_read_is_refused_with_what_to_type(tmp_path: Path, mode: int) -> None:
     secrets(tmp_path).set("GROQ_API_KEY", VALUE)
     (tmp_path / KEY_FILE).chmod(mode)
-    with pytest.raises(UserError, match="can be read by other users") as told:
+    with pytest.raises(UserError, match="can be read by other users") as caught:
         secrets(tmp_path).get("GROQ_API_KEY")
-    assert f"chmod 600 {tmp_path / KEY_FILE}" in told.value.hint
+    assert f"chmod 600 {tmp_path / KEY_FILE}" in caught.value.hint
     (tmp_path / KEY_FILE).chmod(0o600)
     assert secrets(tmp_path).get("GROQ_API_KEY") == VALUE
 
@@ -198,13 +198,13 @@ def test_a_workspace_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "sk-live-1234", "groq key", "9KEY", "KEY\n", "ключ", "A" * 80, VARIABLE])
 def test_what_is_not_a_name_is_refused_without_being_repeated(name: str) -> None:
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as caught:
         check_name(name)
-    assert name == VARIABLE or not name or name not in told.value.message + told.value.hint
+    assert name == VARIABLE or not name or name not in caught.value.message + caught.value.hint
 
 
 @pytest.mark.parametrize("value", ["", "two words", "line\nend", "tab\there", "ключ", "x" * 9_000, "nul\0"])
 def test_what_cannot_be_a_key_is_refused_without_being_repeated(value: str) -> None:
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as caught:
         check_value(value)
-    assert not value or value not in told.value.message + told.value.hint
+    assert not value or value not in caught.value.message + caught.value.hint

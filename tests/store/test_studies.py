@@ -45,7 +45,7 @@ def test_a_study_counts_its_runs_and_no_others(bench):
     assert studies.progress("two") == []
 
 
-def test_a_run_that_somebody_else_has_made_is_told_as_just_that(bench):
+def test_a_run_that_somebody_else_has_made_is_reported_as_just_that(bench):
     own = Queue(bench.database, bench.now, lambda: "same")
     own.enqueue([bench.job(study_id="one")])
     with pytest.raises(RunsExist), unique_runs():
@@ -135,7 +135,7 @@ def test_a_part_says_of_a_run_what_the_whole_run_says(bench):
             assert getattr(part, name) == getattr(run, name)
 
 
-def test_what_other_runs_of_a_skill_came_to_is_told_without_those_of_the_study(bench):
+def test_what_other_runs_of_a_skill_came_to_is_reported_without_those_of_the_study(bench):
     done, _ = bench.complete()
     assert metrics_of_skill(bench.runs, "trend", "one") == [{"sharpe": 1.25}]
     assert metrics_of_skill(bench.runs, "other", "one") == []

@@ -111,7 +111,7 @@ def test_one_changed_byte_anywhere_in_the_file_is_found_or_changes_nothing_that_
     """The file, not the rows: a byte may also fall on the database's own structure, or on space that holds nothing."""
     path, run_id = finished
     original = path.read_bytes()
-    told = {name: _dump(path, name) for name in TABLES}
+    result = {name: _dump(path, name) for name in TABLES}
     chance, caught = random.Random(2), 0
     used = [at for at, byte in enumerate(original) if byte]  # most of a small database is empty pages
     for number in range(times):
@@ -125,7 +125,7 @@ def test_one_changed_byte_anywhere_in_the_file_is_found_or_changes_nothing_that_
         if found:
             caught += 1
         else:
-            assert {name: _dump(image, name) for name in TABLES} == told, f"byte {at} changed unseen"
+            assert {name: _dump(image, name) for name in TABLES} == result, f"byte {at} changed unseen"
     assert caught > times // 4
 
 

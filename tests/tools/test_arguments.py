@@ -71,7 +71,7 @@ json_values = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["symbol", "interval", "lookback", "share", "x"]), json_values) | json_values)
-def test_any_json_value_is_either_checked_or_told_to_the_model(value: Any) -> None:
+def test_any_json_value_is_either_checked_or_reported_to_the_model(value: Any) -> None:
     try:
         checked = arguments.check(SCHEMA, value)
     except ToolFailed:

@@ -4,23 +4,23 @@ from pathlib import Path
 from typing import Annotated
 
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, given
+from pitboss.terminal.options import Json, option
 
 
 def bench(
     *,
-    only: Annotated[tuple[str, ...], given("--only", "Measure only this; may be repeated. See the names below.")] = (),
-    repeats: Annotated[int, given("--repeats", "How often each side is timed; the median counts.")] = 5,
+    only: Annotated[tuple[str, ...], option("--only", "Measure only this; may be repeated. See the names below.")] = (),
+    repeats: Annotated[int, option("--repeats", "How often each side is timed; the median counts.")] = 5,
     peer: Annotated[
         tuple[str, ...],
-        given("--peer", "A peer to measure in the same run: backtesting, vectorbt, backtrader. May be repeated."),
+        option("--peer", "A peer to measure in the same run: backtesting, vectorbt, backtrader. May be repeated."),
     ] = ("backtesting",),
-    no_peers: Annotated[bool, given("--no-peers", "Measure and install no peer.")] = False,
+    no_peers: Annotated[bool, option("--no-peers", "Measure and install no peer.")] = False,
     peers_dir: Annotated[
-        Path | None, given("--peers-dir", "Where the peers' own environments are kept. Default: .bench-venv.")
+        Path | None, option("--peers-dir", "Where the peers' own environments are kept. Default: .bench-venv.")
     ] = None,
-    gate: Annotated[bool, given("--gate", "Exit with 1 if a gate that could be measured does not hold.")] = False,
-    tiny: Annotated[bool, given("--tiny", "A few bars only, to see that it runs; the numbers mean nothing.")] = False,
+    gate: Annotated[bool, option("--gate", "Exit with 1 if a gate that could be measured does not hold.")] = False,
+    tiny: Annotated[bool, option("--tiny", "A few bars only, to see that it runs; the numbers mean nothing.")] = False,
     json: Json = False,
 ) -> int:
     """Measure speed, memory and the cost of a tick. Takes a few minutes; only ratios within one run mean anything.

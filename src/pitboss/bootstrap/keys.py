@@ -4,12 +4,12 @@ Every key is added to the redactor before it is returned.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 
 from pitboss.bootstrap.machine import SystemClock, environment
 from pitboss.bootstrap.redact import REDACTOR, Redactor
 from pitboss.core.errors import UserError
+from pitboss.core.suggestion import did_you_mean, nearest
 from pitboss.models.providers import PRESET, PROVIDERS
 from pitboss.models.secret import Secret
 from pitboss.store.secrets import NAME, VARIABLE, Secrets, check_name
@@ -84,9 +84,9 @@ def variable_of(name: str) -> str:
             raise UserError(f"{provider.name} needs no key")
         return provider.key_names[0]
     if not NAME.fullmatch(name) and len(name) <= 20 and name.replace("-", "_").isidentifier():
-        near = get_close_matches(name.lower(), PROVIDERS, 1)
-        if near:
-            raise UserError("there is no provider of that name", f"did you mean {near[0]}?")
+        hint = did_you_mean(nearest(name.lower(), PROVIDERS), "")
+        if hint:
+            raise UserError("there is no provider of that name", hint)
     check_name(name)
     return name
 

@@ -19,8 +19,8 @@ from pitboss.bootstrap.redact import REDACTOR, secrets_of
 from pitboss.bootstrap.settings import Settings
 from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch, UserError
+from pitboss.core.suggestion import did_you_mean, nearest_spelling
 from pitboss.models.secret import Secret
-from pitboss.skill.spelling import did_you_mean, nearest
 from pitboss.store.approvals import Approval
 from pitboss.tools.mcp import catalog
 from pitboss.tools.mcp import definition as definitions
@@ -79,7 +79,7 @@ def find_tool(entry: ServerEntry, tool: str) -> str:
     if tool not in entry.tools:
         raise UserError(
             f"{tool!r} is not a tool that {entry.id} may offer",
-            did_you_mean(nearest(tool, entry.tools), f"allowed: {', '.join(entry.tools) or 'none'}"),
+            did_you_mean(nearest_spelling(tool, entry.tools), f"allowed: {', '.join(entry.tools) or 'none'}"),
         )
     return tool
 

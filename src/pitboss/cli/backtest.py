@@ -16,7 +16,7 @@ from pitboss.core.errors import UserError
 from pitboss.runs.venues import period_ms, venue_of, venues
 from pitboss.terminal import screen
 from pitboss.terminal.options import BacktestOptions, Json, Priority, Queue
-from pitboss.terminal.workspace_options import Here, WorkspaceOptions
+from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
 if TYPE_CHECKING:
     from pitboss.runs.venue import Venue
@@ -94,7 +94,7 @@ def _signature(venues_offered: "Sequence[Venue]", queued: bool) -> inspect.Signa
     parameters += [
         inspect.Parameter("priority", keyword_only, default=None, annotation=Priority),
         inspect.Parameter("json", keyword_only, default=False, annotation=Json),
-        inspect.Parameter("location", keyword_only, annotation=Here),
+        inspect.Parameter("location", keyword_only, annotation=Location),
     ]
     return inspect.Signature(parameters)
 

@@ -113,7 +113,7 @@ def launch(
     home: Annotated[Path | None, Parameter(help="Workspace folder. Default: .pitboss here, or PITBOSS_HOME.")] = None,
     db: Annotated[str | None, Parameter(help="Database address. Default: pitboss.db in the workspace.")] = None,
 ) -> int | None:
-    """Find the command and call it. Its unparsed parameters (`Here`) get the workspace options."""
+    """Find the command and call it. Its unparsed parameters (`Location`) get the workspace options."""
     command, bound, ignored = app.parse_args(tokens, print_error=False, exit_on_error=False)
     return command(*bound.args, **bound.kwargs, **dict.fromkeys(ignored, WorkspaceOptions(home, db)))
 
@@ -126,12 +126,11 @@ def usage(error: CycloptsError) -> tuple[str, str]:
     message, _, hint = str(error).strip().partition(" Did you mean ")
     hint = f"did you mean {hint}" if hint else ""
     if isinstance(error, UnknownOptionError) and not hint:
-        from difflib import get_close_matches
+        from pitboss.core.suggestion import did_you_mean, nearest
 
         option = (error.token.keyword or error.token.value).partition("=")[0]
         names = [name for argument in error.argument_collection for name in argument.names if name.startswith("--")]
-        matches = get_close_matches(option, [*names, *GLOBAL_OPTIONS], 1)
-        hint = f"did you mean {matches[0]}?" if matches else ""
+        hint = did_you_mean(nearest(option, [*names, *GLOBAL_OPTIONS]), "")
     chain = " ".join(("pitboss", *(error.command_chain or ())))
     message = message[:1].lower() + message[1:]
     return message.rstrip("."), hint or f"`{chain} --help` lists the arguments and options"

@@ -9,8 +9,8 @@ from cyclopts import App
 from pitboss.cli.data_download import download
 from pitboss.cli.data_transfer import pull, push
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, Moment, given
-from pitboss.terminal.workspace_options import Here
+from pitboss.terminal.options import Json, Moment, option
+from pitboss.terminal.workspace_options import Location
 
 app = App(name="data", help="Import, download, list, check, push and pull market data; generate a demo market.")
 app.command(download)
@@ -22,20 +22,20 @@ app.command(pull)
 def import_(
     *paths: Path,
     kind: Annotated[
-        str | None, given("--kind", "bars, funding, open_interest, mark, oracle, l2, news, events, meta or listings.")
+        str | None, option("--kind", "bars, funding, open_interest, mark, oracle, l2, news, events, meta or listings.")
     ] = None,
-    symbol: Annotated[str | None, given("--symbol", "Symbol of the data, such as BTC.")] = None,
-    interval: Annotated[str | None, given("--interval", "Length of a bar, such as 5m.")] = None,
-    venue: Annotated[str, given("--venue", "Venue under which the data is stored.")] = "hyperliquid",
-    replace: Annotated[bool, given("--replace", "Let new rows replace stored ones that differ.")] = False,
+    symbol: Annotated[str | None, option("--symbol", "Symbol of the data, such as BTC.")] = None,
+    interval: Annotated[str | None, option("--interval", "Length of a bar, such as 5m.")] = None,
+    venue: Annotated[str, option("--venue", "Venue under which the data is stored.")] = "hyperliquid",
+    replace: Annotated[bool, option("--replace", "Let new rows replace stored ones that differ.")] = False,
     known_at: Annotated[
-        Moment | None, given("--known-at", "Time from which on events are known, if their file does not say.")
+        Moment | None, option("--known-at", "Time from which on events are known, if their file does not say.")
     ] = None,
     known_days_before: Annotated[
-        float | None, given("--known-days-before", "The same as a number of days before each event.")
+        float | None, option("--known-days-before", "The same as a number of days before each event.")
     ] = None,
     json: Json = False,
-    location: Here,
+    location: Location,
 ) -> int:
     """Import files or whole folders: parquet, CSV, CSV.gz, feather, JSON lines, zip with one CSV.
 
@@ -96,7 +96,7 @@ def import_(
 
 
 @app.command(name="list")
-def list_(*, json: Json = False, location: Here) -> int:
+def list_(*, json: Json = False, location: Location) -> int:
     """List the contents of the lake: number of rows, first and last time, number of gaps.
 
     For example:
@@ -139,7 +139,7 @@ def list_(*, json: Json = False, location: Here) -> int:
 
 
 @app.command
-def check(*, json: Json = False, location: Here) -> int:
+def check(*, json: Json = False, location: Location) -> int:
     """Check every stored file for gaps, duplicates and bad rows. Exit code 1 if any file is unusable.
 
     For example:
@@ -168,7 +168,7 @@ def check(*, json: Json = False, location: Here) -> int:
 
 
 @app.command(name="extract-events")
-def extract_events(*, json: Json = False, location: Here) -> int:
+def extract_events(*, json: Json = False, location: Location) -> int:
     """Extract scheduled events from the headlines in the lake, by simple rules. Runs use them only on request.
 
     They are stored apart from imported calendars. A run with `--extracted-events` shows them, marked as unconfirmed,
@@ -200,7 +200,7 @@ def extract_events(*, json: Json = False, location: Here) -> int:
 
 
 @app.command
-def demo(*, json: Json = False, location: Here) -> int:
+def demo(*, json: Json = False, location: Location) -> int:
     """Generate the demo market: BTC, ETH and SOL, 90 days of 5m bars. The data is synthetic.
 
     For example:

@@ -8,9 +8,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, Moment, given
+from pitboss.terminal.options import Json, Moment, option
 from pitboss.terminal.progress import progress_bar
-from pitboss.terminal.workspace_options import Here
+from pitboss.terminal.workspace_options import Location
 
 Urls = Annotated[
     tuple[str, ...],
@@ -23,20 +23,20 @@ Urls = Annotated[
 def download(
     source: str,
     *,
-    symbols: Annotated[str, given("--symbols", "Symbols, such as BTC,ETH; with hyperliquid also all.")] = "",
-    interval: Annotated[str, given("--interval", "Length of a bar, or several, such as 15m,1h.")] = "",
+    symbols: Annotated[str, option("--symbols", "Symbols, such as BTC,ETH; with hyperliquid also all.")] = "",
+    interval: Annotated[str, option("--interval", "Length of a bar, or several, such as 15m,1h.")] = "",
     from_: Annotated[Moment | None, Parameter(name=("--from", "--since"), help="Open time of the first bar.")] = None,
-    to: Annotated[Moment | None, given("--to", "End, exclusive. Only closed bars are stored. Default: now.")] = None,
-    kinds: Annotated[str, given("--kinds", "Kinds of data, such as bars,funding. Default: those of the source.")] = "",
+    to: Annotated[Moment | None, option("--to", "End, exclusive. Only closed bars are stored. Default: now.")] = None,
+    kinds: Annotated[str, option("--kinds", "Kinds of data, such as bars,funding. Default: those of the source.")] = "",
     url: Urls = (),
-    base_url: Annotated[str, given("--base-url", "Address of the source instead of its public one.")] = "",
+    base_url: Annotated[str, option("--base-url", "Address of the source instead of its public one.")] = "",
     files: Annotated[
-        bool, given("--files", "Use published monthly and daily files instead of the API (binance only).")
+        bool, option("--files", "Use published monthly and daily files instead of the API (binance only).")
     ] = False,
-    venue: Annotated[str, given("--venue", "Venue under which the data is stored. Default: that of the source.")] = "",
-    replace: Annotated[bool, given("--replace", "Let new rows replace stored ones that differ.")] = False,
+    venue: Annotated[str, option("--venue", "Venue under which the data is stored. Default: that of the source.")] = "",
+    replace: Annotated[bool, option("--replace", "Let new rows replace stored ones that differ.")] = False,
     json: Json = False,
-    location: Here,
+    location: Location,
 ) -> int:
     """Download market data, news or events into the lake.
 

@@ -3,9 +3,9 @@
 from typing import Annotated
 
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, given
+from pitboss.terminal.options import Json, option
 from pitboss.terminal.progress import progress_bar
-from pitboss.terminal.workspace_options import Here
+from pitboss.terminal.workspace_options import Location
 
 
 def push(
@@ -13,13 +13,13 @@ def push(
     /,
     *,
     again: Annotated[
-        bool, given("--again", "Also send files that are there already, in case they are damaged.")
+        bool, option("--again", "Also send files that are there already, in case they are damaged.")
     ] = False,
     replace: Annotated[
-        bool, given("--replace", "Remove files from the remote lake that this lake does not have.")
+        bool, option("--replace", "Remove files from the remote lake that this lake does not have.")
     ] = False,
     json: Json = False,
-    location: Here,
+    location: Location,
 ) -> int:
     """Copy the lake of this workspace to object storage, from where other machines read it.
 
@@ -63,7 +63,7 @@ def push(
     return 0
 
 
-def pull(*, json: Json = False, location: Here) -> int:
+def pull(*, json: Json = False, location: Location) -> int:
     """Fetch the complete lake from object storage now, instead of when a run needs it.
 
     For a machine without a network, or an image that contains the data. Files that are present are not fetched again.

@@ -2,13 +2,13 @@
 
 from pitboss.core.errors import InvariantError
 from pitboss.terminal import screen
-from pitboss.terminal.workspace_options import Here
+from pitboss.terminal.workspace_options import Location
 
 SKILL = "trend-thesis.yaml"
 FROM, TO = "2025-01-20", "2025-02-12"
 
 
-def demo(*, location: Here) -> int:
+def demo(*, location: Location) -> int:
     """Run an example agent on a generated market and verify the result. Needs no key and no network.
 
     For example:

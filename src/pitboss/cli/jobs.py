@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App
 
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, RunId, given
-from pitboss.terminal.workspace_options import Here, WorkspaceOptions
+from pitboss.terminal.options import Json, RunId, option
+from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -67,7 +67,7 @@ def enqueue_backtest(
 
 
 @app.command(name="list")
-def list_(*, json: Json = False, location: Here) -> int:
+def list_(*, json: Json = False, location: Location) -> int:
     """List queued and active runs.
 
     For example:
@@ -112,7 +112,7 @@ def list_(*, json: Json = False, location: Here) -> int:
 
 
 @app.command
-def show(run: RunId, /, *, json: Json = False, location: Here) -> int:
+def show(run: RunId, /, *, json: Json = False, location: Location) -> int:
     """Show the state of a queued run: its worker, its cost limit and cost so far, and its result.
 
     For example:
@@ -143,7 +143,7 @@ def show(run: RunId, /, *, json: Json = False, location: Here) -> int:
 
 
 @app.command
-def cancel(*runs: RunId, json: Json = False, location: Here) -> int:
+def cancel(*runs: RunId, json: Json = False, location: Location) -> int:
     """Cancel runs. A run without a worker is cancelled at once, an active run at its next tick.
 
     For example:
@@ -164,9 +164,9 @@ def cancel(*runs: RunId, json: Json = False, location: Here) -> int:
 def again(
     *runs: RunId,
     priority: Annotated[
-        int | None, given("--priority", "Runs with a higher priority go first. Default: unchanged.")
+        int | None, option("--priority", "Runs with a higher priority go first. Default: unchanged.")
     ] = None,
-    location: Here,
+    location: Location,
 ) -> int:
     """Queue failed or cancelled runs again; they continue where they stopped.
 
@@ -187,7 +187,7 @@ def again(
 
 
 @app.command
-def wait(*runs: RunId, json: Json = False, location: Here) -> int:
+def wait(*runs: RunId, json: Json = False, location: Location) -> int:
     """Wait until the given runs end, or until the queue is empty. Starts workers and writes reports as needed.
 
     Exit code 1 if any run did not complete.

@@ -16,8 +16,8 @@ from pitboss.cli import mcp_serve as serving
 from pitboss.core.errors import ToolFailed, UserError
 from pitboss.core.instant import iso
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, given
-from pitboss.terminal.workspace_options import Here
+from pitboss.terminal.options import Json, option
+from pitboss.terminal.workspace_options import Location
 
 if TYPE_CHECKING:
     from pitboss.bootstrap.mcp_servers import ToolStatus
@@ -34,7 +34,7 @@ ServerId = Annotated[str, Parameter(help="Id of a server, as `pitboss mcp list` 
 
 
 @app.command(name="list")
-def list_(*, json: Json = False, location: Here) -> int:
+def list_(*, json: Json = False, location: Location) -> int:
     """List the servers of the catalogue: how they are reached, the tools they may offer, and which are approved.
 
     No server is started or contacted.
@@ -127,10 +127,10 @@ def check_server(
     server: ServerId,
     /,
     *,
-    call: Annotated[str, given("--call", "Also call this tool and print its answer.")] = "",
-    args: Annotated[str, given("--args", "Arguments of that call, as a JSON object.")] = "{}",
+    call: Annotated[str, option("--call", "Also call this tool and print its answer.")] = "",
+    args: Annotated[str, option("--args", "Arguments of that call, as a JSON object.")] = "{}",
     json: Json = False,
-    location: Here,
+    location: Location,
 ) -> int:
     """Connect to a server, and show its tools, how they compare to the approved ones, and how long it took.
 
@@ -239,9 +239,9 @@ def approve(
     server: ServerId,
     /,
     *,
-    tool: Annotated[str, given("--tool", "Only this tool. Default: every allowed one that is new or changed.")] = "",
-    yes: Annotated[bool, given("--yes", "Approve what is shown without a confirmation.")] = False,
-    location: Here,
+    tool: Annotated[str, option("--tool", "Only this tool. Default: every allowed one that is new or changed.")] = "",
+    yes: Annotated[bool, option("--yes", "Approve what is shown without a confirmation.")] = False,
+    location: Location,
 ) -> int:
     """Show the complete current tool definitions of a server, and approve each after a confirmation.
 

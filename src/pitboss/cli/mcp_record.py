@@ -15,8 +15,8 @@ from pitboss.core import codec
 from pitboss.core.errors import ToolFailed, TransientError, UserError
 from pitboss.core.instant import iso
 from pitboss.terminal import screen
-from pitboss.terminal.options import Duration, Json, given
-from pitboss.terminal.workspace_options import Here
+from pitboss.terminal.options import Duration, Json, option
+from pitboss.terminal.workspace_options import Location
 
 if TYPE_CHECKING:
     from pitboss.bootstrap.workspace import Workspace
@@ -34,21 +34,21 @@ def record(
     *,
     args: Annotated[
         str | None,
-        given(
+        option(
             "--args", "Arguments, as a JSON object. A backtest finds the answer by the same arguments. Default: none."
         ),
     ] = None,
-    every: Annotated[Duration | None, given("--every", "Repeat the call at this interval, such as 5m or 1h.")] = None,
-    for_: Annotated[Duration | None, given("--for", "Stop after this time. Default: at Ctrl-C.")] = None,
+    every: Annotated[Duration | None, option("--every", "Repeat the call at this interval, such as 5m or 1h.")] = None,
+    for_: Annotated[Duration | None, option("--for", "Stop after this time. Default: at Ctrl-C.")] = None,
     from_: Annotated[
-        Path | None, given("--from", "Import earlier answers from a JSON lines file instead of calling the tool.")
+        Path | None, option("--from", "Import earlier answers from a JSON lines file instead of calling the tool.")
     ] = None,
     to: Annotated[
         Path | None,
-        given("--to", "Export all recordings of this tool to a JSON lines file. Alone, it does not call the tool."),
+        option("--to", "Export all recordings of this tool to a JSON lines file. Alone, it does not call the tool."),
     ] = None,
     json: Json = False,
-    location: Here,
+    location: Location,
 ) -> int:
     """Call a tool and store its answer with the time, so that a backtest over that time can use it.
 

@@ -4,19 +4,19 @@ from pathlib import Path
 from typing import Annotated
 
 from pitboss.terminal import screen
-from pitboss.terminal.options import given
-from pitboss.terminal.workspace_options import Here
+from pitboss.terminal.options import option
+from pitboss.terminal.workspace_options import Location
 
 
 def serve(
     *,
     http: Annotated[
-        str, given("--http", "Listen on HOST:PORT of this machine instead of standard input, such as 127.0.0.1:8000.")
+        str, option("--http", "Listen on HOST:PORT of this machine instead of standard input, such as 127.0.0.1:8000.")
     ] = "",
     write: Annotated[
-        bool, given("--write", "Also offer tools that change something: run backtests, fork runs, save skills.")
+        bool, option("--write", "Also offer tools that change something: run backtests, fork runs, save skills.")
     ] = False,
-    location: Here,
+    location: Location,
 ) -> int:
     """Serve pitboss to an MCP client: list and check skills, preview prompts, read runs, explain decisions.
 

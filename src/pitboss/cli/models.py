@@ -7,13 +7,13 @@ from cyclopts import App, Parameter
 
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json
-from pitboss.terminal.workspace_options import Here
+from pitboss.terminal.workspace_options import Location
 
 app = App(name="models", help="List the models that a skill may use, and test them.")
 
 
 @app.command(name="list")
-def list_(*, json: Json = False, location: Here) -> int:
+def list_(*, json: Json = False, location: Location) -> int:
     """List the names that a skill may give as its model: free programs, and providers with the keys they need.
 
     For example:
@@ -38,7 +38,7 @@ def check_model(
     /,
     *,
     json: Json = False,
-    location: Here,
+    location: Location,
 ) -> int:
     """Send one small request to a model and show the result. Costs a fraction of a cent at most.
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pitboss.sim.statistics.student import student_quantile
+from pitboss.sim.statistics.student import mean_of_repeats
 
 
 def summary(metrics: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float | None]]:
@@ -18,10 +18,6 @@ def _is_number(value: object) -> bool:
 
 
 def _mean_interval(values: Sequence[float]) -> dict[str, float | None]:
-    count = len(values)
-    mean = math.fsum(values) / count
-    if count < 2:
-        return {"mean": mean, "lo": None, "hi": None}
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
-    half_width = student_quantile(count - 1) * deviation / math.sqrt(count)
-    return {"mean": mean, "lo": mean - half_width, "hi": mean + half_width}
+    estimate = mean_of_repeats(values)
+    low, high = estimate.interval or (None, None)
+    return {"mean": estimate.mean, "lo": low, "hi": high}

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, RunId, given
-from pitboss.terminal.workspace_options import Here
+from pitboss.terminal.options import Json, RunId, option
+from pitboss.terminal.workspace_options import Location
 
 
 def report(
@@ -13,10 +13,10 @@ def report(
     /,
     *,
     out: Annotated[
-        Path | None, given("--out", "File of the report. Default: reports/RUN.html in the workspace.")
+        Path | None, option("--out", "File of the report. Default: reports/RUN.html in the workspace.")
     ] = None,
     json: Json = False,
-    location: Here,
+    location: Location,
 ) -> int:
     """Write the report of a run: one HTML file that opens offline.
 

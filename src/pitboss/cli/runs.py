@@ -11,8 +11,8 @@ from pitboss.cli import runs_prune as pruning
 from pitboss.cli.run_status import Status, status_text
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
-from pitboss.terminal.options import Amount, Json, Override, RunId, given
-from pitboss.terminal.workspace_options import Here
+from pitboss.terminal.options import Amount, Json, Override, RunId, option
+from pitboss.terminal.workspace_options import Location
 
 app = App(name="runs", help="List, show, resume, verify, fork, export, import, compare, delete and prune runs.")
 pruning.register(app)
@@ -24,10 +24,10 @@ MAX_LISTED = 1_000_000
 @app.command(name="list")
 def list_(
     *,
-    limit: Annotated[int, given("--limit", "Maximum number of runs to list.")] = 100,
-    status: Annotated[Status | None, given("--status", "Only runs with this status.")] = None,
+    limit: Annotated[int, option("--limit", "Maximum number of runs to list.")] = 100,
+    status: Annotated[Status | None, option("--status", "Only runs with this status.")] = None,
     json: Json = False,
-    location: Here,
+    location: Location,
 ) -> int:
     """List runs, newest first.
 
@@ -72,7 +72,7 @@ def list_(
 
 
 @app.command
-def show(run: RunId, /, *, json: Json = False, location: Here) -> int:
+def show(run: RunId, /, *, json: Json = False, location: Location) -> int:
     """Show one run: results, labels, digest, report.
 
     For example:
@@ -92,7 +92,7 @@ def show(run: RunId, /, *, json: Json = False, location: Here) -> int:
 
 
 @app.command
-def cancel(run: RunId, /, *, json: Json = False, location: Here) -> int:
+def cancel(run: RunId, /, *, json: Json = False, location: Location) -> int:
     """Stop a run at its next tick. Everything done so far is kept, and the run can be resumed.
 
     For example:
@@ -115,10 +115,10 @@ def resume(
     /,
     *,
     max_cost_usd: Annotated[
-        Amount | None, given("--max-cost-usd", "New limit: stop when the model has cost this much over the whole run.")
+        Amount | None, option("--max-cost-usd", "New limit: stop when the model has cost this much over the whole run.")
     ] = None,
     json: Json = False,
-    location: Here,
+    location: Location,
 ) -> int:
     """Continue a run that was stopped, cancelled or killed, from its last committed tick.
 
@@ -148,7 +148,7 @@ def verify(
     /,
     *,
     json: Json = False,
-    location: Here,
+    location: Location,
 ) -> int:
     """Check a run byte for byte: every row, the chain of digests, the metrics. Exit code 1 on any difference.
 
@@ -181,11 +181,11 @@ def export(
     run: RunId,
     /,
     *,
-    what: Annotated[ExportKind | None, given("--what", "Contents to print.")] = None,
+    what: Annotated[ExportKind | None, option("--what", "Contents to print.")] = None,
     bundle: Annotated[
-        Path | None, given("--bundle", "Write the complete run with the replies of its model to this file instead.")
+        Path | None, option("--bundle", "Write the complete run with the replies of its model to this file instead.")
     ] = None,
-    location: Here,
+    location: Location,
 ) -> int:
     """Print the contents of a run as JSON lines. Amounts are exact decimals in strings, times ISO-8601 UTC.
 
@@ -221,10 +221,10 @@ def import_(
     *,
     answers: Annotated[
         bool,
-        given("--answers", "Also add its model replies to the cache that your runs use. Only for bundles you trust."),
+        option("--answers", "Also add its model replies to the cache that your runs use. Only for bundles you trust."),
     ] = False,
     json: Json = False,
-    location: Here,
+    location: Location,
 ) -> int:
     """Import a run from a file that `runs export --bundle` wrote. It is checked first; nothing is overwritten.
 
@@ -247,15 +247,15 @@ def fork(
     run: RunId,
     /,
     *,
-    at: Annotated[str, given("--at", "First tick to decide again: a time (UTC), or the number of its record.")],
+    at: Annotated[str, option("--at", "First tick to decide again: a time (UTC), or the number of its record.")],
     set_: Override = (),
-    model: Annotated[str, given("--model", "Model to use from that tick on.")] = "",
-    max_cost_usd: Annotated[Amount | None, given("--max-cost-usd", "Stop when the model has cost this much.")] = None,
-    price_in: Annotated[Amount | None, given("--price-in", "Price of a million input tokens, in USD.")] = None,
-    price_out: Annotated[Amount | None, given("--price-out", "Price of a million output tokens, in USD.")] = None,
-    yes: Annotated[bool, given("--yes", "Accept a model without a known price.")] = False,
+    model: Annotated[str, option("--model", "Model to use from that tick on.")] = "",
+    max_cost_usd: Annotated[Amount | None, option("--max-cost-usd", "Stop when the model has cost this much.")] = None,
+    price_in: Annotated[Amount | None, option("--price-in", "Price of a million input tokens, in USD.")] = None,
+    price_out: Annotated[Amount | None, option("--price-out", "Price of a million output tokens, in USD.")] = None,
+    yes: Annotated[bool, option("--yes", "Accept a model without a known price.")] = False,
     json: Json = False,
-    location: Here,
+    location: Location,
 ) -> int:
     """Copy a run up to a tick and decide again from there, with another model, strategy or caps.
 
@@ -276,7 +276,7 @@ def fork(
 
 
 @app.command
-def diff(first: RunId, second: RunId, /, *, json: Json = False, location: Here) -> int:
+def diff(first: RunId, second: RunId, /, *, json: Json = False, location: Location) -> int:
     """Compare two runs: the first record that differs, and the metrics that differ.
 
     For example:
@@ -300,9 +300,9 @@ def delete(
     run: RunId,
     /,
     *,
-    force: Annotated[bool, given("--force", "Delete the run even if it is active.")] = False,
+    force: Annotated[bool, option("--force", "Delete the run even if it is active.")] = False,
     json: Json = False,
-    location: Here,
+    location: Location,
 ) -> int:
     """Delete a run with all its records and its report.
 

@@ -6,8 +6,8 @@ from cyclopts import App
 
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
-from pitboss.terminal.options import Duration, Json, Moment, given
-from pitboss.terminal.workspace_options import Here
+from pitboss.terminal.options import Duration, Json, Moment, option
+from pitboss.terminal.workspace_options import Location
 
 
 def register(app: App) -> None:
@@ -19,18 +19,18 @@ def register(app: App) -> None:
 def prune(
     *,
     keep: Annotated[
-        int | None, given("--keep", "Number of newest runs to keep, among those that the other options select.")
+        int | None, option("--keep", "Number of newest runs to keep, among those that the other options select.")
     ] = None,
     older_than: Annotated[
-        Duration | None, given("--older-than", "Only runs created longer ago than this, such as 720h.")
+        Duration | None, option("--older-than", "Only runs created longer ago than this, such as 720h.")
     ] = None,
     status: Annotated[
-        str | None, given("--status", "Only runs with this status: complete, error or cancelled.")
+        str | None, option("--status", "Only runs with this status: complete, error or cancelled.")
     ] = None,
-    study: Annotated[str | None, given("--study", "Only runs of this study.")] = None,
-    yes: Annotated[bool, given("--yes", "Delete the runs; without it they are only counted.")] = False,
+    study: Annotated[str | None, option("--study", "Only runs of this study.")] = None,
+    yes: Annotated[bool, option("--yes", "Delete the runs; without it they are only counted.")] = False,
     json: Json = False,
-    location: Here,
+    location: Location,
 ) -> int:
     """Delete old runs with their records, their reports, and the model replies that no remaining run needs.
 
@@ -67,12 +67,12 @@ def prune(
 def spend(
     *,
     from_: Annotated[
-        Moment | None, given("--from", "First day, such as 2026-11-01. Default: the first one with a cost.")
+        Moment | None, option("--from", "First day, such as 2026-11-01. Default: the first one with a cost.")
     ] = None,
-    to: Annotated[Moment | None, given("--to", "End, exclusive: this day is not included.")] = None,
-    owner: Annotated[str | None, given("--owner", "Only costs of this user.")] = None,
+    to: Annotated[Moment | None, option("--to", "End, exclusive: this day is not included.")] = None,
+    owner: Annotated[str | None, option("--owner", "Only costs of this user.")] = None,
     json: Json = False,
-    location: Here,
+    location: Location,
 ) -> int:
     """Show what models have cost, by day, user, skill and model, including removed runs.
 

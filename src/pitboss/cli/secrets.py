@@ -10,7 +10,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json
-from pitboss.terminal.workspace_options import Here
+from pitboss.terminal.workspace_options import Location
 
 app = App(name="secrets", help="Store API keys of model providers and MCP servers, encrypted. Values are never shown.")
 
@@ -19,7 +19,7 @@ Surplus = Annotated[str, Parameter(show=False)]
 
 
 @app.command(name="set")
-def set_(name: str, /, *more: Surplus, location: Here) -> int:
+def set_(name: str, /, *more: Surplus, location: Location) -> int:
     """Store a key. Its value is read from a hidden prompt or a pipe, never from the command line.
 
     For example:
@@ -57,7 +57,7 @@ def set_(name: str, /, *more: Surplus, location: Here) -> int:
 
 
 @app.command(name="list")
-def list_(*, json: Json = False, location: Here) -> int:
+def list_(*, json: Json = False, location: Location) -> int:
     """List the stored keys: name, provider, hosts they are sent to, and since when. Never their values.
 
     For example:
@@ -102,7 +102,7 @@ def list_(*, json: Json = False, location: Here) -> int:
 
 
 @app.command
-def rm(name: str, /, *, location: Here) -> int:
+def rm(name: str, /, *, location: Location) -> int:
     """Delete a key.
 
     For example:

@@ -2,10 +2,10 @@
 
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json
-from pitboss.terminal.workspace_options import Here
+from pitboss.terminal.workspace_options import Location
 
 
-def settings(*, json: Json = False, location: Here) -> int:
+def settings(*, json: Json = False, location: Location) -> int:
     """List every setting: its key in settings.toml, its environment variable, value, default and description.
 
     For example:

@@ -11,8 +11,8 @@ from cyclopts import App
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
 from pitboss.terminal import screen
-from pitboss.terminal.options import Amount, Json, Lateness, Moment, Override, given
-from pitboss.terminal.workspace_options import Here, WorkspaceOptions
+from pitboss.terminal.options import Amount, Json, Lateness, Moment, Override, option
+from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
 if TYPE_CHECKING:
     from pitboss.sim.connections import ServerTools
@@ -28,9 +28,9 @@ def init(
     /,
     *,
     venue: Annotated[
-        str, given("--venue", "Venue of the example skills. Default: the venue of skills that name none.")
+        str, option("--venue", "Venue of the example skills. Default: the venue of skills that name none.")
     ] = "",
-    location: Here,
+    location: Location,
 ) -> int:
     """Create a folder with three commented example skills. Overwrites nothing.
 
@@ -79,7 +79,7 @@ def _toml(value: str) -> str:
 
 
 @app.command
-def check(file: Path, /, *, set_: Override = (), json: Json = False, location: Here) -> int:
+def check(file: Path, /, *, set_: Override = (), json: Json = False, location: Location) -> int:
     """Check a skill document. Exit code 2 if it has errors.
 
     For example:
@@ -123,18 +123,18 @@ def preview(
     /,
     *,
     at: Annotated[
-        Moment | None, given("--at", "Time of the tick, as ISO time. Default: the newest tick that has data.")
+        Moment | None, option("--at", "Time of the tick, as ISO time. Default: the newest tick that has data.")
     ] = None,
     equity: Annotated[
-        Amount | None, given("--equity", "Equity of the new account in USD. Default: as in a backtest.")
+        Amount | None, option("--equity", "Equity of the new account in USD. Default: as in a backtest.")
     ] = None,
-    data_venue: Annotated[str, given("--data-venue", "Venue whose data is read.")] = "",
+    data_venue: Annotated[str, option("--data-venue", "Venue whose data is read.")] = "",
     news_latency: Annotated[
-        Lateness | None, given("--news-latency", "Time from publication until news is available; perp venue only.")
+        Lateness | None, option("--news-latency", "Time from publication until news is available; perp venue only.")
     ] = None,
     set_: Override = (),
     json: Json = False,
-    location: Here,
+    location: Location,
 ) -> int:
     """Show byte for byte what a model would receive at the first tick of a run that starts at the given time.
 
@@ -186,7 +186,7 @@ def preview(
 @app.command
 def schema(
     *,
-    venue: Annotated[str, given("--venue", "Venue of the skills. Default: the venue of skills that name none.")] = "",
+    venue: Annotated[str, option("--venue", "Venue of the skills. Default: the venue of skills that name none.")] = "",
 ) -> int:
     """Print the JSON Schema of a skill document, for editors and other programs.
 

@@ -9,8 +9,8 @@ from pitboss.cli.run_status import Status
 from pitboss.cli.study_options import NO_OPTIONS, Out, StudyOptions
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, RangeOptions, given
-from pitboss.terminal.workspace_options import Here
+from pitboss.terminal.options import Json, RangeOptions, option
+from pitboss.terminal.workspace_options import Location
 
 app = App(name="study", help="List studies and arenas, show their results, cancel them.")
 
@@ -35,21 +35,21 @@ def sweep(
     options: RangeOptions,
     vary: Vary = (),
     random: Annotated[
-        int | None, given("--random", "Number of points to draw at random, instead of running all of them.")
+        int | None, option("--random", "Number of points to draw at random, instead of running all of them.")
     ] = None,
     search: Annotated[
         int | None,
-        given("--search", "Number of points that optuna chooses, each from the results of the earlier ones."),
+        option("--search", "Number of points that optuna chooses, each from the results of the earlier ones."),
     ] = None,
     walk_forward: Annotated[
         str,
-        given(
+        option(
             "--walk-forward",
             "Select on one period, test on the next, then move on: 30d/10d, or 30d/10d/1d with a gap between them.",
         ),
     ] = "",
     anchored: Annotated[
-        bool, given("--anchored", "With --walk-forward: begin every selection period at the start of the range.")
+        bool, option("--anchored", "With --walk-forward: begin every selection period at the start of the range.")
     ] = False,
     by: Annotated[
         str,
@@ -59,10 +59,10 @@ def sweep(
             "and others to choose from.",
         ),
     ] = "",
-    repeats: Annotated[int, given("--repeats", "Runs per point, with the seeds seed, seed+1, …")] = 1,
-    model: Annotated[str, given("--model", "Model to use instead of the skill's. See `pitboss models list`.")] = "",
+    repeats: Annotated[int, option("--repeats", "Runs per point, with the seeds seed, seed+1, …")] = 1,
+    model: Annotated[str, option("--model", "Model to use instead of the skill's. See `pitboss models list`.")] = "",
     study_options: StudyOptions = NO_OPTIONS,
-    location: Here,
+    location: Location,
 ) -> int:
     """Run a skill many times with varied settings, and report the best trial and how much of its result may be luck.
 
@@ -104,16 +104,16 @@ def arena(
     /,
     *,
     options: RangeOptions,
-    models: Annotated[str, given("--models", "Models to compare, separated by commas.")],
+    models: Annotated[str, option("--models", "Models to compare, separated by commas.")],
     baselines: Annotated[
         str | None,
-        given(
+        option(
             "--baselines", "Policies to compare them with, separated by commas; empty for none. Default: the venue's."
         ),
     ] = None,
-    repeats: Annotated[int, given("--repeats", "Runs per model.")] = 3,
+    repeats: Annotated[int, option("--repeats", "Runs per model.")] = 3,
     study_options: StudyOptions = NO_OPTIONS,
-    location: Here,
+    location: Location,
 ) -> int:
     """Run several models with the same skill over the same market, and report which of them differ significantly.
 
@@ -139,7 +139,7 @@ def arena(
 
 
 @app.command(name="list")
-def list_(*, json: Json = False, location: Here) -> int:
+def list_(*, json: Json = False, location: Location) -> int:
     """List studies and arenas, newest first.
 
     For example:
@@ -170,7 +170,7 @@ def list_(*, json: Json = False, location: Here) -> int:
 
 
 @app.command
-def show(study: StudyId, /, *, json: Json = False, location: Here) -> int:
+def show(study: StudyId, /, *, json: Json = False, location: Location) -> int:
     """Show the result of a study: its trials, best first, and how much of the result may be luck.
 
     For example:
@@ -195,8 +195,8 @@ def runs(
     study: StudyId,
     /,
     *,
-    status: Annotated[Status | None, given("--status", "Only runs with this status.")] = None,
-    model: Annotated[str | None, given("--model", "Only runs of this model.")] = None,
+    status: Annotated[Status | None, option("--status", "Only runs with this status.")] = None,
+    model: Annotated[str | None, option("--model", "Only runs of this model.")] = None,
     conditions: Annotated[
         tuple[str, ...],
         Parameter(
@@ -207,7 +207,7 @@ def runs(
         ),
     ] = (),
     json: Json = False,
-    location: Here,
+    location: Location,
 ) -> int:
     """List the runs of a study.
 
@@ -261,7 +261,7 @@ def report(
     /,
     *,
     out: Out = None,
-    location: Here,
+    location: Location,
 ) -> int:
     """Write the HTML report of a study or an arena again, with links to the reports that its runs have by now.
 
@@ -279,7 +279,7 @@ def report(
 
 
 @app.command
-def cancel(study: StudyId, /, *, location: Here) -> int:
+def cancel(study: StudyId, /, *, location: Location) -> int:
     """Cancel a study: queued runs are removed from the queue, active runs stop at their next tick.
 
     For example:

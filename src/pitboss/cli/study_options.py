@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from pitboss.terminal.options import Json, given
+from pitboss.terminal.options import Json, option
 
-Out = Annotated[Path | None, given("--out", "File of the HTML report. Default: in the workspace, under reports.")]
+Out = Annotated[Path | None, option("--out", "File of the HTML report. Default: in the workspace, under reports.")]
 
 
 @Parameter(name="*")
@@ -20,16 +20,18 @@ class StudyOptions:
     """How a study is executed and reported."""
 
     name: Annotated[
-        str, given("--name", "Name of the study. Another name makes it another study, even with equal options.")
+        str, option("--name", "Name of the study. Another name makes it another study, even with equal options.")
     ] = ""
     executor: Annotated[
         Literal["auto", "here", "local", "ray"],
-        given("--executor", "Where runs execute: in this process, in workers on this machine or on Ray. auto chooses."),
+        option(
+            "--executor", "Where runs execute: in this process, in workers on this machine or on Ray. auto chooses."
+        ),
     ] = "auto"
-    concurrency: Annotated[int, given("--concurrency", "Number of concurrent runs in this process.")] = 4
-    estimate: Annotated[bool, given("--estimate", "Print the estimated cost and run nothing.")] = False
+    concurrency: Annotated[int, option("--concurrency", "Number of concurrent runs in this process.")] = 4
+    estimate: Annotated[bool, option("--estimate", "Print the estimated cost and run nothing.")] = False
     pilot: Annotated[
-        bool, given("--pilot", "First call each model for five ticks, and base the estimate on their cost.")
+        bool, option("--pilot", "First call each model for five ticks, and base the estimate on their cost.")
     ] = False
     out: Out = None
     json: Json = False

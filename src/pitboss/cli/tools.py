@@ -9,8 +9,8 @@ from cyclopts import App, Parameter
 
 from pitboss.core.errors import ToolFailed, UserError
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, Moment, given
-from pitboss.terminal.workspace_options import Here
+from pitboss.terminal.options import Json, Moment, option
+from pitboss.terminal.workspace_options import Location
 
 if TYPE_CHECKING:
     from pitboss.runs.venue import Venue
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 app = App(name="tools", help="List and call the built-in tools that a skill may give to its agent.")
 
 Mode = Literal["read", "write"]
-VenueName = Annotated[str, given("--venue", "Venue of the tools. Default: the venue of skills that name none.")]
+VenueName = Annotated[str, option("--venue", "Venue of the tools. Default: the venue of skills that name none.")]
 
 
 @app.command(name="list")
@@ -81,13 +81,13 @@ def call(
     name: str,
     /,
     *pairs: str,
-    args: Annotated[str, given("--args", "The arguments as one JSON object.")] = "",
-    run: Annotated[str, given("--run", "Call the tool at a tick of this run: its id, or its first characters.")] = "",
+    args: Annotated[str, option("--args", "The arguments as one JSON object.")] = "",
+    run: Annotated[str, option("--run", "Call the tool at a tick of this run: its id, or its first characters.")] = "",
     skill: Annotated[
-        Path | None, given("--skill", "Call the tool for this skill on the stored data, with a new account.")
+        Path | None, option("--skill", "Call the tool for this skill on the stored data, with a new account.")
     ] = None,
     at: Annotated[
-        Moment | None, given("--at", "Time of the tick, as ISO time. Default: the last one of the run or the data.")
+        Moment | None, option("--at", "Time of the tick, as ISO time. Default: the last one of the run or the data.")
     ] = None,
     mode: Annotated[
         Mode,
@@ -97,7 +97,7 @@ def call(
         ),
     ] = "read",
     json: Json = False,
-    location: Here,
+    location: Location,
 ) -> int:
     """Call one tool as an agent would, at a tick of a run or of a skill's market, and print its answer.
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
-from pitboss.terminal.options import Duration, given
-from pitboss.terminal.workspace_options import Here
+from pitboss.terminal.options import Duration, option
+from pitboss.terminal.workspace_options import Location
 
 MAX_RUNS = 1_024
 MAX_PROCESSES = 1_024
@@ -15,19 +15,19 @@ MAX_PROCESSES = 1_024
 def worker(
     *,
     concurrency: Annotated[
-        int | None, given("--concurrency", "Number of concurrent runs. Default: the setting worker_runs.")
+        int | None, option("--concurrency", "Number of concurrent runs. Default: the setting worker_runs.")
     ] = None,
     processes: Annotated[
         int | None,
-        given("--processes", "Processes for runs that call no model; 0: none. Default: one for each core."),
+        option("--processes", "Processes for runs that call no model; 0: none. Default: one for each core."),
     ] = None,
     idle_exit: Annotated[
-        Duration | None, given("--idle-exit", "Exit after this time without a run, such as 30s or 5m. Default: never.")
+        Duration | None, option("--idle-exit", "Exit after this time without a run, such as 30s or 5m. Default: never.")
     ] = None,
     any_build: Annotated[
-        bool, given("--any-build", "Also execute runs of other builds of pitboss; their results may differ.")
+        bool, option("--any-build", "Also execute runs of other builds of pitboss; their results may differ.")
     ] = False,
-    location: Here,
+    location: Location,
 ) -> int:
     """Execute queued runs, many at once, until stopped.
 

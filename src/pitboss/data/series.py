@@ -3,13 +3,13 @@
 Used by `lake`. It defines stored rows; reading of imported files is in `table` and `importing`.
 """
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import polars as pl
 
 from pitboss.core.errors import UserError
+from pitboss.core.suggestion import did_you_mean, nearest
 
 TIME = pl.Datetime("ms", "UTC")
 
@@ -131,9 +131,5 @@ def count_noun(count: int, noun: str) -> str:
 def suggestion(text: str, valid: Iterable[str], noun: str) -> str:
     """A hint for an invalid name: the nearest valid one, or all of them."""
     names = sorted(valid)
-    folded = {name.casefold(): name for name in reversed(names)}
-    near = difflib.get_close_matches(text.casefold(), list(folded), n=1, cutoff=0.6)
-    if near:
-        return f"did you mean {folded[near[0]]}?"
     listed = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
-    return f"{noun}: {listed}" if names else ""
+    return did_you_mean(nearest(text, names, str.casefold), f"{noun}: {listed}" if names else "")

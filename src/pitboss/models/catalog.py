@@ -5,10 +5,10 @@ is connected (key, price, cache) when a run begins.
 """
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Literal
 
 from pitboss.core.errors import UserError
+from pitboss.core.suggestion import did_you_mean, nearest
 from pitboss.models import standin
 from pitboss.models.providers import LOCAL, PRESET, PROVIDERS, REPLAY
 
@@ -60,6 +60,4 @@ def describe(name: str) -> CatalogEntry:
 
 def unknown(kind: str, name: str, choices: list[str]) -> UserError:
     """The error for a name that does not exist, with the nearest one that does."""
-    close = get_close_matches(name, choices, 1)
-    hint = f"did you mean {close[0]}?" if close else f"one of {', '.join(choices)}"
-    return UserError(f"unknown {kind} {name!r}", hint)
+    return UserError(f"unknown {kind} {name!r}", did_you_mean(nearest(name, choices), f"one of {', '.join(choices)}"))

@@ -6,7 +6,6 @@ the engine at their tick, like those of any proposal.
 
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso, parse_instant
 from pitboss.core.intent import Decision
 from pitboss.core.market import Ints
+from pitboss.core.suggestion import did_you_mean, nearest
 
 _LINE_KEYS = ("tick_at", "proposal")
 _EXAMPLE = '{"tick_at": "2025-06-01T12:00:00Z", "proposal": {"action": "close", "symbol": "BTC", "reason": "…"}}'
@@ -125,8 +125,7 @@ def _instant(value: Any, location: str) -> Instant:
 def _require_known_keys(entry: Mapping[str, Any], keys: Iterable[str], location: str, prefix: str) -> None:
     for key in entry:
         if key not in keys:
-            close = get_close_matches(key, keys, 1)
-            hint = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(keys)}"
+            hint = did_you_mean(nearest(key, keys), f"known keys: {', '.join(keys)}")
             raise UserError(f"{location}: unknown key {prefix}{key[:60]!r}", hint)
 
 

@@ -7,11 +7,11 @@ route never pairs a key with an origin that the key does not belong to.
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from urllib.parse import urlsplit
 
 from pitboss.core.errors import KeyMissing, UserError
 from pitboss.core.noun import noun
+from pitboss.core.suggestion import did_you_mean, nearest
 from pitboss.models.providers import PRESET, PROVIDERS, Dialect, Provider, origin
 from pitboss.models.secret import Secret
 
@@ -34,10 +34,8 @@ def route(name: str, values: Mapping[str, str]) -> Route:
     if prefix == PRESET:
         return _preset(model, values)
     if prefix not in PROVIDERS:
-        close = get_close_matches(prefix, [*PROVIDERS, PRESET], 1)
-        hint = (
-            f"did you mean {close[0]}?" if close else f"one of {', '.join(PROVIDERS)}, or LLM_BASE_URL with llm/<model>"
-        )
+        names = f"one of {', '.join(PROVIDERS)}, or LLM_BASE_URL with llm/<model>"
+        hint = did_you_mean(nearest(prefix, [*PROVIDERS, PRESET]), names)
         raise UserError(f"unknown provider {prefix!r}", hint)
     provider = PROVIDERS[prefix]
     if not model:
@@ -76,8 +74,7 @@ def _preset(model: str, values: Mapping[str, str]) -> Route:
 def _preset_provider(name: str) -> Provider:
     provider = PROVIDERS.get(f"{name}-chat") or PROVIDERS.get(name)
     if provider is None:
-        close = get_close_matches(name, PROVIDERS, 1)
-        hint = f"did you mean {close[0]}?" if close else f"one of {', '.join(PROVIDERS)}"
+        hint = did_you_mean(nearest(name, PROVIDERS), f"one of {', '.join(PROVIDERS)}")
         raise UserError(f"LLM_PROVIDER is {name!r}, which is not a provider", hint)
     return provider
 

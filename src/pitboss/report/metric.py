@@ -5,10 +5,10 @@ where its value is in the metrics of a run is `sim/study/choice.py`.
 """
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from pitboss.core.errors import UserError
+from pitboss.core.suggestion import did_you_mean, nearest
 from pitboss.report.meaning import METRICS, Metric, unknown_metric
 
 _OF_STUDIES = "deflated_sharpe"
@@ -40,12 +40,13 @@ def checked_metric(metric: str, own: Mapping[str, Metric], examples: Sequence[st
         raise UserError(
             f"--by: no single run has a {metric}", "choose by sharpe; the study reports it for its best trial"
         )
-    near = _by_label(metric, available) or get_close_matches(metric.lower(), available, 1)
-    hint = f"did you mean {near[0]}?" if near else f"for example {', '.join(examples[:2])} or {examples[-1]}"
+    suggestion = _by_label(metric, available) or nearest(metric.lower(), available)
+    hint = did_you_mean(suggestion, f"for example {', '.join(examples[:2])} or {examples[-1]}")
     raise UserError(f"--by: runs of the {venue} venue have no metric {metric!r}", hint)
 
 
-def _by_label(text: str, available: Mapping[str, Metric]) -> list[str]:
+def _by_label(text: str, available: Mapping[str, Metric]) -> str | None:
     """The metric that has this label on a page."""
     label = text.lower().replace("_", " ").replace("-", " ")
-    return [name for name, metric in available.items() if label in (metric.label.lower(), name.replace("_", " "))]
+    matches = (name for name, metric in available.items() if label in (metric.label.lower(), name.replace("_", " ")))
+    return next(matches, None)

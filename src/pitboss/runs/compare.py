@@ -3,6 +3,7 @@
 Only stored records are read; nothing is replayed.
 """
 
+from collections.abc import Mapping
 from itertools import zip_longest
 from typing import Any
 
@@ -17,11 +18,10 @@ from pitboss.store.runs import Run
 def compare(workspace: Workspace, first: Run, second: Run) -> dict[str, Any]:
     """Return the first differing record and every differing metric."""
     difference = _first_difference(workspace, first, second)
-    left, right = first.metrics or {}, second.metrics or {}
+    first_metrics, second_metrics = first.metrics or {}, second.metrics or {}
     metrics = {
-        name: {"first": left.get(name), "second": right.get(name)}
-        for name in sorted({*left, *right})
-        if left.get(name) != right.get(name)
+        name: {"first": first_metrics.get(name), "second": second_metrics.get(name)}
+        for name in _differing(first_metrics, second_metrics)
     }
     same = difference is None and not metrics and first.digest == second.digest
     return {"first": first.id, "second": second.id, "same": same, "first_difference": difference, "metrics": metrics}
@@ -29,15 +29,20 @@ def compare(workspace: Workspace, first: Run, second: Run) -> dict[str, Any]:
 
 def _first_difference(workspace: Workspace, first: Run, second: Run) -> dict[str, Any] | None:
     pairs = zip_longest(journal_of(workspace, first).records(), journal_of(workspace, second).records())
-    for left, right in pairs:
-        record = left or right
-        if record is not None and (left is None or right is None or left.digest != right.digest):
-            return {"seq": record.seq, "tick_at": iso(record.tick_at), "fields": _fields(left, right)}
+    for first_record, second_record in pairs:
+        if first_record is None or second_record is None or first_record.digest != second_record.digest:
+            record = first_record or second_record
+            fields = _differing_fields(first_record, second_record)
+            return None if record is None else {"seq": record.seq, "tick_at": iso(record.tick_at), "fields": fields}
     return None
 
 
-def _fields(left: Record | None, right: Record | None) -> list[str]:
-    if left is None or right is None:
+def _differing_fields(first: Record | None, second: Record | None) -> list[str]:
+    if first is None or second is None:
         return ["one run has no such record"]
-    first, second = codec.loads_exact(left.covered), codec.loads_exact(right.covered)
+    return _differing(codec.loads_exact(first.covered), codec.loads_exact(second.covered))
+
+
+def _differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
+    """The names whose values differ, sorted."""
     return [name for name in sorted({*first, *second}) if first.get(name) != second.get(name)]

@@ -14,6 +14,7 @@ from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import UserError
+from pitboss.core.suggestion import did_you_mean, nearest_spelling
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import default_venue, installed, venue_named, venue_of
 from pitboss.skill.digest import normal, skill_digest
@@ -21,7 +22,7 @@ from pitboss.skill.document import to_plain
 from pitboss.skill.load import SkillCheck, check_plain, check_text, named_venue, read_text, summary
 from pitboss.skill.names import Names
 from pitboss.skill.schema import SkillDocument
-from pitboss.skill.spelling import SkillError, did_you_mean, field_at, nearest, takes_list, takes_text
+from pitboss.skill.spelling import SkillError, field_at, takes_list, takes_text
 from pitboss.store.skills import StoredSkill
 
 
@@ -33,7 +34,7 @@ def venue_of_text(text: str, suffix: str) -> Venue:
     if name in installed():
         return venue_named(name)
     names = ", ".join(installed())
-    hint = did_you_mean(nearest(name, list(installed())), f"installed: {names}")
+    hint = did_you_mean(nearest_spelling(name, list(installed())), f"installed: {names}")
     raise UserError(f"there is no venue {name[:60]!r}; installed: {names}", hint)
 
 

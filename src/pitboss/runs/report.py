@@ -23,6 +23,7 @@ from pitboss.report.source import RunReport
 from pitboss.runs.stored import decision_rows, document, is_synthetic, journal_of, request_of
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
+from pitboss.sim.outcome import Ledger
 from pitboss.sim.prepared_run import PreparedRun
 from pitboss.sim.request import BacktestRequest
 from pitboss.skill.document import to_json
@@ -100,12 +101,12 @@ def _drop_details(row: dict[str, Any]) -> None:
         row.pop(name, None)
 
 
-def plain_page(workspace: Workspace, run: Run, venue: Venue) -> str:
-    """The report of a run whose venue has no report of its own, built from the records alone."""
+def shared_report(
+    workspace: Workspace, run: Run, venue: Venue, ledger: Ledger, rows: list[dict[str, Any]]
+) -> RunReport:
+    """The parts of a report that every run has. `rows` are its decisions, as `with_rows` collects them."""
     request = request_of(run)
-    rows: list[dict[str, Any]] = []
-    ledger = venue.read_ledger(with_rows(journal_of(workspace, run).records(), rows))
-    report = RunReport(
+    return RunReport(
         document=document(run, workspace.settings.model_cutoffs),
         skill_name=str(request.skill.get("name", "")),
         skill_text=skill_text(request),
@@ -123,4 +124,10 @@ def plain_page(workspace: Workspace, run: Run, venue: Venue) -> str:
         ],
         version=str(run.params.get("version", __version__)),
     )
-    return render(report, venue.money)
+
+
+def plain_page(workspace: Workspace, run: Run, venue: Venue) -> str:
+    """The report of a run whose venue has no report of its own, built from the records alone."""
+    rows: list[dict[str, Any]] = []
+    ledger = venue.read_ledger(with_rows(journal_of(workspace, run).records(), rows))
+    return render(shared_report(workspace, run, venue, ledger, rows), venue.money)

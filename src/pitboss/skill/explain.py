@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 from pydantic_core import ErrorDetails
 
 from pitboss.core.money import text
+from pitboss.core.suggestion import did_you_mean, nearest_spelling
 from pitboss.skill.parse import Path
 from pitboss.skill.schema import Part
-from pitboss.skill.spelling import did_you_mean, field_at, keys_at, nearest, nearest_key
+from pitboss.skill.spelling import field_at, keys_at, nearest_key
 
 Facts = dict[str, Any]
 
@@ -71,7 +72,7 @@ def _unknown_key(location: FieldLocation, _value: Any, _facts: Facts) -> tuple[s
 
 def _choice(_location: FieldLocation, value: Any, facts: Facts) -> tuple[str, str]:
     choices = re.findall(r"'([^']*)'", facts["expected"])
-    suggestion = nearest(value, choices) if isinstance(value, str) else None
+    suggestion = nearest_spelling(value, choices) if isinstance(value, str) else None
     return f"must be one of {', '.join(choices)}, not {show(value)}", did_you_mean(
         suggestion, f"for example {choices[0]}"
     )

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from pitboss.core.errors import UserError
+from pitboss.core.suggestion import PREFIX, did_you_mean, nearest_spelling
 from pitboss.skill.digest import skill_digest
 from pitboss.skill.document import venue_name
 from pitboss.skill.explain import explain, show
@@ -22,14 +23,11 @@ from pitboss.skill.names import Names, Problem, unknown_names
 from pitboss.skill.parse import MAX_BYTES, Path, parse, parse_value
 from pitboss.skill.schema import VERSION, FileInclusion, SkillDocument
 from pitboss.skill.spelling import (
-    SUGGESTION,
     SkillError,
     canonical,
-    did_you_mean,
     dotted,
     field_at,
     fields,
-    nearest,
     takes_list,
     takes_text,
 )
@@ -87,7 +85,9 @@ def _similar_file(file: File) -> str:
         siblings = [entry.name for entry in file.parent.iterdir() if entry.suffix in (".yaml", ".yml", ".json")]
     except OSError:
         return "check the path"
-    return did_you_mean(nearest(file.name, sorted(siblings)), "`pitboss init DIR` writes examples to start from")
+    return did_you_mean(
+        nearest_spelling(file.name, sorted(siblings)), "`pitboss init DIR` writes examples to start from"
+    )
 
 
 def read_text_beside(name: str, folder: File | None) -> str:
@@ -134,9 +134,7 @@ def summary(name: str, errors: Sequence[SkillError]) -> UserError:
     """Combine all errors of a document into a one-line `UserError`; with several, only suggestions keep their hints."""
     if len(errors) == 1:
         return UserError(f"{name}: {_sentence(errors[0])}", errors[0].hint)
-    sentences = [
-        _sentence(error) + (f" ({error.hint})" if error.hint.startswith(SUGGESTION) else "") for error in errors
-    ]
+    sentences = [_sentence(error) + (f" ({error.hint})" if error.hint.startswith(PREFIX) else "") for error in errors]
     return UserError(
         f"{name}: {len(errors)} problems: {'; '.join(sentences)}", "`pitboss skill check` lists them with hints"
     )
@@ -327,7 +325,7 @@ def _setting_path(name: str, root: type[SkillDocument]) -> tuple[str, ...]:
     path = paths.get(name) or paths.get(dotted(_spelled(name, root)))
     if path is None:
         by_last_part = {path_text.rpartition(".")[2]: path_text for path_text in paths}
-        suggestion = nearest(name, paths) or by_last_part.get(nearest(name, by_last_part) or "")
+        suggestion = nearest_spelling(name, paths) or by_last_part.get(nearest_spelling(name, by_last_part) or "")
         raise UserError(f"--set {name}: no such field", did_you_mean(suggestion, "`pitboss skill schema` lists them"))
     return path
 

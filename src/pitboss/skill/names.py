@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from pitboss.core.suggestion import did_you_mean, nearest_spelling
 from pitboss.skill.explain import show
 from pitboss.skill.parse import Path
-from pitboss.skill.spelling import did_you_mean, nearest
 
 Problem = tuple[Path, str, str]
 """An error without its line number: path, message and hint."""
@@ -56,7 +56,9 @@ def _unknown(
     for index, value in enumerate(_entries(document, path)):
         name = cast("dict[str, Any]", value).get(key) if key and isinstance(value, dict) else value
         if isinstance(name, str) and name not in existing:
-            hint = did_you_mean(nearest(name, sorted(existing)), f"known: {', '.join(sorted(existing)[:30]) or 'none'}")
+            hint = did_you_mean(
+                nearest_spelling(name, sorted(existing)), f"known: {', '.join(sorted(existing)[:30]) or 'none'}"
+            )
             problems.append(((*path, index, key) if key else (*path, index), f"unknown {noun} {show(name)}", hint))
     return problems
 
@@ -88,7 +90,9 @@ def _forbidden_server_tools(document: Any, servers: Collection[str] | None) -> l
             continue
         for position, name in enumerate(cast("list[Any]", requested)):
             if isinstance(name, str) and name not in allowed:
-                hint = did_you_mean(nearest(name, sorted(allowed)), f"allowed: {', '.join(sorted(allowed)) or 'none'}")
+                hint = did_you_mean(
+                    nearest_spelling(name, sorted(allowed)), f"allowed: {', '.join(sorted(allowed)) or 'none'}"
+                )
                 message = f"{show(name)} is not a tool that {server['id']} may offer"
                 problems.append(((*path, index, "tool_filter", position), message, hint))
     return problems

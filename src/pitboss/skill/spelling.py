@@ -5,7 +5,6 @@ spelling, so that errors show the author's keys. Values are not checked here, ex
 class of the venue.
 """
 
-import difflib
 import re
 import types
 import typing
@@ -16,10 +15,9 @@ from typing import Any, cast
 
 from pydantic.fields import FieldInfo
 
+from pitboss.core.suggestion import fold_spelling, nearest_spelling
 from pitboss.skill.parse import Path
 from pitboss.skill.schema import Part, SkillDocument
-
-SUGGESTION = "did you mean"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,29 +140,11 @@ def keys_at(path: Path, root: type[Part]) -> list[str]:
     return list(part.model_fields) if part else []
 
 
-def nearest(name: str, choices: Iterable[str]) -> str | None:
-    """The choice most similar to `word`, or None if none is similar."""
-    folded: dict[str, str] = {}
-    for choice in choices:
-        folded.setdefault(_fold(choice), choice)
-    matches = difflib.get_close_matches(_fold(name), list(folded), n=1, cutoff=0.5)
-    return folded[matches[0]] if matches else None
-
-
 def nearest_key(path: Path, root: type[Part]) -> str | None:
     """The known key most similar to an unknown one: among its siblings first, then anywhere in a skill."""
     key = str(path[-1])
-    sibling = nearest(key, keys_at(path[:-1], root))
+    sibling = nearest_spelling(key, keys_at(path[:-1], root))
     if sibling:
         return sibling
-    elsewhere = {_fold(path_parts[-1]): dotted(path_parts) for path_parts in reversed(list(_by_path(root)))}
-    return elsewhere.get(_fold(key))
-
-
-def did_you_mean(suggestion: str | None, otherwise: str) -> str:
-    """The hint for an unknown name."""
-    return f"{SUGGESTION} {suggestion}?" if suggestion else otherwise
-
-
-def _fold(name: str) -> str:
-    return re.sub(r"[\s_-]", "", name).lower()
+    elsewhere = {fold_spelling(path_parts[-1]): dotted(path_parts) for path_parts in reversed(list(_by_path(root)))}
+    return elsewhere.get(fold_spelling(key))

@@ -118,16 +118,9 @@ class Answers:
 
     def of_run(self, run_id: str) -> Iterator[StoredReply]:
         """The replies that a run paid for, by key."""
-        after = ""
-        while True:
-            query = rows.raw(answers).where(answers.c.run_id == run_id, answers.c.key > after)
-            with self._database.read() as connection:
-                page = rows.fetch_all(connection, query.order_by(answers.c.key).limit(PAGE))
-            for row in page:
-                yield self._read([row[name] for name in _COLUMNS])
-            if len(page) < PAGE:
-                return
-            after = page[-1]["key"]
+        query = rows.raw(answers).where(answers.c.run_id == run_id)
+        for row in self._database.read_paged(query, answers.c.key, PAGE):
+            yield self._read([row[name] for name in _COLUMNS])
 
     def paid_usd(self, run_id: str) -> Decimal:
         """What a run has paid for its replies, used or not; those of unknown cost are not counted."""

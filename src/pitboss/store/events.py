@@ -1,8 +1,7 @@
 """The log of run events: enqueued, claimed, lost, ended, and writes that were refused.
 
 Append only. An event is written in the transaction of the change that it describes, under a lock on the run's row, so the
-events of a run are in the order in which they happened. Times are the database's. The rules for a correct log are checked by
-`history_check.py`.
+events of a run are in the order in which they happened. Times are the database's.
 """
 
 from collections.abc import Iterator
@@ -67,21 +66,13 @@ def append_refusal(database: Database, run_id: str, epoch: int, operation: str) 
             append(connection, run_id, epoch, "refused", database.now(connection), None, operation)
 
 
-def read_events(database: Database, run_id: str | None = None, after: int = 0) -> Iterator[RunEvent]:
-    """The events of one run or of all, in order, with an id above `after`.
+def read_events(database: Database, run_id: str | None = None) -> Iterator[RunEvent]:
+    """The events of one run or of all, in order.
 
     Ids are assigned before a transaction commits: under concurrent writes an event of another run may appear below an id
     that was read already. The events of one run never do.
     """
-    while True:
-        query = rows.raw(run_events).where(run_events.c.id > after).order_by(run_events.c.id).limit(PAGE)
-        if run_id is not None:
-            query = query.where(run_events.c.run_id == run_id)
-        with database.read() as connection:
-            page = rows.fetch_all(connection, query)
-        for row in page:
-            rows.require_intact(run_events, row)
-            yield RunEvent(*(row[name] for name in ("id", "run_id", "epoch", "kind", "at", "worker", "detail")))
-        if len(page) < PAGE:
-            return
-        after = page[-1]["id"]
+    query = rows.raw(run_events) if run_id is None else rows.raw(run_events).where(run_events.c.run_id == run_id)
+    for row in database.read_paged(query, run_events.c.id, PAGE):
+        rows.require_intact(run_events, row)
+        yield RunEvent(*(row[name] for name in ("id", "run_id", "epoch", "kind", "at", "worker", "detail")))

@@ -231,18 +231,13 @@ class StoredJournal:
     def records(self, start: int = 0) -> Iterator[Record]:
         """The stored records in order from number `start`. Raises `ReplayMismatch` at one that was changed."""
         expected, digest = start, None
-        while True:
-            query = rows.raw(records).where(records.c.run_id == self.run_id, records.c.seq >= expected)
-            with self._database.read() as connection:
-                page = rows.fetch_all(connection, query.order_by(records.c.seq).limit(PAGE))
-            for row in page:
-                rows.require_intact(records, row)
-                if row["seq"] != expected or (digest is not None and row["prev_digest"] != digest):
-                    raise ReplayMismatch(f"record {row['seq']} is not the next link after {expected - 1}")
-                expected, digest = expected + 1, row["digest"]
-                yield read_record(row, self._decompress)
-            if len(page) < PAGE:
-                return
+        query = rows.raw(records).where(records.c.run_id == self.run_id, records.c.seq >= start)
+        for row in self._database.read_paged(query, records.c.seq, PAGE):
+            rows.require_intact(records, row)
+            if row["seq"] != expected or (digest is not None and row["prev_digest"] != digest):
+                raise ReplayMismatch(f"record {row['seq']} is not the next link after {expected - 1}")
+            expected, digest = expected + 1, row["digest"]
+            yield read_record(row, self._decompress)
 
     def latest_state(self) -> tuple[int, Any] | None:
         """The number of the next record and the state after the last commit, as plain values."""

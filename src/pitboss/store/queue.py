@@ -229,7 +229,7 @@ class Queue:
                     lost.add(run_id)
         return HeartbeatReply(frozenset(lost), frozenset(cancelled))
 
-    def release(self, run_id: str, epoch: int, cause: str = "", delay_ms: int = 0) -> None:
+    def release(self, run_id: str, epoch: int, cause: str = "") -> None:
         """Return a run to the queue (a worker that exits). It continues elsewhere, and this does not count as a loss."""
         with self._database.write() as connection:
             row = rows.fetch(connection, runs, {"id": run_id}, lock=True)
@@ -238,7 +238,7 @@ class Queue:
                 if row["cancel_requested"]:
                     self._end(connection, row, now, "cancelled", None)
                     return
-                queued_at = now + delay_ms if delay_ms or row["queued_at"] is None else row["queued_at"]
+                queued_at = now if row["queued_at"] is None else row["queued_at"]
                 rows.change(connection, runs, row, _requeued(row, queued_at))
                 events.append(connection, run_id, epoch, "released", now, row["worker"], cause)
                 budgets.settle_before(connection, run_id, epoch + 1)

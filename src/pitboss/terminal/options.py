@@ -124,7 +124,7 @@ Override = Annotated[
 RunId = Annotated[str, Parameter(help="Id of a run, or its first characters.")]
 
 
-def given(name: str, text: str) -> Any:
+def option(name: str, text: str) -> Any:
     """Declare an option with its help text."""
     return Parameter(name=name, help=text)
 
@@ -134,25 +134,25 @@ def given(name: str, text: str) -> Any:
 class RangeOptions:
     """Options of every command that runs a skill over a past range: backtests, the queue, studies, arenas."""
 
-    from_: Annotated[Moment, given("--from", "Start of the range, as 2025-06-01 or ISO time (UTC).")]
-    to: Annotated[Moment, given("--to", "End of the range, exclusive.")]
+    from_: Annotated[Moment, option("--from", "Start of the range, as 2025-06-01 or ISO time (UTC).")]
+    to: Annotated[Moment, option("--to", "End of the range, exclusive.")]
     set_: Override = ()
-    equity: Annotated[Amount | None, given("--equity", "Initial equity in USD. Default: that of the venue.")] = None
-    seed: Annotated[int, given("--seed", "Seed of the random numbers.")] = 0
+    equity: Annotated[Amount | None, option("--equity", "Initial equity in USD. Default: that of the venue.")] = None
+    seed: Annotated[int, option("--seed", "Seed of the random numbers.")] = 0
     data_venue: Annotated[
-        str, given("--data-venue", "Venue whose data is used. Default: hyperliquid, or the only one in the lake.")
+        str, option("--data-venue", "Venue whose data is used. Default: hyperliquid, or the only one in the lake.")
     ] = ""
     max_gap: Annotated[
-        int | None, given("--max-gap", "Longest accepted gap, in bars. Default: the setting max_gap.")
+        int | None, option("--max-gap", "Longest accepted gap, in bars. Default: the setting max_gap.")
     ] = None
-    max_cost_usd: Annotated[Amount | None, given("--max-cost-usd", "Stop a run when its model has cost this much.")] = (
-        None
-    )
-    price_in: Annotated[Amount | None, given("--price-in", "Price of a million input tokens, in USD.")] = None
-    price_out: Annotated[Amount | None, given("--price-out", "Price of a million output tokens, in USD.")] = None
+    max_cost_usd: Annotated[
+        Amount | None, option("--max-cost-usd", "Stop a run when its model has cost this much.")
+    ] = None
+    price_in: Annotated[Amount | None, option("--price-in", "Price of a million input tokens, in USD.")] = None
+    price_out: Annotated[Amount | None, option("--price-out", "Price of a million output tokens, in USD.")] = None
     yes: Annotated[
         bool,
-        given("--yes", "Accept models without a known price, and queue runs that may cost more than $5."),
+        option("--yes", "Accept models without a known price, and queue runs that may cost more than $5."),
     ] = False
     speculate: Annotated[
         str,
@@ -201,16 +201,16 @@ class RangeOptions:
 class BacktestOptions(RangeOptions):
     """Options of a backtest of any venue, run here or queued."""
 
-    model: Annotated[str, given("--model", "Model to use instead of the skill's. See `pitboss models list`.")] = ""
+    model: Annotated[str, option("--model", "Model to use instead of the skill's. See `pitboss models list`.")] = ""
     decisions: Annotated[
-        Path | None, given("--decisions", "JSON lines file with decisions to use instead of a model.")
+        Path | None, option("--decisions", "JSON lines file with decisions to use instead of a model.")
     ] = None
     max_waste_pct: Annotated[
         Amount,
-        given("--max-waste-pct", "Limit on the cost of unused replies requested in advance, in % of the used ones."),
+        option("--max-waste-pct", "Limit on the cost of unused replies requested in advance, in % of the used ones."),
     ] = Decimal(35)
     repeats: Annotated[
-        int, given("--repeats", "Number of runs, with the seeds seed, seed+1, …; the results are summarised.")
+        int, option("--repeats", "Number of runs, with the seeds seed, seed+1, …; the results are summarised.")
     ] = 1
     prompts: Annotated[
         bool | None,
@@ -251,5 +251,5 @@ class BacktestOptions(RangeOptions):
         return data.decode()
 
 
-Queue = Annotated[bool, given("--queue", "Queue the run and return, instead of executing it here.")]
-Priority = Annotated[int | None, given("--priority", "Priority in the queue; higher goes first. Default: 0.")]
+Queue = Annotated[bool, option("--queue", "Queue the run and return, instead of executing it here.")]
+Priority = Annotated[int | None, option("--priority", "Priority in the queue; higher goes first. Default: 0.")]

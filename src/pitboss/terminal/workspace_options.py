@@ -57,5 +57,5 @@ def _without_password(address: str) -> str:
     return re.sub(r"(?<=://)([^/@:]*):[^@]*@", r"\1:…@", address)
 
 
-Here = Annotated[WorkspaceOptions, Parameter(parse=False)]
+Location = Annotated[WorkspaceOptions, Parameter(parse=False)]
 """A parameter of a command that is not parsed: `launch` in `cli/commands.py` passes the workspace options."""

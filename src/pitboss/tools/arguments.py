@@ -7,10 +7,10 @@ author and stops the program at import.
 
 from collections.abc import Mapping
 from decimal import Decimal
-from difflib import get_close_matches
 from typing import Any
 
 from pitboss.core.errors import InvariantError, ToolFailed
+from pitboss.core.suggestion import nearest
 
 Schema = Mapping[str, Any]
 
@@ -31,9 +31,9 @@ def check(schema: Schema, arguments: Any) -> dict[str, Any]:
     checked: dict[str, Any] = {}
     for name in arguments:
         if name not in properties:
-            close = get_close_matches(str(name), properties, 1)
+            close = nearest(str(name), properties)
             raise ToolFailed(
-                f"unknown argument {_show(name)}" + (f"; did you mean {close[0]}?" if close else _offer(schema))
+                f"unknown argument {_show(name)}" + (f"; did you mean {close}?" if close else _offer(schema))
             )
     for name, part in properties.items():
         if name in arguments:

@@ -5,14 +5,13 @@ so a tool that its mode does not allow is never built at all.
 """
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any
 
+from pitboss.core.discovery import definitions
 from pitboss.core.errors import InvariantError, UserError
 from pitboss.core.ports import Tool
+from pitboss.core.suggestion import did_you_mean, nearest
 from pitboss.tools.define import Mode, ToolContext, ToolDefinition
 
 Registry = Mapping[str, ToolDefinition]
@@ -48,8 +47,7 @@ def permit(registry: Registry, names: Iterable[str], mode: Mode, simulated: bool
 def lookup(registry: Registry, name: str) -> ToolDefinition:
     """One tool by name."""
     if name not in registry:
-        close = get_close_matches(name, registry, 1)
-        hint = f"did you mean {close[0]}?" if close else f"tools: {', '.join(registry)}"
+        hint = did_you_mean(nearest(name, registry), f"tools: {', '.join(registry)}")
         raise UserError(f"Unknown tool: {_printable(name)}", hint)
     return registry[name]
 
@@ -91,10 +89,7 @@ def registry_of(package: str) -> Registry:
 def discover(package: str) -> dict[str, ToolDefinition]:
     """Import the tools of a package. A file without a tool, or two tools of one name, is an `InvariantError`."""
     tools: dict[str, ToolDefinition] = {}
-    for module in sorted(iter_modules(import_module(package).__path__), key=lambda module: module.name):
-        tool = getattr(import_module(f"{package}.{module.name}"), "TOOL", None)
-        if not isinstance(tool, ToolDefinition):
-            raise InvariantError(f"{package}.{module.name} has no TOOL = define_tool(...)")
+    for tool in definitions(package, "TOOL", ToolDefinition, "define_tool"):
         if tool.name in tools:
             raise InvariantError(f"two built-in tools are named {tool.name}")
         tools[tool.name] = tool

@@ -211,7 +211,7 @@ def serving_markets(*rows: dict[str, Any], **states: Any) -> Server:
     replies: dict[str, Any] = {f"/predicts/{PREDICT}/oracles": list(rows)}
     for row in rows:
         number = int(row["oracle_id"], 16)
-        told = {"oracle": row, "latest_price": pushed(number, number), "latest_svi": shaped(number, number)}
-        told |= {"ask_bounds": None} | states.get(f"o{number}", {})
-        replies[f"/oracles/{row['oracle_id']}/state"] = told
+        result = {"oracle": row, "latest_price": pushed(number, number), "latest_svi": shaped(number, number)}
+        result |= {"ask_bounds": None} | states.get(f"o{number}", {})
+        replies[f"/oracles/{row['oracle_id']}/state"] = result
     return Server(replies)

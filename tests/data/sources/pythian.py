@@ -32,10 +32,10 @@ def columns(rows: list[tuple[int, float, float, float, float]]) -> dict[str, Any
 
 def hermes(price: str = "6852230000000", conf: str = "2528354539", expo: int = -8, second: int = 0) -> dict[str, Any]:
     """A reply of Hermes with one price."""
-    told = {"price": price, "conf": conf, "expo": expo, "publish_time": second}
+    result = {"price": price, "conf": conf, "expo": expo, "publish_time": second}
     return {
         "binary": {"encoding": "hex", "data": ["504e4155"]},
-        "parsed": [{"id": BTC, "price": told, "ema_price": told, "metadata": {"slot": 1, "prev_publish_time": 0}}],
+        "parsed": [{"id": BTC, "price": result, "ema_price": result, "metadata": {"slot": 1, "prev_publish_time": 0}}],
     }
 
 

@@ -163,7 +163,7 @@ def test_faults_change_nothing_in_what_is_stored(tmp_path: Any, files: bool) -> 
     assert [result.digest for result in wild] == [result.digest for result in calm]
 
 
-def test_an_unknown_symbol_is_told(lake: Lake) -> None:
+def test_an_unknown_symbol_is_reported(lake: Lake) -> None:
     with pytest.raises(UserError, match="rejects the request") as caught:
         bring(lake, Venue(), symbols=("NONE",))
     assert "check the symbol" in caught.value.hint

@@ -49,21 +49,21 @@ def test_recorded_updates_read_as_their_expected_values() -> None:
     if not path.exists():
         pytest.skip("the recorded updates are not here")
     recorded = json.loads(path.read_text())
-    told, feeds = recorded["expected"], recorded["feed_ids"]
+    output, feeds = recorded["expected"], recorded["feed_ids"]
     for symbol in ("BTC", "ETH"):
         feed_id = feeds[f"{symbol}/USD"]
         assert feed_of(symbol) == feed_id
         value = hermes(
-            str(told[f"HERMES_{symbol}_PRICE"]),
-            str(told[f"HERMES_{symbol}_CONF"]),
-            told[f"HERMES_{symbol}_EXPO"],
-            told[f"HERMES_{symbol}_PUBLISH_TIME"],
+            str(output[f"HERMES_{symbol}_PRICE"]),
+            str(output[f"HERMES_{symbol}_CONF"]),
+            output[f"HERMES_{symbol}_EXPO"],
+            output[f"HERMES_{symbol}_PUBLISH_TIME"],
         )
         value["parsed"][0]["id"] = feed_id
         result = parse_price(value, feed_id, NOW)
-        assert result.price == Decimal(told[f"HERMES_{symbol}_PRICE"]) / 10**8
-        assert result.confidence == Decimal(told[f"HERMES_{symbol}_CONF"]) / 10**8
-        assert result.published_at == told[f"HERMES_{symbol}_PUBLISH_TIME"] * 1000
+        assert result.price == Decimal(output[f"HERMES_{symbol}_PRICE"]) / 10**8
+        assert result.confidence == Decimal(output[f"HERMES_{symbol}_CONF"]) / 10**8
+        assert result.published_at == output[f"HERMES_{symbol}_PUBLISH_TIME"] * 1000
 
 
 def test_a_price_at_an_instant_is_the_first_of_the_next_whole_second() -> None:
@@ -78,7 +78,7 @@ def test_a_price_from_before_the_instant_is_no_answer() -> None:
         ask(Pyth(said=hermes(second=SECOND - 61)), lambda service: service.at("BTC", NOW - 60_000))
 
 
-def test_a_second_that_the_service_does_not_keep_is_told_with_its_time() -> None:
+def test_a_second_that_the_service_does_not_keep_is_reported_with_its_time() -> None:
     fetcher = FreeTime(NOW).fetcher()
     with serving(Server().app()) as url, pytest.raises(UserError, match="no price of BTC at 2026-02-21T14:29:00Z"):
         asyncio.run(closing(fetcher, Hermes(fetcher, url).at("BTC", NOW - 60_000)))
@@ -107,7 +107,7 @@ def test_a_server_that_never_answers_is_given_up() -> None:
 
 
 @pytest.mark.parametrize("content", [b"<html></html>", b"", b"[", b"NaN"])
-def test_what_is_not_json_is_told(content: bytes) -> None:
+def test_what_is_not_json_is_reported(content: bytes) -> None:
     with pytest.raises(TransientError, match="not valid JSON"):
         latest(Pyth(content=content))
 
@@ -156,7 +156,7 @@ def test_a_price_that_cannot_be_is_broken(value: Any, message: str) -> None:
         parse_price(value, BTC, NOW)
 
 
-def test_a_symbol_without_a_feed_is_told_with_those_that_have_one() -> None:
+def test_a_symbol_without_a_feed_is_reported_with_those_that_have_one() -> None:
     assert feed_of("btc") == FEEDS["BTC"]
     assert feed_of(f"0x{BTC.upper()}") == BTC
     for invalid in ("DOGE", "../x", "", "e62d"):

@@ -159,7 +159,7 @@ def test_asking_stays_inside_the_weights_of_a_minute(lake: Lake) -> None:
     assert time.elapsed() < 60 * (sum(weight for _, weight in spent) / 1_200 + 2)
 
 
-def test_a_hole_of_the_venue_is_told_and_not_filled(lake: Lake) -> None:
+def test_a_hole_of_the_venue_is_reported_and_not_filled(lake: Lake) -> None:
     rows = candles("BTC", 300)
     exchange = Exchange(candles={("BTC", "15m"): rows[:100] + rows[110:]})
     result = bring(lake, exchange, kinds=("bars",), symbols=("BTC",), to_at=START + 300 * MIN15)[0]
@@ -167,7 +167,7 @@ def test_a_hole_of_the_venue_is_told_and_not_filled(lake: Lake) -> None:
     assert "1 hole, the first from 2024-12-21T01:00:00Z to 2024-12-21T03:30:00Z" in result.notes
 
 
-def test_history_that_begins_later_than_asked_is_told(lake: Lake) -> None:
+def test_history_that_begins_later_than_asked_is_reported(lake: Lake) -> None:
     exchange = Exchange(candles={("BTC", "15m"): candles("BTC", 100, start=START + 50 * MIN15)})
     result = bring(lake, exchange, kinds=("bars",), symbols=("BTC",), to_at=START + 150 * MIN15)[0]
     assert result.notes == ("the source has it only from 2024-12-20T12:30:00Z on",)
@@ -182,7 +182,7 @@ def test_open_interest_is_recorded_at_the_moment_it_was_asked_for(lake: Lake) ->
     assert (held.at.tolist(), held.value.tolist()) == ([END + 123], [6.0])
 
 
-def test_a_mistyped_symbol_is_told_before_anything_is_stored(lake: Lake) -> None:
+def test_a_mistyped_symbol_is_reported_before_anything_is_stored(lake: Lake) -> None:
     with pytest.raises(UserError) as caught:
         bring(lake, market(), symbols=("BTCC",))
     assert caught.value.hint == "did you mean BTC?"

@@ -126,7 +126,7 @@ def test_a_hostile_feed_is_refused_in_plain_words(lake: Lake, content: bytes, te
     assert lake.news("calm") == []
 
 
-def test_of_several_feeds_one_that_fails_is_told_and_the_others_come(lake: Lake) -> None:
+def test_of_several_feeds_one_that_fails_is_reported_and_the_others_come(lake: Lake) -> None:
     fetcher = FreeTime(NOW).fetcher()
     with serving(Site(BOMB).app()) as bad, serving(Site(feed(("Fed holds", "1", EARLY))).app()) as good:
         request = DownloadRequest("calm", urls=(f"{bad}/feed", f"{good}/feed"))
@@ -195,7 +195,7 @@ def test_a_next_page_is_asked_of_the_same_service_and_ends(lake: Lake) -> None:
     assert len(lake.news("calm")) == 2
 
 
-def test_no_key_is_told_with_how_to_keep_one(lake: Lake) -> None:
+def test_no_key_is_reported_with_how_to_keep_one(lake: Lake) -> None:
     with pytest.raises(UserError) as caught:
         bring(lake, Site(), "cryptopanic")
     assert caught.value.hint.startswith("`pitboss secrets set CRYPTOPANIC_API_KEY`")

@@ -116,8 +116,8 @@ def test_settings_that_were_never_changed_are_the_protocols_defaults() -> None:
 def test_settings_that_were_changed_are_those_of_the_operator() -> None:
     pricing = {"base_spread": 30_000_000, "min_spread": 1_000_000, "utilization_multiplier": 3_000_000_000}
     pricing |= {"min_ask_price": 50_000_000, "max_ask_price": 950_000_000}
-    told = state(pricing=pricing, risk={"max_total_exposure_pct": 500_000_000}, trading_paused=True)
-    result = ask(Server({f"/predicts/{PREDICT}/state": told}), lambda indexer: indexer.protocol()).terms
+    output = state(pricing=pricing, risk={"max_total_exposure_pct": 500_000_000}, trading_paused=True)
+    result = ask(Server({f"/predicts/{PREDICT}/state": output}), lambda indexer: indexer.protocol()).terms
     assert (result.base_spread, result.min_spread, result.utilisation_multiplier) == (30_000_000, 1_000_000, 3 * USD)
     assert (result.min_ask, result.max_ask, result.max_exposure) == (50_000_000, 950_000_000, 500_000_000)
     assert result.paused
@@ -247,12 +247,12 @@ def test_a_reply_without_end_is_not_read() -> None:
 
 
 @pytest.mark.parametrize("content", [b"<html>", b"", b"{", b"NaN"])
-def test_what_is_not_json_is_told(content: bytes) -> None:
+def test_what_is_not_json_is_reported(content: bytes) -> None:
     with pytest.raises(TransientError, match="not valid JSON"):
         ask(Server(content=content), lambda indexer: indexer.health())
 
 
-def test_an_id_that_the_server_does_not_know_is_told_with_what_to_check() -> None:
+def test_an_id_that_the_server_does_not_know_is_reported_with_what_to_check() -> None:
     with pytest.raises(Unknown, match="knows nothing at /oracles/0x00000000…/state") as caught:
         ask(Server(), lambda indexer: indexer.oracle("0x77"))
     assert "predict_server_url" in caught.value.hint

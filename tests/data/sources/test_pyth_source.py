@@ -130,13 +130,13 @@ def test_a_clock_of_ours_that_is_ahead_does_not_make_an_open_bar_final(lake: Lak
     assert results[0].rows == 0
 
 
-def test_a_range_that_the_service_does_not_have_is_told_and_is_no_error(lake: Lake) -> None:
+def test_a_range_that_the_service_does_not_have_is_reported_and_is_no_error(lake: Lake) -> None:
     results = bring(lake, Pyth())
     assert results[0].rows == 0
     assert results[0].notes == ("the source has nothing in this range",)
 
 
-def test_what_the_service_calls_an_error_is_told_at_once_without_its_control_signs(lake: Lake) -> None:
+def test_what_the_service_calls_an_error_is_reported_at_once_without_its_control_signs(lake: Lake) -> None:
     pyth = Pyth(said={"s": "error", "errmsg": "no such\n\x1b[31m symbol " + "x" * 500})
     with pytest.raises(UserError) as caught:
         bring(lake, pyth)
@@ -183,7 +183,7 @@ def test_a_reply_that_cannot_be_is_one_clear_line(lake: Lake, reply: Any, messag
 
 
 @pytest.mark.parametrize("content", [b"<html>busy</html>", b"", b'{"s":"ok","t":[NaN]}', b'{"s":"ok"', b"\xff\xfe"])
-def test_what_is_not_json_is_tried_again_and_told(lake: Lake, content: bytes) -> None:
+def test_what_is_not_json_is_tried_again_and_reported(lake: Lake, content: bytes) -> None:
     with pytest.raises(TransientError, match="not valid JSON"):
         bring(lake, Pyth(content=content))
 

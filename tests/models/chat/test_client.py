@@ -116,7 +116,7 @@ def test_a_flood_is_not_drunk(monkeypatch: pytest.MonkeyPatch) -> None:
     assert server.calls == 2
 
 
-def test_tries_are_counted_and_the_last_failure_is_told() -> None:
+def test_tries_are_counted_and_the_last_failure_is_reported() -> None:
     error, server = ask_in_vain([fake.error(500, "on fire")], TransientError, attempts=3)
     assert server.calls == 3
     assert "on fire" in str(error)
@@ -167,7 +167,7 @@ def test_a_retry_after_on_a_good_reply_is_nothing_to_wait_for() -> None:
         (fake.error(307, headers={"Location": "http://elsewhere.test/"}), "redirects"),
     ],
 )
-def test_what_a_person_must_put_right_is_asked_once_and_told_with_a_hint(fault: Play, part: str) -> None:
+def test_what_a_person_must_put_right_is_asked_once_and_reported_with_a_hint(fault: Play, part: str) -> None:
     error, server = ask_in_vain([fault], UserError)
     assert part in str(error)
     assert isinstance(error, UserError)
@@ -305,7 +305,7 @@ def test_a_setting_that_is_not_accepted_is_left_out_once_and_every_reply_says_so
     run(refusing(name, f"Unsupported value: '{name}' does not support this value with this model."), work)
 
 
-def test_a_refusal_that_names_no_optional_setting_is_told() -> None:
+def test_a_refusal_that_names_no_optional_setting_is_reported() -> None:
     async def work(server: FakeProvider) -> None:
         with pytest.raises(UserError, match="messages"):
             await model(server.url).complete(replace(QUESTION, settings={"temperature": 0.5}))
@@ -319,7 +319,7 @@ def test_a_request_that_can_never_work_is_not_repeated() -> None:
     assert server.calls == 1
 
 
-def test_a_key_is_not_even_held_for_an_address_it_does_not_belong_to() -> None:
+def test_a_key_is_not_even_read_for_an_address_it_does_not_belong_to() -> None:
     stolen = replace(PROVIDERS["openai"], base_url="https://elsewhere.test/v1")
     with pytest.raises(UserError, match="not sent to"):
         ChatModel("openai/x", stolen, Secret(KEY), clock=monotonic)

@@ -430,7 +430,7 @@ def test_endings_of_single_servers_are_known(reason: str, problem: str) -> None:
     assert (answer.problem, answer.finish_reason) == (problem, "error" if problem else "stop")
 
 
-def test_an_answer_that_the_provider_found_not_to_match_its_schema_is_told_to_the_model() -> None:
+def test_an_answer_that_the_provider_found_not_to_match_its_schema_is_reported_to_the_model() -> None:
     error = {"code": "json_validate_failed", "message": "Failed to generate JSON", "failed_generation": '{"name": "x"'}
     answer = reply.read_error(400, {"error": error})
     assert isinstance(answer, ModelReply)

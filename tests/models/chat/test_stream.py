@@ -282,7 +282,7 @@ def calls_of(*chunks: Any) -> list[tuple[str, str]]:
     return [(call.name, call.arguments) for call in read_reply(*chunks, END).calls]
 
 
-def test_calls_that_are_all_numbered_alike_are_told_apart() -> None:
+def test_calls_that_are_all_numbered_alike_are_distinguished() -> None:
     assert calls_of(piece(0, "{}", name="x"), piece(0, "{}", name="y")) == [("x", "{}"), ("y", "{}")]
     assert calls_of(piece(0, '{"a":1}', name="x"), piece(0, '{"a":2}', name="x")) == [
         ("x", '{"a":1}'),

@@ -85,7 +85,7 @@ def test_strict_is_said_only_of_schemas_that_are_closed() -> None:
     assert not wire.is_strict({"type": "object"})
 
 
-def test_where_nothing_can_be_constrained_the_schema_is_told() -> None:
+def test_where_nothing_can_be_constrained_the_schema_is_reported() -> None:
     body = encoded(question(must_call="decide", answer="schema"), Dialect(schema="none"))
     assert "response_format" not in body
     assert json.dumps(CLOSED, separators=(",", ":")) in body["messages"][-1]["content"]

@@ -196,7 +196,7 @@ def test_an_ending_of_googles_that_nobody_knows_is_an_ordinary_one_without_a_war
     assert (reply.text, reply.finish_reason) == ("hold", "stop")
 
 
-def test_a_reason_for_blocking_that_nobody_knows_is_still_told() -> None:
+def test_a_reason_for_blocking_that_nobody_knows_is_still_reported() -> None:
     reply = outcome("google", {"promptFeedback": {"blockReason": "BRAND_NEW"}})
     assert isinstance(reply, ModelReply)
     assert reply.finish_reason == "error"
@@ -334,7 +334,7 @@ def test_blocks_of_a_kind_nobody_knows_and_gaps_in_their_numbers_do_not_spoil_a_
     assert "c2ln" in reply.state
 
 
-def test_broken_arguments_of_a_stream_are_told_as_they_are() -> None:
+def test_broken_arguments_of_a_stream_are_reported_as_they_are() -> None:
     call = block_events(
         0, {"type": "input_json_delta", "partial_json": '{"a":'}, type="tool_use", id="t", name="look", input={}
     )
@@ -381,7 +381,7 @@ def test_any_body_gives_a_reply_or_a_failure_that_says_something(value: Any, kin
 
 @BOTH
 @pytest.mark.parametrize("before", range(270, 300, 3))
-def test_half_a_key_is_not_told_where_the_words_of_an_error_are_cut(kind: Kind, before: int) -> None:
+def test_half_a_key_is_not_reported_where_the_words_of_an_error_are_cut(kind: Kind, before: int) -> None:
     message = "x" * before + KEY
     answer = Answer({"type": "error", "error": {"type": "api_error", "code": 400, "message": message}}, 400)
 

@@ -92,7 +92,7 @@ def test_a_blocked_prompt_is_an_error_in_googles_words() -> None:
 
 
 @pytest.mark.parametrize("finish", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"])
-def test_a_call_that_google_could_not_read_is_told(finish: str) -> None:
+def test_a_call_that_google_could_not_read_is_reported(finish: str) -> None:
     reply = read_body("google", gemini(finish=finish))
     assert reply.finish_reason == "error"
     assert finish in reply.problem

@@ -68,7 +68,7 @@ def test_a_request_stores_nothing_asks_for_sealed_reasoning_and_forces_by_name()
     assert document["max_output_tokens"] == 4_096
 
 
-def test_a_decision_as_text_is_held_to_the_schema_and_no_tool_is_called() -> None:
+def test_a_decision_as_text_is_checked_against_the_schema_and_no_tool_is_called() -> None:
     document = body(replace(MUST, answer="schema"), "gpt-5.6", ResponsesForm())
     assert document["text"]["format"]["schema"] == DECIDE.schema
     assert document["tool_choice"] == "none"

@@ -30,7 +30,7 @@ def test_a_tool_of_anthropic_loses_its_titles_and_no_property_of_that_name() -> 
     assert SCHEMA["title"] == "Order"  # the original is not changed
 
 
-def test_a_reply_of_anthropic_is_held_to_closed_objects_and_the_rest_is_described() -> None:
+def test_a_reply_of_anthropic_is_restricted_to_closed_objects_and_the_rest_is_described() -> None:
     assert anthropic_output_schema(SCHEMA) == {
         "$defs": {
             "Tag": {"type": "object", "properties": {"name": {"type": "string"}}, "additionalProperties": False},

@@ -246,7 +246,7 @@ def test_the_same_answer_is_the_same_reply_in_every_run(kind: Kind) -> None:
     assert first.state
 
 
-def test_a_decision_through_the_schema_is_told_about_in_words_as_there_was_no_call() -> None:
+def test_a_decision_through_the_schema_is_described_in_words_as_there_was_no_call() -> None:
     body = claude({"type": "text", "text": '{"action":"buy"}'})
     _, sent = continued("anthropic", body, with_settings(MUST, reasoning="high"))
     # Without a state the turn is rebuilt with its call, and the result answers it.

@@ -346,7 +346,7 @@ def test_public_addresses_are_open(address: str) -> None:
         ("https://localhost./", "one's own network"),
         ("https://vault.internal/", "one's own network"),
         ("https://[fe80::1%25eth0]/", "network card"),
-        ("https://[::ffff:10.0.0.1]/", "in disguise"),
+        ("https://[::ffff:10.0.0.1]/", "inside an IPv6 address"),
         ("https://１２７.0.0.1/", "no place"),
         ("https://%31%32%37.0.0.1/", "plain letters"),
         ("https://exa mple.com/", "no place"),

@@ -50,14 +50,14 @@ def test_a_server_that_dies_is_started_again_three_times_in_a_tick_and_no_more(t
     async def visit() -> list[str]:
         async with connected(entry) as connection:
             tool = guard(connection, pinned())
-            told = [await asked(tool, {}) for _ in range(6)]
+            result = [await asked(tool, {}) for _ in range(6)]
             connection.begin_tick()
-            return [*told, await asked(tool, {})]
+            return [*result, await asked(tool, {})]
 
-    told = asyncio.run(visit())
+    result = asyncio.run(visit())
     died = "FAILED srv is not available: it closed the connection"
     broken = "FAILED srv is not available in this tick: it failed several times in a row"
-    assert told == [died, died, died, broken, broken, broken, died]
+    assert result == [died, died, died, broken, broken, broken, died]
     assert starts.read_text().count("started") == 4
 
 
@@ -126,8 +126,8 @@ def test_many_connections_at_once_do_not_disturb_each_other() -> None:
     async def all_of_them() -> list[str]:
         return await asyncio.gather(*map(visit, ["plain", "exit-at-call", "plain", "endless-garbage", "plain"]))
 
-    told = asyncio.run(all_of_them())
-    assert ["you asked {'word': 'plain'}" in words for words in told] == [True, False, True, False, True]
+    result = asyncio.run(all_of_them())
+    assert ["you asked {'word': 'plain'}" in words for words in result] == [True, False, True, False, True]
     assert left_over() == []
 
 

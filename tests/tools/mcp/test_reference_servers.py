@@ -134,7 +134,7 @@ def test_every_tool_of_the_reference_server_answers_over_http(served: int, trans
 
 
 @pytest.mark.skipif(importlib.util.find_spec("mcp_server_time") is None, reason="mcp-server-time is not installed")
-def test_the_time_server_tells_the_time() -> None:
+def test_the_time_server_gives_the_time() -> None:
     entry = ServerEntry(
         "time",
         "The reference server",

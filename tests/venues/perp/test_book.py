@@ -168,17 +168,17 @@ def test_books_after_the_open_of_a_bar_have_no_effect_on_it(seed: int, cut: int,
     spoiled = replace(tape, books={symbol: _spoiled(books, until, way) for symbol, books in tape.books.items()})
 
     def history(over: Tape) -> bytes:
-        told: list[Any] = []
+        result: list[Any] = []
 
         def play(world: PerpWorld, start: int, stop: int) -> PerpWorld:
             if start <= cut:
                 stretch = advance(world, terms, over, start, min(stop, cut + 1))
-                told.append([stretch.world, stretch.receipts])
+                result.append([stretch.world, stretch.receipts])
                 return stretch.world
             return world
 
         drive(seed, play, thin=True)
-        return codec.dumps(told)
+        return codec.dumps(result)
 
     assert history(tape) == history(spoiled)
 
@@ -216,9 +216,9 @@ def test_an_unsound_book_prices_nothing(bids: str, asks: str) -> None:
 
 
 def test_levels_are_written_and_read_back_exactly() -> None:
-    told = levels(("10.10", "5"), ("10.2", "0.00000001"), ("1E+1", "12345678901234567890.5"))
-    assert read_levels(write_levels(told)) == tuple(told)
-    assert write_levels(told) == "10.1:5 10.2:0.00000001 10:12345678901234567890.5"
+    result = levels(("10.10", "5"), ("10.2", "0.00000001"), ("1E+1", "12345678901234567890.5"))
+    assert read_levels(write_levels(result)) == tuple(result)
+    assert write_levels(result) == "10.1:5 10.2:0.00000001 10:12345678901234567890.5"
 
 
 test_long = long_versions(globals())

@@ -527,7 +527,7 @@ def test_memory_sections_are_left_out_when_empty_or_not_wanted(section):
 
 
 @pytest.mark.parametrize(("flag", "text"), [("", "noop"), ("asleep", "noop (asleep)")])
-def test_of_a_noop_nothing_but_its_flag_is_told(flag, text):
+def test_of_a_noop_nothing_but_its_flag_is_reported(flag, text):
     last = LastDecision(NOW - HOUR_MS, "noop", flag, "{secret}", "CODE", "detail")
     assert render_section(last_decision, Scene(last=last)) == f"## Last decision\n{text}"
 

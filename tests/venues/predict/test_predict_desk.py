@@ -185,7 +185,7 @@ def test_what_the_venue_aborts_at_once_is_a_refusal_and_changes_nothing() -> Non
     assert (answer.refusal, answer.desk) == ("trading is paused (predict:0)", paused)
 
 
-def test_what_the_venue_refuses_later_is_told_by_b15() -> None:
+def test_what_the_venue_refuses_later_is_reported_by_b15() -> None:
     desk = sent(Desk(venue()), NOW + 1).desk
     paused = replace(desk.world, terms=MarketTerms(paused=True))
     desk, receipts = apply_update(desk, priced(paused, NOW + 2_000), CAPS, NOW + 2_000)

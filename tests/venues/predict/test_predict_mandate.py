@@ -66,7 +66,7 @@ def test_a_file_can_be_named_on_the_command_line(tmp_path: Path):
         ("control.md", "must not contain control characters"),
     ],
 )
-def test_a_file_that_cannot_be_taken_is_told_at_the_mandate(tmp_path: Path, name: str, message: str):
+def test_a_file_that_cannot_be_taken_is_reported_at_the_mandate(tmp_path: Path, name: str, message: str):
     home = tmp_path / "home"
     (home / "folder.md").mkdir(parents=True)
     (tmp_path / "secret.md").write_text("secret")

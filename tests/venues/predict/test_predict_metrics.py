@@ -90,13 +90,13 @@ def test_scores_are_those_of_the_calls_that_can_be_scored(found: list[MarketCall
     mints = [one for one in found if one.action == "mint" and not one.duplicate and one.code != "B2_MARKET"]
     scored = [one for one in mints if one.confidence is not None and one.won is not None]
     for name, group in (("all", scored), ("minted", [one for one in scored if one.traded])):
-        told = figures["scores"][name]
-        assert told["calls"] == len(group)
-        assert told["markets"] == len({one.market_id for one in group})
-        assert told["brier"] == _mean([(float(one.confidence) - one.won) ** 2 for one in group])
-        assert told["log_loss"] == _mean([_loss(float(one.confidence), one.won) for one in group])
-        assert told["observed"] == _mean([float(one.won) for one in group])
-        assert told["calibration"] == calibration.curve(
+        result = figures["scores"][name]
+        assert result["calls"] == len(group)
+        assert result["markets"] == len({one.market_id for one in group})
+        assert result["brier"] == _mean([(float(one.confidence) - one.won) ** 2 for one in group])
+        assert result["log_loss"] == _mean([_loss(float(one.confidence), one.won) for one in group])
+        assert result["observed"] == _mean([float(one.won) for one in group])
+        assert result["calibration"] == calibration.curve(
             [float(one.confidence) for one in group], [one.won for one in group]
         )
     assert figures["calls"] == len(mints)
@@ -110,7 +110,7 @@ def test_scores_are_those_of_the_calls_that_can_be_scored(found: list[MarketCall
 @given(many, st.sampled_from(("ask", "normalised", "fair")))
 @settings(max_examples=30)
 def test_the_market_is_scored_on_exactly_the_calls_the_model_is(found: list[MarketCall], kind: str) -> None:
-    told = compute_predict(outcome(calls=found), 5)["scores"]["all"]["against"][kind]
+    result = compute_predict(outcome(calls=found), 5)["scores"]["all"]["against"][kind]
     same = []
     for one in found:
         if one.action != "mint" or one.duplicate or one.code == "B2_MARKET":
@@ -125,18 +125,18 @@ def test_the_market_is_scored_on_exactly_the_calls_the_model_is(found: list[Mark
             spread = Fraction(one.ask) - Fraction(one.fair)
             other = 1 - max(Fraction(0), Fraction(one.fair) - spread)
             same.append((one, float(Fraction(one.ask) / (Fraction(one.ask) + other))))
-    assert told["calls"] == len(same)
+    assert result["calls"] == len(same)
     model = _mean([(float(one.confidence) - one.won) ** 2 for one, _ in same])
     market = _mean([(chance - one.won) ** 2 for one, chance in same])
-    assert (told["model_brier"], told["market_brier"]) == (model, market)
-    assert told["market_log_loss"] == _mean([_loss(chance, one.won) for one, chance in same])
-    if told["skill"] is not None:
-        assert told["skill"] == pytest.approx(1 - told["model_brier"] / told["market_brier"])
+    assert (result["model_brier"], result["market_brier"]) == (model, market)
+    assert result["market_log_loss"] == _mean([_loss(chance, one.won) for one, chance in same])
+    if result["skill"] is not None:
+        assert result["skill"] == pytest.approx(1 - result["model_brier"] / result["market_brier"])
     else:
-        assert not told["market_brier"] or told["model_brier"] / told["market_brier"] == math.inf
+        assert not result["market_brier"] or result["model_brier"] / result["market_brier"] == math.inf
     names = [one.market_id for one, _ in same]
     if len(set(names)) < scores.MIN_MARKETS:
-        assert told["skill_ci"] is None
+        assert result["skill_ci"] is None
 
 
 @given(many)
@@ -204,22 +204,22 @@ def test_spend_payouts_and_the_cost_of_the_spread_are_exact_sums_over_the_accoun
         elif kind in spread:
             apart = (Fraction(paid_price) - Fraction(fair)) * Fraction(held)
             spread[kind] += apart if kind == "mint" else -apart
-    told = compute_predict(outcome(receipts=receipts))
-    assert (told["mints"], told["redeems"], told["payouts"]) == (
+    result = compute_predict(outcome(receipts=receipts))
+    assert (result["mints"], result["redeems"], result["payouts"]) == (
         bought,
         sold,
         len([1 for row in rows if row[0] == "payout"]),
     )
-    assert (told["total_spend_usd"], told["total_redeemed_usd"], told["total_payout_usd"]) == tuple(
+    assert (result["total_spend_usd"], result["total_redeemed_usd"], result["total_payout_usd"]) == tuple(
         map(float, (spend, back, paid))
     )
-    assert told["realised_pnl_usd"] == float(back + paid - basis)
-    cost = told["spread_cost"]
+    assert result["realised_pnl_usd"] == float(back + paid - basis)
+    cost = result["spread_cost"]
     assert cost["mints_usd"] == pytest.approx(float(spread["mint"]), abs=1e-12)
     assert cost["redeems_usd"] == pytest.approx(float(spread["redeem"]), abs=1e-12)
     assert cost["total_usd"] == pytest.approx(float(spread["mint"] + spread["redeem"]), abs=1e-12)
     assert cost["unknown_fills"] == unknown
-    assert told["funnel"]["fills"] == bought + sold
+    assert result["funnel"]["fills"] == bought + sold
 
 
 @given(st.lists(st.floats(1, 200), max_size=300), st.integers(0, 3))
@@ -253,17 +253,17 @@ def test_a_run_cannot_start_with_nothing() -> None:
 
 def test_money_is_accounted_for_to_the_last_unit_over_a_whole_generated_run() -> None:
     ran = drive(forecaster(3), 240, silent=lambda place: place % 9 == 4)
-    told = compute_predict(ran.outcome(), 1)
-    assert told["mints"] > 50
-    assert told["redeems"] > 0
-    assert told["payouts"] > 20
+    result = compute_predict(ran.outcome(), 1)
+    assert result["mints"] > 50
+    assert result["redeems"] > 0
+    assert result["payouts"] > 20
     last = json.loads(ran.records[-1].covered)["after"]
-    cash = INITIAL - told["total_spend_usd"] + told["total_redeemed_usd"] + told["total_payout_usd"]
+    cash = INITIAL - result["total_spend_usd"] + result["total_redeemed_usd"] + result["total_payout_usd"]
     assert float(last["cash"]) == pytest.approx(cash, abs=1e-9)
     held = sum(D(one["cost"]) for one in last["positions"])
-    assert told["realised_pnl_usd"] == pytest.approx(cash + float(held) - INITIAL, abs=1e-9)
-    assert 0 < told["spread_cost"]["total_usd"] < 0.05 * told["total_spend_usd"]
-    assert told["scores"]["all"]["calls"] > told["scores"]["minted"]["calls"] > 50
+    assert result["realised_pnl_usd"] == pytest.approx(cash + float(held) - INITIAL, abs=1e-9)
+    assert 0 < result["spread_cost"]["total_usd"] < 0.05 * result["total_spend_usd"]
+    assert result["scores"]["all"]["calls"] > result["scores"]["minted"]["calls"] > 50
 
 
 def test_one_who_knows_better_than_the_market_has_skill_and_one_who_guesses_has_none() -> None:
@@ -291,12 +291,12 @@ def test_one_who_knows_better_than_the_market_has_skill_and_one_who_guesses_has_
 @given(many)
 @settings(max_examples=20)
 def test_baselines_are_scored_on_one_and_the_same_set_of_calls(found: list[MarketCall]) -> None:
-    told = baseline_metrics(outcome(calls=found))["forecasts"]
+    result = baseline_metrics(outcome(calls=found))["forecasts"]
     same = [
         one for one in found if one.forecast and None not in (one.confidence, one.won) and one.other_ask is not None
     ]
     assert comparable(found) == same
-    assert told["calls"] == len(same)
+    assert result["calls"] == len(same)
     chances = {
         "model": [float(one.confidence) for one in same],
         "market": [float(Fraction(one.ask) / (Fraction(one.ask) + Fraction(one.other_ask))) for one in same],
@@ -305,21 +305,21 @@ def test_baselines_are_scored_on_one_and_the_same_set_of_calls(found: list[Marke
         "always_no": [1.0 if one.side == "NO" else 0.0 for one in same],
     }
     for name, given_chances in chances.items():
-        assert told["all"][name]["brier"] == _mean(
+        assert result["all"][name]["brier"] == _mean(
             [(p - one.won) ** 2 for p, one in zip(given_chances, same, strict=True)]
         )
-        assert told["all"][name]["log_loss"] == _mean(
+        assert result["all"][name]["log_loss"] == _mean(
             [_loss(p, one.won) for p, one in zip(given_chances, same, strict=True)]
         )
 
 
-def test_heuristics_are_told_by_their_trading_over_the_runs_range() -> None:
+def test_heuristics_are_reported_by_their_trading_over_the_runs_range() -> None:
     ran, other = drive(forecaster(3), 90), drive(forecaster(4), 90)
-    told = baseline_metrics(ran.outcome(), {"alternate": other.ledger, "no_only": PredictLedger()})["trading"]
+    result = baseline_metrics(ran.outcome(), {"alternate": other.ledger, "no_only": PredictLedger()})["trading"]
     whole = compute_predict(ran.outcome(other.ledger))
-    assert told["alternate"]["pnl_usd"] == whole["pnl_usd"]
-    assert told["alternate"]["hit_rate"] == whole["hit_rate"]
-    assert told["no_only"]["mints"] == 0
+    assert result["alternate"]["pnl_usd"] == whole["pnl_usd"]
+    assert result["alternate"]["hit_rate"] == whole["hit_rate"]
+    assert result["no_only"]["mints"] == 0
 
 
 def test_without_a_price_there_is_no_reference() -> None:
@@ -328,9 +328,9 @@ def test_without_a_price_there_is_no_reference() -> None:
 
 
 def test_a_run_that_bought_nothing_says_why() -> None:
-    told = compute_predict(outcome(ticks=9, proposed=2, rejections_by_rule={"B8_EDGE": 2}, decisions_asked=9))
-    assert told["warnings"][0].startswith("Nothing was bought: 9 ticks")
-    assert (told["hit_rate"], told["scores"]["all"]["brier"]) == (None, None)
+    result = compute_predict(outcome(ticks=9, proposed=2, rejections_by_rule={"B8_EDGE": 2}, decisions_asked=9))
+    assert result["warnings"][0].startswith("Nothing was bought: 9 ticks")
+    assert (result["hit_rate"], result["scores"]["all"]["brier"]) == (None, None)
 
 
 def _mean(values: list[float]):

@@ -124,9 +124,9 @@ def test_the_command_shows_the_same(workspace: Workspace, tmp_path: Path, capsys
     file.write_bytes(codec.dumps(SKILL))
     words = ["skill", "preview", str(file), "--at", iso(FROM), "--home", str(tmp_path / "home")]
     assert main([*words, "--equity", "50", "--json"]) == 0
-    told = codec.loads(capsys.readouterr().out.encode())
+    result = codec.loads(capsys.readouterr().out.encode())
     found = shown(workspace, asked(skill=read_file(file), equity_usd=Decimal(50)))
-    assert (told["system"], told["user"], told["at"]) == (found.system, found.user, iso(FROM))
-    assert [tool["name"] for tool in told["tools"]] == [tool["name"] for tool in found.tools]
+    assert (result["system"], result["user"], result["at"]) == (found.system, found.user, iso(FROM))
+    assert [tool["name"] for tool in result["tools"]] == [tool["name"] for tool in found.tools]
     assert main([*words, "--news-latency", "1h"]) == 2
     assert "use no news" in capsys.readouterr().err

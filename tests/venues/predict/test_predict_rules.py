@@ -182,7 +182,7 @@ def test_b8_an_edge_below_the_least_is_refused_when_one_is_set() -> None:
     refused(asked(caps=caps, confidence=None), "B8_EDGE", "needs a confidence")
 
 
-def test_b9_a_spend_above_the_cap_is_reduced_to_it_and_told() -> None:
+def test_b9_a_spend_above_the_cap_is_reduced_to_it_and_reported() -> None:
     found = asked(spend=1_000)
     assert (found.verdict.outcome, found.verdict.code) == ("reduced", "B9_SPEND_TICK")
     assert found.verdict.detail == "spend 1000 reduced to 2"
@@ -292,7 +292,7 @@ def test_limits_as_a_skill_writes_them_become_the_venues_units() -> None:
     assert (odd.max_spend_per_tick, odd.min_edge, odd.min_ms_to_expiry) == (1_234_567, 50_000_000, 1)
 
 
-def test_what_is_left_of_every_amount_is_told() -> None:
+def test_what_is_left_of_every_amount_is_reported() -> None:
     world = done(mint(venue(), ACCOUNT, yes(), 3 * QUOTE, NOW))
     lines = {line.code.split()[0]: line for line in room(CAPS, world, NONE.after(QUOTE, NOW, NOW), ACCOUNT, NOW)}
     assert list(lines) == ["B9_SPEND_TICK", "B10_SPEND_DAY", "B11_SPEND_TOTAL", "B12_EXPOSURE", "B13_BALANCE"]

@@ -127,7 +127,7 @@ def test_candles_are_closed_ones_of_the_asked_minutes() -> None:
     assert "no BTC candles are known" in call("btc_candles", replace(seen(), view=None))
 
 
-def test_positions_are_told_at_their_bid() -> None:
+def test_positions_are_reported_at_their_bid() -> None:
     world = mint(venue(), "agent", yes(), 10 * QUOTE, NOW).world
     text = call("get_my_positions", observe(Desk(world), NOW))
     assert f"YES 63000 in {HOURLY}: 10 contracts" in text

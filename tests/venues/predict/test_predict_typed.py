@@ -39,7 +39,7 @@ def test_a_predict_skill_is_checked_by_the_same_command(brain: Path):
     assert "did you mean min_edge?" in err
 
 
-def test_a_mandate_is_read_beside_the_file_that_is_checked(brain: Path):
+def test_a_mandate_is_read_next_to_the_file_that_is_checked(brain: Path):
     (brain.parent / "mine.md").write_text("Words.")
     code, out, _ = pitboss("skill", "check", brain, "--set", "strategy.mandate=mine.md", "--json")
     assert (code, json.loads(out)["errors"]) == (0, [])

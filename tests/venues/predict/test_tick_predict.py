@@ -93,7 +93,7 @@ def test_a_redeem_sells_the_whole_position_back() -> None:
     assert after.state.world.spent.total == done.state.world.spent.total
 
 
-def test_a_position_is_paid_at_settlement_and_the_model_is_told() -> None:
+def test_a_position_is_paid_at_settlement_and_the_model_is_informed() -> None:
     spots = [SPOT] * 60 + [63_400 * FLOAT] * 2
     mind = Mind(lambda observation: [MINT] if observation.at == NOW else [])
     state, _ = run(fresh(), ports(mind), spots)
@@ -135,7 +135,7 @@ def test_the_original_shape_without_a_market_is_taken_where_one_market_is_open()
         ("B12_EXPOSURE", {}, {"max_exposure_per_expiry": 2 * QUOTE - 1}),
     ],
 )
-def test_a_rule_refuses_through_the_tick_and_is_told_at_the_next(
+def test_a_rule_refuses_through_the_tick_and_is_reported_at_the_next(
     code: str, change: dict[str, Any], caps: dict[str, Any]
 ) -> None:
     done = one({**MINT, **change}, caps=PredictCaps(**caps))
@@ -183,7 +183,7 @@ def test_b7_an_ask_seen_at_an_earlier_tick_binds_until_it_is_shown_again() -> No
     assert verdicts(third) == [("allowed", None)]
 
 
-def test_b9_a_spend_beyond_the_tick_is_reduced_and_told() -> None:
+def test_b9_a_spend_beyond_the_tick_is_reduced_and_reported() -> None:
     done = one({**MINT, "spend": 50})
     assert verdicts(done) == [("reduced", "B9_SPEND_TICK")]
     assert done.state.world.spent.total <= 2 * QUOTE
@@ -212,7 +212,7 @@ def test_b14_the_same_intent_twice_is_answered_once() -> None:
     assert done.state.world.spent.total <= QUOTE
 
 
-def test_b15_a_refusing_broker_is_told_by_its_own_words() -> None:
+def test_b15_a_refusing_broker_is_reported_by_its_own_words() -> None:
     class Refusing:
         async def submit(self, world: Any, request: Any, at: int) -> Placed:
             return Placed(world, refusal=f"no {request.order.action} today")
@@ -284,7 +284,7 @@ def test_a_model_that_never_decides_holds() -> None:
     assert "## Last decision\nhold (no_decision)" in prompt
 
 
-def test_a_malformed_decision_is_told_in_the_words_of_this_venue() -> None:
+def test_a_malformed_decision_is_reported_in_the_words_of_this_venue() -> None:
     replies = iter(
         [calls("submit_decision", action="open_long", reasoning="?"), says("well"), calls("submit_decision", **MINT)]
     )
@@ -368,7 +368,7 @@ def test_a_state_with_waiting_orders_is_stored_and_goes_on() -> None:
     assert ends[0][0].world.world.accounts[ACCOUNT].positions
 
 
-def test_a_refusal_at_execution_is_told_at_the_next_tick() -> None:
+def test_a_refusal_at_execution_is_reported_at_the_next_tick() -> None:
     given = ports(saying(MINT))
     state, _ = updated(fresh(), given, SPOT, NOW)
     waiting = quiet(state, given, NOW + 5_000)

@@ -24,9 +24,7 @@ def difference_chart(arena: Plain) -> Html:
     first = entries[0]["model"]
     differences = [_against(arena["pairs"], entry["model"], first) for entry in entries[1:]]
     edges = [value for middle, around in differences for value in (middle, *(around or ()))]
-    low, high = padded_range(min([0.0, *edges]), max([0.0, *edges]))
-    frame = Frame(NAMES, TOP, WIDTH - NAMES - 150, ROW * len(differences), low, high, 0, 1)
-    marks: list[Html] = [_scale(frame, low, high)]
+    frame, marks = _row_frame(edges, len(differences))
     for index, (entry, (middle, around)) in enumerate(zip(entries[1:], differences, strict=True)):
         y = f"{TOP + ROW * (index + 0.5):.1f}"
         significant = around is not None and (around[0] > 0 or around[1] < 0)
@@ -50,9 +48,7 @@ def repeat_chart(arena: Plain) -> Html:
     if not entries:
         return tag("p", "No run has a result yet.", class_="note")
     values = [value for entry in entries for value in entry["returns_pct"]]
-    low, high = padded_range(min([0.0, *values]), max([0.0, *values]))
-    frame = Frame(NAMES, TOP, WIDTH - NAMES - 150, ROW * len(entries), low, high, 0, 1)
-    marks: list[Html] = [_scale(frame, low, high)]
+    frame, marks = _row_frame(values, len(entries))
     for index, entry in enumerate(entries):
         y = f"{TOP + ROW * (index + 0.5):.1f}"
         returns = entry["returns_pct"]
@@ -119,6 +115,13 @@ def _against(pairs: Sequence[Plain], name: str, reference: str) -> tuple[float, 
 
 def _at(frame: Frame, value: float) -> str:
     return f"{frame.x(value):.1f}"
+
+
+def _row_frame(values: Sequence[float], row_count: int) -> tuple[Frame, list[Html]]:
+    """The frame of a chart with one row for each entrant, wide enough for these values, and its scale."""
+    low, high = padded_range(min([0.0, *values]), max([0.0, *values]))
+    frame = Frame(NAMES, TOP, WIDTH - NAMES - 150, ROW * row_count, low, high, 0, 1)
+    return frame, [_scale(frame, low, high)]
 
 
 def _scale(frame: Frame, low: float, high: float) -> Html:

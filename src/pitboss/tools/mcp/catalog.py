@@ -12,7 +12,6 @@ import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import cache
 from importlib import resources
 from pathlib import Path, PurePosixPath
@@ -21,6 +20,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from pitboss.core.errors import UserError
+from pitboss.core.suggestion import did_you_mean, nearest_spelling
 from pitboss.tools.mcp.address import check_url
 from pitboss.tools.mcp.server_entry import CONCURRENCY, TIMEOUT_S, ServerEntry, ToolPolicy, Transport
 from pitboss.tools.mcp.tool_names import name_of
@@ -332,8 +332,7 @@ def _validation_error(location: str, error: ValidationError) -> UserError:
 
 def _nearest(name: str, choices: Iterable[str]) -> str:
     options = sorted(choices)
-    close = get_close_matches(name[:64], options, 1, cutoff=0.5)
-    return f"did you mean {close[0]}?" if close else f"one of {', '.join(options)}"
+    return did_you_mean(nearest_spelling(name[:64], options), f"one of {', '.join(options)}")
 
 
 def _short(text: str) -> str:

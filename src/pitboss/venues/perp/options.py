@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from pitboss.core.errors import UserError
-from pitboss.terminal.options import Amount, Duration, Lateness, given
+from pitboss.terminal.options import Amount, Duration, Lateness, option
 from pitboss.terminal.workspace_options import WorkspaceOptions
 
 
@@ -16,38 +16,40 @@ from pitboss.terminal.workspace_options import WorkspaceOptions
 class PerpOptions:
     """Options for fills, news latency and blind runs."""
 
-    fees_taker_bps: Annotated[Amount, given("--fees-taker-bps", "Fee for taking, in basis points.")] = Decimal("4.5")
-    fees_maker_bps: Annotated[Amount, given("--fees-maker-bps", "Fee for making, in basis points.")] = Decimal("1.5")
+    fees_taker_bps: Annotated[Amount, option("--fees-taker-bps", "Fee for taking, in basis points.")] = Decimal("4.5")
+    fees_maker_bps: Annotated[Amount, option("--fees-maker-bps", "Fee for making, in basis points.")] = Decimal("1.5")
     slippage_bps_per_million: Annotated[
-        Amount, given("--slippage-bps-per-million", "Slippage in basis points for each million USD of an order.")
+        Amount, option("--slippage-bps-per-million", "Slippage in basis points for each million USD of an order.")
     ] = Decimal(10)
     news_latency: Annotated[
         Lateness,
-        given(
+        option(
             "--news-latency",
             "How long after its publication news is known, as 5m, 30s..5m or 1m,coindesk=30s..5m. Default: 0s.",
         ),
     ] = (0, "")
     extracted_events: Annotated[
-        bool, given("--extracted-events", "Show events that were only read out of headlines too, as unconfirmed.")
+        bool, option("--extracted-events", "Show events that were only read out of headlines too, as unconfirmed.")
     ] = False
     decision_latency: Annotated[
-        Duration, given("--decision-latency", "How long an order takes to reach the market, as 30s or 5m. Default: 0s.")
+        Duration,
+        option("--decision-latency", "How long an order takes to reach the market, as 30s or 5m. Default: 0s."),
     ] = 0
     slippage: Annotated[
-        str, given("--slippage", "What a taker pays: linear, or book to walk imported order books where there are any.")
+        str,
+        option("--slippage", "What a taker pays: linear, or book to walk imported order books where there are any."),
     ] = "linear"
     book_max_age: Annotated[
-        Duration, given("--book-max-age", "How old an order book may be that prices a fill. Default: 5m.")
+        Duration, option("--book-max-age", "How old an order book may be that prices a fill. Default: 5m.")
     ] = 300_000
     max_volume_pct: Annotated[
         Amount | None,
-        given("--max-volume-pct", "Most of a bar's volume that fills may take, in %, such as 10. Default: any size."),
+        option("--max-volume-pct", "Most of a bar's volume that fills may take, in %, such as 10. Default: any size."),
     ] = None
     blind: Annotated[
-        bool, given("--blind", "Anonymise names, dates, prices and volumes of the market for the model.")
+        bool, option("--blind", "Anonymise names, dates, prices and volumes of the market for the model.")
     ] = False
-    close_at_end: Annotated[bool, given("--close-at-end", "Close what is open at the end instead of valuing it.")] = (
+    close_at_end: Annotated[bool, option("--close-at-end", "Close what is open at the end instead of valuing it.")] = (
         False
     )
 

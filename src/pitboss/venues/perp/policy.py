@@ -7,11 +7,10 @@ ticks: the same observation always gives the same decision, so a resumed run is 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any, Protocol
 
 from pitboss.agent.decider import Decider, Planned
+from pitboss.core.discovery import definitions
 from pitboss.core.errors import InvariantError
 from pitboss.core.money import exact
 from pitboss.models.catalog import unknown
@@ -73,21 +72,17 @@ def close_intent(symbol: str, reason: str) -> dict[str, Any]:
 @cache
 def policies() -> Mapping[str, PolicyDefinition]:
     """Return every policy by name, discovered in the package `policies`; a new policy is a new module there."""
-    package = "pitboss.venues.perp.policies"
-    definitions: dict[str, PolicyDefinition] = {}
-    for module in sorted(iter_modules(import_module(package).__path__), key=lambda module: module.name):
-        policy = getattr(import_module(f"{package}.{module.name}"), "POLICY", None)
-        if not isinstance(policy, PolicyDefinition):
-            raise InvariantError(f"{package}.{module.name} has no POLICY = define_policy(...)")
-        if policy.name in definitions:
+    by_name: dict[str, PolicyDefinition] = {}
+    for policy in definitions("pitboss.venues.perp.policies", "POLICY", PolicyDefinition, "define_policy"):
+        if policy.name in by_name:
             raise InvariantError(f"two policies are named {policy.name}")
-        definitions[policy.name] = policy
-    return dict(sorted(definitions.items()))
+        by_name[policy.name] = policy
+    return dict(sorted(by_name.items()))
 
 
 def policy(name: str, seed: int = 0) -> Policy:
     """Return a policy by its bare name."""
-    definitions = policies()
-    if name not in definitions:
-        raise unknown("policy", f"policy/{name}", [f"policy/{other}" for other in definitions])
-    return definitions[name].build(seed)
+    by_name = policies()
+    if name not in by_name:
+        raise unknown("policy", f"policy/{name}", [f"policy/{other}" for other in by_name])
+    return by_name[name].build(seed)

@@ -4,32 +4,27 @@ Everything about the run itself comes from its records. Prices and the curves of
 the data has changed or is gone they are left out, and the report states that.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
-from pitboss import __version__
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.core.curve import points
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
 from pitboss.core.money import decimal
 from pitboss.core.receipt import Receipt
-from pitboss.models.providers import PROGRAMS
 from pitboss.report.source import RunReport
-from pitboss.runs.report import same_data, skill_text, with_rows
-from pitboss.runs.stored import document, is_synthetic, journal_of, request_of
+from pitboss.runs.report import same_data, shared_report, with_rows
+from pitboss.runs.stored import journal_of, request_of
+from pitboss.runs.venues import venue_of
 from pitboss.sim.metrics import Outcome
 from pitboss.store.runs import Run
 from pitboss.venues.perp import baselines as baseline
-from pitboss.venues.perp import realism
 from pitboss.venues.perp.assembly import PerpRun
 from pitboss.venues.perp.assumptions import assumptions
-from pitboss.venues.perp.blind import setup as blind
 from pitboss.venues.perp.course import PerpCourse
-from pitboss.venues.perp.meaning import METRICS, RULES
-from pitboss.venues.perp.outcome import fills, read_ledger
+from pitboss.venues.perp.outcome import read_ledger
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.trades import book
 
@@ -45,28 +40,15 @@ def build_report(workspace: Workspace, run: Run) -> RunReport:
     lake_data = _lake_data(workspace, run, request)  # first, so that the market is freed before the records are loaded
     rows: list[dict[str, Any]] = []
     ledger = read_ledger(with_rows(journal_of(workspace, run).records(), rows))
-    synthetic = is_synthetic(workspace, run)
-    return RunReport(
-        document=document(run, workspace.settings.model_cutoffs),
-        skill_name=str(request.skill.get("name", "")),
-        skill_text=skill_text(request),
-        initial_usd=float(request.equity_usd),
-        equity=[(at, float(usd)) for at, usd in points(ledger.equity)],
+    shared = shared_report(workspace, run, venue_of(request.skill), ledger, rows)
+    return replace(
+        shared,
         baseline_equity=lake_data.baselines,
         prices=lake_data.prices,
-        fills=list(fills(ledger.receipts)),
-        decisions=blind.with_true_names(rows, blind.stored_anonymiser(run.params)),
         trades=_trades(ledger.receipts, lake_data.last_closes),
-        assumptions=assumptions(run, request, synthetic, data_available=lake_data.available, receipts=ledger.receipts),
-        rule_meanings=RULES,
-        metric_meanings=METRICS,
-        realism=list(realism.settings(request).values()),
-        synthetic=synthetic,
-        standin=run.model.startswith(PROGRAMS),
-        halts=[
-            {"at": receipt.at, "kind": receipt.facts["halt"]} for receipt in ledger.receipts if receipt.kind == "halted"
-        ],
-        version=str(run.params.get("version", __version__)),
+        assumptions=assumptions(
+            run, request, shared.synthetic, data_available=lake_data.available, receipts=ledger.receipts
+        ),
     )
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from pitboss.core import codec
 from pitboss.core.order_book import MAX_AGE_MS
 from pitboss.sim.request import BacktestRequest
 
@@ -32,8 +31,3 @@ class PerpRequest(BacktestRequest):
     close_at_end: bool = False
     disguise: Mapping[str, Any] | None = None
     """The stored blind-run mapping; None before the run begins."""
-
-
-def request_of(params: Mapping[str, Any]) -> PerpRequest:
-    """Return the request that a run was started with."""
-    return codec.parse(PerpRequest, params)

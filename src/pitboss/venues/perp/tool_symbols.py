@@ -3,12 +3,12 @@
 A wrong argument gets an error that lists the valid ones. All data comes from the view.
 """
 
-from difflib import get_close_matches
 from typing import Any
 
 from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import iso
 from pitboss.core.market import Bars
+from pitboss.core.suggestion import did_you_mean, nearest
 from pitboss.venues.perp.observation import Observation
 
 INTERVALS = ("1m", "5m", "15m", "1h", "4h", "1d")
@@ -26,8 +26,7 @@ def one_of_yours(observation: Observation, symbol: str) -> str:
     """Return the symbol if the skill trades it."""
     symbols = observation.skill.context.sorted_symbols
     if symbol not in symbols:
-        close = get_close_matches(symbol.upper(), symbols, 1)
-        offer = f"did you mean {close[0]}?" if close else f"symbols: {', '.join(symbols)}"
+        offer = did_you_mean(nearest(symbol.upper(), symbols), f"symbols: {', '.join(symbols)}")
         raise ToolFailed(f"{symbol!r} is not one of your symbols; {offer}")
     return symbol
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from pitboss.terminal import screen
-from pitboss.terminal.options import Duration, Json, Moment, given
-from pitboss.terminal.workspace_options import Here
+from pitboss.terminal.options import Duration, Json, Moment, option
+from pitboss.terminal.workspace_options import Location
 from pitboss.venues.predict import run_command as predict_running
 from pitboss.venues.predict.svi import Generation
 
@@ -27,8 +27,8 @@ predict_running.register(app)
 @app.command
 def price(
     *,
-    forward: Annotated[float, given("--forward", "Forward price of the underlying, in USD.")],
-    strike: Annotated[float, given("--strike", "Strike, in USD.")],
+    forward: Annotated[float, option("--forward", "Forward price of the underlying, in USD.")],
+    strike: Annotated[float, option("--strike", "Strike, in USD.")],
     svi: Annotated[
         str,
         Parameter(
@@ -37,7 +37,7 @@ def price(
             help="The surface as five numbers: a,b,rho,m,sigma (total variance).",
         ),
     ],
-    pricing: Annotated[Generation, given("--pricing", "v1: N(d2). v2: N(d2) with the skew term.")] = "v1",
+    pricing: Annotated[Generation, option("--pricing", "v1: N(d2). v2: N(d2) with the skew term.")] = "v1",
     json: Json = False,
 ) -> None:
     """Fair prices of UP and DOWN at a strike.
@@ -71,14 +71,14 @@ def price(
 @app.command
 def markets(
     *,
-    at: Annotated[Moment | None, given("--at", "Time for which markets are listed; default: now.")] = None,
-    tiers: Annotated[str, given("--tiers", "Tiers to list, of 15m,1h,1d,1w; default: all.")] = "",
-    underlying: Annotated[str, given("--underlying", "Underlying asset of the markets.")] = "BTC",
+    at: Annotated[Moment | None, option("--at", "Time for which markets are listed; default: now.")] = None,
+    tiers: Annotated[str, option("--tiers", "Tiers to list, of 15m,1h,1d,1w; default: all.")] = "",
+    underlying: Annotated[str, option("--underlying", "Underlying asset of the markets.")] = "BTC",
     live: Annotated[
-        bool, given("--live", "List the open markets with their prices, as reported by the protocol's indexer.")
+        bool, option("--live", "List the open markets with their prices, as reported by the protocol's indexer.")
     ] = False,
     json: Json = False,
-    place: Here,
+    place: Location,
 ) -> None:
     """List the open markets with their tiers, expiries and the time left.
 
@@ -139,7 +139,7 @@ def _scheduled_markets(now: int, tiers: str, underlying: str) -> dict[str, Any]:
     }
 
 
-def _live_markets(place: Here, underlying: str) -> dict[str, Any]:
+def _live_markets(place: Location, underlying: str) -> dict[str, Any]:
     import asyncio
 
     from pitboss.bootstrap.machine import SystemClock
@@ -187,10 +187,10 @@ def _duration(seconds: int) -> str:
 def rounds(
     file: Path,
     *,
-    prices: Annotated[Path, given("--prices", "File of prices over the same time: bars, or updates of an oracle.")],
-    asset: Annotated[str, given("--asset", "Asset to use if a file holds several.")] = "",
+    prices: Annotated[Path, option("--prices", "File of prices over the same time: bars, or updates of an oracle.")],
+    asset: Annotated[str, option("--asset", "Asset to use if a file holds several.")] = "",
     within: Annotated[
-        Duration, given("--within", "Longest time from an instant to its first price; default: 1m.")
+        Duration, option("--within", "Longest time from an instant to its first price; default: 1m.")
     ] = 60_000,
     json: Json = False,
 ) -> None:

@@ -48,7 +48,7 @@ from pitboss.venues.predict.outcome import read_predict_ledger
 from pitboss.venues.predict.ports import read_state
 from pitboss.venues.predict.request import SURFACES_FITTED, PredictRequest
 from pitboss.venues.predict.state import QUOTE, open_world
-from pitboss.venues.predict.status import Telling
+from pitboss.venues.predict.status import StatusSource
 from pitboss.venues.predict.venue import VENUE
 
 LOG = logging.getLogger("pitboss.live")
@@ -221,8 +221,8 @@ async def _work(
         on_entry=lambda entry: listener.entry(entry, board),
         most_ticks=deployment.ticks,
     )
-    telling = Telling(deployment, model, stored_run.run_id, board, spot, clock.now(), warnings)
-    page.tell = lambda: telling.document(clock.now(), runner.next_at)
+    status_source = StatusSource(deployment, model, stored_run.run_id, board, spot, clock.now(), warnings)
+    page.tell = lambda: status_source.document(clock.now(), runner.next_at)
     listener.started(RunStart(stored_run.run_id, stored_run.address, model, board.ticks, warnings))
     await runner.run()
     if watching.done():

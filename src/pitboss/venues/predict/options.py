@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from pitboss.terminal.options import Amount, given
+from pitboss.terminal.options import Amount, option
 from pitboss.terminal.workspace_options import WorkspaceOptions
 
 
@@ -17,17 +17,17 @@ class PredictOptions:
     """Options for prices, surfaces and the vault."""
 
     prices: Annotated[
-        Path | None, given("--prices", "File of one-minute bars to import first; default: the bars in the lake.")
+        Path | None, option("--prices", "File of one-minute bars to import first; default: the bars in the lake.")
     ] = None
     surfaces: Annotated[
         Path | None,
-        given(
+        option(
             "--surfaces",
             "A file of recorded surfaces, named by market or expiry. Default: flat ones from realised volatility.",
         ),
     ] = None
     vault: Annotated[
-        Amount, given("--vault", "Balance of the vault, the counterparty of every contract, in DUSDC.")
+        Amount, option("--vault", "Balance of the vault, the counterparty of every contract, in DUSDC.")
     ] = Decimal(1_000_000)
 
     def fields(self, workspace_options: WorkspaceOptions, skill: dict[str, Any]) -> dict[str, Any]:

@@ -6,25 +6,22 @@ surface, come from the data. If the data has changed or is missing they are omit
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from pitboss import __version__
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.curve import Piece, points
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, parse_instant
 from pitboss.models.providers import PROGRAMS
-from pitboss.report.source import RunReport
-from pitboss.runs.report import same_data, with_rows
-from pitboss.runs.stored import document, is_synthetic, journal_of
+from pitboss.runs.report import same_data, shared_report, with_rows
+from pitboss.runs.stored import journal_of
+from pitboss.runs.venues import venue_of
 from pitboss.store.runs import Run
 from pitboss.venues.predict.assembly import PredictRun
 from pitboss.venues.predict.data.recorded import read_surfaces
-from pitboss.venues.predict.meaning import METRICS, RULES
 from pitboss.venues.predict.outcome import MarketCall, PredictLedger, read_predict_ledger
 from pitboss.venues.predict.panels import PredictReport, render
 from pitboss.venues.predict.panels.source import Surfaces
@@ -43,28 +40,16 @@ def build_predict_report(workspace: Workspace, run: Run) -> PredictReport:
     prepared = same_data(workspace, run, request)
     rows: list[dict[str, Any]] = []
     ledger = read_predict_ledger(with_rows(journal_of(workspace, run).records(), rows))
-    synthetic = is_synthetic(workspace, run)
-    shared = RunReport(
-        document=document(run, workspace.settings.model_cutoffs),
-        skill_name=str(request.skill.get("name", "")),
-        skill_text=_skill_text(request),
-        initial_usd=float(request.equity_usd),
-        equity=_curve(ledger.equity),
+    shared = shared_report(workspace, run, venue_of(request.skill), ledger, rows)
+    page = replace(
+        shared,
         baseline_equity=_curves(prepared, run, ledger) if isinstance(prepared, PredictRun) else {},
         fills=_fills(ledger),
-        decisions=rows,
-        assumptions=_assumptions(run, request, synthetic, prepared is not None),
-        rule_meanings=RULES,
-        metric_meanings=METRICS,
-        synthetic=synthetic,
-        standin=run.model.startswith(PROGRAMS),
-        halts=[
-            {"at": receipt.at, "kind": receipt.facts["halt"]} for receipt in ledger.receipts if receipt.kind == "halted"
-        ],
-        version=str(run.params.get("version", __version__)),
+        assumptions=_assumptions(run, request, shared.synthetic, prepared is not None),
+        realism=(),
     )
     surfaces, note = surfaces_of(request, ledger.calls)
-    return PredictReport(shared, ledger.calls, surfaces, note)
+    return PredictReport(page, ledger.calls, surfaces, note)
 
 
 def surfaces_of(request: PredictRequest, calls: Sequence[MarketCall]) -> tuple[Surfaces, str]:
@@ -115,11 +100,6 @@ def _fills(ledger: PredictLedger) -> list[dict[str, Any]]:
         if receipt.kind == "filled" and receipt.facts.get("account") == ledger.account_id
     )
     return [{"at": receipt.at, "reason": receipt.facts["action"]} for receipt in own]
-
-
-def _skill_text(request: PredictRequest) -> str:
-    body = codec.dumps(codec.number_fragments(dict(request.skill)))
-    return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2).decode()
 
 
 def _assumptions(run: Run, request: PredictRequest, synthetic: bool, data_found: bool) -> list[str]:

@@ -8,8 +8,8 @@ from cyclopts import App, Parameter
 
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
-from pitboss.terminal.options import Amount, Duration, Override, given
-from pitboss.terminal.workspace_options import Here, WorkspaceOptions
+from pitboss.terminal.options import Amount, Duration, Override, option
+from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
 if TYPE_CHECKING:
     from pitboss.live.board import Board, Entry
@@ -29,23 +29,23 @@ def run(
     /,
     *,
     model: Annotated[
-        str, given("--model", "Model or policy in place of the skill's: policy/alternate, groq/…, llm.")
+        str, option("--model", "Model or policy in place of the skill's: policy/alternate, groq/…, llm.")
     ] = "",
     every: Annotated[
-        Duration | None, given("--every", "Time between ticks, from 1s to 1h. Default: the skill's, 60s.")
+        Duration | None, option("--every", "Time between ticks, from 1s to 1h. Default: the skill's, 60s.")
     ] = None,
-    equity: Annotated[Amount, given("--equity", "Paper money to start with, in DUSDC.")] = Decimal(100),
+    equity: Annotated[Amount, option("--equity", "Paper money to start with, in DUSDC.")] = Decimal(100),
     set_: Override = (),
-    host: Annotated[str, given("--host", "Address on which the status endpoint listens.")] = "127.0.0.1",
+    host: Annotated[str, option("--host", "Address on which the status endpoint listens.")] = "127.0.0.1",
     port: Annotated[
-        int | None, given("--port", "Port of the status endpoint; 0 selects any free port. Default: 8083.")
+        int | None, option("--port", "Port of the status endpoint; 0 selects any free port. Default: 8083.")
     ] = None,
     expose: Annotated[
         bool,
-        given("--expose", "Let other machines reach the status endpoint, which has no authentication."),
+        option("--expose", "Let other machines reach the status endpoint, which has no authentication."),
     ] = False,
     ticks: Annotated[
-        int | None, given("--ticks", "Stop after this number of ticks; default: run until stopped.")
+        int | None, option("--ticks", "Stop after this number of ticks; default: run until stopped.")
     ] = None,
     resume: Annotated[
         bool | None,
@@ -57,16 +57,16 @@ def run(
         ),
     ] = None,
     max_cost_usd: Annotated[
-        Amount | None, given("--max-cost-usd", "Limit on the total cost of the model; it is not called beyond it.")
+        Amount | None, option("--max-cost-usd", "Limit on the total cost of the model; it is not called beyond it.")
     ] = None,
     max_cost_usd_per_day: Annotated[
-        Amount | None, given("--max-cost-usd-per-day", "Limit on the cost of the model per UTC day.")
+        Amount | None, option("--max-cost-usd-per-day", "Limit on the cost of the model per UTC day.")
     ] = None,
-    price_in: Annotated[Amount | None, given("--price-in", "USD for a million tokens the model reads.")] = None,
-    price_out: Annotated[Amount | None, given("--price-out", "USD for a million tokens the model writes.")] = None,
-    yes: Annotated[bool, given("--yes", "Run even if the price of the model is unknown.")] = False,
+    price_in: Annotated[Amount | None, option("--price-in", "USD for a million tokens the model reads.")] = None,
+    price_out: Annotated[Amount | None, option("--price-out", "USD for a million tokens the model writes.")] = None,
+    yes: Annotated[bool, option("--yes", "Run even if the price of the model is unknown.")] = False,
     json: Annotated[bool, Parameter(name="--json", help="Print one JSON object a line for every tick.")] = False,
-    place: Here,
+    place: Location,
 ) -> int:
     """Run an agent on live prices, on paper: nothing is signed and no real money is spent.
 

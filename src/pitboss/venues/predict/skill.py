@@ -14,9 +14,9 @@ from pydantic_core.core_schema import ValidationInfo
 from pitboss.core import money
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, SECOND_MS, parse_duration
+from pitboss.core.suggestion import did_you_mean, nearest_spelling
 from pitboss.skill.explain import show
 from pitboss.skill.schema import FileInclusion, ModelName, Name, Number, Part, Prose, SkillDocument, Whole, once
-from pitboss.skill.spelling import did_you_mean, nearest
 
 Mandate = Literal["momentum", "contrarian", "calibrated"]
 Tier = Literal["15m", "1h", "1d", "1w"]
@@ -49,7 +49,7 @@ def _mandate(value: object) -> object:
     if value in MANDATES:
         return value
     message = f"must be {', '.join(MANDATES)} or the path of a {MANDATE_FILE} file, not {show(value)}"
-    closest = nearest(value, MANDATES) if isinstance(value, str) else None
+    closest = nearest_spelling(value, MANDATES) if isinstance(value, str) else None
     hint = did_you_mean(closest, "a mandate in your own words goes into text")
     raise PydanticCustomError("mandate_name", "{message}", {"message": message, "hint": hint})
 

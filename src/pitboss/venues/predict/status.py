@@ -18,7 +18,7 @@ SURFACE = "flat, from the realised volatility of one-minute closes of the last 2
 
 
 @dataclass(slots=True)
-class Telling:
+class StatusSource:
     """The inputs of the status document."""
 
     deployment: Deployment

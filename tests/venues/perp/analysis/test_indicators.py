@@ -39,10 +39,10 @@ def wilder(values: list[float], period: int) -> float:
 
 
 def ema(values: list[float], period: int) -> list[float]:
-    told = [sum(values[:period]) / period]
+    result = [sum(values[:period]) / period]
     for value in values[period:]:
-        told.append(told[-1] + 2 / (period + 1) * (value - told[-1]))
-    return told
+        result.append(result[-1] + 2 / (period + 1) * (value - result[-1]))
+    return result
 
 
 def rsi(bars: Bars, period: int) -> float:
@@ -110,10 +110,10 @@ SLOW: dict[str, Callable[[Bars], dict[str, float]]] = {
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_last_value_is_that_of_the_arithmetic_written_out(name: str, seed: int) -> None:
     bars = sample(seed)
-    told, slow = lines_of(bars, name), SLOW[name](bars)
-    assert set(slow) == set(told)
+    result, slow = lines_of(bars, name), SLOW[name](bars)
+    assert set(slow) == set(result)
     for part, value in slow.items():
-        assert told[part][-1] == pytest.approx(float(value), rel=1e-7, abs=1e-9)
+        assert result[part][-1] == pytest.approx(float(value), rel=1e-7, abs=1e-9)
 
 
 def test_macd_and_bollinger_are_those_of_the_books() -> None:
@@ -122,10 +122,10 @@ def test_macd_and_bollinger_are_those_of_the_books() -> None:
     fast, slow = ema(closes, 12), ema(closes, 26)
     line = [f - s for f, s in zip(fast[-len(slow) :], slow, strict=True)]
     signal = ema(line, 9)[-1]
-    told = lines_of(bars, "macd")
-    assert told["line"][-1] == pytest.approx(line[-1], rel=1e-6)
-    assert told["signal"][-1] == pytest.approx(signal, rel=1e-6)
-    assert told["histogram"][-1] == pytest.approx(line[-1] - signal, rel=1e-5)
+    result = lines_of(bars, "macd")
+    assert result["line"][-1] == pytest.approx(line[-1], rel=1e-6)
+    assert result["signal"][-1] == pytest.approx(signal, rel=1e-6)
+    assert result["histogram"][-1] == pytest.approx(line[-1] - signal, rel=1e-5)
     bands = lines_of(bars, "bollinger")
     mean = sum(closes[-20:]) / 20
     spread = sqrt(sum((close - mean) ** 2 for close in closes[-20:]) / 20)

@@ -99,7 +99,7 @@ def test_a_straight_line_has_no_pattern_and_no_swing_but_its_start() -> None:
     assert [shape for shape in patterns(chart) if shape.family != "flag"] == []
 
 
-def test_trends_are_told_by_their_swings() -> None:
+def test_trends_are_reported_by_their_swings() -> None:
     up = drawn((0, 0.0), (10, 0.05), (15, 0.03), (25, 0.09), (30, 0.06), (40, 0.13), (45, 0.10), (50, 0.12))
     assert trend(chart_of(up))[0] == "higher highs and higher lows"
     assert trend(chart_of(upside_down(up)))[0] == "lower highs and lower lows"
@@ -191,10 +191,10 @@ def test_the_table_of_chance_is_whole_and_falls_with_the_fit() -> None:
 
 def test_confidence_rises_with_the_fit_from_none_to_certain() -> None:
     for family in FAMILIES:
-        told = [confidence(family, 120, fit / 50) for fit in range(51)]
-        assert told == sorted(told)
-        assert told[0] == 0.0
-        assert told[-1] == MAX_CONFIDENCE
+        result = [confidence(family, 120, fit / 50) for fit in range(51)]
+        assert result == sorted(result)
+        assert result[0] == 0.0
+        assert result[-1] == MAX_CONFIDENCE
         assert 0 < chance(family, 120) < 1
 
 

@@ -39,15 +39,15 @@ def slow_historical(losses: list[float], confidence: Decimal) -> tuple[float, fl
 def test_the_historical_figures_are_those_of_the_definition(seed: int, count: int, confidence: str) -> None:
     random = np.random.default_rng(seed)
     returns, exposure = random.normal(0, 0.01, (count, 2)).round(4), random.normal(0, 1_000, 2).round(1)
-    told = historical(returns, exposure, Decimal(confidence))
+    result = historical(returns, exposure, Decimal(confidence))
     if count * (100 - Decimal(confidence)) / 100 < 1:
-        assert told is None
+        assert result is None
         return
-    assert told is not None
+    assert result is not None
     at_risk, shortfall = slow_historical((-(returns @ exposure)).tolist(), Decimal(confidence))
-    assert told.at_risk == pytest.approx(at_risk)
-    assert told.shortfall == pytest.approx(shortfall)
-    assert told.shortfall >= told.at_risk - 1e-9
+    assert result.at_risk == pytest.approx(at_risk)
+    assert result.shortfall == pytest.approx(shortfall)
+    assert result.shortfall >= result.at_risk - 1e-9
 
 
 @settings(max_examples=20, deadline=None)
@@ -55,15 +55,15 @@ def test_the_historical_figures_are_those_of_the_definition(seed: int, count: in
 def test_the_parametric_figures_are_those_of_the_normal_distribution(seed: int, horizon: int, confidence: str) -> None:
     random = np.random.default_rng(seed)
     returns, exposure = random.normal(0, 0.01, (200, 3)), random.normal(0, 1_000, 3)
-    told = parametric(returns, exposure, Decimal(confidence), horizon)
+    result = parametric(returns, exposure, Decimal(confidence), horizon)
     covariance = returns.T @ returns / len(returns)
     deviation = sqrt(float(exposure @ covariance @ exposure) * horizon)
-    share = 0.5 * (1 + erf(told.at_risk / deviation / sqrt(2)))
+    share = 0.5 * (1 + erf(result.at_risk / deviation / sqrt(2)))
     assert share == pytest.approx(float(confidence) / 100, abs=1e-9)
-    grid = np.linspace(told.at_risk / deviation, 12, 200_001)
+    grid = np.linspace(result.at_risk / deviation, 12, 200_001)
     density = np.exp(-(grid**2) / 2) / sqrt(2 * np.pi)
     tail = float(np.trapezoid(grid * density, grid)) / (1 - float(confidence) / 100)
-    assert told.shortfall == pytest.approx(tail * deviation, rel=1e-5)
+    assert result.shortfall == pytest.approx(tail * deviation, rel=1e-5)
 
 
 @settings(max_examples=20, deadline=None)

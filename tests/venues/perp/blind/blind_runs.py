@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from leaks import Scanner, texts
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import HOUR_MS, interval_ms, parse_instant
@@ -24,7 +25,6 @@ from pitboss.sim.past import RunPast
 from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
-from pitboss.testing.leaks import Scanner, texts
 from pitboss.venues.perp.assembly import read_skill
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.course import PerpCourse, first_state

@@ -122,9 +122,9 @@ def test_memory_anonymised_keeps_results_and_loses_names_times_and_prices() -> N
         day=FROM // DAY_MS,
     )
     seen = hindsight.memory_of(ANONYMISER, memory)
-    told = codec.dumps(seen).decode()
+    result = codec.dumps(seen).decode()
     for true in ("BTC", "ETH", "itcoin", "thereum", "63000", "64000", str(FROM), str(FROM // DAY_MS)):
-        assert true not in told
+        assert true not in result
     assert seen.trades[0].pnl_usd == 12
     assert seen.trades[0].entry_price == 63_000 * BTC.price
     assert seen.day == (FROM + ANONYMISER.shift_ms) // DAY_MS
@@ -160,11 +160,11 @@ class _Recorded:
 
 def test_a_past_anonymised_is_asked_and_answers_anonymisedd_terms() -> None:
     past, now = ANONYMISER.past(_Recorded()), FROM + ANONYMISER.shift_ms
-    told = codec.dumps(
+    result = codec.dumps(
         [past.decisions(now, 5), past.receipts(now, 5), past.snapshot(now - 1, now), past.commands(now, 1)]
     ).decode()
     for true in ("BTC", "itcoin", "63000", "64000", str(FROM), str(FROM - 1)):
-        assert true not in told
+        assert true not in result
     assert past.decisions(now, 5)[0].at == now - 1
     assert past.receipts(now, 5)[0].facts["fee_usd"] == "1"
 

@@ -80,7 +80,7 @@ def test_dates_move_by_whole_weeks_into_another_season_of_a_far_year() -> None:
     assert (moved // DAY_MS + 3) % 7 == (FROM // DAY_MS + 3) % 7, "the weekday stays"
 
 
-def test_many_symbols_get_names_of_their_own_and_a_symbol_that_looks_like_a_name_is_told_apart() -> None:
+def test_many_symbols_get_names_of_their_own_and_a_symbol_that_looks_like_a_name_is_distinguished() -> None:
     many = make_anonymiser([f"C{place}" for place in range(60)], 1)
     assert len({alias.name for alias in many.aliases}) == 60
     clash = make_anonymiser(["ASSET-K", "BTC"], 1)
@@ -284,5 +284,5 @@ def test_words_of_somebody_who_saw_the_true_market_lose_their_numbers_too() -> N
 
 def test_headlines_about_different_assets_are_not_taken_for_copies() -> None:
     anonymiser = make_anonymiser([f"C{place}" for place in range(40)], 1)
-    told = {f"{alias.name} rises on strong demand after a quiet week" for alias in anonymiser.aliases}
-    assert not any(near(one, other) for one in told for other in told if one != other)
+    result = {f"{alias.name} rises on strong demand after a quiet week" for alias in anonymiser.aliases}
+    assert not any(near(one, other) for one in result for other in result if one != other)

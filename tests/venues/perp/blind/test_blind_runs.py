@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leaks import Scanner, texts
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.scripted import calls
-from pitboss.testing.leaks import Scanner, texts
 from pitboss.venues.perp.blind.anonymiser import Anonymiser
 from pitboss.venues.perp.course import PerpCourse
 from pitboss.venues.perp.metrics import compute
@@ -190,7 +190,7 @@ def same_course(plan: list[Any], seed: int, hours: int) -> None:
     assert opened.state.memory == blind.state.memory, "what is remembered is true, whatever is shown"
 
 
-def test_regimes_and_room_are_told_alike_blind_or_open() -> None:
+def test_regimes_and_room_are_reported_alike_blind_or_open() -> None:
     plan = [{"action": "no_op", "symbol": "BTC", "reason": "Wait."}]
     opened, blind = lived(plan, MARKET, False, 6), lived(plan, MARKET, True, 6)
     anonymiser = blind.script.ports.context.anonymiser
@@ -217,7 +217,7 @@ def test_regimes_and_room_are_told_alike_blind_or_open() -> None:
 # The same run again ---------------------------------------------------------------------------------------------------
 
 
-def test_a_blind_run_comes_out_the_same_again_and_with_another_seed_it_is_told_otherwise() -> None:
+def test_a_blind_run_comes_out_the_same_again_and_with_another_seed_its_text_differs() -> None:
     one, again = ran(Nosy(), MARKET, request_of(hours=4)), ran(Nosy(), MARKET, request_of(hours=4))
     assert one.state.prev_digest == again.state.prev_digest
     other = ran(Nosy(), MARKET, request_of(hours=4, seed=4))

@@ -82,7 +82,7 @@ def test_the_mapping_is_kept_with_the_run_and_read_back_from_it() -> None:
     assert build(replace(again, seed=77), make_market(ROWS)).ports.context.anonymiser == anonymiser
 
 
-def test_an_open_run_keeps_no_mapping_and_is_told_as_always() -> None:
+def test_an_open_run_keeps_no_mapping_and_is_reported_as_always() -> None:
     prepared = prepared_run(blind=False)
     params = codec.loads(codec.dumps(params_of(prepared)))
     assert prepared.course().ports.context.anonymiser is None
@@ -92,14 +92,14 @@ def test_an_open_run_keeps_no_mapping_and_is_told_as_always() -> None:
     assert blind.with_true_names(rows, None) is rows
 
 
-def test_a_reader_is_told_who_was_who_once_and_sees_the_models_words_unmasked() -> None:
+def test_a_reader_is_shown_who_was_who_once_and_sees_the_models_words_unmasked() -> None:
     prepared = prepared_run()
     params = codec.loads(codec.dumps(params_of(prepared)))
     anonymiser = blind.stored_anonymiser(params)
     assert anonymiser is not None
-    told = " ".join(blind.report_lines(params))
+    result = " ".join(blind.report_lines(params))
     for alias in anonymiser.aliases:
-        assert told.count(f"{alias.name} was {alias.symbol} (prices ") == 1
+        assert result.count(f"{alias.name} was {alias.symbol} (prices ") == 1
     name = anonymiser.by_symbol["BTC"].name
     row = {"reason": f"{name} up", "text": f"I like {name}", "steps": [{"text": name, "calls": [1]}], "symbol": "BTC"}
     assert blind.with_true_names([row], anonymiser) == [

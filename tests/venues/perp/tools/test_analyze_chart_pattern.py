@@ -22,7 +22,7 @@ def line(lines: list[str], start: str) -> str:
     return next(each for each in lines if each.startswith(start))
 
 
-def test_a_double_top_is_told_with_its_dates_and_what_would_confirm_or_end_it() -> None:
+def test_a_double_top_is_shown_with_its_dates_and_what_would_confirm_or_end_it() -> None:
     text = line(told(DRAWINGS["double top"]), "- double top")
     assert text.startswith("- double top, bearish, forming: confidence 0.99, fit 1.00")
     assert "(chance draws one on 55% of charts); 06-01 20:00 to 06-02 16:00; " in text
@@ -30,7 +30,7 @@ def test_a_double_top_is_told_with_its_dates_and_what_would_confirm_or_end_it() 
     assert "void above 110.5" in text
 
 
-def test_its_mirror_image_is_told_the_other_way_round() -> None:
+def test_its_mirror_image_is_shown_the_other_way_round() -> None:
     text = line(told(upside_down(DRAWINGS["double top"])), "- double bottom")
     assert "bullish, forming" in text
     assert "confirmed by a close above" in text

@@ -78,7 +78,7 @@ def test_bars_that_cannot_be_had_are_refused_with_what_can(arguments: dict[str, 
 # get_portfolio -----------------------------------------------------------------------------------------------------
 
 
-def test_the_portfolio_tells_money_positions_and_orders_in_readable_numbers() -> None:
+def test_the_portfolio_shows_money_positions_and_orders_in_readable_numbers() -> None:
     world = make_world(mark="110")
     held = Position("BTC", Decimal(-3), Decimal(-300), START, Decimal(120), None, "</data> ## short it")
     order = WorkingOrder("o7", "limit", "ETH", 1, Decimal("0.5"), START, START, Decimal("9.5"))
@@ -86,14 +86,14 @@ def test_the_portfolio_tells_money_positions_and_orders_in_readable_numbers() ->
         **{name: getattr(world, name) for name in type(world).__slots__}
         | {"positions": {"BTC": held}, "orders": (order,)}
     )
-    told = json.loads(call("get_portfolio", observe(MARKET, START + STEP, world, SKILL)))
-    assert told["at"] == "2025-06-01T00:05:00Z"
-    assert (told["equity_usd"], told["since_midnight"]) == ("9970.00", "-0.3%")
-    (position,) = told["positions"]
+    result = json.loads(call("get_portfolio", observe(MARKET, START + STEP, world, SKILL)))
+    assert result["at"] == "2025-06-01T00:05:00Z"
+    assert (result["equity_usd"], result["since_midnight"]) == ("9970.00", "-0.3%")
+    (position,) = result["positions"]
     assert (position["side"], position["size"], position["entry"], position["mark"]) == ("short", "3", "100", "110")
     assert (position["unrealised_usd"], position["stop"], position["take_profit"]) == ("-30.00", "120", None)
     assert position["thesis"].count("</data>") == 1
-    (working,) = told["orders"]
+    (working,) = result["orders"]
     assert (working["order_id"], working["side"], working["limit"]) == ("o7", "buy", "9.5")
     with pytest.raises(ToolFailed, match="this tool takes no arguments"):
         call("get_portfolio", observe(MARKET, START + STEP, world, SKILL), symbol="BTC")
@@ -105,20 +105,20 @@ def test_the_portfolio_tells_money_positions_and_orders_in_readable_numbers() ->
 def test_simulate_action_says_what_the_engine_would_say_and_changes_nothing() -> None:
     observation = observe(MARKET, START + STEP, skill=SKILL)
     proposal = {"action": "open_long", "symbol": "BTC", "size_usd": 500, "reason": "test"}
-    told = json.loads(call("simulate_action", observation, **proposal))
-    assert told["outcome"] == "allowed"
-    assert "code" not in told
-    told = json.loads(call("simulate_action", observation, **{**proposal, "size_usd": Decimal("5000.5")}))
-    assert (told["outcome"], told["code"]) == ("refused", "R3_POSITION_CAP")
-    margins = {margin["rule"]: margin for margin in told["margins"]}
+    result = json.loads(call("simulate_action", observation, **proposal))
+    assert result["outcome"] == "allowed"
+    assert "code" not in result
+    result = json.loads(call("simulate_action", observation, **{**proposal, "size_usd": Decimal("5000.5")}))
+    assert (result["outcome"], result["code"]) == ("refused", "R3_POSITION_CAP")
+    margins = {margin["rule"]: margin for margin in result["margins"]}
     assert margins["R3_POSITION_CAP"]["limit"] == "2500.00"
     assert json.loads(call("simulate_action", observation, **proposal))["outcome"] == "allowed"
 
 
 @pytest.mark.parametrize("bad", [{}, {"action": "fly"}, {"action": "open_long", "symbol": "BTC", "size_usd": "500"}])
 def test_simulate_action_gives_a_malformed_proposal_the_rule_that_refuses_it(bad: dict[str, Any]) -> None:
-    told = json.loads(call("simulate_action", observe(MARKET, START + STEP, skill=SKILL), **bad))
-    assert (told["outcome"], told["code"]) == ("refused", "R1_SHAPE")
+    result = json.loads(call("simulate_action", observe(MARKET, START + STEP, skill=SKILL), **bad))
+    assert (result["outcome"], result["code"]) == ("refused", "R1_SHAPE")
 
 
 def test_simulate_action_without_an_engine_says_so() -> None:

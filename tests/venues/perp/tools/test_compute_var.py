@@ -36,7 +36,7 @@ def test_a_flat_account_risks_nothing() -> None:
     assert told() == ["value at risk over 1 bar of 5m at 95%, by 2025-06-03T02:00:00Z: 0, there is no open position"]
 
 
-def test_one_position_is_told_by_both_methods_and_they_agree_on_normal_returns() -> None:
+def test_one_position_is_shown_by_both_methods_and_they_agree_on_normal_returns() -> None:
     lines = told(make_world({"BTC": 1}, mark="1000"))
     assert lines[0].endswith("from 599 joint returns")
     at_risk, shortfall, normal, normal_shortfall = figures(lines[1])
@@ -46,14 +46,14 @@ def test_one_position_is_told_by_both_methods_and_they_agree_on_normal_returns()
     assert normal_shortfall == pytest.approx(normal * 2.063 / 1.645, rel=0.01)
 
 
-def test_opposite_positions_in_the_same_thing_cancel_and_are_told_alone_too() -> None:
+def test_opposite_positions_in_the_same_thing_cancel_and_are_shown_alone_too() -> None:
     lines = told(make_world({"BTC": 1, "ETH": -1}, mark="1000"))
     assert figures(lines[1])[0] == pytest.approx(0.0, abs=0.01)
     assert lines[2].startswith("- BTC long 1000.00 USD alone: historical ")
     assert lines[3].startswith("- ETH short 1000.00 USD alone: historical ")
 
 
-def test_a_position_added_in_thought_is_told_and_changes_nothing() -> None:
+def test_a_position_added_in_thought_is_shown_and_changes_nothing() -> None:
     world = make_world({"BTC": 1}, mark="1000")
     lines = told(world, symbol="ETH", side="short", size_usd=1000, method="historical")
     assert lines[1] == told(world, method="historical")[1]

@@ -113,9 +113,9 @@ def test_no_tool_changes_anything_in_read_mode(
     assert any(file.endswith("pitboss.db") for file in before)
     assert sum(file.startswith("lake") for file in before) > 3
     arguments = data.draw(valid(VENUE.tools()[name].schema, FROM))
-    told = answer(name, context, arguments)
-    assert told
-    assert answer(name, context, arguments) == told
+    result = answer(name, context, arguments)
+    assert result
+    assert answer(name, context, arguments) == result
     assert fingerprint(home) == before
 
 

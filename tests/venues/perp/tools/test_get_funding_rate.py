@@ -26,7 +26,7 @@ def told(rates: list[float], at: int, world: Any = None, apart: int = 1, **argum
     return call("get_funding_rate", asked, market(rates, apart, 48), at, world or make_world()).splitlines()
 
 
-def test_the_last_known_rate_is_told_with_what_it_costs() -> None:
+def test_the_last_known_rate_is_shown_with_what_it_costs() -> None:
     assert told([0.0001, 0.0000125, 0.5], START + HOUR_MS + 60_000) == [
         "BTC funding, last known 0.00125% for 1h at 2025-06-01T01:00:00.048Z; longs pay shorts",
         "annualised 10.95%; a 1000 USD long pays 0.01 USD an hour at this rate, a short the opposite; "

@@ -24,7 +24,7 @@ def told(values: list[float], hours_on: int, **arguments: object) -> list[str]:
     ).splitlines()
 
 
-def test_the_level_is_told_in_coins_and_dollars_with_its_changes() -> None:
+def test_the_level_is_shown_in_coins_and_dollars_with_its_changes() -> None:
     values = [1_000.0] * 24 + [1_250.0, 1_500.0, 9_999.0]
     assert told(values, 25) == [
         "BTC open interest 1500 coins (about 75000 USD at the mark) at 2025-06-02T01:00:00Z; 1h: +20%, 24h: +50%"

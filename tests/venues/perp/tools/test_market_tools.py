@@ -63,10 +63,10 @@ def test_no_market_tool_can_tell_what_comes_after_the_tick(at: int, factor: floa
     full, past = demo(), cut(demo(), at)
     other = spoiled(full, at, factor)
     for name, arguments in EACH:
-        told = call(name, arguments, full, at, HELD)
-        assert told == call(name, arguments, past, at, HELD)
-        assert told == call(name, arguments, other, at, HELD)
-        assert "LEAK" not in told
+        result = call(name, arguments, full, at, HELD)
+        assert result == call(name, arguments, past, at, HELD)
+        assert result == call(name, arguments, other, at, HELD)
+        assert "LEAK" not in result
 
 
 def test_the_future_matters_once_it_is_past() -> None:

@@ -57,7 +57,7 @@ def asked(url: str, ask: Callable[[GraphqlChain], Any], timeout_s: float = 5.0) 
     return asyncio.run(go())
 
 
-def test_what_a_node_tells_is_what_the_chain_holds():
+def test_what_a_node_reports_is_what_the_chain_holds():
     chain = FakeChain(ADDRESS)
     with serving(chain) as node:
         ground = asked(node.url, lambda c: c.read_basis((*KEYS, "0x" + "77" * 32), ADDRESS))
@@ -239,6 +239,6 @@ def test_effects_that_are_not_whole_are_no_effects(broken: dict[str, Any]):
 
 
 @pytest.mark.parametrize("address", ["", "node", "ftp://node", "https://"])
-def test_an_address_that_is_none_is_told(address: str):
+def test_an_address_that_is_none_is_reported(address: str):
     with pytest.raises(UserError, match="node is not valid"):
         GraphqlChain(address)

@@ -91,8 +91,8 @@ def test_a_key_that_cannot_be_used_is_not_repeated(key: str):
     with pytest.raises(UserError) as caught:
         Signer(key)
 
-    told = "".join(traceback.format_exception(caught.value)) + repr(caught.value) + caught.value.hint
-    assert key not in told
+    result = "".join(traceback.format_exception(caught.value)) + repr(caught.value) + caught.value.hint
+    assert key not in result
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
 
 

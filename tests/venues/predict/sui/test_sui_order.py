@@ -295,12 +295,12 @@ def test_a_fresh_order_in_doubt_is_sent_again_with_the_same_bytes(start: Start):
         doubt = run(broker.submit(fresh_desk(), mint_request(), TICK)).world
         machine.clock[0] += 10_000
         gremlin.faults = {}
-        told = run(broker.settle(doubt, TICK, machine.now()))
+        result = run(broker.settle(doubt, TICK, machine.now()))
 
     (entry,) = machine.entries()
     assert machine.chain.sends == [entry.tx]
-    assert [receipt.kind for receipt in told.receipts] == ["filled"]
-    assert agree(machine, told.world, fresh_desk()) == 1
+    assert [receipt.kind for receipt in result.receipts] == ["filled"]
+    assert agree(machine, result.world, fresh_desk()) == 1
 
 
 def test_bytes_are_not_sent_again_once_their_decision_is_too_old(start: Start):
@@ -339,17 +339,17 @@ def test_a_stale_order_in_doubt_is_fenced_off_and_its_spend_is_free_again(start:
     machine.clock[0] += 5 * MINUTE_MS
 
     with machine.alive() as broker:
-        told = run(broker.settle(doubt, TICK, machine.now()))
+        result = run(broker.settle(doubt, TICK, machine.now()))
 
-    assert [receipt.kind for receipt in told.receipts] == ["rejected"]
-    assert "used its coin up" in told.receipts[0].facts["reason"]
-    assert spend_with_reserves(told.world, machine.now()).total == 0
+    assert [receipt.kind for receipt in result.receipts] == ["rejected"]
+    assert "used its coin up" in result.receipts[0].facts["reason"]
+    assert spend_with_reserves(result.world, machine.now()).total == 0
     (fence,) = machine.chain.sends
     assert decode(fence).commands == (("", "TransferObjects", ()),)
-    assert agree(machine, told.world, fresh_desk()) == 0
+    assert agree(machine, result.world, fresh_desk()) == 0
 
 
-def test_a_transaction_of_which_only_the_coin_tells_that_it_was_run_is_not_taken_for_dead(start: Start):
+def test_a_transaction_of_which_only_the_coin_shows_that_it_was_run_is_not_taken_for_dead(start: Start):
     machine = start(lag=1_000)
 
     def catch_up(name: str) -> None:
@@ -391,12 +391,12 @@ def test_an_order_that_lands_before_its_fence_is_kept(start: Start):
             machine.chain.heal()
 
     with machine.alive(Gremlin(before=land)) as broker:
-        told = run(broker.settle(doubt, TICK, machine.now()))
+        result = run(broker.settle(doubt, TICK, machine.now()))
 
-    assert agree(machine, settled(machine, told.world, TICK), fresh_desk()) == 1
+    assert agree(machine, settled(machine, result.world, TICK), fresh_desk()) == 1
 
 
-def test_settling_twice_tells_nothing_twice(start: Start):
+def test_settling_twice_shows_nothing_twice(start: Start):
     machine = start()
     submitted(machine, mint_request())
 
@@ -413,9 +413,9 @@ def test_orders_of_ticks_that_the_desk_knows_are_not_taken_in_again(start: Start
     submitted(machine, mint_request())
 
     with machine.alive() as broker:
-        told = run(broker.settle(fresh_desk(), TICK, machine.now()))
+        result = run(broker.settle(fresh_desk(), TICK, machine.now()))
 
-    assert told.receipts == ()
+    assert result.receipts == ()
 
 
 def test_two_orders_never_use_the_same_version_of_a_coin(start: Start):
@@ -443,7 +443,7 @@ def test_two_orders_never_use_the_same_version_of_a_coin(start: Start):
     ],
     ids=["empty manager", "no gas", "little gas", "mainnet"],
 )
-def test_what_is_missing_is_told_as_a_refusal_and_nothing_is_signed(start: Start, chain: dict[str, Any], told: str):
+def test_what_is_missing_is_reported_as_a_refusal_and_nothing_is_signed(start: Start, chain: dict[str, Any], told: str):
     machine, gremlin = start(**chain), Gremlin()
 
     placed = submitted(machine, mint_request(), gremlin=gremlin)
@@ -461,7 +461,7 @@ def test_what_is_missing_is_told_as_a_refusal_and_nothing_is_signed(start: Start
         ({"chain_id": MAINNET[1]}, "the node belongs to mainnet", "sui_node_url"),
     ],
 )
-def test_a_check_before_the_first_order_tells_what_is_missing(
+def test_a_check_before_the_first_order_shows_what_is_missing(
     start: Start, chain: dict[str, Any], told: str, hint: str
 ):
     with start(**chain).alive() as broker, pytest.raises(UserError, match=told) as caught:
@@ -470,7 +470,7 @@ def test_a_check_before_the_first_order_tells_what_is_missing(
     assert hint in caught.value.hint
 
 
-def test_a_check_of_a_sound_writer_tells_what_the_manager_holds(start: Start):
+def test_a_check_of_a_sound_writer_shows_what_the_manager_holds(start: Start):
     with start().alive() as broker:
         assert run(broker.sender.check()) == 100 * QUOTE
 

@@ -59,7 +59,7 @@ def test_a_writer_with_all_its_settings_opens_without_asking_anything(tmp_path: 
         ({"key": "suiprivkey1nonsense"}, "key cannot be read", "suiprivkey1"),
     ],
 )
-def test_what_is_missing_or_wrong_is_told(tmp_path: Path, changes: dict[str, Any], told: str, hint: str):
+def test_what_is_missing_or_wrong_is_reported(tmp_path: Path, changes: dict[str, Any], told: str, hint: str):
     with pytest.raises(UserError, match=told) as caught:
         opened(tmp_path, **changes)
 
@@ -95,7 +95,7 @@ def no_pysui(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     transaction.library.cache_clear()
 
 
-def test_a_missing_extra_is_told_before_a_key_is_looked_for(tmp_path: Path, no_pysui: None):
+def test_a_missing_extra_is_reported_before_a_key_is_looked_for(tmp_path: Path, no_pysui: None):
     with pytest.raises(UserError, match="needs the package pysui") as caught:
         opened(tmp_path, key=None)
 

@@ -8,7 +8,6 @@ trade at 1e-8. Nothing here rounds or formats.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from math import frexp
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import DAY_MS
 from pitboss.core.market import Bars, Floats
+from pitboss.core.suggestion import did_you_mean, nearest
 
 SHORTEST, LONGEST = 2, 200
 MOST_NAMES = 12
@@ -93,8 +93,7 @@ def _read(text: str) -> IndicatorSpec:
     name = _ALIASES.get(match[1], match[1]) if match else text
     kind = KINDS.get(name)
     if match is None or kind is None:
-        close = get_close_matches(name, KINDS, 1)
-        raise ToolFailed(f"unknown indicator {text[:40]!r}; " + (f"did you mean {close[0]}?" if close else offer()))
+        raise ToolFailed(f"unknown indicator {text[:40]!r}; {did_you_mean(nearest(name, KINDS), offer())}")
     if match[2] is None:
         return IndicatorSpec(f"{name}{kind.period}" if kind.period else name, name, kind.period or 0)
     if kind.period is None:

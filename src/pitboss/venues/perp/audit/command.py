@@ -7,8 +7,8 @@ from cyclopts import App, Parameter
 
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, Moment, Override, given
-from pitboss.terminal.workspace_options import Here
+from pitboss.terminal.options import Json, Moment, Override, option
+from pitboss.terminal.workspace_options import Location
 from pitboss.venues.perp.audit import memory_command as memorising
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ def lookahead(
     skill: Path | None = None,
     /,
     *,
-    run: Annotated[str, given("--run", "Audit this stored run: its id, or the start of it.")] = "",
-    cuts: Annotated[int, given("--cuts", "Number of random ticks at which to cut and compare.")] = 100,
-    seed: Annotated[int, given("--seed", "The same seed makes the same cuts.")] = 0,
-    from_: Annotated[Moment | None, given("--from", "First tick. Default: three weeks before the end.")] = None,
-    to: Annotated[Moment | None, given("--to", "End of the range. Default: as far as the data goes.")] = None,
-    symbols: Annotated[str, given("--symbols", "Symbols, separated by commas, instead of the skill's.")] = "",
-    tools: Annotated[str, given("--tools", "Only these tools, separated by commas. Default: all.")] = "",
+    run: Annotated[str, option("--run", "Audit this stored run: its id, or the start of it.")] = "",
+    cuts: Annotated[int, option("--cuts", "Number of random ticks at which to cut and compare.")] = 100,
+    seed: Annotated[int, option("--seed", "The same seed makes the same cuts.")] = 0,
+    from_: Annotated[Moment | None, option("--from", "First tick. Default: three weeks before the end.")] = None,
+    to: Annotated[Moment | None, option("--to", "End of the range. Default: as far as the data goes.")] = None,
+    symbols: Annotated[str, option("--symbols", "Symbols, separated by commas, instead of the skill's.")] = "",
+    tools: Annotated[str, option("--tools", "Only these tools, separated by commas. Default: all.")] = "",
     tool_file: Annotated[
         tuple[Path, ...],
         Parameter(
@@ -44,10 +44,10 @@ def lookahead(
             help="Audit the tool of this Python file too. The file is executed. May be repeated.",
         ),
     ] = (),
-    data_venue: Annotated[str, given("--data-venue", "Whose data to use, where several venues have some.")] = "",
+    data_venue: Annotated[str, option("--data-venue", "Whose data to use, where several venues have some.")] = "",
     set_: Override = (),
     json: Json = False,
-    place: Here,
+    place: Location,
 ) -> int:
     """Check that an agent's inputs stay the same when the future is deleted or changed. Exit code 1 if any differs.
 

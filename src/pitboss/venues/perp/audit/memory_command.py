@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
 from pitboss.terminal import screen
-from pitboss.terminal.options import Amount, Json, Moment, Override, given
-from pitboss.terminal.workspace_options import Here, WorkspaceOptions
+from pitboss.terminal.options import Amount, Json, Moment, Override, option
+from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
 if TYPE_CHECKING:
     from pitboss.venues.perp.audit.memorisation import MemorisationReport, MemorisationRequest
@@ -20,28 +20,28 @@ def memory(
     skill: Path,
     /,
     *,
-    model: Annotated[str, given("--model", "The model to test, instead of the skill's.")] = "",
+    model: Annotated[str, option("--model", "The model to test, instead of the skill's.")] = "",
     from_: Annotated[
-        Moment | None, given("--from", "First instant of the range. Default: 30 days before its end.")
+        Moment | None, option("--from", "First instant of the range. Default: 30 days before its end.")
     ] = None,
-    to: Annotated[Moment | None, given("--to", "End of the range. Default: as far as the data goes.")] = None,
-    windows: Annotated[int, given("--windows", "Number of anonymous windows to ask about; 0 for none.")] = 40,
-    repeats: Annotated[int, given("--repeats", "Pairs of runs, one with names and one blind; 0 for none.")] = 3,
-    seed: Annotated[int, given("--seed", "Seed of the windows, of the disguise and of the runs.")] = 0,
+    to: Annotated[Moment | None, option("--to", "End of the range. Default: as far as the data goes.")] = None,
+    windows: Annotated[int, option("--windows", "Number of anonymous windows to ask about; 0 for none.")] = 40,
+    repeats: Annotated[int, option("--repeats", "Pairs of runs, one with names and one blind; 0 for none.")] = 3,
+    seed: Annotated[int, option("--seed", "Seed of the windows, of the anonymisation and of the runs.")] = 0,
     cutoff: Annotated[
-        str, given("--cutoff", "The model's training cutoff, if you know better: 2025-07-31, or 2025-07.")
+        str, option("--cutoff", "The model's training cutoff, if you know better: 2025-07-31, or 2025-07.")
     ] = "",
-    data_venue: Annotated[str, given("--data-venue", "Whose data to use, where several venues have some.")] = "",
+    data_venue: Annotated[str, option("--data-venue", "Whose data to use, where several venues have some.")] = "",
     set_: Override = (),
     max_cost_usd: Annotated[
-        Amount | None, given("--max-cost-usd", "Stop when everything together has cost this much.")
+        Amount | None, option("--max-cost-usd", "Stop when everything together has cost this much.")
     ] = None,
-    price_in: Annotated[Amount | None, given("--price-in", "USD for a million tokens the model reads.")] = None,
-    price_out: Annotated[Amount | None, given("--price-out", "USD for a million tokens the model writes.")] = None,
-    yes: Annotated[bool, given("--yes", "Use a model without a known price.")] = False,
-    out: Annotated[Path | None, given("--out", "Write the report as an HTML page too.")] = None,
+    price_in: Annotated[Amount | None, option("--price-in", "USD for a million tokens the model reads.")] = None,
+    price_out: Annotated[Amount | None, option("--price-out", "USD for a million tokens the model writes.")] = None,
+    yes: Annotated[bool, option("--yes", "Use a model without a known price.")] = False,
+    out: Annotated[Path | None, option("--out", "Write the report as an HTML page too.")] = None,
     json: Json = False,
-    place: Here,
+    place: Location,
 ) -> int:
     """Test whether a model has memorised a range of the past, and the effect on its results.
 

@@ -8,8 +8,8 @@ from cyclopts import Parameter
 
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
-from pitboss.terminal.options import Amount, Json, Override, given
-from pitboss.terminal.workspace_options import Here, WorkspaceOptions
+from pitboss.terminal.options import Amount, Json, Override, option
+from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
 if TYPE_CHECKING:
     from pitboss.venues.perp.redteam.attack_run import CampaignSetup
@@ -36,7 +36,7 @@ def redteam(
         ),
     ] = (),
     slots: Annotated[
-        str, given("--slots", "Where the texts are planted, separated by commas: news, tool, mcp, memory.")
+        str, option("--slots", "Where the texts are planted, separated by commas: news, tool, mcp, memory.")
     ] = "news,tool,mcp,memory",
     model: Annotated[
         tuple[str, ...],
@@ -47,21 +47,21 @@ def redteam(
             help="The model that decides: hijacked, standin/analyst, or any model by name. May be repeated.",
         ),
     ] = ("hijacked",),
-    ticks: Annotated[int, given("--ticks", "Number of decisions of each run.")] = 24,
-    limit: Annotated[int | None, given("--limit", "Use at most this many texts.")] = None,
+    ticks: Annotated[int, option("--ticks", "Number of decisions of each run.")] = 24,
+    limit: Annotated[int | None, option("--limit", "Use at most this many texts.")] = None,
     seed: Annotated[
-        int, given("--seed", "Seed of the market and of the hijacked model; the same seed gives the same result.")
+        int, option("--seed", "Seed of the market and of the hijacked model; the same seed gives the same result.")
     ] = 7,
-    only_files: Annotated[bool, given("--only-files", "Leave out the built-in texts.")] = False,
+    only_files: Annotated[bool, option("--only-files", "Leave out the built-in texts.")] = False,
     set_: Override = (),
     max_cost_usd: Annotated[
-        Amount | None, given("--max-cost-usd", "Stop when real models have cost this much. Default: 1.")
+        Amount | None, option("--max-cost-usd", "Stop when real models have cost this much. Default: 1.")
     ] = None,
-    price_in: Annotated[Amount | None, given("--price-in", "USD for a million tokens a model reads.")] = None,
-    price_out: Annotated[Amount | None, given("--price-out", "USD for a million tokens a model writes.")] = None,
-    yes: Annotated[bool, given("--yes", "Use a model without a known price.")] = False,
+    price_in: Annotated[Amount | None, option("--price-in", "USD for a million tokens a model reads.")] = None,
+    price_out: Annotated[Amount | None, option("--price-out", "USD for a million tokens a model writes.")] = None,
+    yes: Annotated[bool, option("--yes", "Use a model without a known price.")] = False,
     json: Json = False,
-    place: Here,
+    place: Location,
 ) -> int:
     """Plant attack texts in what an agent reads, and count breaches of its caps. Exit code 1 if there is any.
 

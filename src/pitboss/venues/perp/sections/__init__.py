@@ -5,13 +5,12 @@ here and nothing else. A section reads only the observation: it reads no clock, 
 (`prompt.render` does) and puts all text from outside the run inside a data fence.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+from pitboss.core.discovery import modules_of
 from pitboss.prompt import render
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.portfolio import PerpPortfolio
@@ -82,6 +81,4 @@ def price_or(x: Decimal | None, absent: str) -> str:
 @lru_cache(maxsize=1)
 def sections() -> tuple[Section, ...]:
     """Return the `render` function of every section, in message order."""
-    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
-    return tuple(module.render for module in sorted(modules, key=lambda module: module.PLACE))
+    return tuple(module.render for module in sorted(modules_of(__name__), key=lambda module: module.PLACE))

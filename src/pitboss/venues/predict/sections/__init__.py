@@ -4,11 +4,10 @@
 is needed. A section that shows an ask records it in the observation.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Callable
 from functools import lru_cache
 
+from pitboss.core.discovery import modules_of
 from pitboss.venues.predict.observation import PredictObservation
 
 Section = Callable[[PredictObservation], str | None]
@@ -17,6 +16,4 @@ Section = Callable[[PredictObservation], str | None]
 @lru_cache(maxsize=1)
 def sections() -> tuple[Section, ...]:
     """Return the `render` function of every section, in the order of the message."""
-    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
-    return tuple(module.render for module in sorted(modules, key=lambda module: module.PLACE))
+    return tuple(module.render for module in sorted(modules_of(__name__), key=lambda module: module.PLACE))

@@ -1,4 +1,4 @@
-"""Prices and candles by what they are told to say, in a time that stands still, and the predict source over them."""
+"""Prices and candles as scripted by the test, on a clock that the test moves, and the predict source over them."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,8 +20,8 @@ from venues.predict.scene import NOW
 
 
 @dataclass
-class ToldHermes:
-    """Hermes by what it is told to say: a price by its second, errors, and a past of its own."""
+class ScriptedHermes:
+    """A scripted Hermes: a price for each second, errors, and separate errors for past prices."""
 
     now: Callable[[], int]
     price: Callable[[int], float] = wandering
@@ -31,19 +31,19 @@ class ToldHermes:
     lag_ms: int = 1_000
     recalled: list[int] = field(default_factory=list)
 
-    def told(self, second: int) -> OraclePrice:
+    def price_at(self, second: int) -> OraclePrice:
         return OraclePrice(BTC, Decimal(repr(self.price(second))), self.conf, second * 1000)
 
     async def latest(self, symbol: str) -> OraclePrice:
         if self.error is not None:
             raise self.error
-        return self.told((self.now() - self.lag_ms) // 1000)
+        return self.price_at((self.now() - self.lag_ms) // 1000)
 
     async def at(self, symbol: str, at: int) -> OraclePrice:
         self.recalled.append(at)
         if self.past_error is not None:
             raise self.past_error
-        return self.told(at // 1000)
+        return self.price_at(at // 1000)
 
 
 @dataclass
@@ -53,12 +53,12 @@ class Feed:
     at: int = NOW
     candles: str = "fine"
     caps: PredictCaps = field(default_factory=PredictCaps)
-    told: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.hermes = ToldHermes(lambda: self.at)
+        self.hermes = ScriptedHermes(lambda: self.at)
         self.spot = Spot("BTC", self.hermes, self.page, lambda: self.at)  # type: ignore[arg-type]
-        self.source = PredictSource(self.spot, self.caps, ("15m", "1h"), lambda: self.at, self.told.append)
+        self.source = PredictSource(self.spot, self.caps, ("15m", "1h"), lambda: self.at, self.messages.append)
         asyncio.run(self.spot.refresh())
 
     async def page(self, since: int, until: int) -> pl.DataFrame:

@@ -113,17 +113,17 @@ def test_prior_decisions_come_newest_first_with_proposal_verdict_and_reason_and_
 
 
 def test_prior_decisions_can_be_chosen_by_outcome_and_count() -> None:
-    told = ask("read_my_prior_decisions", Told(DECIDED), outcome="no_op", count=1).splitlines()
-    assert [line.split()[0] for line in told[1:]] == ["2025-06-01T00:20:00Z"]
+    result = ask("read_my_prior_decisions", Told(DECIDED), outcome="no_op", count=1).splitlines()
+    assert [line.split()[0] for line in result[1:]] == ["2025-06-01T00:20:00Z"]
     assert ask("read_my_prior_decisions", outcome="refused") == "no refused decision before 2025-06-01T00:50:00Z"
     with pytest.raises(ToolFailed, match="count must be at most 50"):
         ask("read_my_prior_decisions", count=51)
 
 
 def test_recent_decisions_tell_tools_cost_and_words() -> None:
-    told = ask("get_recent_decisions", Told(DECIDED), before="2025-06-01T00:15:00Z", count=1).splitlines()
-    assert told[1].startswith("2025-06-01T00:10:00Z refused by R3_POSITION_CAP")
-    assert told[2] == "  called get_portfolio; cost 0.01 USD; said <data>I am sure</data>"
+    result = ask("get_recent_decisions", Told(DECIDED), before="2025-06-01T00:15:00Z", count=1).splitlines()
+    assert result[1].startswith("2025-06-01T00:10:00Z refused by R3_POSITION_CAP")
+    assert result[2] == "  called get_portfolio; cost 0.01 USD; said <data>I am sure</data>"
     assert "cost unknown" in ask("get_recent_decisions", Told(DECIDED))
     with pytest.raises(ToolFailed, match="is after now"):
         ask("get_recent_decisions", before="2025-06-02")
@@ -161,9 +161,9 @@ def funded(at: Instant) -> Receipt:
     return Receipt("funded", at, "BTC", "", {"amount_usd": "0.25", "rate": "0.0001"})
 
 
-def test_a_snapshot_tells_prompt_steps_proposal_verdict_receipts_and_cost_within_bounds() -> None:
+def test_a_snapshot_shows_prompt_steps_proposal_verdict_receipts_and_cost_within_bounds() -> None:
     past = Told(DECIDED, snapshots={START + 2 * STEP: snapshot()})
-    told = ask("get_decision_snapshot", past, at="2025-06-01T00:10:00Z")
+    result = ask("get_decision_snapshot", past, at="2025-06-01T00:10:00Z")
     for words in (
         "record 7, digest abab",
         "prompt sha256 cdcd",
@@ -177,10 +177,10 @@ def test_a_snapshot_tells_prompt_steps_proposal_verdict_receipts_and_cost_within
         "funded BTC amount_usd=0.25 rate=0.0001",
         "cost 0.25 USD, 10 tokens in, 3 out",
     ):
-        assert words in told
-    assert len(told) < 32_000
-    assert told.count("<data>") == told.count("</data>")
-    assert not any(line.startswith("#") for line in told.splitlines())
+        assert words in result
+    assert len(result) < 32_000
+    assert result.count("<data>") == result.count("</data>")
+    assert not any(line.startswith("#") for line in result.splitlines())
 
 
 def test_a_snapshot_that_is_not_there_names_the_decision_before_it() -> None:
@@ -195,20 +195,20 @@ def test_a_snapshot_that_is_not_there_names_the_decision_before_it() -> None:
 
 def test_rejections_are_counted_by_rule_with_limit_and_use_of_the_last() -> None:
     past = Told(DECIDED, snapshots={START + 2 * STEP: snapshot()})
-    told = ask("get_engine_rejections", past).splitlines()
-    assert told[0] == "1 of the last 4 decisions were refused, since 2025-06-01T00:05:00Z"
-    assert told[1] == "R3_POSITION_CAP: 1"
-    assert told[3] == "  R3_POSITION_CAP: limit 2500.00, used 5000.00, left -2500.00 usd"
+    result = ask("get_engine_rejections", past).splitlines()
+    assert result[0] == "1 of the last 4 decisions were refused, since 2025-06-01T00:05:00Z"
+    assert result[1] == "R3_POSITION_CAP: 1"
+    assert result[3] == "  R3_POSITION_CAP: limit 2500.00, used 5000.00, left -2500.00 usd"
     assert ask("get_engine_rejections") == "nothing was decided before 2025-06-01T00:50:00Z"
 
 
 # The account ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_position_is_told_with_its_result_age_and_thesis_as_data() -> None:
+def test_a_position_is_shown_with_its_result_age_and_thesis_as_data() -> None:
     world = holding(BTC=Position("BTC", Decimal(10), Decimal(900), START, Decimal(85), None, EVIL))
-    told = json.loads(ask("get_current_position", world=world, symbol="BTC"))
-    (held,) = told["positions"]
+    result = json.loads(ask("get_current_position", world=world, symbol="BTC"))
+    (held,) = result["positions"]
     assert (held["side"], held["entry"], held["mark"], held["unrealised_usd"]) == ("long", "90", "100", "100.00")
     assert (held["held_for"], held["stop"], held["price_since_entry"]) == ("50m", "85", "11.11%")
     assert held["thesis"].count("</data>") == 1
@@ -217,11 +217,11 @@ def test_a_position_is_told_with_its_result_age_and_thesis_as_data() -> None:
         ask("get_current_position", symbol="btc")
 
 
-def test_risk_tells_the_loss_of_a_move_against_the_position_and_what_comes_first() -> None:
+def test_risk_shows_the_loss_of_a_move_against_the_position_and_what_comes_first() -> None:
     long = Position("BTC", Decimal(100), Decimal(10_000), START, Decimal(97))
     short = Position("ETH", Decimal(-100), Decimal(-10_000), START)
-    told = json.loads(ask("get_position_risk", world=holding(BTC=long, ETH=short)))
-    btc, eth = told["positions"]
+    result = json.loads(ask("get_position_risk", world=holding(BTC=long, ETH=short)))
+    btc, eth = result["positions"]
     assert btc["loss_if_it_moves_against"] == [
         "1%: 100.00 USD (1% of equity)",
         "5%: 500.00 USD (5% of equity), but the stop comes first",
@@ -230,7 +230,7 @@ def test_risk_tells_the_loss_of_a_move_against_the_position_and_what_comes_first
     assert (btc["to_stop"], btc["loss_at_stop"], btc["margin_usd"]) == ("-3%", "300.00 USD (3% of equity)", "5000.00")
     assert eth["to_liquidation"].strip("%") > "0"
     assert eth["to_stop"] is None
-    assert told["loss_if_all_move_against"][2] == "10%: 2000.00 USD (20% of equity)"
+    assert result["loss_if_all_move_against"][2] == "10%: 2000.00 USD (20% of equity)"
     assert json.loads(ask("get_position_risk"))["note"] == "flat: nothing is at risk"
 
 
@@ -249,10 +249,16 @@ def test_the_summary_adds_up_closed_trades_fees_and_funding_over_windows() -> No
     ]
     observation = observe(MARKET, AT, None, SKILL, started_at=AT - 40 * HOUR_MS)
     context = ToolContext(observation, "write", None, Told(receipts=receipts))
-    told = json.loads(now(hydrate(VENUE.tools(), ["get_pnl_summary"], context)["get_pnl_summary"].call({})))["windows"]
-    assert (told["24h"]["closed_trades"], told["24h"]["realised_usd"], told["24h"]["win_rate"]) == (1, "17.75", "100%")
-    assert (told["7d"]["closed_trades"], told["7d"]["realised_usd"], told["7d"]["win_rate"]) == (2, "5.75", "50%")
-    assert (told["7d"]["fees_usd"], told["7d"]["funding_paid_usd"]) == ("4.00", "0.25")
+    result = json.loads(now(hydrate(VENUE.tools(), ["get_pnl_summary"], context)["get_pnl_summary"].call({})))[
+        "windows"
+    ]
+    assert (result["24h"]["closed_trades"], result["24h"]["realised_usd"], result["24h"]["win_rate"]) == (
+        1,
+        "17.75",
+        "100%",
+    )
+    assert (result["7d"]["closed_trades"], result["7d"]["realised_usd"], result["7d"]["win_rate"]) == (2, "5.75", "50%")
+    assert (result["7d"]["fees_usd"], result["7d"]["funding_paid_usd"]) == ("4.00", "0.25")
 
 
 def test_a_trade_whose_beginning_is_not_at_hand_is_left_out_of_the_summary() -> None:
@@ -267,21 +273,21 @@ def test_a_trade_whose_beginning_is_not_at_hand_is_left_out_of_the_summary() -> 
     world = holding(BTC=Position("BTC", Decimal(3), Decimal(300), START))
     observation = observe(MARKET, AT, world, SKILL, started_at=AT - 100 * STEP)
     context = ToolContext(observation, "write", None, Told(receipts=receipts))
-    told = json.loads(now(hydrate(VENUE.tools(), ["get_pnl_summary"], context)["get_pnl_summary"].call({})))["windows"][
-        "all"
-    ]
-    assert (told["closed_trades"], told["realised_usd"], told["fills"]) == (1, "8.00", 5)
+    result = json.loads(now(hydrate(VENUE.tools(), ["get_pnl_summary"], context)["get_pnl_summary"].call({})))[
+        "windows"
+    ]["all"]
+    assert (result["closed_trades"], result["realised_usd"], result["fills"]) == (1, "8.00", 5)
 
 
 # News, commands, skill ------------------------------------------------------------------------------------------------
 
 
 def test_news_of_a_window_are_those_that_had_arrived_in_it() -> None:
-    told = ask("get_news_for_window", **{"from": "2025-05-31"}).splitlines()
-    assert told[0] == "2 news items from 2025-05-31T00:00:00Z to 2025-06-01T00:50:00Z, newest first"
-    assert "sentiment -0.25" in told[1]
-    assert told[1].count("</data>") == 3
-    assert "arrives later" not in "\n".join(told)
+    result = ask("get_news_for_window", **{"from": "2025-05-31"}).splitlines()
+    assert result[0] == "2 news items from 2025-05-31T00:00:00Z to 2025-06-01T00:50:00Z, newest first"
+    assert "sentiment -0.25" in result[1]
+    assert result[1].count("</data>") == 3
+    assert "arrives later" not in "\n".join(result)
     assert "older item" in ask("get_news_for_window", **{"from": "2025-05-31", "symbol": "BTC"})
     exactly = {"from": "2025-05-31T22:50:00Z", "to": "2025-05-31T22:50:00Z"}
     assert "older item" in ask("get_news_for_window", **exactly)
@@ -309,16 +315,16 @@ def test_a_simulation_says_that_nobody_gave_commands() -> None:
     assert ask("get_command_history", Told(commands=["pause", EVIL]), count=1).endswith("<data>pause</data>")
 
 
-def test_the_skill_is_told_without_anything_that_looks_like_a_secret() -> None:
+def test_the_skill_is_shown_without_anything_that_looks_like_a_secret() -> None:
     key = "sk-" + "made" + "up0" * 8
     strategy = {"thesis": f"use key {key} and password: hunter2hunter2", "avoid": "chasing"}
     skill = make_skill(("BTC",), strategy=strategy)
     context = ToolContext(observe(MARKET, AT, None, skill), "read")
-    told = now(hydrate(VENUE.tools(), ["get_skill_config"], context)["get_skill_config"].call({}))
-    assert key not in told
-    assert told.count("[hidden]") == 2
-    assert "hunter2" not in told
-    assert json.loads(told)["context"]["symbols"] == ["BTC"]
+    result = now(hydrate(VENUE.tools(), ["get_skill_config"], context)["get_skill_config"].call({}))
+    assert key not in result
+    assert result.count("[hidden]") == 2
+    assert "hunter2" not in result
+    assert json.loads(result)["context"]["symbols"] == ["BTC"]
     part = json.loads(
         now(hydrate(VENUE.tools(), ["get_skill_config"], context)["get_skill_config"].call({"part": "risk"}))
     )

@@ -2,8 +2,8 @@
 
 import pytest
 
+from history_check import check
 from pitboss.store.events import RunEvent
-from pitboss.store.history_check import check
 
 GOOD = [
     ("a", 0, "enqueued", 0, ""),
