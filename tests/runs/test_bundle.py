@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundled import FROM, KEY, TO, Contents, contents, forged, packed, take_in
 
+from bundled import FROM, KEY, TO, Contents, contents, forged, packed, take_in
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.errors import UserError

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundled import Contents, contents, forged, packed, take_in
 
+from bundled import Contents, contents, forged, packed, take_in
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import UserError
