@@ -1,6 +1,7 @@
 """A worker: it does what is queued, stops what is cancelled, gives back what it cannot finish, and outlives bad runs."""
 
 import asyncio
+import socket
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -25,6 +26,16 @@ QUICK = HeartbeatSettings(heartbeat_s=0.05, stale_s=20.0, scan_s=0.1)
 MODEL = "llm/fake"
 
 
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+PORT = free_port()
+"""Of the model that runs are queued for, before there is a server."""
+
+
 @pytest.fixture(autouse=True)
 def own_loans(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one test lends is not there in the next."""
@@ -35,13 +46,13 @@ def own_loans(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def provider(script: Script = decide) -> AsyncIterator[FakeProvider]:
     """A model that runs of this process can ask."""
-    async with FakeProvider(script) as fake:
-        machine.lend({"LLM_BASE_URL": fake.url, "LLM_API_KEY": "test-key-123456"})
+    async with FakeProvider(script, port=PORT) as fake:
+        machine.lend({"LLM_API_KEY": "test-key-123456"})
         yield fake
 
 
 def put_model_runs(yard: Yard, count: int = 1, **more: Any) -> list[str]:
-    machine.lend({"LLM_BASE_URL": "http://127.0.0.1:9/v1"})
+    machine.lend({"LLM_BASE_URL": f"http://127.0.0.1:{PORT}/v1"})
     return yard.put(count, model=MODEL, any_price=True, speculate="0", hours=3, **more)
 
 

@@ -204,6 +204,8 @@ class FakeProvider:
     keep: bool = True
     path: str = "/chat/completions"
     """The end of the only path that is served."""
+    port: int = 0
+    """The port; 0 for any that is free."""
     calls: int = 0
     questions: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
     headers: list[Mapping[str, str]] = field(default_factory=list[Mapping[str, str]])
@@ -217,7 +219,7 @@ class FakeProvider:
         server = web.Server(self._handle, access_log=None, handler_cancellation=True)
         runner = self._runner = web.ServerRunner(server, shutdown_timeout=0.1)
         await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0, backlog=2_048).start()
+        await web.TCPSite(runner, "127.0.0.1", self.port, backlog=2_048).start()
         port = runner.addresses[0][1]
         self.url = f"http://127.0.0.1:{port}/v1"
         return self
