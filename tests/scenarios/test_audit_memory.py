@@ -59,10 +59,16 @@ def environment(server: FakeProvider) -> dict[str, str]:
 
 @pytest.fixture
 def asking(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Ask in this process: a provider that plays a script, and the one document that comes back."""
+    """Ask in this process: a provider that plays a script, and the one document that comes back.
+
+    The same address every time, as replies of another server would not be used again.
+    """
+    port = 0
 
     def ask(script: Script, home: Path, skill: Path, *words: str) -> tuple[dict[str, Any], FakeProvider]:
-        with served(script) as server:
+        nonlocal port
+        with served(script, port=port) as server:
+            port = int(server.url.removesuffix("/v1").rpartition(":")[2])
             for name, value in environment(server).items():
                 monkeypatch.setenv(name, value)
             result = here("audit", "memory", skill, *ASKED, *words, "--json", "--home", home)
