@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundled import Contents, forged
 from program import here
 from serving import served
 
+from bundled import Contents, forged
 from pitboss.testing import provider
 from pitboss.testing.provider import FakeProvider, Play, body, call, decide, message
 
@@ -161,3 +161,15 @@ def test_at_most_the_promised_number_of_calls_is_made_in_a_tick(home: Path, skil
     with served(lambda question: provider.say("I would rather not.")) as server:
         here(*command(home, skill, "--set", "max_steps=3"), code=1, **environment(server))
     assert server.calls == 3 * TICKS
+
+
+def test_a_name_that_stands_for_other_weights_now_is_asked_anew(home: Path, skill: Path) -> None:
+    digests = iter(["sha256:aaaa", "sha256:aaaa", "sha256:bbbb"])
+
+    def tags() -> dict[str, Any]:
+        return {"models": [{"name": "fake:latest", "digest": next(digests)}]}
+
+    asked = [word if word != "llm/fake" else "ollama/fake" for word in command(home, skill)]
+    with served(decide, other={"/api/tags": tags}) as server:
+        spent = [here(*asked, OLLAMA_BASE_URL=server.url) and server.calls for _ in range(3)]
+    assert spent == [TICKS, TICKS, 2 * TICKS]

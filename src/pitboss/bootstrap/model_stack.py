@@ -133,6 +133,7 @@ async def open_connection(
 ) -> ModelConnection:
     """Open the model connection of one run. Everything that it opens is closed with the stack."""
     from pitboss.models import http_pool
+    from pitboss.models.server_weights import weights_of
 
     settings = workspace.settings
     provider, _, target = request.source.partition("/")
@@ -153,7 +154,10 @@ async def open_connection(
     )
     client = open_client(model_route, settings)
     await stack.enter_async_context(http_pool.opened())
-    identity = endpoint_of(request.source, model_route).identity
+    weights = await weights_of(model_route, http_pool.session())
+    if weights:
+        client.name = f"{client.name}#{weights}"
+    identity = f"{endpoint_of(request.source, model_route).identity}#{weights}".removesuffix("#")
     price_now = known_price(request, model_route)
     return _wrapped(stack, workspace, request, run_id, client, price_now, lane, policy, tracer, identity)
 

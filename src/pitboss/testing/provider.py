@@ -204,6 +204,8 @@ class FakeProvider:
     keep: bool = True
     path: str = "/chat/completions"
     """The end of the only path that is served."""
+    other: Mapping[str, Callable[[], Any]] = field(default_factory=dict[str, Callable[[], Any]])
+    """JSON documents that are served at other paths; they do not count as calls."""
     port: int = 0
     """The port; 0 for any that is free."""
     calls: int = 0
@@ -229,6 +231,8 @@ class FakeProvider:
             await self._runner.cleanup()
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.path in self.other:
+            return web.json_response(self.other[request.path]())
         question = orjson.loads(await request.read() or b"{}")
         if self.keep:
             self.questions.append(question)
