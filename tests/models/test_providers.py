@@ -111,7 +111,7 @@ def test_what_cannot_be_worked_out_is_the_users_to_put_right(name: str, values: 
 def test_every_entry_may_hold_its_own_key_and_speaks_http() -> None:
     for provider in PROVIDERS.values():
         assert provider.may_hold_key
-        assert provider.base_url.startswith(("https://", "http://localhost"))
+        assert provider.base_url.startswith(("https://", "http://localhost")) or provider.url_names
 
 
 def test_an_origin_has_one_spelling() -> None:
@@ -174,3 +174,13 @@ def test_a_word_too_short_to_be_a_key_is_left_in_the_text() -> None:
     assert Secret("a").hide("banana") == "banana"
     assert Secret("ollama").hide("ollama says") == "ollama says"
     assert Secret("").hide_bytes(b"anything") == b"anything"
+
+
+def test_azure_is_called_at_the_address_of_the_user_and_nowhere_else() -> None:
+    address = "https://mine.openai.azure.com/openai/v1"
+    resolved = route("azure/gpt-5", {"AZURE_OPENAI_BASE_URL": address, "AZURE_OPENAI_API_KEY": "k"})
+    assert (resolved.provider.base_url, resolved.provider.may_hold_key, resolved.model) == (address, True, "gpt-5")
+    for values in ({"AZURE_OPENAI_API_KEY": "k"}, {"LLM_PROVIDER": "azure", "LLM_API_KEY": "k"}):
+        name = "llm/gpt-5" if "LLM_PROVIDER" in values else "azure/gpt-5"
+        with pytest.raises(UserError, match="has an address"):
+            route(name, values)

@@ -242,7 +242,7 @@ def open_client(model_route: Route, settings: Settings) -> ModelClient:
         protocol(model_route.name, model_route.provider, model_route.key, model=model_route.model, **options)
         for protocol in (ChatModel, ResponsesModel)
     )
-    is_listed = model_route.provider.name == "openai"
+    is_listed = model_route.provider.name in ("openai", "azure")
     return OpenAIModel(chat, responses, lambda request: is_listed and needs_responses(model_route.model, request))
 
 

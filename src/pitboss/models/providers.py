@@ -50,7 +50,7 @@ class Provider:
     native: bool = False
     needs_key: bool = True
     url_names: tuple[str, ...] = ()
-    """Variables that replace the address, for servers that users run themselves. The key may be sent there too."""
+    """Variables that replace the address, for servers that users have of their own. The key may be sent there too."""
 
     @property
     def host(self) -> str:
@@ -98,6 +98,10 @@ PROVIDERS: Mapping[str, Provider] = {
         entry(
             "anthropic-chat", f"{ANTHROPIC}/v1", "ANTHROPIC_API_KEY", default_model=HAIKU, prices="anthropic",
             dialect=Dialect("function", seed="", reasoning="thinking", schema="none"),
+        ),
+        entry(
+            "azure", "", "AZURE_OPENAI_API_KEY", prices="azure",
+            dialect=Dialect("function", max_tokens="max_completion_tokens"), url_names=("AZURE_OPENAI_BASE_URL",),
         ),
         entry(
             "cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", prices="cerebras",

@@ -43,6 +43,7 @@ def route(name: str, values: Mapping[str, str]) -> Route:
     for variable in provider.url_names:
         if values.get(variable, "").strip():
             provider = _moved(provider, _address(variable, values[variable]))
+    _require_address(provider, provider.url_names)
     return Route(name, provider, _wire_model(provider, model), _key(provider, provider.key_names, values))
 
 
@@ -63,6 +64,7 @@ def _preset(model: str, values: Mapping[str, str]) -> Route:
             # Only the key set for this address is sent there, never the key of the provider that it replaces.
             own = provider if provider_name else Provider(PRESET, url, (), dialect=Dialect(), needs_key=False)
             provider, key_names = replace(_moved(own, url), needs_key=False, prices=None), ("LLM_API_KEY",)
+    _require_address(provider, ("LLM_BASE_URL",))
     model = model or values.get("LLM_MODEL", "").strip() or provider.default_model
     if not model:
         raise UserError("no model is named", "set LLM_MODEL, or write llm/<model>")
@@ -77,6 +79,12 @@ def _preset_provider(name: str) -> Provider:
         hint = did_you_mean(nearest(name, PROVIDERS), f"one of {', '.join(PROVIDERS)}")
         raise UserError(f"LLM_PROVIDER is {name!r}, which is not a provider", hint)
     return provider
+
+
+def _require_address(provider: Provider, variables: tuple[str, ...]) -> None:
+    if not provider.base_url:
+        example = "https://NAME.openai.azure.com/openai/v1"
+        raise UserError(f"every customer of {provider.name} has an address", f"set {variables[0]}, such as {example}")
 
 
 def _moved(provider: Provider, url: str) -> Provider:
