@@ -127,7 +127,7 @@ def test_a_run_that_was_stopped_answers_like_one_that_never_was(patience: int) -
 
 
 def test_the_summary_of_results_is_that_of_the_whole_run() -> None:
-    ticks = 230
+    ticks = 340
 
     def trading(request: ModelRequest) -> Line:
         """In and out in turn, and a look back at the last tick."""
