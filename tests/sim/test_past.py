@@ -134,7 +134,7 @@ def test_the_summary_of_results_is_that_of_the_whole_run() -> None:
         if len(request.messages) > 1:
             return calls(TERMINAL, action="no_op", symbol="BTC", reason="done")
         text = request.messages[0].text
-        if iso(START + (count - 1) * BASE) in text:
+        if render.time(START + (count - 1) * BASE) in text.splitlines()[1]:
             return calls("get_pnl_summary")
         action = "open_long" if "no open positions" in text else "close"
         return calls(TERMINAL, action=action, symbol="BTC", size_usd=1_000, leverage=1, reason="in and out")
