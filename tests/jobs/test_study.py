@@ -146,11 +146,11 @@ def test_a_run_that_fails_stops_nobody_else_and_is_done_the_next_time(
     plan = sweep_plan(request(days=3), parse_axes(["risk.max_position_pct=10,20,30"]))
     real, notes = studying.resume, list[str]()
 
-    async def fails_once(place: Workspace, run_id: str, watch: Any, cap: Any) -> Any:
+    async def fails_once(place: Workspace, run_id: str, watch: Any) -> Any:
         if place.runs.get(run_id).params["study"]["trial"] == 1:
             place.runs.fail(run_id, place.runs.claim(run_id), "the line went dead")
             raise TransientError("the line went dead")
-        return await real(place, run_id, watch, cap)
+        return await real(place, run_id, watch)
 
     monkeypatch.setattr(studying, "resume", fails_once)
     result = do(workspace, plan, StudyObserver(note=notes.append))
@@ -164,7 +164,7 @@ def test_a_stop_waits_for_the_ticks_in_hand_of_all_runs(workspace: Workspace, mo
     plan = sweep_plan(request(days=2), parse_axes(["risk.max_position_pct=10,20,30"]))
     asked, ended = list[str](), list[str]()
 
-    async def waits(place: Workspace, run_id: str, watch: Any, cap: Any) -> Any:
+    async def waits(place: Workspace, run_id: str, watch: Any) -> Any:
         epoch = place.runs.claim(run_id)
         for _ in range(len(asked) + 1):
             asked.append(run_id)
@@ -186,11 +186,11 @@ def test_a_fault_of_the_program_in_one_run_is_reported_and_stops_nobody_else(
     plan = sweep_plan(request(days=2), parse_axes(["risk.max_position_pct=10,20"]))
     real, notes = studying.resume, list[str]()
 
-    async def breaks(place: Workspace, run_id: str, watch: Any, cap: Any) -> Any:
+    async def breaks(place: Workspace, run_id: str, watch: Any) -> Any:
         if place.runs.get(run_id).params["study"]["trial"] == 0:
             place.runs.fail(run_id, place.runs.claim(run_id), "unexpected fault")
             raise ZeroDivisionError("by nought")
-        return await real(place, run_id, watch, cap)
+        return await real(place, run_id, watch)
 
     monkeypatch.setattr(studying, "resume", breaks)
     result = do(workspace, plan, StudyObserver(note=notes.append))

@@ -21,6 +21,7 @@ from pitboss.store.budgets import Budgets
 from pitboss.store.studies import Studies
 from pitboss.venues.perp.assembly import PerpRequest
 
+FIVE = Decimal(5)
 TICKS = 6
 """A day, asked every four hours."""
 
@@ -42,7 +43,7 @@ def paid_request(days: int = 1, **more: object) -> PerpRequest:
 def test_programs_cost_nothing_and_need_nobodys_word(workspace: Workspace) -> None:
     estimated = estimate(workspace, [request(days=1)] * 3)
     assert (estimated.usd, estimated.lo, estimated.hi, estimated.calls, estimated.runs) == (0, 0, 0, 0, 3)
-    assert not needs_consent(estimated)
+    assert not needs_consent(estimated, FIVE)
 
 
 def test_an_estimate_is_ticks_times_prompt_times_price_with_a_range_and_what_it_rests_on(workspace: Workspace) -> None:
@@ -84,14 +85,14 @@ def test_an_unknown_price_gives_no_sum_and_says_so(workspace: Workspace) -> None
 
 def test_above_five_dollars_somebody_has_to_agree() -> None:
     little, much = (Estimate(Decimal(usd), Decimal(1), Decimal(99), ()) for usd in ("5", "5.01"))
-    require_consent(little, False, None)
-    require_consent(much, True, None)
-    require_consent(much, False, lambda: True)
+    require_consent(little, FIVE, False, None)
+    require_consent(much, FIVE, True, None)
+    require_consent(much, FIVE, False, lambda: True)
     with pytest.raises(UserError, match=r"this may cost \$5.01") as caught:
-        require_consent(much, False, None)
+        require_consent(much, FIVE, False, None)
     assert "--yes" in caught.value.hint
     with pytest.raises(UserError):
-        require_consent(much, False, lambda: False)
+        require_consent(much, FIVE, False, lambda: False)
 
 
 def test_a_study_that_may_pass_the_days_limit_is_not_queued_at_all(workspace: Workspace) -> None:
@@ -122,7 +123,8 @@ def test_what_is_set_aside_is_all_a_run_may_spend_and_comes_back_when_it_is_call
     assert (budget.reserved_usd, budget.spent_usd) == (0, 0)
     again = ensure_queued(workspace, plan.plan, planned, StudySettings(budget=money), NO_OBSERVER)
     assert Budgets(workspace.database).get("local").reserved_usd == 5 * worst, "the same command goes on"
-    assert set(again.caps.values()) == {worst}, "nothing was paid before, so the limit is what is set aside"
+    limits = {Decimal(workspace.runs.get(run_id).params["max_cost_usd"]) for run_id in again.ids}
+    assert limits == {worst}, "nothing was paid before, so the limit is what is set aside"
 
 
 def test_a_longer_run_sets_more_aside_and_every_run_has_room_for_its_last_call(workspace: Workspace) -> None:

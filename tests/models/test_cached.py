@@ -45,6 +45,9 @@ class Shelf:
         await asyncio.sleep(0)
         self.rows.setdefault(key, Kept(run_id, cost_usd, reply))
 
+    async def put_paid(self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply) -> None:
+        await self.put(f"{key}:{len(self.rows)}", model, run_id, cost_usd, reply)
+
     def paid_usd(self, run_id: str) -> Decimal:
         return sum((row.cost_usd or ZERO for row in self.rows.values() if row.run_id == run_id), ZERO)
 

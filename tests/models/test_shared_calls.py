@@ -54,6 +54,9 @@ class Shelf:
         self.rows[key] = Kept(run_id, cost_usd, reply)
         return True
 
+    async def put_paid(self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply) -> None:
+        await self.put(f"{key}:{len(self.rows)}", model, run_id, cost_usd, reply)
+
     def paid_usd(self, run_id: str) -> Decimal:
         return sum((run.cost_usd or ZERO for run in self.rows.values() if run.run_id == run_id), ZERO)
 

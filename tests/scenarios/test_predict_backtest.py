@@ -128,6 +128,20 @@ def betting(question: Mapping[str, Any]) -> Play:
     return call("submit_decision", {**mint, "confidence": 0.55, "reasoning": "It turns."})
 
 
+@pytest.mark.parametrize("command", [("predict", "backtest"), ("backtest",)])
+def test_a_dear_backtest_needs_yes_and_is_held_to_the_day(
+    command: tuple[str, ...], tmp_path: Path, prices: Path, bets: Path
+) -> None:
+    dear = ("--model", "ollama/any", "--price-in", "1000", "--price-out", "1000")
+    words = (*command, bets, *RANGE, "--prices", prices, *dear, "--home", tmp_path / "home")
+    refused = here(*words, "--json", code=2)
+    assert "this may cost $" in refused.err
+    assert "--yes" in refused.err
+    assert refused.out == ""
+    assert "may spend $5 a day" in here(*words, "--yes", code=2).err
+    assert here("runs", "list", "--json", "--home", tmp_path / "home").json == []
+
+
 def test_a_model_asked_alone_again_ahead_and_replayed_gives_one_digest(
     tmp_path: Path, prices: Path, bets: Path
 ) -> None:

@@ -96,6 +96,30 @@ def test_more_than_five_dollars_are_not_spent_without_a_word(home: Path, story: 
         assert result["estimate"]["usd"] > 5
 
 
+def test_the_same_command_with_a_higher_limit_goes_on_with_the_runs_that_met_theirs(
+    home: Path, story: Path, lent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PITBOSS_DAILY_USD", "2")
+    words = ("sweep", story, *SIX_HOURS, *PRICES, *HERE, "--vary", "seed=0,1", "--json", "--home", home)
+    with served(decide) as server:
+        lent(server)
+        stopped = here(*words, "--max-cost-usd", "0.03", code=1)
+        assert stopped.json["counts"] == {"error": 2}
+        assert "resume with a higher --max-cost-usd" in stopped.err
+        asked = server.calls
+        assert 0 < asked < TICKS
+        done = here(*words, "--max-cost-usd", "0.5").json
+        assert done["study_id"] == stopped.json["study_id"]
+        assert done["counts"] == {"complete": 2}
+        assert server.calls == TICKS, "nothing was asked again"
+    runs = here("study", "runs", done["study_id"], "--json", "--home", home).json
+    shown = [here("jobs", "show", run["run_id"], "--json", "--home", home).json for run in runs]
+    assert {run["max_cost_usd"] for run in shown} == {"0.5"}
+    spend = here("runs", "spend", "--home", home)
+    assert "$0 is reserved" in spend.err
+    assert f"today ${done['cost_usd']:.6f}".rstrip("0") in spend.err
+
+
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(home: Path, story: Path, lent: Any) -> None:
     words = ("sweep", story, *SIX_HOURS, *PRICES, *HERE, "--vary", "seed=0..2", "--concurrency", "2")
     with served(decide, 0.03) as server:

@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import hashlib
+import json
 from collections.abc import Callable
 from decimal import Decimal
 
@@ -18,7 +19,8 @@ from pitboss.core.ports import ModelRequest
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import GENESIS, Record, seal
 from pitboss.models.scripted import Line, ScriptedModel, calls, together
-from pitboss.sim.past import DECISIONS, RECEIPTS, RunPast
+from pitboss.prompt import render
+from pitboss.sim.past import DECISIONS, RunPast
 from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
@@ -31,6 +33,7 @@ from pitboss.venues.perp.course import PerpCourse, first_state, read_state
 from pitboss.venues.perp.intents import DECISION, TERMINAL
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import build, make_market, plain_skill, play
+from pitboss.venues.perp.trades import round_trips
 from pitboss.venues.perp.venue import VENUE
 
 BASE = 5 * MINUTE_MS
@@ -52,13 +55,13 @@ def moody(request: ModelRequest) -> Line:
     return calls(TERMINAL, action=action, symbol="BTC", size_usd=mood % 3000, leverage=1 + mood % 3, reason=f"m {mood}")
 
 
-def script(count: int = 40, commit_records: int = 3) -> PerpCourse:
+def script(count: int = 40, commit_records: int = 3, mind: Callable[[ModelRequest], Line] = moody) -> PerpCourse:
     """A model that looks back, on a walk with funding over a midnight."""
     document = plain_skill(tools={"built_in": TOOLS}, max_steps=3, risk={"max_orders_per_hour": 100})
     skill = read_skill(document)
     loop = ToolLoop(
         "scripted/model",
-        ScriptedModel(moody),
+        ScriptedModel(mind),
         PerpPrompts(skill),
         Toolbox(tuple(permit(VENUE.tools(), TOOLS, "write")), RunPast(TERMINAL)),
         DECISION,
@@ -123,6 +126,33 @@ def test_a_run_that_was_stopped_answers_like_one_that_never_was(patience: int) -
     assert [record.covered for record in records] == [record.covered for record in journal.records()]
 
 
+def test_the_summary_of_results_is_that_of_the_whole_run() -> None:
+    count = 240
+
+    def trading(request: ModelRequest) -> Line:
+        """In and out in turn, and a look back at the last tick."""
+        if len(request.messages) > 1:
+            return calls(TERMINAL, action="no_op", symbol="BTC", reason="done")
+        text = request.messages[0].text
+        if render.time(START + (count - 1) * BASE) in text.splitlines()[1]:
+            return calls("get_pnl_summary")
+        action = "open_long" if "no open positions" in text else "close"
+        return calls(TERMINAL, action=action, symbol="BTC", size_usd=1_000, leverage=1, reason="in and out")
+
+    _, journal, ledger = play(script(count, mind=trading))
+    last = [record for record in journal.records() if record.kind == "tick"][-1]
+    before = [receipt for receipt in ledger.receipts if receipt.at < last.tick_at]
+    assert len(before) > 450
+    (step, *_) = [step for step in codec.loads(last.covered)["steps"] if step["calls"]]
+    (told,) = [json.loads(call["result"]) for call in step["calls"] if call["name"] == "get_pnl_summary"]
+    trades = round_trips(before)
+    everything = told["windows"]["all"]
+    assert everything["since"] == iso(START)
+    assert everything["closed_trades"] == len(trades)
+    assert everything["fills"] == sum(receipt.kind == "filled" for receipt in before)
+    assert everything["realised_usd"] == render.amount(sum((trade.pnl_usd for trade in trades), Decimal(0)))
+
+
 def test_the_same_script_played_twice_begins_without_a_past() -> None:
     made = script()
     first, _, _ = play(made)
@@ -158,14 +188,15 @@ def funded(at: int) -> Receipt:
     return Receipt("funded", at, "BTC", "", {"amount_usd": Decimal("1.50"), "rate": Decimal("0.0001")})
 
 
-def test_the_newest_two_hundred_decisions_and_four_hundred_receipts_are_at_hand() -> None:
+def test_the_newest_two_hundred_decisions_and_all_receipts_are_at_hand() -> None:
     past = RunPast(TERMINAL)
     for seq in range(DECISIONS + 50):
         past.add_receipts([funded(seq * BASE - 1), funded(seq * BASE - 1)])
         past.add_tick(record(seq, []), [], ())
     end = (DECISIONS + 50) * BASE
     assert [one.at // BASE for one in past.decisions(end, 10_000)] == list(range(DECISIONS + 49, 49, -1))
-    assert len(past.receipts(end, 10_000)) == RECEIPTS
+    assert len(past.receipts(end)) == 2 * (DECISIONS + 50)
+    assert len(past.receipts(end, 3)) == 3
     assert past.snapshot(10 * BASE, end) is None
     assert past.snapshot(60 * BASE, end)["text"] == "held 60"
     assert past.commands(end, 5) == ()
@@ -198,6 +229,7 @@ def test_a_past_read_back_from_records_is_the_past_that_was_lived(
     before = ask * BASE
     assert list(resumed.decisions(before, count)) == list(lived.decisions(before, count))
     assert list(resumed.receipts(before, count)) == list(lived.receipts(before, count))
+    assert list(resumed.receipts(before)) == list(lived.receipts(before))
     assert resumed.snapshot((ask - 1) * BASE, before) == lived.snapshot((ask - 1) * BASE, before)
     assert all(one.at < before for one in lived.decisions(before, 500))
     assert all(one.at < before for one in lived.receipts(before, 500))

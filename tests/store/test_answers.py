@@ -223,3 +223,14 @@ def test_answers_do_not_wait_for_the_disk_and_the_next_ordinary_commit_does(file
         (now,) = cursor.execute("PRAGMA synchronous").fetchone()
     assert now == 2, "FULL again"
     assert answers.get("0" * 64) is not None
+
+
+def test_a_reply_that_is_only_paid_for_counts_every_time_and_is_never_served(bench):
+    answers = Answers(bench.database, bench.now)
+    reply = ModelReply("", (), finish_reason="error")
+    for _ in range(3):
+        asyncio.run(answers.put_paid("a" * 64, "m", "run1", Decimal("0.01"), reply))
+    assert answers.paid_usd("run1") == Decimal("0.03")
+    assert answers.get("a" * 64) is None
+    assert asyncio.run(answers.put("a" * 64, "m", "run1", Decimal("0.01"), reply))
+    assert answers.get("a" * 64) is not None

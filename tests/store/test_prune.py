@@ -1,6 +1,7 @@
 """Pruning: old runs go, what kept runs need stays, and what was spent stays known."""
 
 import asyncio
+from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 
@@ -77,11 +78,11 @@ def test_a_pruned_run_leaves_nothing_but_what_it_cost(bench):
 
     assert (pruned.runs, pruned.answers) == ([removed], 3)
     assert sizes(bench) == before
-    assert spent == []
-    assert spend(bench.database) == total
-    assert [(one.skill, one.model, one.calls, one.unpriced, one.cost_usd) for one in total] == [
-        ("trend", MODEL, 3, 1, Decimal("0.3"))
+    assert [(one.cost_usd, one.uncertain_usd) for one in spent] == [(0, Decimal("0.01"))]
+    assert [(one.skill, one.model, one.calls, one.unpriced, one.cost_usd, one.uncertain_usd) for one in total] == [
+        ("trend", MODEL, 3, 1, Decimal("0.3"), Decimal("0.02"))
     ]
+    assert spend(bench.database) == [replace(total[0], uncertain_usd=Decimal("0.01"))], "what is uncertain goes with it"
     assert verify_run(bench.database, kept) == []
     assert prune(bench.database, [removed]).runs == []
 
@@ -210,7 +211,7 @@ def test_the_store_grows_by_the_same_for_every_run_and_pruning_holds_it_there(fi
 def test_spending_is_reported_by_user_skill_model_and_day_to_the_last_digit(bench):
     one = ran(bench, [("a", "0.1"), ("b", "0.1"), ("d", "0.1")])
     bench.at += DAY_MS
-    ran(bench, [("c", "0.000000000000000001")], model="x/y")
+    ran(bench, [("c", "0.000000000000000001")])
     first, second = spend(bench.database)
 
     assert (first.owner, first.calls, first.cost_usd) == ("local", 3, Decimal("0.3"))
@@ -219,4 +220,4 @@ def test_spending_is_reported_by_user_skill_model_and_day_to_the_last_digit(benc
     assert spend(bench.database, from_at=second.day_at) == [second]
     assert spend(bench.database, owner="ada") == []
     bench.runs.delete(one)
-    assert spend(bench.database) == [first, second]
+    assert spend(bench.database) == [replace(first, uncertain_usd=Decimal(0)), second]

@@ -77,6 +77,16 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
     toy.close()
 
 
+def test_a_dear_backtest_of_an_installed_venue_needs_yes_and_is_held_to_the_day(toy: Toy) -> None:
+    model = ("--model", "ollama/any", "--price-in", "1000", "--price-out", "1000")
+    dear = ("backtest", "skills/coin.yaml", *RANGE, *model)
+    refused = toy.run(*dear, code=2)
+    assert "this may cost $" in refused
+    assert "--yes" in refused
+    assert "may spend $5 a day" in toy.run(*dear, "--yes", code=2)
+    assert toy.json("runs", "list") == []
+
+
 def test_an_installed_venue_is_listed_with_its_package(toy: Toy) -> None:
     row = next(row for row in toy.json("venues", "list") if row["name"] == "coin")
     assert (row["package"], row["version"], row["commands"]) == ("pitboss-coin", "0.1.0", ["backtest"])

@@ -131,7 +131,12 @@ class Settings(_Declared):
     daily_usd: Decimal = Field(
         default=Decimal(5),
         ge=0,
-        description="Most that one user may spend on queued runs in a day, in USD; 0: no limit.",
+        description="Most that one user may spend on models in a day, in USD; 0: no limit.",
+    )
+    confirm_above_usd: Decimal = Field(
+        default=Decimal(5),
+        ge=0,
+        description="Estimated cost in USD above which a command asks before it starts; without a terminal it needs --yes.",
     )
     log_commits: bool = Field(
         default=False, description="Whether workers tell every commit in the log of events, to check a history by it."

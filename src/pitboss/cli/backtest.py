@@ -19,12 +19,14 @@ from pitboss.terminal.options import BacktestOptions, Json, Priority, Queue
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
 if TYPE_CHECKING:
+    from pitboss.bootstrap.workspace import Workspace
     from pitboss.runs.venue import Venue
     from pitboss.sim.request import BacktestRequest
 
 HELP = """{action} over a past range of time and show the result.
 
-    Writes an HTML report and stores every decision, so that `pitboss runs verify` can check the result. Ctrl-C stops
+    A model's cost is estimated first: more than $5 has to be confirmed, with `--yes` if there is no terminal. Writes an
+    HTML report and stores every decision, so that `pitboss runs verify` can check the result. Ctrl-C stops
     the run after the current tick; `pitboss runs resume` continues it and ends with the same digest.
 
     For example:
@@ -118,7 +120,7 @@ def run_command(
         return enqueue_backtest(location, request, run_options.repeats, priority or 0, run_options.yes, json)
     if priority is not None:
         raise UserError("--priority works only with --queue", "add --queue, or leave --priority out")
-    return run_backtest(location, request, run_options.repeats, json)
+    return run_backtest(location, request, run_options.repeats, run_options.yes, json)
 
 
 def request_for(
@@ -167,23 +169,28 @@ def _first_changed_option(options: Any) -> str:
     return "--" + (changed or names)[0].replace("_", "-")
 
 
-def run_backtest(location: WorkspaceOptions, request: "BacktestRequest", repeats: int = 1, json: bool = False) -> int:
-    """Run a request, once or several times, and print the result."""
+def run_backtest(
+    location: WorkspaceOptions, request: "BacktestRequest", repeats: int = 1, yes: bool = False, json: bool = False
+) -> int:
+    """Show the estimate, confirm if needed, run a request once or several times, and print the result."""
+    from pitboss.bootstrap.decider_source import may_cost
     from pitboss.cli.run_result import show_journal_note, show_run, show_summary
     from pitboss.cli.run_work import start_run
     from pitboss.runs.stored import document
 
+    requests = [replace(request, seed=request.seed + number, repeat=number) for number in range(repeats)]
     with location.workspace() as workspace:
+        extra_params: dict[str, Any] = {}
+        if may_cost(request):
+            requests, extra_params["estimate"] = _agreed(workspace, requests, yes, json)
         finished = []
-        for number in range(repeats):
+        for number, repeat in enumerate(requests):
             label = "backtest" if repeats == 1 else f"backtest {number + 1} of {repeats}"
-            finished.append(
-                start_run(workspace, location, replace(request, seed=request.seed + number, repeat=number), label)
-            )
+            finished.append(start_run(workspace, location, repeat, label, extra_params))
             if finished[-1].code:
                 break
         runs = [item.run for item in finished]
-        result = document(runs[0], workspace.settings.model_cutoffs)
+        result = document(workspace, runs[0])
         complete = [run for run in runs if run.metrics is not None]
         if repeats > 1:
             from pitboss.cli.repeat_summary import summary
@@ -198,6 +205,21 @@ def run_backtest(location: WorkspaceOptions, request: "BacktestRequest", repeats
                 show_summary(result["summary"], [run.digest for run in complete])
             show_journal_note(workspace)
         return finished[-1].code
+
+
+def _agreed(
+    workspace: "Workspace", requests: "list[BacktestRequest]", yes: bool, json: bool
+) -> "tuple[list[BacktestRequest], dict[str, Any]]":
+    """The requests with their limits, once the user and the daily budget allow all of them, and the estimate."""
+    from pitboss.cli.consent import agreed_requests, estimate_line
+    from pitboss.runs.daily_budget import refused_by_budget, require_room
+
+    requests, cost = agreed_requests(workspace, requests, yes, json)
+    with refused_by_budget():
+        require_room(workspace, requests)
+    if cost.hi != 0:
+        screen.note(estimate_line(cost))
+    return requests, cost.plain()
 
 
 def __getattr__(name: str) -> object:

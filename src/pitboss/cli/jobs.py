@@ -26,34 +26,24 @@ def enqueue_backtest(
     location: WorkspaceOptions, request: "BacktestRequest", repeats: int, priority: int, yes: bool, json: bool
 ) -> int:
     """Queue a backtest of any venue: show the estimate, confirm if needed, reserve the cost, start workers."""
-    from pitboss.bootstrap.decider_source import may_cost
-    from pitboss.cli.study_result import estimate_line
-    from pitboss.cli.study_run import asker
-    from pitboss.core.errors import BudgetExceeded, UserError
+    from pitboss.cli.consent import agreed_requests, estimate_line
     from pitboss.jobs.enqueue import enqueue
-    from pitboss.jobs.estimate import estimate, require_consent, worst_case
+    from pitboss.runs.daily_budget import limit_of, refused_by_budget
 
     requests = [replace(request, seed=request.seed + number, repeat=number) for number in range(repeats)]
     with location.workspace() as workspace:
-        cost = estimate(workspace, requests)
-        require_consent(cost, yes, asker(json))
-        limit, reserve = workspace.settings.daily_usd or None, None
-        if limit is not None:
-            reserve = worst_case(cost, request) if request.max_cost_usd is None else request.max_cost_usd
-            if may_cost(request) and reserve:
-                requests = [replace(item, max_cost_usd=reserve) for item in requests]
+        requests, cost = agreed_requests(workspace, requests, yes, json)
+        limit = limit_of(workspace, requests[0])
         queued_with = {"estimate": cost.plain(), "report": True}
-        try:
+        with refused_by_budget():
             ids = enqueue(
                 workspace,
                 requests,
                 priority=priority,
-                reserve_usd=reserve,
-                daily_usd=limit,
+                reserve_usd=None if limit is None else limit.most_usd,
+                daily_usd=None if limit is None else limit.daily_usd,
                 extra_params={"queued": queued_with},
             )
-        except BudgetExceeded as error:
-            raise UserError(str(error), "raise the setting daily_usd (0: no limit), or use --max-cost-usd") from None
     if json:
         more = {"run_ids": ids} if repeats > 1 else {}
         screen.put_json({"run_id": ids[0], "estimate": cost.plain(), **more})
@@ -128,7 +118,7 @@ def show(run: RunId, /, *, json: Json = False, location: Location) -> int:
             raise UserError(
                 f"run {stored.id} was never queued", f"`{location.command_line(f'runs show {stored.id}')}` shows it"
             )
-        document = long_document(stored, workspace.settings.model_cutoffs)
+        document = long_document(workspace, stored)
     queued_with = stored.params.get("queued") or {}
     extra = {"estimate": queued_with.get("estimate"), "max_cost_usd": stored.params.get("max_cost_usd")}
     document = {**document, **_row(stored), **extra}
@@ -174,13 +164,13 @@ def again(
 
         pitboss jobs again 3f9a
     """
-    from pitboss.jobs.enqueue import ensure_workers
-    from pitboss.jobs.worker_settings import open_queue
+    from pitboss.jobs.enqueue import enqueue_again, ensure_workers
+    from pitboss.runs.daily_budget import refused_by_budget
 
     with location.workspace() as workspace:
-        queue = open_queue(workspace)
         for run_id in map(workspace.runs.find, runs):
-            queue.enqueue_again(run_id, priority=priority)
+            with refused_by_budget():
+                enqueue_again(workspace, run_id, priority)
             screen.put(f"run {run_id} is queued")
         ensure_workers(workspace)
     return 0
@@ -219,7 +209,7 @@ def wait(*runs: RunId, json: Json = False, location: Location) -> int:
 
 def _detail_lines(document: "Mapping[str, Any]") -> "Iterator[tuple[str, str]]":
     """The lines to print about a queued run, each with its label."""
-    from pitboss.cli.study_result import estimate_line
+    from pitboss.cli.consent import estimate_line
     from pitboss.jobs.estimate import Estimate
     from pitboss.runs.stored import one_line
 

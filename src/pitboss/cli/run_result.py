@@ -13,7 +13,7 @@ from pitboss.report.meaning import METRICS
 from pitboss.report.quality import quality_warnings
 from pitboss.report.source import mapping, number
 from pitboss.runs.result_table import ResultTable, counts, metrics_table
-from pitboss.runs.stored import decision_rows, is_synthetic, journal_of, one_line, request_of
+from pitboss.runs.stored import decision_rows, is_synthetic, journal_of, one_line, request_of, spend_of
 from pitboss.runs.venues import venue_of
 from pitboss.store.database import journal_note
 from pitboss.store.runs import Run
@@ -48,6 +48,11 @@ def show_run(workspace: Workspace, location: WorkspaceOptions, run: Run) -> None
         screen.put(f"{run.status} after {run.progress:.0%}; a run has results when it is complete")
     if run.error_text:
         screen.put(f"error: {one_line(run.error_text, MAX_ERROR)}", "red")
+    uncertain_usd = spend_of(workspace, run)["uncertain_usd"]
+    if uncertain_usd:
+        screen.put(
+            f"note: up to {figures.usd(uncertain_usd)} more may have been charged, for calls that were cut off before their reply"
+        )
     screen.put()
     screen.put(f"run     {run.id} ({run.status}, {run.wall_s:.1f} s)")
     if run.digest:

@@ -1,7 +1,7 @@
 """Execute a run from the command line: start or resume it, wait, and turn the outcome into an exit code."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -10,7 +10,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
 from pitboss.report.quality import quality_of, quality_warnings
 from pitboss.runs.report import write_report
-from pitboss.runs.run import resume, start
+from pitboss.runs.run import refuse_live, resume, start
 from pitboss.sim.request import BacktestRequest
 from pitboss.sim.watch import Watch
 from pitboss.store.runs import Run
@@ -33,12 +33,16 @@ class FinishedRun:
 
 
 def start_run(
-    workspace: Workspace, location: WorkspaceOptions, request: BacktestRequest, label: str = "backtest"
+    workspace: Workspace,
+    location: WorkspaceOptions,
+    request: BacktestRequest,
+    label: str = "backtest",
+    extra_params: Mapping[str, Any] | None = None,
 ) -> FinishedRun:
     """Run a backtest from its beginning."""
 
     async def work(watch: Watch, stop: StopRequest) -> Run:
-        return await start(workspace, request, watch, stop.set_run)
+        return await start(workspace, request, watch, stop.set_run, extra_params)
 
     return _wait_until_ended(workspace, location, label, work)
 
@@ -46,9 +50,14 @@ def start_run(
 def resume_run(
     workspace: Workspace, location: WorkspaceOptions, run_id: str, max_cost_usd: Decimal | None = None
 ) -> FinishedRun:
-    """Resume a run, with another limit on its cost if one is given."""
+    """Resume a run, with another limit on its cost if one is given, or the one that a daily budget needs."""
+    run = workspace.runs.get(run_id)
+    full_id = run.id
+    if max_cost_usd is None and workspace.settings.daily_usd and run.status != "complete":
+        from pitboss.jobs.estimate import limited_run
 
-    full_id = workspace.runs.find(run_id)
+        refuse_live(run)
+        max_cost_usd = limited_run(workspace, run).max_cost_usd
 
     async def work(watch: Watch, stop: StopRequest) -> Run:
         stop.set_run(full_id)

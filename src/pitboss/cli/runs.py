@@ -85,7 +85,7 @@ def show(run: RunId, /, *, json: Json = False, location: Location) -> int:
     with location.workspace() as workspace:
         stored = workspace.runs.get(run)
         if json:
-            screen.put_json(long_document(stored, workspace.settings.model_cutoffs))
+            screen.put_json(long_document(workspace, stored))
         else:
             show_run(workspace, location, stored)
     return 0
@@ -134,7 +134,7 @@ def resume(
     with location.workspace() as workspace:
         finished = resume_run(workspace, location, workspace.runs.find(run), max_cost_usd)
         if json:
-            screen.put_json(document(finished.run, workspace.settings.model_cutoffs))
+            screen.put_json(document(workspace, finished.run))
         elif finished.is_complete:
             show_run(workspace, location, finished.run)
         return finished.code
@@ -253,7 +253,7 @@ def fork(
     max_cost_usd: Annotated[Amount | None, option("--max-cost-usd", "Stop when the model has cost this much.")] = None,
     price_in: Annotated[Amount | None, option("--price-in", "Price of a million input tokens, in USD.")] = None,
     price_out: Annotated[Amount | None, option("--price-out", "Price of a million output tokens, in USD.")] = None,
-    yes: Annotated[bool, option("--yes", "Accept a model without a known price.")] = False,
+    yes: Annotated[bool, option("--yes", "Accept a model without a known price, and a cost above $5.")] = False,
     json: Json = False,
     location: Location,
 ) -> int:
@@ -272,7 +272,7 @@ def fork(
         raise UserError("--price-in and --price-out go together", "for example --price-in 0.5 --price-out 1.5")
     money = {"max_cost_usd": max_cost_usd, "price_in": price_in, "price_out": price_out, "any_price": yes or None}
     changes = tuple((name, value) for name, value in money.items() if value is not None)
-    return fork_run(location, run, at, model, set_, changes, json)
+    return fork_run(location, run, at, model, set_, changes, yes, json)
 
 
 @app.command

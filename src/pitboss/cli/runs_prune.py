@@ -76,16 +76,20 @@ def spend(
 ) -> int:
     """Show what models have cost, by day, user, skill and model, including removed runs.
 
+    `uncertain_usd` is what may have been charged besides, for calls that were cut off. The last line is today's budget.
+
     For example:
 
         pitboss runs spend --from 2026-11-01
     """
     from pitboss.core.instant import iso
     from pitboss.core.money import text
+    from pitboss.runs.daily_budget import OWNER, daily_budget_line
     from pitboss.store.spend import spend as spend_rows
 
     with location.workspace() as workspace:
         costs = spend_rows(workspace.database, from_ or 0, 1 << 62 if to is None else to, owner)
+        budget_line = daily_budget_line(workspace, owner or OWNER)
     rows = [
         {
             "day": iso(cost.day_at)[:10],
@@ -95,6 +99,7 @@ def spend(
             "calls": cost.calls,
             "unpriced": cost.unpriced,
             "cost_usd": text(cost.cost_usd),
+            "uncertain_usd": text(cost.uncertain_usd),
         }
         for cost in costs
     ]
@@ -103,6 +108,8 @@ def spend(
     elif not rows:
         screen.put("no costs are recorded")
     else:
-        names = ("day", "owner", "skill", "model", "calls", "unpriced", "cost_usd")
-        screen.put_table(names, [tuple(str(row[name]) for name in names) for row in rows], right=(4, 5, 6))
+        names = ("day", "owner", "skill", "model", "calls", "unpriced", "cost_usd", "uncertain_usd")
+        screen.put_table(names, [tuple(str(row[name]) for name in names) for row in rows], right=(4, 5, 6, 7))
+    if not json:
+        screen.note(budget_line)
     return 0

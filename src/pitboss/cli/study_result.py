@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from pitboss.cli.consent import estimate_line
 from pitboss.jobs.estimate import Estimate
 from pitboss.report import figures
 from pitboss.report.meaning import Metric
@@ -22,15 +23,6 @@ def show_estimate(cost: Estimate) -> None:
     screen.put(estimate_line(cost), "bold")
     for line in cost.basis:
         screen.put(f"  {line}")
-
-
-def estimate_line(cost: Estimate) -> str:
-    """Format an estimate in one line."""
-    if cost.usd is None:
-        return "estimated cost: unknown"
-    if not cost.hi:
-        return "estimated cost: none"
-    return f"estimated cost: ${cost.usd:.2f} (from ${cost.lo:.2f} to ${cost.hi:.2f}), {cost.calls:,} calls"
 
 
 def show_study(document: Plain, location: WorkspaceOptions) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +9,9 @@ from typing import Any
 
 from pitboss.bootstrap.decider_source import is_model
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.cli.consent import asker, estimate_line
 from pitboss.cli.study_options import StudyOptions
-from pitboss.cli.study_result import estimate_line, show_estimate, show_study
+from pitboss.cli.study_result import show_estimate, show_study
 from pitboss.cli.study_table import live_scoreboard
 from pitboss.core.errors import BudgetExceeded, RunCancelled, UserError
 from pitboss.jobs.estimate import Estimate, estimate, pilot, require_consent, worst_case
@@ -58,7 +58,7 @@ def run_study(location: WorkspaceOptions, built: BuiltPlan, study_options: Study
         if cost.usd:
             for line in cost.basis:
                 screen.note(f"  {line}")
-        require_consent(cost, yes, asker(study_options.json))
+        require_consent(cost, workspace.settings.confirm_above_usd, yes, asker(study_options.json))
         workspace, settings = _study_settings(workspace, runs, cost, study_options)
         code = _execute(workspace, location, built, settings)
         document = result_document(workspace, built.plan.id)
@@ -129,15 +129,3 @@ def _execute(workspace: Workspace, location: WorkspaceOptions, built: BuiltPlan,
         )
         return 1
     return 0
-
-
-def asker(json: bool) -> Any:
-    """A function that asks for confirmation; None if there is no terminal."""
-    if json or not (sys.stdin is not None and sys.stdin.isatty() and screen.ERR.is_terminal):
-        return None
-
-    def ask() -> bool:
-        screen.ERR.print("continue? [y/N] ", end="")
-        return input().strip().lower() in ("y", "yes")
-
-    return ask

@@ -1,7 +1,7 @@
 """Queries over a run's own history before an instant: decisions, receipts, records, and recorded answers of tools.
 
-Ports and values only. A running run keeps its newest decisions and receipts in memory (`sim.past`); a finished run is
-read from its records.
+Ports and values only. A running run keeps its newest decisions and all its receipts in memory (`sim.past`); a finished
+run is read from its records.
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from pitboss.core.money import ZERO
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 
-DECISIONS, RECEIPTS = 200, 400
-"""How many decisions and receipts a run keeps in memory: enough for every tool that reads them."""
+DECISIONS = 200
+"""How many decisions a run keeps in memory. Its receipts, which results are computed from, it keeps all."""
 
 
 @noun
@@ -36,12 +36,12 @@ class PastDecision:
 class Past(Protocol):
     """A run's history, read only. Every query names the instant before which data may be read."""
 
-    def decisions(self, before: Instant, count: int) -> Sequence[PastDecision]:
-        """The newest decisions made before `before`, newest first."""
+    def decisions(self, before: Instant, count: int | None = None) -> Sequence[PastDecision]:
+        """The newest decisions made before `before`, newest first; all there are without a count."""
         ...
 
-    def receipts(self, before: Instant, count: int) -> Sequence[Receipt]:
-        """The newest receipts from before `before`, newest first."""
+    def receipts(self, before: Instant, count: int | None = None) -> Sequence[Receipt]:
+        """The newest receipts from before `before`, newest first; those of the whole run without a count."""
         ...
 
     def snapshot(self, at: Instant, before: Instant) -> dict[str, Any] | None:
@@ -56,11 +56,11 @@ class Past(Protocol):
 class _EmptyPast:
     """A history without entries."""
 
-    def decisions(self, before: Instant, count: int) -> Sequence[PastDecision]:
+    def decisions(self, before: Instant, count: int | None = None) -> Sequence[PastDecision]:
         del before, count
         return ()
 
-    def receipts(self, before: Instant, count: int) -> Sequence[Receipt]:
+    def receipts(self, before: Instant, count: int | None = None) -> Sequence[Receipt]:
         del before, count
         return ()
 

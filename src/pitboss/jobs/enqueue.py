@@ -7,11 +7,15 @@ from typing import Any
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
+from pitboss.core.money import ZERO
 from pitboss.jobs.batch import JobBuilder
 from pitboss.jobs.build import build
+from pitboss.jobs.estimate import limited_run
 from pitboss.jobs.executors import local
 from pitboss.jobs.worker_settings import open_queue
+from pitboss.runs.daily_budget import limit_of
 from pitboss.sim.request import BacktestRequest
+from pitboss.store.budgets import cost_of_run
 from pitboss.store.queue import Job
 
 
@@ -48,6 +52,20 @@ def enqueue_jobs(workspace: Workspace, jobs: Sequence[Job], daily_usd: Decimal |
     ids = open_queue(workspace).enqueue(jobs, daily_usd)
     ensure_workers(workspace)
     return ids
+
+
+def enqueue_again(workspace: Workspace, run_id: str, priority: int | None = None) -> None:
+    """Enqueue a run that ended early once more; what it may still cost is reserved from the daily budget."""
+    request = limited_run(workspace, workspace.runs.get(run_id))
+    limit = limit_of(workspace, request)
+    paid_usd = cost_of_run(workspace.database, run_id)
+    open_queue(workspace).enqueue_again(
+        run_id,
+        None if limit is None else max(ZERO, limit.most_usd - paid_usd),
+        None if limit is None else limit.daily_usd,
+        priority,
+        {"max_cost_usd": request.max_cost_usd},
+    )
 
 
 def ensure_workers(workspace: Workspace) -> int:

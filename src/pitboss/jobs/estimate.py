@@ -25,11 +25,12 @@ from pitboss.models.prices import FREE, ModelPrice, flat
 from pitboss.models.token_bounds import TOOLS_TOKENS
 from pitboss.runs.preview import CHARS_PER_TOKEN
 from pitboss.runs.run import start
+from pitboss.runs.stored import request_of
 from pitboss.runs.venues import period_ms, venue_of
 from pitboss.sim.course import ticks_between
 from pitboss.sim.request import BacktestRequest
+from pitboss.store.runs import Run
 
-CONFIRM_USD = Decimal(5)
 PILOT_TICKS = 5
 VARIANTS = 6
 """How many different skills of a study are measured; the mean stands for the others."""
@@ -110,6 +111,10 @@ def estimate(
         prompt_size = _prompt_size(workspace, group.requests)
         amounts, group_calls, sentences = _of_group(workspace, group, (per_tick or {}).get(group.model), prompt_size)
         call[group.model] = _worst_call(group, prompt_size[0])
+        most_usd = _limits(group.requests)
+        if most_usd is not None and amounts[2] > most_usd:
+            sentences.append(f"{group.model}: at most ${most_usd} by --max-cost-usd")
+            amounts = (min(amounts[0], most_usd), min(amounts[1], most_usd), most_usd)
         basis += sentences
         calls += group_calls
         each[group.model] = amounts[2] / max(1, sum(_ticks(request) for request in group.requests))
@@ -129,9 +134,29 @@ def worst_case(estimated: Estimate, request: BacktestRequest) -> Decimal:
     return worst.quantize(CENT, ROUND_CEILING)
 
 
-def needs_consent(estimated: Estimate) -> bool:
+@exact
+def limited(workspace: Workspace, request: BacktestRequest, estimated: Estimate) -> BacktestRequest:
+    """The request with a limit on its cost if the user has a daily budget: what is reserved is all that a run may spend.
+
+    A limit of its own stays. Without a known price there is no worst case, and no limit could be kept.
+    """
+    if not workspace.settings.daily_usd or request.max_cost_usd is not None or not gateway.may_cost(request):
+        return request
+    worst = worst_case(estimated, request)
+    return replace(request, max_cost_usd=worst) if worst else request
+
+
+def limited_run(workspace: Workspace, run: Run) -> BacktestRequest:
+    """The request of a stored run, with the limit on its cost that a daily budget needs."""
+    request = request_of(run)
+    if not workspace.settings.daily_usd or request.max_cost_usd is not None or not gateway.may_cost(request):
+        return request
+    return limited(workspace, request, estimate(workspace, [request]))
+
+
+def needs_consent(estimated: Estimate, above_usd: Decimal) -> bool:
     """Whether the user has to agree before this much is spent."""
-    return estimated.usd is not None and estimated.usd > CONFIRM_USD
+    return estimated.usd is not None and estimated.usd > above_usd
 
 
 async def pilot(workspace: Workspace, requests: Sequence[BacktestRequest]) -> dict[str, Decimal]:
@@ -141,7 +166,7 @@ async def pilot(workspace: Workspace, requests: Sequence[BacktestRequest]) -> di
         request = group.requests[0]
         end_at = _first_tick(request) + PILOT_TICKS * period_ms(request.skill)
         short = replace(request, to_at=min(request.to_at, end_at), speculate="0")
-        run = await start(workspace, short)
+        run = await start(workspace, limited(workspace, short, estimate(workspace, [short])))
         cost_usd = run.cost_usd + run.saved_usd
         if run.ticks and not cost_usd.is_nan():
             per_tick[group.model] = cost_usd / run.ticks
@@ -211,6 +236,12 @@ def _of_group(
         sentences.append("it writes lessons about its trades: 2 % more calls (up to 10 %)")
     amounts = (costs[0], costs[1], costs[2] * (1 + waste))
     return amounts, ticks * asleep[1] * steps[1], [*sentences, *_waste_basis(waste)]
+
+
+def _limits(requests: Sequence[BacktestRequest]) -> Decimal | None:
+    """What the requests may cost together by their own limits; None if one of them has none."""
+    limits = [request.max_cost_usd for request in requests]
+    return None if None in limits else sum((limit for limit in limits if limit is not None), ZERO)
 
 
 def _times(shares: Three, usd: Decimal, waste: Decimal) -> Three:
@@ -294,12 +325,12 @@ def _runs(count: int) -> str:
     return "run" if count == 1 else "runs"
 
 
-def require_consent(estimated: Estimate, yes: bool, ask: Callable[[], bool] | None) -> None:
-    """Raise unless the cost is below `CONFIRM_USD`, or `yes` is given, or `ask` returns the consent of the user."""
-    if yes or not needs_consent(estimated) or (ask is not None and ask()):
+def require_consent(estimated: Estimate, above_usd: Decimal, yes: bool, ask: Callable[[], bool] | None) -> None:
+    """Raise unless the cost is at most `above_usd`, or `yes` is given, or `ask` returns the consent of the user."""
+    if yes or not needs_consent(estimated, above_usd) or (ask is not None and ask()):
         return
-    assert estimated.usd is not None
     raise UserError(
-        f"this may cost ${estimated.usd:.2f} (from ${estimated.lo:.2f} to ${estimated.hi:.2f}), and more than ${CONFIRM_USD} needs your consent",
-        "give --yes to go ahead",
+        f"this may cost ${estimated.usd:.2f} (from ${estimated.lo:.2f} to ${estimated.hi:.2f}); more than ${above_usd} "
+        "needs your consent: --yes",
+        "give --yes to go ahead, or limit the cost with --max-cost-usd",
     )

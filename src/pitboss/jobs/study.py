@@ -24,6 +24,7 @@ from pitboss.jobs.worker_settings import open_queue
 from pitboss.runs.run import resume
 from pitboss.sim.study.trial import Method, Trial
 from pitboss.sim.watch import Watch
+from pitboss.store.budgets import cost_of_run
 from pitboss.store.lifecycle import ACTIVE, ENDED, LeaseLost
 from pitboss.store.queue import Job, Queue
 from pitboss.store.runs import Run
@@ -83,14 +84,13 @@ class StudyResult:
 
 @dataclass(frozen=True, slots=True)
 class StudyBatch:
-    """Run ids in order, and new cost limits for those that are resumed.
+    """Run ids in order.
 
     `first` are executed before the others, which may send the same requests to a model: sent at the same time they would be
     paid for twice, sent later they are answered from the store.
     """
 
     ids: Sequence[str]
-    caps: Mapping[str, Decimal]
     first: Sequence[str] = ()
 
 
@@ -166,8 +166,9 @@ def ensure_queued(
         except RunsExist:
             continue  # with the runs that are still missing
     interrupted = [run_id for run_id in by_id if statuses.get(run_id) in ("error", "cancelled")]
-    caps = {run_id: cap for run_id in interrupted if (cap := _enqueue_again(workspace, run_id, by_id[run_id], budget))}
-    return StudyBatch(ids, caps, _first_of_equal(by_id))
+    for run_id in interrupted:
+        _enqueue_again(workspace, run_id, by_id[run_id], budget)
+    return StudyBatch(ids, _first_of_equal(by_id))
 
 
 def _first_of_equal(by_id: Mapping[str, PlannedRun]) -> list[str]:
@@ -180,16 +181,20 @@ def _first_of_equal(by_id: Mapping[str, PlannedRun]) -> list[str]:
     return list(first.values())
 
 
-def _enqueue_again(workspace: Workspace, run_id: str, planned: PlannedRun, budget: StudyBudget) -> Decimal | None:
-    """Enqueue an interrupted run once more. Returns its new cost limit where the study sets it: what it has paid, and the
-    new reservation for the rest.
+def _enqueue_again(workspace: Workspace, run_id: str, planned: PlannedRun, budget: StudyBudget) -> None:
+    """Enqueue an interrupted run once more, with the limit of this command instead of the one it was begun with.
+
+    Where only the daily budget limits it, that is what it has paid and the new reservation for the rest.
     """
-    reserve, limit = _reservation(planned, budget)
-    open_queue(workspace).enqueue_again(run_id, reserve, limit)
-    run = workspace.runs.get(run_id)
-    if not reserve or planned.request.max_cost_usd is not None or run.cost_usd.is_nan():
-        return None
-    return run.cost_usd + reserve
+    reserve, daily_usd = _reservation(planned, budget)
+    most_usd = planned.request.max_cost_usd
+    if reserve is not None:
+        paid_usd = cost_of_run(workspace.database, run_id)
+        if most_usd is not None:
+            reserve = max(ZERO, most_usd - paid_usd)
+        elif reserve:
+            most_usd = paid_usd + reserve
+    open_queue(workspace).enqueue_again(run_id, reserve, daily_usd, params={"max_cost_usd": most_usd})
 
 
 def _job(builder: JobBuilder, plan: StudyPlan, planned: PlannedRun, budget: StudyBudget) -> Job:
@@ -240,7 +245,7 @@ async def _execute_here(
             if run.status != "queued" and not is_orphan:  # it has ended, or another process works on it
                 observer.moved(run_id, run.status, run.progress)
                 continue
-            await _execute_run(workspace, run_id, batch.caps.get(run_id), observer)
+            await _execute_run(workspace, run_id, observer)
 
     tasks = [asyncio.create_task(work()) for _ in range(max(1, concurrency))]
     try:
@@ -254,11 +259,11 @@ async def _execute_here(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _execute_run(workspace: Workspace, run_id: str, cap: Decimal | None, observer: StudyObserver) -> None:
+async def _execute_run(workspace: Workspace, run_id: str, observer: StudyObserver) -> None:
     observer.moved(run_id, "running", 0.0)
     watch = Watch(lambda progress: observer.moved(run_id, "running", progress), observer.stop, lambda text: None)
     try:
-        await resume(workspace, run_id, watch, cap)
+        await resume(workspace, run_id, watch)
     except LeaseLost:
         pass  # another process has claimed it
     except Exception as error:  # noqa: BLE001 - the other runs continue; the cause is stored with the run

@@ -27,8 +27,8 @@ class Budget:
     is unknown and has no bound either (only possible without a limit). The limit holds as long as no call costs more than
     its worst case; a provider that charges more than its own price list is believed and counted.
 
-    `unstored` is the part of `spent` for replies that are not stored. Together with the uncertain and the reserved amount
-    it appears in no stored reply, so `store_note` receives the total before a call is made.
+    The uncertain and the reserved amount appear in no stored reply, so `store_note` receives their sum before a call is
+    made.
     """
 
     def __init__(
@@ -43,7 +43,6 @@ class Budget:
         self.limit_usd = limit_usd
         self.spent = spent
         self.uncertain = uncertain
-        self.unstored = ZERO
         self.unpriced = 0
         self._store_note = store_note
         self._stored_note = uncertain
@@ -88,15 +87,10 @@ class Budget:
         self.reserve(worst)
 
     @exact
-    def settle(self, worst: Decimal, cost: Decimal, is_stored: bool = True, uncertain: Decimal = ZERO) -> None:
-        """Replace a reservation by the real cost and by the amount that will never be known.
-
-        `is_stored` is False where the reply will not be stored.
-        """
+    def settle(self, worst: Decimal, cost: Decimal, uncertain: Decimal = ZERO) -> None:
+        """Replace a reservation by the real cost and by the amount that will never be known."""
         self.spent += cost
         self.uncertain += uncertain
-        if not is_stored:
-            self.unstored += cost
         self._release(worst)
         self._store_uncertain(ZERO)
 
@@ -110,7 +104,7 @@ class Budget:
                 self._stored_note = amount
 
     def _unrecorded(self) -> Decimal:
-        return self.uncertain + self.unstored + self._reserved
+        return self.uncertain + self._reserved
 
     def _store_uncertain(self, worst: Decimal) -> None:
         """Store the amount that no stored reply covers once one more call is made, unless the stored note covers it."""
@@ -119,7 +113,7 @@ class Budget:
             return
         total = amount + (self._reserved + worst) * SPARE
         if self.limit_usd is not None:  # more than that is never spent
-            total = max(amount, min(total, self.limit_usd - self.spent + self.unstored))
+            total = max(amount, min(total, self.limit_usd - self.spent))
         self._store_note(total)
         self._stored_note = total
 

@@ -7,7 +7,6 @@ from pitboss.core.errors import BudgetExceeded, UserError
 from pitboss.core.money import ZERO
 from pitboss.core.ports import ModelRequest
 from pitboss.models.budget import Budget
-from pitboss.models.cacheable import is_cacheable
 from pitboss.models.call import CallContext, CallResult, ModelClient
 from pitboss.models.failures import Failure
 from pitboss.models.prices import ModelPrice
@@ -61,5 +60,5 @@ class Budgeted(ModelClient):
         reply, cost_usd = result.reply, result.cost_usd
         uncertain = max(result.uncertain_usd, worst if cost_usd is None else ZERO)
         self.budget.unpriced += reply is not None and cost_usd is None and not has_price
-        self.budget.settle(worst, cost_usd or ZERO, reply is None or is_cacheable(reply), uncertain)
+        self.budget.settle(worst, cost_usd or ZERO, uncertain)
         return replace(result, uncertain_usd=uncertain)

@@ -1,13 +1,15 @@
 """`Cached`: serves a request that was answered before from the stored reply, at once and without cost.
 
-A reply is stored before it is returned, so nothing is paid twice. Equal requests at the same time share one call: those
+A reply is stored before it is returned, so no reply is paid for twice. Equal requests at the same time share one call: those
 of one run, and with the same `SharedCalls` those of all runs of this process. The run that started the call pays; for
 the others its cost counts as saved. If a shared call fails or is abandoned, the next waiter sends its own request and the
 remaining waiters share that one. Between processes only stored replies are shared: both may call and pay, and the reply
 that was stored first is served from then on.
 
-Failures are not stored, nor are replies of a provider that failed halfway (`cacheable`). Where replies are stored is up
-to the caller (`store/answers.py`).
+A reply of a provider that failed halfway (`cacheable`) is not served again; if it was charged it is stored all the same,
+so that the stored replies are all that the run has paid for. A call that is under way when the process is killed has no
+reply to store: it is sent again, and the run's budget counts it as uncertain. Where replies are stored is up to the caller
+(`store/answers.py`).
 """
 
 import asyncio
@@ -148,6 +150,8 @@ class Cached(ModelClient):
                 if is_cacheable(reply):
                     more = any(not call.has_reply for call in self._own.values())
                     await self._replies.add(key, reply, more)
+                elif reply.cost_usd:
+                    await self._replies.add_paid(key, reply)
             return result
         finally:
             self._forget(key, shared)

@@ -28,13 +28,17 @@ class CachedReply(Protocol):
 class ReplyStore(Protocol):
     """Where replies are stored. `put` returns when the reply is durable; with `more` to come it may wait a little.
 
-    `put` returns whether `get` will return this reply, and not one that another process stored before.
+    `put` returns whether `get` will return this reply, and not one that another process stored before. `put_paid` stores
+    a reply for accounting only: `get` never returns it.
     """
 
     def get(self, key: str) -> CachedReply | None: ...
     async def put(
         self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply, more: bool = False
     ) -> bool | None: ...
+    async def put_paid(
+        self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply
+    ) -> None: ...
     def paid_usd(self, run_id: str) -> Decimal: ...
 
 
@@ -80,6 +84,10 @@ class RunReplies:
             self._recent[key] = reply
             if len(self._recent) > MOST_RECENT:
                 del self._recent[next(iter(self._recent))]
+
+    async def add_paid(self, key: str, reply: ModelReply) -> None:
+        """Store a reply that this run paid for and that must not be served again."""
+        await self._store.put_paid(key, self._model, self._run_id, reply.cost_usd, reply)
 
     def paid_usd(self) -> Decimal:
         """What this run has paid for replies, used or not."""

@@ -65,6 +65,15 @@ def labels(report: RunReport) -> Html:
                 "The model saw anonymised names, dates and prices. This page shows the real ones; the mapping is under the assumptions.",
             )
         )
+    uncertain_usd = number(mapping(report.document.get("spend")).get("uncertain_usd"))
+    if uncertain_usd:
+        warnings.append(
+            label(
+                "Uncertain charges",
+                f"Up to {figures.usd(uncertain_usd)} may have been charged besides the cost of the model shown here, for "
+                "calls that were cut off before their reply.",
+            )
+        )
     if not report.finished:
         status = str(report.document.get("status")).replace("_", " ")
         warnings.append(

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pitboss.core.instant import Instant, iso
-from pitboss.runs.stored import long_document
+from pitboss.runs.stored import progress_of, row_document
 from pitboss.store.lifecycle import ACTIVE
 from pitboss.store.runs import Run
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def short(run: Run, now: Instant) -> dict[str, Any]:
     """The short document of a run. `silent_s` is the time since an active run last committed a record."""
-    document = long_document(run)
+    document = {**row_document(run), **progress_of(run)}
     metrics = document.pop("metrics") or {}
     document.pop("baselines")
     working = run.status in ACTIVE and run.heartbeat_at is not None

@@ -107,7 +107,7 @@ def shared_report(
     """The parts of a report that every run has. `rows` are its decisions, as `with_rows` collects them."""
     request = request_of(run)
     return RunReport(
-        document=document(run, workspace.settings.model_cutoffs),
+        document=document(workspace, run),
         skill_name=str(request.skill.get("name", "")),
         skill_text=skill_text(request),
         initial_usd=float(request.equity_usd),

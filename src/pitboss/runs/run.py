@@ -23,6 +23,7 @@ from pitboss.core import codec
 from pitboss.core.errors import BudgetExceeded, InvariantError, ReplayMismatch, RunCancelled, TransientError, UserError
 from pitboss.core.money import ZERO
 from pitboss.core.trace import SILENT, Tracer, Value
+from pitboss.runs.daily_budget import limit_of, refused_by_budget
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
@@ -33,6 +34,7 @@ from pitboss.sim.request import BacktestRequest
 from pitboss.sim.speculator import Speculation
 from pitboss.sim.watch import Watch
 from pitboss.skill.digest import normal, skill_digest
+from pitboss.store.budgets import RunLimit
 from pitboss.store.journal import StoredJournal
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.queue import Job, Lease
@@ -53,15 +55,17 @@ async def start(
     request: BacktestRequest,
     watch: Watch = NO_WATCH,
     on_start: Callable[[str], None] = lambda run_id: None,
+    extra_params: Mapping[str, Any] | None = None,
 ) -> Run:
     """Run a backtest from the beginning. Nothing is stored unless the request and its data are valid.
 
-    `on_start` is called with the run's id before the first tick, so that the caller can name the run even if it does not
-    finish.
+    Its `max_cost_usd` is reserved from the daily budget first. `on_start` is called with the run's id before the first
+    tick, so that the caller can name the run even if it does not finish. `extra_params` are stored with the run besides
+    its request.
     """
     prepared = prepare(workspace, request)
     with telemetry(workspace.settings.telemetry) as tracer:  # a wrong setting must fail before anything is stored
-        run_id = _create(workspace, prepared)
+        run_id = _create(workspace, prepared, extra_params or {})
         on_start(run_id)
         return await _observed(workspace, run_id, prepared, watch, tracer)
 
@@ -73,11 +77,12 @@ def prepare(workspace: Workspace, request: BacktestRequest) -> PreparedRun:
     return prepared
 
 
-def _create(workspace: Workspace, prepared: PreparedRun) -> str:
+def _create(workspace: Workspace, prepared: PreparedRun, extra_params: Mapping[str, Any]) -> str:
     saved, params = stored_form(workspace, prepared)
-    params |= workspace.pin()
-    name = decider_source.model_name(prepared.request, params)
-    return workspace.runs.create(saved.id, saved.version, name, params, prepared.data_digest)
+    params |= {**workspace.pin(), **extra_params}
+    name, limit = decider_source.model_name(prepared.request, params), limit_of(workspace, prepared.request)
+    with refused_by_budget():
+        return workspace.runs.create(saved.id, saved.version, name, params, prepared.data_digest, limit)
 
 
 def stored_form(workspace: Workspace, prepared: PreparedRun) -> tuple[StoredSkill, dict[str, Any]]:
@@ -115,7 +120,8 @@ async def resume(
 ) -> Run:
     """Continue a stopped run from its last committed record.
 
-    `max_cost_usd` replaces the run's limit for this execution.
+    `max_cost_usd` replaces the run's limit for this execution. What the run may still cost is reserved from the daily
+    budget first.
     """
     run = workspace.runs.get(run_id)
     if run.status == "complete":
@@ -127,7 +133,7 @@ async def resume(
     decider_source.check_unchanged(workspace, run.params)
     prepared = _prepare_resumed(workspace, run, request)
     with telemetry(workspace.settings.telemetry) as tracer:
-        return await _observed(workspace, run.id, prepared, watch, tracer)
+        return await _observed(workspace, run.id, prepared, watch, tracer, limit_of(workspace, request))
 
 
 def _prepare_resumed(workspace: Workspace, run: Run, request: Any) -> PreparedRun:
@@ -205,13 +211,22 @@ def refuse_live(run: Run) -> None:
         )
 
 
-async def _observed(workspace: Workspace, run_id: str, prepared: PreparedRun, watch: Watch, tracer: Tracer) -> Run:
+async def _observed(
+    workspace: Workspace,
+    run_id: str,
+    prepared: PreparedRun,
+    watch: Watch,
+    tracer: Tracer,
+    limit: RunLimit | None = None,
+) -> Run:
     """Execute a run and report its progress to the watch and to the log."""
     model = prepared.request.source
+    with refused_by_budget():
+        epoch = workspace.runs.claim(run_id, into="running", limit=limit)  # the data is loaded already
     LOG.info("run begins", extra={"fields": {"run_id": run_id, "model": model}})
     with tracer.span("pitboss.run", {"pitboss.run_id": run_id, "gen_ai.request.model": model}) as span:
         try:
-            run = await _execute(workspace, run_id, prepared, watch, tracer)
+            run = await _execute(workspace, run_id, epoch, prepared, watch, tracer)
         except Exception as error:
             LOG.error("run failed", extra={"fields": {"run_id": run_id, "error": type(error).__name__}})
             raise
@@ -221,9 +236,10 @@ async def _observed(workspace: Workspace, run_id: str, prepared: PreparedRun, wa
     return run
 
 
-async def _execute(workspace: Workspace, run_id: str, prepared: PreparedRun, watch: Watch, tracer: Tracer) -> Run:
+async def _execute(
+    workspace: Workspace, run_id: str, epoch: int, prepared: PreparedRun, watch: Watch, tracer: Tracer
+) -> Run:
     runs, venue = workspace.runs, venue_of(prepared.request.skill)
-    epoch = runs.claim(run_id, into="running")  # the data is loaded already
     journal = StoredJournal(workspace.database, run_id, epoch)
     execution = _Execution(workspace, journal, 0.0 if epoch == 1 else runs.get(run_id).wall_s)
     try:

@@ -19,6 +19,7 @@ from pitboss.report.quality import quality_of
 from pitboss.runs.venues import venue_of
 from pitboss.store.journal import StoredJournal
 from pitboss.store.runs import Run
+from pitboss.store.uncertain_charges import uncertain_usd
 
 
 def request_of(run: Run) -> Any:
@@ -31,8 +32,23 @@ def journal_of(workspace: Workspace, run: Run) -> StoredJournal:
     return StoredJournal(workspace.database, run.id, run.lease_epoch)
 
 
-def document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
-    """The public document of a run. `model_cutoffs` is the setting of that name."""
+def document(workspace: Workspace, run: Run) -> dict[str, Any]:
+    """The public document of a run."""
+    return {**row_document(run, workspace.settings.model_cutoffs), "spend": spend_of(workspace, run)}
+
+
+def spend_of(workspace: Workspace, run: Run) -> dict[str, float | None]:
+    """What a run has paid, how much of it was not used, what the cache saved, and what may have been charged besides."""
+    return {
+        "paid_usd": None if run.cost_usd.is_nan() else float(run.cost_usd),
+        "speculative_waste_usd": float(run.wasted_usd),
+        "saved_usd": float(run.saved_usd),
+        "uncertain_usd": float(uncertain_usd(workspace.database, run.id)),
+    }
+
+
+def row_document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
+    """What the row of a run alone tells. `model_cutoffs` is the setting of that name."""
     params = run.params
     cutoff = cutoffs.cutoff_of(run.model, model_cutoffs)
     return {
@@ -53,6 +69,7 @@ def document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
         "wasted_usd": float(run.wasted_usd),
         "waste_pct": _waste_pct(run),
         "quality": _quality(run),
+        "estimate": params.get("estimate") or (params.get("queued") or {}).get("estimate"),
         "wall_s": run.wall_s,
         "report": run.report,
         "errors": [run.error_text] if run.error_text else [],
@@ -90,10 +107,14 @@ def _waste_pct(run: Run) -> float | None:
     return None if useful.is_nan() or useful <= 0 else round(float(run.wasted_usd / useful * 100), 2)
 
 
-def long_document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
+def long_document(workspace: Workspace, run: Run) -> dict[str, Any]:
     """The public document with the run's progress, error and times."""
+    return {**document(workspace, run), **progress_of(run)}
+
+
+def progress_of(run: Run) -> dict[str, Any]:
+    """The progress, error and times of a run."""
     return {
-        **document(run, model_cutoffs),
         **({"disguise": run.params.get("disguise")} if run.params.get("blind") else {}),
         "progress_pct": round(run.progress * 100, 2),
         "error_text": run.error_text,

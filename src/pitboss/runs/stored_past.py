@@ -1,7 +1,7 @@
 """The history of a stored run, for tool calls outside of the run.
 
 Records are read from the newest back, as few as possible. It answers as the run itself would have at that tick
-(`sim.past.RunPast`), but can look further back.
+(`sim.past.RunPast`), but has every decision.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,9 +16,6 @@ from pitboss.sim.past import body_of, past_decision, receipts_of, was_asked
 from pitboss.store import recent_records
 from pitboss.store.database import Database
 
-MAX_RECORDS = 20_000
-"""Most records that one query may read: a run that sleeps for months has few decisions and many records."""
-
 
 class StoredPast:
     """`core.past.Past` of a run in the database. `base_ms` is the length of the bars that it was simulated on."""
@@ -29,13 +26,13 @@ class StoredPast:
         self._run_id = run_id
         self._base_ms = base_ms
 
-    def decisions(self, before: Instant, count: int) -> Sequence[PastDecision]:
-        """The newest decisions made before `before`, newest first."""
+    def decisions(self, before: Instant, count: int | None = None) -> Sequence[PastDecision]:
+        """The newest decisions made before `before`, newest first; all without a count."""
         ticks = (record for record in self._newest(before - 1) if was_asked(record))
-        return [past_decision(record, self._decision_tool) for record in islice(ticks, max(0, count))]
+        return [past_decision(record, self._decision_tool) for record in islice(ticks, count)]
 
-    def receipts(self, before: Instant, count: int) -> Sequence[Receipt]:
-        """The newest receipts before `before`, newest first.
+    def receipts(self, before: Instant, count: int | None = None) -> Sequence[Receipt]:
+        """The newest receipts before `before`, newest first; all without a count.
 
         An event within a bar carries the time of the bar's open and is known at its close, so an instant within a bar
         is treated as the bar's open.
@@ -47,7 +44,7 @@ class StoredPast:
             for receipt in reversed(receipts_of(record))
             if receipt.at < until
         )
-        return list(islice(early, max(0, count)))
+        return list(islice(early, count))
 
     def snapshot(self, at: Instant, before: Instant) -> dict[str, Any] | None:
         """Everything recorded about the decision at `at`, or None if there is none before `before`."""
@@ -60,4 +57,4 @@ class StoredPast:
         return ()
 
     def _newest(self, until: Instant) -> Iterator[Record]:
-        return islice(recent_records.newest(self._database, self._run_id, until), MAX_RECORDS)
+        return recent_records.newest(self._database, self._run_id, until)

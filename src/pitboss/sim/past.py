@@ -1,4 +1,4 @@
-"""The history of a run while it runs: its newest decisions and receipts in memory, for tools that look back.
+"""The history of a run while it runs: its newest decisions and all its receipts in memory, for tools that look back.
 
 The replay passes every record to `RunPast` after its tick; a record is decoded only when a tool asks for it, so a run
 whose tools never look back pays for two appends per tick. A resumed run reads the same records back from its journal,
@@ -14,7 +14,7 @@ from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.instant import Instant
-from pitboss.core.past import DECISIONS, RECEIPTS, PastDecision
+from pitboss.core.past import DECISIONS, PastDecision
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
 
@@ -42,7 +42,9 @@ class RunPast:
         """`decision_tool` is the tool by which the model decides: its calls are not listed among the tool calls."""
         self._decision_tool = decision_tool
         self._decisions: deque[_Entry] = deque(maxlen=DECISIONS)
-        self._receipts: deque[Receipt] = deque(maxlen=RECEIPTS)
+        self._receipts: list[Receipt] = []
+        self._recorded = 0
+        """How many of the receipts are in the form in which a record returns them."""
         self._earlier: tuple[Callable[[], Iterable[Record]], int] | None = None
 
     # Called by the replay ---------------------------------------------------------------------------------------------
@@ -51,6 +53,7 @@ class RunPast:
         """Reset; the history is the first `count` of these records, which are read on the first query."""
         self._decisions.clear()
         self._receipts.clear()
+        self._recorded = 0
         self._earlier = (records, count) if count else None
 
     def add_receipts(self, receipts: Iterable[Receipt]) -> None:
@@ -69,29 +72,32 @@ class RunPast:
             return
         records, count = self._earlier
         self._earlier = None
-        newer_decisions, newer_receipts = list(self._decisions), list(self._receipts)
+        newer_decisions, newer_receipts = list(self._decisions), self._receipts
         self._decisions.clear()
-        self._receipts.clear()
+        self._receipts = []
         for record in islice(records(), count):
             self._receipts.extend(receipts_of(record))
             if was_asked(record):
                 self._decisions.append(_Entry(record))
+        self._recorded = len(self._receipts)
         self._decisions.extend(newer_decisions)
         self._receipts.extend(newer_receipts)
 
     # Called by tools --------------------------------------------------------------------------------------------------
 
-    def decisions(self, before: Instant, count: int) -> Sequence[PastDecision]:
-        """The newest decisions made before `before`, newest first."""
+    def decisions(self, before: Instant, count: int | None = None) -> Sequence[PastDecision]:
+        """The newest decisions made before `before`, newest first; without a count all that are in memory."""
         self._load()
         early = (entry for entry in reversed(self._decisions) if entry.record.tick_at < before)
-        return [entry.decision(self._decision_tool) for entry in islice(early, max(0, count))]
+        return [entry.decision(self._decision_tool) for entry in islice(early, count)]
 
-    def receipts(self, before: Instant, count: int) -> Sequence[Receipt]:
-        """The newest receipts before `before`, newest first. Amounts are texts, as they are recorded."""
+    def receipts(self, before: Instant, count: int | None = None) -> Sequence[Receipt]:
+        """The newest receipts before `before`, newest first; all without a count. Amounts are texts, as recorded."""
         self._load()
+        self._receipts[self._recorded :] = map(_as_recorded, self._receipts[self._recorded :])
+        self._recorded = len(self._receipts)
         early = (receipt for receipt in reversed(self._receipts) if receipt.at < before)
-        return [_as_recorded(receipt) for receipt in islice(early, max(0, count))]
+        return list(islice(early, count))
 
     def snapshot(self, at: Instant, before: Instant) -> dict[str, Any] | None:
         """Everything recorded about the decision at `at`, if it is still in memory."""

@@ -1,4 +1,4 @@
-"""Stored replies of models by the digest of their request: a reply is paid for once.
+"""Stored replies of models by the digest of their request: everything that runs have paid for.
 
 A reply is durable before `put` returns, so a process that uses it may be killed at any moment and finds it again. Replies that
 arrive together share one commit. Which runs may use a reply, and how the key is computed, is in `models/cached.py`.
@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
+from itertools import count
 from typing import Any
 
 from sqlalchemy import bindparam, event, select, type_coerce
@@ -32,7 +33,8 @@ from pitboss.store.schema import SEAL, answers
 _COLUMNS = (*rows.sealed_columns(answers), SEAL)
 _USAGE = tuple(field.name for field in fields(Usage))
 DUPLICATE_MARK = ":"
-"""Separates key and run id of a reply whose key another run had just stored: kept for accounting only."""
+"""Separates key and run id of a reply that is kept for accounting only: another run had just stored one for this key, or
+the provider failed halfway."""
 GATHER_S = 0.0015
 """How long a reply waits for others to share its commit: two or three of a batch of requests arrive in that time."""
 
@@ -100,6 +102,17 @@ class Answers:
         It is written even if the caller is cancelled: it has been paid for. `more` says that other replies may arrive at any
         moment: the commit, which costs as much as a tick, waits `GATHER_S` for them.
         """
+        batch = self._add(StoredReply(key, model, run_id, cost_usd, self._now(), reply), more)
+        await asyncio.shield(batch.committed)
+        return key not in batch.superseded
+
+    async def put_paid(self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply) -> None:
+        """Store a reply for accounting only: `get` never returns it."""
+        batch = self._add(StoredReply(key, model, run_id, cost_usd, self._now(), reply), more=False, serves=False)
+        await asyncio.shield(batch.committed)
+
+    def _add(self, reply: StoredReply, more: bool, serves: bool = True) -> "_Batch":
+        """Add a reply to the next commit."""
         loop, batch = asyncio.get_running_loop(), self._batch
         if batch is None:
             # Replies of the same turn of the loop share the commit. Not on a thread: a commit there makes every
@@ -112,9 +125,8 @@ class Answers:
         elif not more and self._flush_handle is not None:  # no other reply is expected
             self._flush_handle.cancel()
             self._flush_handle = loop.call_soon(self._flush, batch)
-        batch.rows.append(answer_row(StoredReply(key, model, run_id, cost_usd, self._now(), reply), self._compress))
-        await asyncio.shield(batch.committed)
-        return key not in batch.superseded
+        (batch.rows if serves else batch.paid_rows).append(answer_row(reply, self._compress))
+        return batch
 
     def of_run(self, run_id: str) -> Iterator[StoredReply]:
         """The replies that a run paid for, by key."""
@@ -167,14 +179,26 @@ class Answers:
             for row in batch.rows:
                 if self._insert(cursor, row):
                     continue
-                if is_retry:  # a commit without a reply may have been made
-                    cursor.execute(self._get_row.sql, self._get_row.bind((row["key"],)))
-                    if cursor.fetchone()[-1] == row[SEAL]:
-                        continue
+                if is_retry and self._is_stored(cursor, row):  # a commit without a reply may have been made
+                    continue
                 # Another run, or a worker that has lost this run, stored a reply first. This one is paid for too.
                 batch.superseded.add(str(row["key"]))
-                duplicate = {**row, "key": f"{row['key']}{DUPLICATE_MARK}{row['run_id']}"}
-                self._insert(cursor, {**duplicate, SEAL: rows.seal_of(answers, duplicate)})
+                self._insert_paid(cursor, row, is_retry)
+            for row in batch.paid_rows:
+                self._insert_paid(cursor, row, is_retry)
+
+    def _insert_paid(self, cursor: Any, row: Mapping[str, object], is_retry: bool) -> None:
+        """Insert a reply under the first free key that no request has."""
+        for number in count():
+            suffix = f"{DUPLICATE_MARK}{number}" if number else ""
+            paid = {**row, "key": f"{row['key']}{DUPLICATE_MARK}{row['run_id']}{suffix}"}
+            sealed = {**paid, SEAL: rows.seal_of(answers, paid)}
+            if self._insert(cursor, sealed) or (is_retry and self._is_stored(cursor, sealed)):
+                return
+
+    def _is_stored(self, cursor: Any, row: Mapping[str, object]) -> bool:
+        cursor.execute(self._get_row.sql, self._get_row.bind((row["key"],)))
+        return cursor.fetchone()[-1] == row[SEAL]
 
     def _insert(self, cursor: Any, row: Mapping[str, object]) -> bool:
         cursor.execute(self._put_row.sql, self._put_row.bind([row[name] for name in _COLUMNS]))
@@ -196,6 +220,8 @@ class _Batch:
 
     committed: asyncio.Future[None]
     rows: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+    paid_rows: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+    """Replies that are kept for accounting only."""
     deadline_s: float | None = None
     pause_s: float = FIRST_PAUSE_S
     superseded: set[str] = field(default_factory=set[str])

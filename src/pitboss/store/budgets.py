@@ -1,8 +1,8 @@
 """Daily budgets: amounts are reserved before they are spent, so concurrent runs cannot exceed a user's limit.
 
-A reservation takes the worst case out of the day's budget; settling it returns what was not spent. A queued run has its own
-reservation (epoch 0) and keeps it through every worker; a reservation under a lease is returned when the run is claimed
-again. The amount spent is read from the replies that the run paid for and from its uncertain charges. The day is the UTC day
+A reservation takes the worst case out of the day's budget; settling it returns what was not spent. A run has its own
+reservation (epoch 0): a queued one keeps it through every worker, one that a user starts or resumes gets it with its claim
+(`RunLimit`). A reservation under a lease is returned when the run is claimed again. The amount spent is read from the replies that the run paid for and from its uncertain charges. The day is the UTC day
 of the reservation, by the database's clock. The limit, and the worst case of a run, are given by the caller.
 """
 
@@ -24,6 +24,14 @@ from pitboss.store.schema import SEAL, answers, budgets, facts, reservations, ru
 
 OWN = 0
 """The epoch of a run's own reservation."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunLimit:
+    """The most that a run may cost in total, and what its user may spend in a day."""
+
+    most_usd: Decimal
+    daily_usd: Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,11 @@ class Budgets:
                 if row is None or row["lease_epoch"] != epoch:
                     raise LeaseLost(run_id)
             reserve(connection, self._database, owner, run_id, epoch, usd, limit_usd)
+
+    def require(self, owner: str, usd: Decimal, limit_usd: Decimal) -> None:
+        """Raise `BudgetExceeded` if this much could not be reserved now. Nothing is reserved."""
+        with self._database.write() as connection:
+            _require(connection, self._database, owner, usd, limit_usd)
 
     def settle(self, run_id: str, epoch: int, spent_usd: Decimal | None = None) -> bool:
         """Settle a reservation; returns whether there was one. `spent_usd` None: the amount that the store has recorded."""
@@ -90,17 +103,9 @@ def reserve(
     limit_usd: Decimal,
 ) -> None:
     """`Budgets.reserve` inside the caller's transaction."""
-    if not (usd.is_finite() and usd >= 0):
-        raise InvariantError(f"an amount of {usd} cannot be reserved")
-    day_at = _day(database.now(connection))
-    budget = _budget(connection, database, owner, day_at)
-    reserved, spent = Decimal(budget["reserved_usd"]), Decimal(budget["spent_usd"])
-    if reserved + spent + usd > limit_usd:
-        raise BudgetExceeded(
-            f"{owner} may spend ${text(limit_usd)} a day: ${text(spent)} is spent, ${text(reserved)} is reserved, and this "
-            f"may cost ${text(usd)} (the day ends at {iso(day_at + DAY_MS)})"
-        )
-    rows.change(connection, budgets, budget, {"reserved_usd": text(reserved + usd)})
+    budget = _require(connection, database, owner, usd, limit_usd)
+    day_at = budget["day_at"]
+    rows.change(connection, budgets, budget, {"reserved_usd": text(Decimal(budget["reserved_usd"]) + usd)})
     existing = _reservations(connection, run_id, None)
     if any((row["epoch"] == OWN) != (epoch == OWN) for row in existing):
         raise InvariantError(f"run {run_id} has a reservation of its own or of a lease, not both")
@@ -111,6 +116,20 @@ def reserve(
     reservation = {"run_id": run_id, "epoch": epoch, "day_at": day_at, "owner": owner, "amount_usd": text(usd)}
     before = _cost_of_run(connection, run_id)[0]
     rows.add(connection, reservations, {**reservation, "before_usd": text(before)})
+
+
+@exact
+def reserve_rest(connection: Connection, database: Database, owner: str, run_id: str, limit: RunLimit) -> None:
+    """Reserve what a run may still cost from today's budget, unless its reservation covers that: one from the queue, or
+    from before its process was killed. Raises `BudgetExceeded`.
+    """
+    own_rows = _reservations(connection, run_id, OWN)
+    covered_usd = sum((Decimal(row["amount_usd"]) for row in own_rows), ZERO)
+    if own_rows and min(Decimal(row["before_usd"]) for row in own_rows) + covered_usd >= limit.most_usd:
+        return
+    settle_all(connection, run_id)
+    rest_usd = max(ZERO, limit.most_usd - _cost_of_run(connection, run_id)[0])
+    reserve(connection, database, owner, run_id, OWN, rest_usd, limit.daily_usd)
 
 
 def settle(connection: Connection, run_id: str, epoch: int, spent_usd: Decimal | None = None) -> bool:
@@ -160,6 +179,25 @@ def _settle(
     return True
 
 
+@exact
+def _require(
+    connection: Connection, database: Database, owner: str, usd: Decimal, limit_usd: Decimal
+) -> dict[str, Any]:
+    """Today's budget of a user, locked, if this much may be reserved from it."""
+    if not (usd.is_finite() and usd >= 0):
+        raise InvariantError(f"an amount of {usd} cannot be reserved")
+    day_at = _day(database.now(connection))
+    budget = _budget(connection, database, owner, day_at)
+    reserved, spent = Decimal(budget["reserved_usd"]), Decimal(budget["spent_usd"])
+    left = max(ZERO, limit_usd - reserved - spent)
+    if usd > left:
+        raise BudgetExceeded(
+            f"{owner} may spend ${text(limit_usd)} a day: ${text(spent)} is spent, ${text(reserved)} is reserved, "
+            f"${text(left)} is left, and this may cost ${text(usd)} (the day ends at {iso(day_at + DAY_MS)})"
+        )
+    return budget
+
+
 def _budget(connection: Connection, database: Database, owner: str, day_at: Instant) -> dict[str, Any]:
     """The row of a user and a day, locked; inserted if it does not exist."""
     key = {"owner": owner, "day_at": day_at}
@@ -190,6 +228,12 @@ def _cost_of_run(connection: Connection, run_id: str) -> tuple[Decimal, bool]:
     charges = connection.execute(uncertain).scalars().all()
     amounts = [Decimal(str(amount)) for amount in (*reply_costs, *charges) if amount is not None]
     return sum(amounts, ZERO), None not in reply_costs
+
+
+def cost_of_run(database: Database, run_id: str) -> Decimal:
+    """What a run has paid, uncertain charges included."""
+    with database.read() as connection:
+        return _cost_of_run(connection, run_id)[0]
 
 
 def _day(at: Instant) -> Instant:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Select, func, insert, select, update
 
+from pitboss.core import codec
 from pitboss.core.errors import InvariantError, ReplayMismatch, UserError
 from pitboss.core.instant import Instant
 from pitboss.store import budgets, events
@@ -126,8 +127,12 @@ class Queue:
         reserve_usd: Decimal | None = None,
         daily_usd: Decimal | None = None,
         priority: int | None = None,
+        params: Mapping[str, Any] | None = None,
     ) -> None:
-        """Enqueue a run that ended in error or was cancelled once more; it continues from its last commit."""
+        """Enqueue a run that ended in error or was cancelled once more; it continues from its last commit.
+
+        `params` replace stored ones, such as the limit on its cost.
+        """
         with self._database.write() as connection:
             row = require_run_row(connection, run_id, lock=True)
             if row["status"] not in ("error", "cancelled"):
@@ -144,6 +149,8 @@ class Queue:
                 "error_text": None,
                 "priority": row["priority"] if priority is None else priority,
             }
+            if params:
+                changes["params"] = codec.dumps({**read_run(row).params, **params})
             rows.change(connection, runs, row, changes)
             events.append(connection, run_id, row["lease_epoch"] + 1, "enqueued", now, None, row["owner"])
             if daily_usd is not None:

@@ -56,12 +56,18 @@ class Runs:
         model: str,
         params: Mapping[str, Any],
         data_digest: str | None = None,
+        limit: budgets.RunLimit | None = None,
     ) -> str:
-        """Store a new run, which the caller will claim. `params` holds everything needed to start it again from nothing."""
+        """Store a new run, which the caller will claim. `params` holds everything needed to start it again from nothing.
+
+        With `limit` its cost is reserved from today's budget, or `BudgetExceeded` is raised and nothing is stored.
+        """
         run_id = self._new_id()
         row = new_run_row(run_id, skill_id, skill_version, model, params, data_digest) | {"created_at": self._now()}
         with self._database.write() as connection:
             rows.add(connection, runs, row)
+            if limit is not None:
+                budgets.reserve_rest(connection, self._database, str(row["owner"]), run_id, limit)
         return run_id
 
     def find(self, prefix: str) -> str:
@@ -129,13 +135,18 @@ class Runs:
             return {status: int(number) for status, number in counts}
 
     def claim(
-        self, run_id: str, stale_after_ms: int | None = None, into: Literal["loading", "running"] = "loading"
+        self,
+        run_id: str,
+        stale_after_ms: int | None = None,
+        into: Literal["loading", "running"] = "loading",
+        limit: budgets.RunLimit | None = None,
     ) -> int:
         """Claim a run; returns the lease epoch under which every write is made.
 
         An active run is claimed too, and the next write of its worker fails; with `stale_after_ms` only if it had no
         heartbeat for that long. A run that ended in error or was cancelled is resumed this way, and a queued one leaves the
-        queue. `into` is `running` for a process that has loaded everything before the claim.
+        queue. `into` is `running` for a process that has loaded everything before the claim. With `limit` the rest of its cost
+        is reserved from today's budget, or `BudgetExceeded` is raised and the run is not claimed.
         """
         with self._database.write() as connection:
             row = require_run_row(connection, run_id, lock=True)
@@ -168,6 +179,8 @@ class Runs:
             rows.change(connection, runs, row, changes)
             events.append(connection, run_id, epoch, "taken", now, None)
             budgets.settle_before(connection, run_id, epoch)
+            if limit is not None:
+                budgets.reserve_rest(connection, self._database, row["owner"], run_id, limit)
             return epoch
 
     def set_status(self, run_id: str, status: Status, epoch: int, **figures: Unpack[Figures]) -> None:

@@ -1,10 +1,11 @@
 """Spending per user, skill, model and day, exact to the last digit.
 
-Counts all paid replies, used or not, on the day of the reply. When a run is deleted its spending is added to `past_spend`.
+Counts all paid replies, used or not, on the day of the reply, and charges that are uncertain on the day on which their run
+began. When a run is deleted its spending is added to `past_spend`; its uncertain charges are no longer listed.
 Daily limits are in `budgets.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -17,6 +18,7 @@ from pitboss.core.money import ZERO, exact, text
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.schema import answers, past_spend, runs, skills
+from pitboss.store.uncertain_charges import uncertain_usd_by_run
 
 _MAX_CHARS = 255
 Key = tuple[str, str, str, Instant]
@@ -33,6 +35,8 @@ class Spend:
     calls: int
     unpriced: int
     cost_usd: Decimal
+    uncertain_usd: Decimal = ZERO
+    """What may have been charged besides, for calls without a reply."""
 
 
 @exact
@@ -44,6 +48,8 @@ def spend(database: Database, from_at: Instant = 0, to_at: Instant = 1 << 62, ow
         for row in rows.fetch_all(connection, rows.raw(past_spend).where(past >= from_at, past < to_at)):
             rows.require_intact(past_spend, row)
             _add(totals, _spend(row))
+        for charge in _uncertain(connection, uncertain_usd_by_run(database), from_at, to_at):
+            _add(totals, charge)
     selected = [total for total in totals.values() if owner is None or total.owner == owner]
     return sorted(selected, key=lambda total: (total.day_at, total.owner, total.skill, total.model))
 
@@ -91,6 +97,19 @@ def _reply_costs(
     return totals
 
 
+def _uncertain(
+    connection: Connection, amounts: Mapping[str, Decimal], from_at: Instant, to_at: Instant
+) -> Iterator[Spend]:
+    """The uncertain charges of runs that began on the days from `from_at` to `to_at`."""
+    columns: list[Any] = [runs.c.id, runs.c.owner, skills.c.name, runs.c.model, runs.c.started_at]
+    query = select(*columns).join(skills, skills.c.id == runs.c.skill_id).where(runs.c.id.in_(sorted(amounts)))
+    begun: Any = connection.execute(query) if amounts else ()
+    for run_id, owner, skill, model, started_at in begun:
+        day_at = (started_at or 0) - (started_at or 0) % DAY_MS
+        if from_at <= day_at < to_at:
+            yield Spend(owner, skill[:_MAX_CHARS], model[:_MAX_CHARS], day_at, 0, 0, ZERO, amounts[run_id])
+
+
 def _add(totals: dict[Key, Spend], spending: Spend) -> None:
     key = (spending.owner, spending.skill, spending.model, spending.day_at)
     totals[key] = _sum(totals[key], spending) if key in totals else spending
@@ -102,6 +121,7 @@ def _sum(first: Spend, second: Spend) -> Spend:
         calls=first.calls + second.calls,
         unpriced=first.unpriced + second.unpriced,
         cost_usd=first.cost_usd + second.cost_usd,
+        uncertain_usd=first.uncertain_usd + second.uncertain_usd,
     )
 
 

@@ -152,7 +152,7 @@ class RangeOptions:
     price_out: Annotated[Amount | None, option("--price-out", "Price of a million output tokens, in USD.")] = None
     yes: Annotated[
         bool,
-        option("--yes", "Accept models without a known price, and queue runs that may cost more than $5."),
+        option("--yes", "Accept models without a known price, and runs that may cost more than $5."),
     ] = False
     speculate: Annotated[
         str,

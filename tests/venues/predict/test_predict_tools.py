@@ -14,7 +14,7 @@ from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import catalogue, hydrate, lookup, permit
 from pitboss.venues.perp.venue import VENUE as PERP
 from pitboss.venues.predict.caps import PredictCaps
-from pitboss.venues.predict.desk import Desk, Fill
+from pitboss.venues.predict.desk import MARKET_FILLS, MAX_FILLS, Desk, Fill, with_fills
 from pitboss.venues.predict.observation import PredictObservation, observe
 from pitboss.venues.predict.state import QUOTE, open_world
 from pitboss.venues.predict.svi import FLOAT
@@ -148,6 +148,19 @@ def test_fills_of_others_are_numbers_as_of_the_tick() -> None:
     assert len(text.splitlines()) == 2
     assert len(call("recent_fills", observation, market_id=HOURLY, count=1).splitlines()) == 1
     assert "no fills are known" in call("recent_fills", observe(Desk(venue()), NOW), market_id=HOURLY)
+
+
+def test_the_fills_of_a_market_are_told_whatever_was_traded_elsewhere_since() -> None:
+    def fills(market_id: str, count: int) -> list[Fill]:
+        size = Decimal(1)
+        return [Fill("mint", NOW, market_id, "YES", size, size, size, size, f"{market_id}{n}") for n in range(count)]
+
+    world = venue(markets=2)
+    desk = with_fills(with_fills(Desk(world), fills(HOURLY, 7)), fills(LATER, MARKET_FILLS + 50))
+    told = [call("recent_fills", observe(desk, NOW), market_id=market, count=100) for market in (HOURLY, LATER)]
+    assert [len(text.splitlines()) for text in told] == [7, MARKET_FILLS]
+    gone = with_fills(replace(desk, world=open_world(10**12, 100 * QUOTE)), fills("BTC-new", 1))
+    assert len(gone.done) == MAX_FILLS, "of markets that are gone only the newest are kept"
 
 
 def test_nothing_after_the_tick_changes_an_answer() -> None:

@@ -186,7 +186,7 @@ def show_run(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], ta
 
 def run_output(server_workspace: ServerWorkspace, workspace: Workspace, run: Run) -> ToolOutput:
     """A run as text and values."""
-    request, document = request_of(run), _with_relative_report(server_workspace, long_document(run))
+    request, document = request_of(run), _with_relative_report(server_workspace, long_document(workspace, run))
     synthetic, program = is_synthetic(workspace, run), run.model.startswith(PROGRAMS)
     labels = [*(["synthetic data"] if synthetic else []), *(["not a language model"] if program else [])]
     caps = dict(request.skill.get("risk", {}))

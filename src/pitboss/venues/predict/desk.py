@@ -7,6 +7,7 @@ and executes when the update arrives. Nothing here depends on an update that has
 The spend of a waiting order counts as spent, so waiting orders cannot pass a budget together.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -24,8 +25,8 @@ from pitboss.venues.predict.state import ACCOUNT, NO_ACCOUNT, ContractPosition, 
 from pitboss.venues.predict.trade import ContractTrade, Facts
 
 MAX_WAITING = 16
-MAX_FILLS = 40
-"""Number of fills, payouts and late refusals kept for the prompt and tools."""
+MAX_FILLS, MARKET_FILLS = 40, 100
+"""Number of fills, payouts and late refusals kept for the prompt and tools: of all markets, and of each that exists."""
 
 MAX_SHOWN_ASKS = 600
 """Maximum number of shown asks kept beyond their tick: about thirty per market of the schedule."""
@@ -213,8 +214,14 @@ def with_own_fills(desk: Desk, receipts: Iterable[Receipt], account_id: str) -> 
 
 
 def with_fills(desk: Desk, fills: Iterable[Fill]) -> Desk:
-    """Return the desk with fills added; only the newest `MAX_FILLS` are kept."""
-    return replace(desk, done=(*desk.done, *fills)[-MAX_FILLS:])
+    """Return the desk with fills added: the newest `MAX_FILLS` are kept, and `MARKET_FILLS` of each market that exists."""
+    done, kept, counts = (*desk.done, *fills), list[Fill](), Counter[str]()
+    for place, fill in enumerate(reversed(done)):
+        counts[fill.market_id] += 1
+        is_listed = fill.market_id in desk.world.oracles and counts[fill.market_id] <= MARKET_FILLS
+        if place < MAX_FILLS or is_listed:
+            kept.append(fill)
+    return replace(desk, done=tuple(reversed(kept)))
 
 
 def summary(desk: Desk, account_id: str = ACCOUNT) -> dict[str, Any]:

@@ -18,7 +18,7 @@ TRADING_HEADINGS = ("", "return", "result", "mints", "hit rate", "spread cost", 
 def result_tables(run: Run) -> list[ResultTable]:
     """Return the tables of forecasts compared with the market's price, and of trading compared with the heuristics."""
     metrics, baselines = mapping(run.metrics), mapping(run.baselines)
-    forecasts = rows(metrics, baselines)
+    forecasts = [*rows(metrics, baselines), ("Cost of the model", figures.usd(float(run.cost_usd)), "", "", "")]
     return [
         ResultTable(HEADINGS, forecasts, right=(2, 3, 4), folds=(1,), lead=answer(metrics)),
         ResultTable(TRADING_HEADINGS, trading_rows(metrics, baselines), right=(1, 2, 3, 4, 5, 6)),
@@ -76,7 +76,6 @@ def rows(metrics: Plain, baselines: Plain) -> list[tuple[str, str, str, str, str
         alone("Cost of the spread", f"{figures.usd(spread.get('total_usd'))}, {figures.share(spread.get('share_of_spend'))} of it"),
         alone("Calls", _calls(metrics)),
         alone("Refused by rule", _counts(metrics.get("rejections_by_rule")) or "none"),
-        alone("Cost of the model", figures.usd(metrics.get("total_ai_cost_usd"))),
     ]  # fmt: skip
 
 

@@ -125,8 +125,8 @@ class AnonymisedPast:
     inner: Past
     translator: Translator
 
-    def decisions(self, before: Instant, count: int) -> Sequence[PastDecision]:
-        """Return the newest `count` decisions made before `before`, newest first."""
+    def decisions(self, before: Instant, count: int | None = None) -> Sequence[PastDecision]:
+        """Return the newest `count` decisions made before `before`, newest first; all there are without a count."""
         return [self._decision(past) for past in self.inner.decisions(before - self.translator.shift_ms, count)]
 
     def _decision(self, past: PastDecision) -> PastDecision:
@@ -134,8 +134,8 @@ class AnonymisedPast:
         own_text = self.translator.own(past.text)
         return replace(past, at=past.at + self.translator.shift_ms, proposal=proposal, detail=detail, text=own_text)
 
-    def receipts(self, before: Instant, count: int) -> Sequence[Receipt]:
-        """Return the newest `count` receipts from before `before`, newest first."""
+    def receipts(self, before: Instant, count: int | None = None) -> Sequence[Receipt]:
+        """Return the newest `count` receipts from before `before`, newest first; all without a count."""
         receipts = self.inner.receipts(before - self.translator.shift_ms, count)
         return [receipt_of(self.translator, receipt) for receipt in receipts]
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pitboss.core.instant import iso
-from pitboss.core.past import DECISIONS, PastDecision
+from pitboss.core.past import PastDecision
 from pitboss.tools.define import ToolContext, define_tool
 from pitboss.tools.history_text import count_of, decision_line, margin_lines
 
@@ -20,13 +20,13 @@ SCHEMA: dict[str, Any] = {
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """Return counts by rule over the available decisions, then the newest refusals with limit and use."""
+    """Return counts by rule over all decisions, then the newest refusals with limit and use."""
     at = context.observation.at
-    decisions = context.past.decisions(at, DECISIONS)
+    decisions = context.past.decisions(at)
     refused = [decision for decision in decisions if decision.outcome == "refused"]
     if not decisions:
         return f"nothing was decided before {iso(at)}"
-    title = f"{len(refused)} of the last {len(decisions)} decisions were refused, since {iso(decisions[-1].at)}"
+    title = f"{len(refused)} of {len(decisions)} decisions were refused, since {iso(decisions[-1].at)}"
     counts = Counter(decision.code for decision in refused)
     lines = [
         title,

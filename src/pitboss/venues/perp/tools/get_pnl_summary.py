@@ -7,7 +7,6 @@ from typing import Any
 from pitboss.core import codec
 from pitboss.core.instant import DAY_MS, HOUR_MS, Instant, iso
 from pitboss.core.money import HUNDRED, ZERO, exact
-from pitboss.core.past import RECEIPTS
 from pitboss.core.receipt import Receipt
 from pitboss.prompt import render
 from pitboss.tools.define import ToolContext, define_tool
@@ -23,8 +22,8 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Return one JSON object with rounded amounts."""
     del arguments
     observation = context.observation
-    newest = context.past.receipts(observation.at, RECEIPTS)
-    return codec.dumps(_summary(observation, list(reversed(newest)))).decode()
+    receipts = list(reversed(context.past.receipts(observation.at)))
+    return codec.dumps(_summary(observation, receipts)).decode()
 
 
 @exact
@@ -32,11 +31,7 @@ def _summary(observation: Observation, receipts: Sequence[Receipt]) -> dict[str,
     account, world, at = observation.portfolio(), observation.world, observation.at
     equity, started = account.equity_usd, world.initial
     day_start = day_reference_at(world, at)
-    trades = round_trips(
-        _from_first_flat(receipts, {position.symbol: position.size for position in world.positions.values()})
-    )
-    # Of a long run only the newest receipts are available; the answer states how far back they go.
-    since = receipts[0].at if len(receipts) >= RECEIPTS else observation.started_at
+    trades, since = round_trips(receipts), observation.started_at
     windows = {name: _window(receipts, trades, at - length, since) for name, length in WINDOWS}
     windows["all"] = _window(receipts, trades, since, since)
     return {
@@ -53,30 +48,6 @@ def _summary(observation: Observation, receipts: Sequence[Receipt]) -> dict[str,
 def _change(reference: Decimal, value: Decimal) -> str:
     share = f" ({render.percent((value - reference) * HUNDRED / reference)})" if reference > 0 else ""
     return f"{render.amount(value - reference)} USD{share}"
-
-
-def _from_first_flat(receipts: Sequence[Receipt], sizes: Mapping[str, Decimal]) -> list[Receipt]:
-    """Return the receipts from each symbol's first flat moment on; a trade whose start is not available is left out."""
-    fills = [receipt for receipt in receipts if receipt.kind == "filled"]
-    size = {receipt.symbol: sizes.get(receipt.symbol, ZERO) for receipt in receipts}
-    for receipt in fills:
-        size[receipt.symbol] -= _signed(receipt)
-    flat = {symbol for symbol, size_before in size.items() if not size_before}
-    complete: list[Receipt] = []
-    for receipt in receipts:
-        symbol = receipt.symbol
-        if symbol in flat:
-            complete.append(receipt)
-        elif receipt.kind == "filled":
-            size[symbol] += _signed(receipt)
-            if not size[symbol]:
-                flat.add(symbol)
-    return complete
-
-
-def _signed(receipt: Receipt) -> Decimal:
-    size = amount(receipt.facts["size"])
-    return size if receipt.facts["side"] == "buy" else -size
 
 
 def _window(receipts: Sequence[Receipt], trades: Sequence[Trade], from_at: Instant, since: Instant) -> dict[str, Any]:

@@ -32,10 +32,11 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     count = arguments.get("count", FEW)
     decisions = context.past.decisions(at, DECISIONS if outcome else count)
     selected = [decision for decision in decisions if outcome in (None, decision.outcome)][:count]
+    searched = f" among the last {DECISIONS}" if len(decisions) == DECISIONS and len(selected) < count else ""
     if not selected:
         kind = f"{arguments['outcome']} decision" if outcome else "decision"
-        return f"no {kind} before {iso(at)}"
-    title = f"{len(selected)} decisions before {iso(at)}, newest first"
+        return f"no {kind} before {iso(at)}{searched}"
+    title = f"{len(selected)} decisions before {iso(at)}{searched}, newest first"
     return "\n".join((title, *map(decision_line, selected)))
 
 

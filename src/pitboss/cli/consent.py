@@ -1,0 +1,47 @@
+"""The cost of runs before anything is spent: the estimate is shown, and above a limit the user has to agree."""
+
+import sys
+from collections.abc import Callable, Sequence
+
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.jobs.estimate import Estimate, estimate, limited, needs_consent, require_consent
+from pitboss.sim.request import BacktestRequest
+from pitboss.terminal import screen
+
+
+def estimate_line(cost: Estimate) -> str:
+    """Format an estimate in one line."""
+    if cost.usd is None:
+        return "estimated cost: unknown"
+    if not cost.hi:
+        return "estimated cost: none"
+    return f"estimated cost: ${cost.usd:.2f} (from ${cost.lo:.2f} to ${cost.hi:.2f}), {cost.calls:,} calls"
+
+
+def agreed_requests(
+    workspace: Workspace, requests: Sequence[BacktestRequest], yes: bool, json: bool
+) -> tuple[list[BacktestRequest], Estimate]:
+    """The requests that the user agrees to pay for, each with the limit that a daily budget needs, and their estimate.
+
+    Raises `UserError` without consent.
+    """
+    cost, above_usd = estimate(workspace, requests), workspace.settings.confirm_above_usd
+    ask = None if yes else asker(json)
+    if ask is not None and needs_consent(cost, above_usd):
+        screen.note(estimate_line(cost))
+        for line in cost.basis:
+            screen.note(f"  {line}")
+    require_consent(cost, above_usd, yes, ask)
+    return [limited(workspace, request, cost) for request in requests], cost
+
+
+def asker(json: bool) -> Callable[[], bool] | None:
+    """A function that asks for confirmation; None if there is no terminal."""
+    if json or not (sys.stdin is not None and sys.stdin.isatty() and screen.ERR.is_terminal):
+        return None
+
+    def ask() -> bool:
+        screen.ERR.print("continue? [y/N] ", end="")
+        return input().strip().lower() in ("y", "yes")
+
+    return ask
