@@ -1,6 +1,8 @@
 """Audits of small runs, through the same path as the command: with a leak planted, or without."""
 
 import asyncio
+import hashlib
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +13,15 @@ from pitboss.audit.setup import AuditRequest, prepare
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.core.instant import parse_instant
+from pitboss.core.ports import ModelReply, ModelRequest, ToolCall
 from pitboss.tools.define import ToolContext, ToolDefinition, define_tool
+from pitboss.venues.perp.intents import TERMINAL
+from pitboss.venues.perp.standin.analyst import Analyst
 from pitboss.venues.perp.testing import plain_skill
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
-FROM, TO = parse_instant("2025-03-28"), parse_instant("2025-03-30")
-FEW = 6
+FROM, TO = parse_instant("2025-03-28"), parse_instant("2025-03-29T12:00:00Z")
+FEW = 4
 """Cuts in which a planted leak must be found: far fewer than anybody would make."""
 NOTHING: dict[str, Any] = {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
 SYMBOLS = ("BTC", "ETH")
@@ -59,8 +64,21 @@ def audited(home: Path, plain: Mapping[str, Any] | None = None, cuts: int = FEW,
     return asyncio.run(work())
 
 
-def tool_of(look: Callable[[ToolContext, Mapping[str, Any]], Awaitable[str]]) -> ToolDefinition:
+async def trades_often(self: Any, request: ModelRequest) -> ModelReply:
+    """In place of the stand-in, which trades seldom: it opens and closes by the hour of the prompt, and writes lessons."""
+    if request.must_call not in (None, TERMINAL):
+        return await HONEST_REPLY(self, request)
+    prompt = next(message.text for message in request.messages if message.role == "user")
+    turn = hashlib.sha256(prompt.encode()).digest()[0] % 3
+    trade: dict[str, Any] = {"action": ("open_long", "close", "no_op")[turn], "symbol": "BTC", "reason": "a turn"}
+    if turn == 0:
+        trade["size_usd"] = 500
+    return ModelReply(text="my turn", calls=(ToolCall("trade", TERMINAL, json.dumps(trade)),))
+
+
+HONEST_REPLY = Analyst.complete
+
+
+def tool_of(look: Callable[[ToolContext, Mapping[str, Any]], Awaitable[str]], name: str = "leaky") -> ToolDefinition:
     """A tool without arguments."""
-    return define_tool(
-        name="leaky", category="market_data", description="Leaks.", schema=NOTHING, example={}, look=look
-    )
+    return define_tool(name=name, category="market_data", description="Leaks.", schema=NOTHING, example={}, look=look)

@@ -16,6 +16,7 @@ from pitboss.bootstrap.settings import Settings
 from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.core.instant import Instant
+from pitboss.core.past import DECISIONS, RECEIPTS
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.data.lake import Lake
@@ -27,8 +28,8 @@ from pitboss.sim.prepared_run import PreparedRun
 from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 
-LATER, MOST_EARLIER = 6, 100
-"""Records that are added to a history after its present, if it has so few that it need not drop any for them."""
+LATER = 30
+"""Records from after its present that are added to a history, if it need not drop old ones for them."""
 
 Connect = Callable[[AuditRecordings, int, bool], Connections]
 """Makes the connections of a rerun from the number of its first record; with True every reply must fit its request."""
@@ -112,19 +113,22 @@ class AuditedRun:
         position = bisect_right(states, int(tick_at[index - 1]), key=lambda state: state.tick_at or 0)
         return states[position - 1] if position else None
 
-    def eventful_ticks(self) -> tuple[list[Instant], list[Instant]]:
-        """The ticks with a decision to act, and those with a reflection or receipts of more than funding."""
+    def eventful_ticks(self) -> list[list[Instant]]:
+        """The ticks with a decision to act, those with receipts of more than funding, and those with a reflection."""
         acts: list[Instant] = []
         changes: list[Instant] = []
+        reflections: list[Instant] = []
         for record in self.reference.new:
             if record.kind != "tick":
                 continue
             body = codec.loads(record.covered)
             if any(verdict["outcome"] != "noop" for verdict in body["verdicts"]):
                 acts.append(record.tick_at)
-            if "reflection" in body or any(receipt["kind"] != "funded" for receipt in body["receipts"]):
+            if any(receipt["kind"] != "funded" for receipt in body["receipts"]):
                 changes.append(record.tick_at)
-        return acts, changes
+            if "reflection" in body:
+                reflections.append(record.tick_at)
+        return [acts, changes, reflections]
 
     async def rerun_whole(self, start: State | None, at: Instant) -> Rerun:
         """Run the ticks after a state up to `at` again on the complete data."""
@@ -184,6 +188,7 @@ class AuditedRun:
 
     def _later_records(self, at: Instant) -> Sequence[Record]:
         """Some records from a tick on, which a history must not show; none if it would drop old ones for them."""
-        records = self.reference.new
-        index = bisect_left(records, at, key=lambda record: record.tick_at)
-        return records[index : index + LATER] if index < MOST_EARLIER else ()
+        index = bisect_left(self.reference.new, at, key=lambda record: record.tick_at)
+        records = self.reference.new[: index + LATER]
+        receipts = sum(record.covered.count(b'"order_id"') for record in records[:DECISIONS])
+        return records[index:] if len(records) <= DECISIONS and receipts <= RECEIPTS else ()

@@ -227,31 +227,36 @@ class _CutAuditor:
         side: tuple[Sequence[Record], Rerun],
         copied_side: tuple[Sequence[Record], Rerun],
     ) -> None:
-        """Compare records in order up to the first that differs, because all later ones follow from it."""
+        """Compare records up to the first that differs, from which the later ones follow, and that of the cut itself."""
         (original, rerun), (copied, copied_rerun) = side, copied_side
         digests, copied_digests = rerun.digests(), copied_rerun.digests()
         if len(original) != len(copied):
             message = f"{len(original)} records", f"{len(copied)} records"
             self._add(FAILED, Difference(copied[-1].tick_at if copied else 0, FAILED, run.name, future, *message))
-        for record, copy in zip(original, copied, strict=False):
+        pairs = list(zip(original, copied, strict=False))
+        differs = False
+        for number, (record, copy) in enumerate(pairs, 1):
+            if differs and number < len(pairs):
+                continue
             facts = copied_facts = record_facts.facts(record, digests)
             if record.digest != copy.digest:
                 copied_facts = record_facts.facts(copy, copied_digests)
-            for name in facts | copied_facts:
-                self._count(name).compared += 1
-                texts = facts.get(name, "(nothing)"), copied_facts.get(name, "(nothing)")
-                if texts[0] != texts[1]:
-                    lines = record_facts.first_difference(*texts)
-                    self._add(name, Difference(record.tick_at, name, run.name, future, *lines))
-            if facts != copied_facts:
-                return
+            self._compare_facts(run, future, record.tick_at, facts, copied_facts)
+            differs = facts != copied_facts
         if rerun.states and copied_rerun.states:
-            self._count(STATE).compared += 1
-            state = rerun.states[-1]
-            texts = record_facts.state_text(state), record_facts.state_text(copied_rerun.states[-1])
+            state, copied_state = rerun.states[-1], copied_rerun.states[-1]
+            texts = {STATE: record_facts.state_text(state)}, {STATE: record_facts.state_text(copied_state)}
+            self._compare_facts(run, future, state.tick_at or 0, *texts)
+
+    def _compare_facts(
+        self, run: AuditedRun, future: str, at: Instant, facts: Mapping[str, str], copied_facts: Mapping[str, str]
+    ) -> None:
+        for name in {**facts, **copied_facts}:
+            self._count(name).compared += 1
+            texts = facts.get(name, "(nothing)"), copied_facts.get(name, "(nothing)")
             if texts[0] != texts[1]:
-                at = state.tick_at or 0
-                self._add(STATE, Difference(at, STATE, run.name, future, *record_facts.first_difference(*texts)))
+                lines = record_facts.first_difference(*texts)
+                self._add(name, Difference(at, name, run.name, future, *lines))
 
     def _check_kept(self, markets: Sequence["weakref.ref[Market]"], at: Instant) -> None:
         """Check that no reference to a market remains after its run; later answers could be made from it."""
