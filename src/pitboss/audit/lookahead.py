@@ -199,8 +199,9 @@ class _CutAuditor:
         for future, rerun in reruns.items():
             self._compare(run, future, (original, whole), (rerun.new, rerun))
         if run.stored:
-            recorded = Rerun(run.stored[:seq], new=list(run.stored[seq : seq + len(whole.new)]))
-            self._compare(run, STORED, (recorded.new, recorded), (whole.new, whole))
+            new = whole.new[:-1] if whole.new[-1].kind == "span" else whole.new  # a span of holds ends at the cut
+            recorded = Rerun(run.stored[:seq], new=list(run.stored[seq : seq + len(new)]))
+            self._compare(run, STORED, (recorded.new, recorded), (new, whole))
         for name in record_facts.failed_tools(whole.new[-1]):
             self._count(f"{TOOL}{name}").failed += len(reruns)
 
