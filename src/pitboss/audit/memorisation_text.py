@@ -147,6 +147,7 @@ def document(report: MemorisationReport) -> dict[str, Any]:
         "seed": request.seed,
         "windows": report.options.windows,
         "repeats": report.options.repeats,
+        "not_compared": report.not_compared,
         "ticks": report.ticks,
         "synthetic": report.synthetic,
         "verdict": verdicts.overall(report),
