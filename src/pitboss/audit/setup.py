@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pitboss.agent.loop import ToolLoop
+from pitboss.agent.request_policy import read_policy
 from pitboss.audit.audited_run import AuditedRun, Connect
 from pitboss.audit.default_range import with_range
 from pitboss.audit.lookahead import AuditedTool, AuditSetup
@@ -160,7 +161,7 @@ def _connect_stored(
     is_forked = "forked_from" in run.params
     if request.is_program and not is_forked:
         return _unconnected
-    manner = run.params.get("manner") or {}
+    policy = read_policy(run.params.get("manner"))
     is_exact = not is_forked and not outside.not_audited
 
     def connect(recordings: AuditRecordings, seq: int, exact: bool) -> Connections:
@@ -169,8 +170,7 @@ def _connect_stored(
             return Connections(model=model, decider=RecordedDecider(records))
         return Connections(
             model=model,
-            forcing=manner.get("forcing", "call"),
-            rescue=manner.get("rescue", False),
+            policy=policy,
             server_tools=outside.at(recordings),
             recordings=recordings,
         )
