@@ -1,62 +1,84 @@
-"""What the audits of these tests stand on: made once, and with one part of it exchanged for a leaky one where asked."""
+"""Audits of small runs, through the same path as the command: with a leak planted, or without."""
 
 import asyncio
+import hashlib
+import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pitboss.audit.lookahead import AuditSetup, LookaheadResult, audit
+from pitboss.audit.setup import AuditRequest, prepare
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
-from pitboss.core.asof import Market
+from pitboss.core.instant import parse_instant
+from pitboss.core.ports import ModelReply, ModelRequest, ToolCall
 from pitboss.tools.define import ToolContext, ToolDefinition, define_tool
-from pitboss.venues.perp.audit.evidence import Evidence
-from pitboss.venues.perp.audit.lookahead import AuditSetup, LookaheadResult, audit
-from pitboss.venues.perp.audit.setup import AuditRequest, prepare
+from pitboss.venues.perp.intents import TERMINAL
+from pitboss.venues.perp.standin.analyst import Analyst
+from pitboss.venues.perp.testing import plain_skill
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
-FEW = 30
+FROM, TO = parse_instant("2025-03-28"), parse_instant("2025-03-29T12:00:00Z")
+FEW = 4
 """Cuts in which a planted leak must be found: far fewer than anybody would make."""
 NOTHING: dict[str, Any] = {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
+SYMBOLS = ("BTC", "ETH")
 
 
-def ground_of(home: Path, wish: AuditRequest) -> AuditSetup:
-    """The ground of a workspace folder."""
-    with open_workspace(load_settings(home, None)) as workspace:
-        return asyncio.run(prepare(workspace, wish))
+def skill(model: str = "standin/analyst", **more: Any) -> dict[str, Any]:
+    """An hourly skill that shows bars, news and events and remembers its trades."""
+    context = {
+        "symbols": list(SYMBOLS),
+        "bars_interval": "1h",
+        "bars_lookback": 30,
+        "news_lookback_hours": 24,
+        "events": {"enabled": True, "lookahead_hours": 168},
+    }
+    return plain_skill(SYMBOLS, "1h", **{"model": model, "context": context, **more})
 
 
-def audited(ground: AuditSetup, cuts: int = 100, seed: int = 3) -> LookaheadResult:
-    """The result of so many cuts."""
-    return asyncio.run(audit(ground, cuts, seed))
+@dataclass(frozen=True)
+class Audited:
+    """An audit that has been made."""
+
+    setup: AuditSetup
+    result: LookaheadResult
+
+    @property
+    def leaking(self) -> set[str]:
+        """What differed."""
+        return {name for name, count in self.result.counts.items() if count.differences}
 
 
-def with_view(ground: AuditSetup, view: type[Any]) -> AuditSetup:
-    """The same ground where everybody is handed another kind of view."""
+def audited(home: Path, plain: Mapping[str, Any] | None = None, cuts: int = FEW, **more: Any) -> Audited:
+    """Audit a skill in a workspace folder."""
+    options = {"skill": plain or skill(), "from_at": FROM, "to_at": TO, **more}
 
-    class Leaky(Market):
-        def view(self, at: int) -> Any:
-            return view(self, at)
+    async def work() -> Audited:
+        with open_workspace(load_settings(home, None)) as workspace:
+            setup = await prepare(workspace, AuditRequest(**options))
+            return Audited(setup, await audit(setup, cuts, 3))
 
-    whole = ground.evidence.market
-    market = Leaky(whole.bars, whole.points, whole.news, whole.events)
-    return replace(
-        ground, evidence=Evidence(market, ground.evidence.records, ground.evidence.recordings), market_type=Leaky
-    )
+    return asyncio.run(work())
 
 
-def with_tool(ground: AuditSetup, look: Callable[[ToolContext, Mapping[str, Any]], Awaitable[str]]) -> AuditSetup:
-    """The same ground with one leaky tool among honest ones."""
-    return replace(ground, tools={**dict(list(ground.tools.items())[:3]), "leaky": tool_of(look)})
+async def trades_often(self: Any, request: ModelRequest) -> ModelReply:
+    """In place of the stand-in, which trades seldom: it opens and closes by the hour of the prompt, and writes lessons."""
+    if request.must_call not in (None, TERMINAL):
+        return await HONEST_REPLY(self, request)
+    prompt = next(message.text for message in request.messages if message.role == "user")
+    turn = hashlib.sha256(prompt.encode()).digest()[0] % 3
+    trade: dict[str, Any] = {"action": ("open_long", "close", "no_op")[turn], "symbol": "BTC", "reason": "a turn"}
+    if turn == 0:
+        trade["size_usd"] = 500
+    return ModelReply(text="my turn", calls=(ToolCall("trade", TERMINAL, json.dumps(trade)),))
 
 
-def tool_of(look: Callable[[ToolContext, Mapping[str, Any]], Awaitable[str]]) -> ToolDefinition:
+HONEST_REPLY = Analyst.complete
+
+
+def tool_of(look: Callable[[ToolContext, Mapping[str, Any]], Awaitable[str]], name: str = "leaky") -> ToolDefinition:
     """A tool without arguments."""
-    return define_tool(
-        name="leaky", category="market_data", description="Leaks.", schema=NOTHING, example={}, look=look
-    )
-
-
-def leaking(result: LookaheadResult) -> set[str]:
-    """What differed."""
-    return {what for what, count in result.counts.items() if count.differences}
+    return define_tool(name=name, category="market_data", description="Leaks.", schema=NOTHING, example={}, look=look)

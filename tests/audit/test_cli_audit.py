@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from pitboss.cli.main import main
+from pitboss.core.asof import Market, View
+from pitboss.core.instant import HOUR_MS
 
 RANGE = ("--from", "2025-03-28", "--to", "2025-03-29")
 SKILL = """\
@@ -14,9 +16,9 @@ pitboss: 1
 name: little
 venue: perp
 model: policy/sma_cross
-schedule: {every: 15m}
+schedule: {every: 1h}
 strategy: {mode: thesis, thesis: Trends go on., avoid: Ranges.}
-context: {symbols: [BTC, ETH], bars_interval: 15m, bars_lookback: 20}
+context: {symbols: [BTC, ETH], bars_interval: 1h, bars_lookback: 20}
 """
 TOOL = """\
 from pitboss.tools.define import define_tool
@@ -44,15 +46,19 @@ def typed(capsys: pytest.CaptureFixture[str], *words: Any) -> tuple[int, str, st
     return code, out, err
 
 
-def test_the_audit_passes_and_says_what_it_compared(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = typed(capsys, "audit", "lookahead", "--cuts", 30, *RANGE, "--json", "--home", home)
+def test_the_audit_passes_and_says_what_it_compared(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    skill = tmp_path / "little.yaml"
+    skill.write_text(SKILL)
+    code, out, _ = typed(capsys, "audit", "lookahead", skill, "--cuts", 4, *RANGE, "--json", "--home", home)
     found = json.loads(out)
     assert code == 0
-    assert found["passed"] is True
-    assert found["cuts"] == 30
-    assert found["covered"]["user message"]["compared"] == 60
-    assert found["covered"]["tool get_open_interest"]["compared"] >= 2
+    assert (found["cuts"], found["differences"], found["examples"]) == (4, 0, [])
+    assert found["runs"] == ["policy/sma_cross", "standin/analyst"]
+    assert found["covered"]["prompt"]["compared"] >= 8
     assert "tool propose_order" in found["not_covered"]
+    assert any("the model itself" in text for text in found["not_proved"])
 
 
 @pytest.mark.parametrize(("place", "expected"), [("closed - 1", 0), ("closed", 1)])
@@ -62,7 +68,7 @@ def test_a_tool_file_is_audited_and_a_leak_in_it_is_shown(
     file, skill = tmp_path / "my_tool.py", tmp_path / "little.yaml"
     file.write_text(TOOL.format(place=place))
     skill.write_text(SKILL)
-    words = ("--tool-file", file, "--tools", "my_tool", "--cuts", 10, *RANGE, "--home", home)
+    words = ("--tool-file", file, "--tools", "my_tool", "--cuts", 2, *RANGE, "--home", home)
     code, out, _ = typed(capsys, "audit", "lookahead", skill, *words)
     assert code == expected
     assert "tool my_tool" in out
@@ -70,22 +76,46 @@ def test_a_tool_file_is_audited_and_a_leak_in_it_is_shown(
     assert ("when the future was" in out) is bool(expected)
 
 
+@pytest.mark.parametrize("model", ["policy/momentum", "standin/analyst"])
 def test_a_stored_run_is_audited_with_its_own_decisions(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str
 ) -> None:
-    skill = tmp_path / "little.yaml"
-    skill.write_text(SKILL)
-    code, out, _ = typed(capsys, "backtest", skill, *RANGE, "--json", "--home", home)
-    assert code == 0
-    run = json.loads(out)["run_id"]
-    code, out, _ = typed(capsys, "audit", "lookahead", "--run", run, "--cuts", 25, "--json", "--home", home)
+    run = stored(home, tmp_path, capsys, model)
+    code, out, _ = typed(capsys, "audit", "lookahead", "--run", run, "--cuts", 4, "--json", "--home", home)
     found = json.loads(out)
-    assert (code, found["differences"]) == (0, 0)
-    assert found["symbols"] == ["BTC", "ETH"]
-    late = ("--from", "2025-03-28T23:45:00Z", "--cuts", 2, "--tools", "get_portfolio")
+    assert (code, found["cuts"], found["differences"]) == (0, 4, 0)
+    assert found["runs"] == [f"run {run}"]
+    assert ("prompt" in found["covered"]) is (model == "standin/analyst")
+    late = ("--from", "2025-03-28T23:00:00Z", "--cuts", 1)
     assert typed(capsys, "audit", "lookahead", "--run", run, *late, "--home", home)[0] == 0
     code, _, err = typed(capsys, "audit", "lookahead", "--run", run, "--to", "2025-03-30", "--home", home)
     assert (code, "not within the run" in err) == (2, True)
+
+
+def test_a_stored_run_with_a_prompt_from_the_future_is_found_by_its_digest(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Recorded by a program with a leak, and audited by one without: no prompt of it can be rebuilt."""
+    with monkeypatch.context() as leaky:
+        leaky.setattr(Market, "view", lambda self, at: View(self, at + HOUR_MS))
+        run = stored(home, tmp_path, capsys, "standin/analyst")
+    code, out, _ = typed(capsys, "audit", "lookahead", "--run", run, "--cuts", 2, "--json", "--home", home)
+    found = json.loads(out)
+    assert code == 1
+    assert ("prompt", "stored") in {(example["what"], example["future"]) for example in found["examples"]}
+    monkeypatch.setattr(Market, "view", lambda self, at: View(self, at + HOUR_MS))
+    code, out, _ = typed(capsys, "audit", "lookahead", "--run", run, "--cuts", 2, "--json", "--home", home)
+    futures = {example["future"] for example in json.loads(out)["examples"] if example["what"] == "prompt"}
+    assert (code, futures) == (1, {"deleted", "changed"})
+
+
+def stored(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str) -> str:
+    """The id of a run of the skill."""
+    skill = tmp_path / "little.yaml"
+    skill.write_text(SKILL)
+    code, out, _ = typed(capsys, "backtest", skill, *RANGE, "--model", model, "--json", "--home", home)
+    assert code == 0
+    return json.loads(out)["run_id"]
 
 
 @pytest.mark.parametrize(
@@ -93,15 +123,23 @@ def test_a_stored_run_is_audited_with_its_own_decisions(
     [
         (("--cuts", "0"), "--cuts: 0 is not from 1"),
         (("--seed", "-1"), "--seed: -1 is not from 0"),
-        (("--tools", "fetch_recent_bar"), "did you mean fetch_recent_bars?"),
-        (("--tool-file", "nowhere.py"), "nowhere.py is not a Python file"),
-        (("--run", "0000", "--symbols", "BTC"), "a run has its own skill and symbols"),
+        (("little.yaml", *RANGE, "--tools", "fetch_recent_bar"), "did you mean fetch_recent_bars?"),
+        (("little.yaml", *RANGE, "--tool-file", "nowhere.py"), "nowhere.py is not a Python file"),
+        (("--run", "0000", "--tools", "get_portfolio"), "a run has its own tools"),
+        ((), "name a skill"),
         (("--set", "max_steps=1"), "--set needs a skill"),
     ],
 )
 def test_a_mistake_is_said_in_one_line(
-    home: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+    home: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    said: str,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("little.yaml").write_text(SKILL)
     code, _, err = typed(capsys, "audit", "lookahead", *words, "--home", home)
     assert code == 2
     assert said in err

@@ -1,128 +1,108 @@
 """The real thing: no difference, and everything that was compared is counted by name."""
 
-from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
-from grounds import SHARED, audited, ground_of, leaking, with_tool
+from grounds import FROM, SHARED, audited, skill, tool_of
 
-from pitboss.core.errors import ToolFailed
-from pitboss.core.instant import parse_instant
+from pitboss.audit import setup as preparation
+from pitboss.audit.cut_lake import CutLake, SourceRows
+from pitboss.audit.record_facts import DECISION, EVENTS, PROMPT, STATE
+from pitboss.core.errors import UserError
+from pitboss.core.instant import HOUR_MS, MINUTE_MS, parse_instant
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
+from pitboss.data.series import TIME
 from pitboss.venues.perp.assembly import tools as builtin_tools
-from pitboss.venues.perp.audit.lookahead import AuditSetup, LookaheadResult
-from pitboss.venues.perp.audit.setup import AuditRequest
-from pitboss.venues.perp.sections import sections
 
 needs_data = pytest.mark.skipif(not SHARED.exists(), reason="needs the market data in ../shared/data")
-UNWRITTEN = {"section notes"}
-"""Nothing fills this one where every server answers: it is named, not passed over."""
 
 
-def clean(result: LookaheadResult, cuts: int) -> None:
-    """No difference, and nothing was left out that could have been compared."""
-    assert leaking(result) == set()
-    assert result.differences == 0
-    assert result.cuts == cuts
-    assert set(result.not_covered) == UNWRITTEN | {"tool propose_order"}
+def test_nothing_differs_and_every_tool_is_called(home: Path) -> None:
+    found = audited(home, skill("policy/momentum"))
+    assert (found.leaking, found.result.cuts) == (set(), 4)
+    assert [run.name for run in found.setup.runs] == ["policy/momentum", "standin/analyst"]
+    names = {f"tool {name}" for name, tool in builtin_tools().items() if not tool.decides and tool.reach != "live_only"}
+    assert {DECISION, EVENTS, PROMPT, STATE, *names} <= set(found.result.counts)
 
 
-def test_a_generated_market_shows_nothing_of_its_future(ground: AuditSetup) -> None:
-    result = audited(ground)
-    clean(result, 100)
-    assert result.counts["user message"].compared == 200
-    tools = {f"tool {name}" for name in builtin_tools()} - {"tool propose_order"}
-    assert tools <= set(result.counts)
-    assert all(result.counts[name].compared >= 8 for name in tools)
-    assert sum(name.startswith("section ") for name in result.counts) == len(sections()) - len(UNWRITTEN)
+def test_a_copy_ends_at_the_cut_in_every_series(home: Path, tmp_path: Path) -> None:
+    at, source = FROM + 10 * HOUR_MS + 5 * MINUTE_MS, Lake(home / "lake")
+    cut = CutLake(SourceRows(source), tmp_path / "cut", at)
+    bars, whole = cut.bars("demo", "BTC", "5m"), source.bars("demo", "BTC", "5m")
+    assert bars is not None
+    assert whole is not None
+    assert int(bars.open_at[-1]) + bars.interval_ms == at
+    assert bars.close.tolist() == whole.close[: len(bars)].tolist()
+    for kind in ("funding", "open_interest"):
+        points = cut.points(kind, "demo", "BTC")
+        assert points is not None
+        assert points.at[-1] <= at
+    assert all(item.available_at <= at for item in cut.news("demo"))
+    assert all(event.known_at <= at for event in cut.events("demo"))
+    assert cut.news("demo")
+    assert cut.is_synthetic("demo")
 
 
-def test_the_same_seed_makes_the_same_cuts(ground: AuditSetup) -> None:
-    one, other = audited(ground, 10, 5), audited(ground, 10, 5)
-    assert one.counts == other.counts
+def test_a_funding_row_inside_the_hour_of_a_cut_is_no_look_ahead(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is paid in the hour of its timestamp, so a run up to the cut has paid it too."""
+    lake = Lake(tmp_path / "lake")
+    for path in (home / "lake").rglob("part.parquet"):
+        target = lake.root / path.relative_to(home / "lake")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        frame = pl.read_parquet(path)
+        if "funding" in path.parts:
+            frame = frame.with_columns(pl.col("at") + pl.duration(minutes=37))
+        frame.with_columns(pl.selectors.datetime().cast(TIME)).write_parquet(target)
+    found = audited(tmp_path, skill("policy/buy_and_hold", schedule={"every": "15m"}), 4, data_venue="demo")
+    assert found.leaking == set()
 
 
-def test_a_tool_that_only_fails_is_named_as_not_covered(ground: AuditSetup) -> None:
-    async def refuses(context: object, arguments: object) -> str:
-        raise ToolFailed("never")
+def test_a_tool_that_always_fails_is_not_called_covered(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(context: object, arguments: object) -> str:
+        raise ZeroDivisionError("broken")
 
-    result = audited(with_tool(replace(ground, tools={}), refuses), 5)
-    assert result.differences == 0
-    assert result.not_covered["tool leaky"] == "every call of it failed"
-
-
-def test_a_tool_whose_turn_did_not_come_is_named_as_not_covered(ground: AuditSetup) -> None:
-    result = audited(ground, 1)
-    asked = [what for what in result.counts if what.startswith("tool ")]
-    assert len(asked) == 1
-    assert len([what for what in result.not_covered if what.startswith("tool ")]) == len(ground.tools)
+    monkeypatch.setattr(preparation, "load_tool", lambda path: tool_of(broken))
+    found = audited(home, tools=("leaky",), tool_files=(Path("leaky.py"),), cuts=2)
+    assert found.leaking == set()
+    assert found.result.not_covered["tool leaky"] == "every call of it failed"
 
 
-# Real data ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="session")
-def binance(tmp_path_factory: pytest.TempPathFactory) -> AuditSetup:
-    """Ten days of 2023 with every headline up to then."""
-    home, source = tmp_path_factory.mktemp("binance"), SHARED / "binance_2023_2024"
-    lake = Lake(home / "lake")
+@needs_data
+def test_binance_with_news_shows_nothing_of_its_future(tmp_path: Path) -> None:
+    lake, source = Lake(tmp_path / "lake"), SHARED / "binance_2023_2024"
     import_paths(lake, sorted(source.glob("*/BTC.parquet")) + sorted(source.glob("*/ETH.parquet")), venue="binance")
     import_paths(lake, [SHARED / "news"], venue="binance")
-    return ground_of(home, _wish("binance", "2023-03-06", "2023-03-16"))
+    span = {"from_at": parse_instant("2023-03-08"), "to_at": parse_instant("2023-03-10")}
+    found = audited(tmp_path, skill("policy/sma_cross"), 3, data_venue="binance", **span)
+    assert (found.leaking, found.result.cuts) == (set(), 3)
+    assert found.result.counts["section News"].compared
 
 
-@pytest.fixture(scope="session")
-def hyperliquid(tmp_path_factory: pytest.TempPathFactory) -> AuditSetup:
-    """Weeks of 2025 around a meeting."""
-    home, source = tmp_path_factory.mktemp("hyperliquid"), SHARED / "hyperliquid"
-    lake = Lake(home / "lake")
+@needs_data
+def test_hyperliquid_with_funding_and_meetings_shows_nothing_of_its_future(tmp_path: Path) -> None:
+    lake, source = Lake(tmp_path / "lake"), SHARED / "hyperliquid"
     files = [path for symbol in ("BTC", "ETH") for path in sorted(source.rglob(f"{symbol}.parquet"))]
-    import_paths(lake, files)
-    # announced within the range, so that there are ticks before and after it
+    import_paths(lake, files, venue="hyperliquid")
     import_paths(lake, [SHARED / "events"], known_at=parse_instant("2025-07-27T09:00:00Z"))
-    return ground_of(home, _wish("hyperliquid", "2025-07-26", "2025-08-03"))
-
-
-def _wish(venue: str, first: str, end: str) -> AuditRequest:
-    return AuditRequest(
-        symbols=("BTC", "ETH"), venue=venue, from_at=parse_instant(first), to_at=parse_instant(end), seed=2
-    )
-
-
-@needs_data
-def test_binance_with_news_shows_nothing_of_its_future(binance: AuditSetup) -> None:
-    assert binance.evidence.market.news
-    result = audited(binance)
-    assert result.differences == 0
-    assert {"section news", "tool get_news_for_window"} <= set(result.counts)
-
-
-@needs_data
-def test_hyperliquid_with_meetings_shows_nothing_of_its_future(hyperliquid: AuditSetup) -> None:
-    assert hyperliquid.evidence.market.events
-    result = audited(hyperliquid)
-    assert result.differences == 0
-    assert "section events" in result.counts
+    span = {"from_at": parse_instant("2025-07-26"), "to_at": parse_instant("2025-07-29")}
+    found = audited(tmp_path, skill("policy/buy_and_hold"), 4, data_venue="hyperliquid", **span)
+    assert (found.leaking, found.result.cuts) == (set(), 4)
+    assert found.result.counts["section Upcoming events"].compared
 
 
 @pytest.mark.proof
 @pytest.mark.timeout(7200)
-def test_ten_thousand_cuts_of_a_generated_market_differ_nowhere(ground: AuditSetup) -> None:
-    clean(audited(ground, 10_000, 11), 10_000)
+def test_two_thousand_cuts_of_a_generated_market_differ_nowhere(home: Path) -> None:
+    found = audited(home, skill("policy/momentum"), 2_000, from_at=parse_instant("2025-03-24"))
+    assert (found.leaking, found.result.cuts) == (set(), 2_000)
 
 
-@needs_data
-@pytest.mark.proof
-@pytest.mark.timeout(7200)
-@pytest.mark.parametrize("name", ["binance", "hyperliquid"])
-def test_ten_thousand_cuts_of_real_data_differ_nowhere(name: str, request: pytest.FixtureRequest) -> None:
-    result = audited(request.getfixturevalue(name), 10_000, 11)
-    assert (result.differences, result.cuts) == (0, 10_000)
-
-
-def test_without_any_data_it_says_what_to_do(tmp_path: Path) -> None:
-    from pitboss.core.errors import UserError
-
-    with pytest.raises(UserError, match="no data here"):
-        ground_of(tmp_path, AuditRequest())
+def test_without_data_or_without_a_skill_it_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no bars of BTC"):
+        audited(tmp_path)
+    with pytest.raises(UserError, match="name a skill"):
+        audited(tmp_path, skill=None)

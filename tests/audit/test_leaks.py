@@ -2,95 +2,161 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from grounds import FEW, audited, leaking, with_tool, with_view
+from grounds import HONEST_REPLY, SYMBOLS, audited, skill, tool_of, trades_often
 
-from pitboss.agent.decider import Judge
+from pitboss.audit import setup as preparation
+from pitboss.audit.lookahead import KEPT_MARKETS
+from pitboss.audit.record_facts import DECISION, EVENTS, PROMPT, STATE
 from pitboss.core.asof import Market, View
 from pitboss.core.instant import DAY_MS, HOUR_MS
 from pitboss.core.intent import Decision
 from pitboss.core.market import Bars, CalendarEvent, NewsItem, Points
-from pitboss.core.past import Recording
-from pitboss.core.ports import ToolSpec
+from pitboss.data.lake import Lake
+from pitboss.sim.past import RunPast
 from pitboss.tools.define import ToolContext
 from pitboss.venues.perp import regime
-from pitboss.venues.perp.audit.evidence import MemoryRecordings, past_of
-from pitboss.venues.perp.audit.lookahead import KEPT_MARKETS, RERUN, AuditSetup
-from pitboss.venues.perp.audit.rebuild import RecordedMcpTool
+from pitboss.venues.perp.course import PerpCourse
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.sections import Memo, sections
+from pitboss.venues.perp.signals import SignalPolicy
+from pitboss.venues.perp.standin.analyst import Analyst
 from pitboss.venues.perp.tools.get_top_traders import SERVER, TOOL_NAME
 
+# The run itself: its policy, its loader, its replay, its view ----------------------------------------------------------
 
-class FormingBar(View):
+
+def test_a_policy_that_reads_the_bar_that_is_still_forming_is_found(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At every tick it follows the signal of the bar that closes after the tick, in its plan and when it is asked."""
+
+    def ahead(self: SignalPolicy, bars: Bars) -> Any:
+        column = self._signal(bars)
+        return np.append(column[1:], column[-1:])
+
+    monkeypatch.setattr(SignalPolicy, "_column", ahead)
+    found = audited(home, skill("policy/momentum"), cuts=5)
+    assert {example.run for example in found.result.examples} == {"policy/momentum"}
+    assert found.leaking & {DECISION, "the run", "holds"}
+
+
+def test_a_policy_that_reads_it_only_when_it_is_asked_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = SignalPolicy.decide
+
+    async def peeking(self: SignalPolicy, observation: Observation, judge: Any) -> Decision:
+        bars = observation.view._market.bars["BTC", "1h"]
+        last = bars.close[min(len(bars) - 1, int(bars.open_at.searchsorted(observation.at)))]
+        decision = await honest(self, observation, judge)
+        return Decision(tuple({**intent, "reason": f"it closes at {last}"} for intent in decision.intents))
+
+    monkeypatch.setattr(SignalPolicy, "decide", peeking)
+    assert DECISION in audited(home, skill("policy/sma_cross"), cuts=5).leaking
+
+
+def test_a_loader_that_shifts_closes_by_one_bar_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Lake.bars
+
+    def shifted(self: Lake, *args: Any, **more: Any) -> Bars | None:
+        bars = honest(self, *args, **more)
+        return bars and replace(bars, close=np.append(bars.close[1:], bars.close[-1:]))
+
+    monkeypatch.setattr(Lake, "bars", shifted)
+    found = audited(home, skill("policy/hold"), cuts=2)
+    assert {STATE, PROMPT} <= found.leaking
+    assert {example.run for example in found.result.examples} == {"policy/hold", "standin/analyst"}
+
+
+def test_a_replay_that_is_one_bar_ahead_of_its_ticks_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = PerpCourse.tick_offsets
+
+    def ahead(self: PerpCourse) -> list[int]:
+        return [min(len(self.tape), offset + 1) for offset in honest(self)]
+
+    monkeypatch.setattr(PerpCourse, "tick_offsets", ahead)
+    found = audited(home, skill("policy/buy_and_hold"), cuts=2)
+    assert EVENTS in found.leaking
+    assert {example.run for example in found.result.examples} == {"policy/buy_and_hold", "standin/analyst"}
+
+
+def test_a_view_that_is_one_bar_ahead_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Market, "view", lambda self, at: View(self, at + HOUR_MS))
+    found = audited(home, cuts=2)
+    assert {PROMPT, "section Market context"} <= found.leaking
+
+
+# Views -----------------------------------------------------------------------------------------------------------------
+
+
+def forming_bar(self: View, symbol: str, interval: str) -> tuple[Bars, int]:
     """Off by one: the bar that is still forming counts as closed."""
-
-    def series(self, symbol: str, interval: str) -> tuple[Bars, int]:
-        bars, closed = super().series(symbol, interval)
-        return bars, min(len(bars), closed + 1)
+    bars = self._market.bars[symbol, interval]
+    return bars, min(len(bars), int(bars.open_at.searchsorted(self.at - bars.interval_ms, side="right")) + 1)
 
 
-class NewsByPublication(View):
+def news_by_publication(self: View, hours: float, until: int | None = None) -> list[NewsItem]:
     """News as soon as it is dated, not when it arrived."""
-
-    def news(self, hours: float, until: int | None = None) -> list[NewsItem]:
-        moment = self.at if until is None else until
-        dated = [item for item in self._market.news if moment - hours * HOUR_MS < item.published_at <= moment]
-        return sorted(dated, key=lambda item: -item.published_at)
+    moment = self.at if until is None else until
+    dated = [item for item in self._market.news if moment - hours * HOUR_MS < item.published_at <= moment]
+    return sorted(dated, key=lambda item: -item.published_at)
 
 
-class EventsBySchedule(View):
+def events_by_schedule(self: View, hours: float) -> list[CalendarEvent]:
     """Events whether or not anybody had heard of them."""
-
-    def events(self, hours: float) -> list[CalendarEvent]:
-        until = self.at + round(hours * HOUR_MS)
-        return [event for event in self._market.events if self.at <= event.scheduled_at <= until]
+    until = self.at + round(hours * HOUR_MS)
+    return [event for event in self._market.events if self.at <= event.scheduled_at <= until]
 
 
-class NextHourOfPoints(View):
+def next_hour_of_points(self: View, kind: str, symbol: str, lookback: int, until: int | None = None) -> Points | None:
     """Values of the coming hour."""
-
-    def points(self, kind: str, symbol: str, lookback: int, until: int | None = None) -> Points | None:
-        return View(self._market, self.at + HOUR_MS).points(kind, symbol, lookback)
+    return HONEST_POINTS(View(self._market, self.at + HOUR_MS), kind, symbol, lookback)
 
 
-class NewsCounted(View):
+def news_counted(self: View) -> int:
     """News is counted before it has come."""
+    return len(self._market.news)
 
-    def news_count(self) -> int:
-        return len(self._market.news)
+
+HONEST_POINTS = View.points
+WAKING = {"schedule": {"every": "1h", "wake_when": ["new_news"]}}
 
 
 @pytest.mark.parametrize(
-    ("view", "seen"),
+    ("method", "view", "facts", "more"),
     [
-        (FormingBar, {"user message", "section market", "regime tag", "wake conditions", "tool fetch_recent_bars"}),
-        (NewsByPublication, {"user message", "section news"}),
-        (EventsBySchedule, {"user message", "section events"}),
-        (NextHourOfPoints, {"tool get_funding_rate", "tool get_open_interest"}),
-        (NewsCounted, {"wake conditions"}),
+        ("series", forming_bar, {PROMPT, "section Market context", "tool fetch_recent_bars"}, {}),
+        ("news", news_by_publication, {PROMPT, "section News"}, {}),
+        ("events", events_by_schedule, {PROMPT, "section Upcoming events"}, {}),
+        ("points", next_hour_of_points, {"tool get_funding_rate", "tool get_open_interest"}, {}),
+        ("news_count", news_counted, {STATE}, WAKING),
     ],
 )
-def test_a_leaky_view_is_found_wherever_it_shows(ground: AuditSetup, view: type[View], seen: set[str]) -> None:
-    result = audited(with_view(ground, view), FEW)
-    assert seen <= leaking(result)
-    assert result.leaks[0].original != result.leaks[0].altered
+def test_a_leaky_view_is_found_wherever_it_shows(
+    home: Path, monkeypatch: pytest.MonkeyPatch, method: str, view: Any, facts: set[str], more: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(View, method, view)
+    found = audited(home, skill(**more))
+    assert facts <= found.leaking
+    assert found.result.examples[0].original != found.result.examples[0].altered
+
+
+# Tools -----------------------------------------------------------------------------------------------------------------
 
 
 async def last_of_everything(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Reaches behind the view."""
     del arguments
-    market = context.observation.view._market
-    return str(market.bars["BTC", "5m"].close[-1])
+    return str(context.observation.view._market.bars["BTC", "5m"].close[-1])
 
 
-async def listed(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """Symbols that have bars at any time, the future included."""
+async def all_times(context: ToolContext, arguments: Mapping[str, Any]) -> str:
+    """How far the data goes, the future included."""
     del arguments
-    bars = context.observation.view._market.bars
-    return " ".join(sorted(symbol for symbol, interval in bars if interval == "5m" and len(bars[symbol, interval])))
+    return str(len(context.observation.view._market.bars["ETH", "5m"]))
 
 
 async def later_decisions(context: ToolContext, arguments: Mapping[str, Any]) -> str:
@@ -111,39 +177,18 @@ async def later_recording(context: ToolContext, arguments: Mapping[str, Any]) ->
     return str(context.recordings.latest(SERVER, TOOL_NAME, '{"count":2}', context.observation.at + 9 * DAY_MS))
 
 
-@pytest.mark.parametrize("look", [last_of_everything, listed, later_decisions, later_receipts, later_recording])
-def test_a_leaky_tool_is_found_and_nothing_else_is_blamed(ground: AuditSetup, look: Any) -> None:
-    assert leaking(audited(with_tool(ground, look), FEW)) == {"tool leaky"}
-
-
-def test_a_symbol_that_is_listed_before_its_first_bar_is_found(ground: AuditSetup) -> None:
-    """Listing look-ahead: the series is part of the run, but at these ticks nothing of it has happened yet."""
-    whole, ticks = ground.evidence.market, ground.course.tick_at
-    bars = whole.bars["BTC", "5m"]
-    begins = int(bars.open_at.searchsorted(ticks[len(ticks) // 2]))
-    late = Market(
-        {**dict(whole.bars), ("LATE", "5m"): replace(bars.slice(begins, len(bars)), symbol="LATE")},
-        whole.points,
-        whole.news,
-        whole.events,
-    )
-
-    async def offered(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-        del arguments
-        bars = context.observation.view._market.bars
-        return "yes" if len(bars["LATE", "5m"]) else "no"
-
-    async def honest(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-        del arguments
-        return "yes" if len(context.observation.view.bars("LATE", "5m", 1)) else "no"
-
-    later = replace(ground, evidence=replace(ground.evidence, market=late))
-    assert leaking(audited(with_tool(later, offered), FEW)) == {"tool leaky"}
-    assert leaking(audited(with_tool(later, honest), FEW)) == set()
+def test_leaky_tools_are_found_and_nothing_else_is_blamed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = (last_of_everything, all_times, later_decisions, later_receipts, later_recording)
+    tools = {Path(f"{look.__name__}.py"): tool_of(look, look.__name__) for look in looks}
+    monkeypatch.setattr(preparation, "load_tool", tools.__getitem__)
+    monkeypatch.setattr(Analyst, "complete", trades_often)
+    names = tuple(look.__name__ for look in looks)
+    found = audited(home, tools=(*names, "get_portfolio"), tool_files=tuple(tools))
+    assert found.leaking == {f"tool {name}" for name in names}
 
 
 def test_a_tool_that_keeps_the_first_market_it_sees_is_found_though_it_always_answers_the_same(
-    ground: AuditSetup,
+    home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[Market] = []
 
@@ -153,73 +198,64 @@ def test_a_tool_that_keeps_the_first_market_it_sees_is_found_though_it_always_an
             kept.append(context.observation.view._market)
         return str(kept[0].bars["BTC", "5m"].close[-1])
 
-    result = audited(with_tool(ground, faithful), FEW)
-    assert leaking(result) == {KEPT_MARKETS}
-    assert "leaky" in result.leaks[0].altered
+    monkeypatch.setattr(preparation, "load_tool", lambda path: tool_of(faithful))
+    found = audited(home, tools=("leaky",), tool_files=(Path("leaky.py"),), cuts=2)
+    assert found.leaking == {KEPT_MARKETS}
+    assert "leaky" in found.result.examples[0].altered
 
 
-def test_a_past_that_shows_a_later_decision_is_found(ground: AuditSetup) -> None:
-    class Prophet:
-        def __init__(self, inner: Any) -> None:
-            self._inner = inner
+def test_a_past_that_shows_a_later_decision_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = RunPast.decisions
+    monkeypatch.setattr(RunPast, "decisions", lambda self, before, count: honest(self, before + DAY_MS, count))
+    tools = ("get_recent_decisions", "read_my_prior_decisions")
+    assert {f"tool {name}" for name in tools} <= audited(home, tools=tools).leaking
 
-        def decisions(self, before: int, count: int) -> Any:
-            return self._inner.decisions(before + DAY_MS, count)
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._inner, name)
-
-    leaky = replace(ground, past_of=lambda *parts: Prophet(past_of(*parts)))
-    assert {"tool get_recent_decisions", "tool read_my_prior_decisions"} <= leaking(audited(leaky, FEW))
+# What the agent is shown and carries on ----------------------------------------------------------------------------------
 
 
 def test_a_section_that_reads_columns_beyond_the_closed_bars_is_found(
-    ground: AuditSetup, monkeypatch: pytest.MonkeyPatch
+    home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def tomorrow(observation: Observation, memo: Memo) -> str:
         bars, _ = observation.view.series(memo.symbols[0], memo.interval)
         return f"## Tomorrow\n{bars.close.max()}"
 
     honest = sections()
-    for where in ("pitboss.venues.perp.context.sections", "pitboss.venues.perp.audit.rebuild.sections"):
-        monkeypatch.setattr(where, lambda: (*honest, tomorrow))
-    assert leaking(audited(ground, 10)) == {"user message", "section test_leaks"}
+    monkeypatch.setattr("pitboss.venues.perp.context.sections", lambda: (*honest, tomorrow))
+    assert audited(home, cuts=3).leaking >= {PROMPT, "section Tomorrow"}
 
 
-def test_a_regime_tag_that_looks_one_bar_ahead_is_found(ground: AuditSetup, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_regime_tag_that_looks_one_bar_ahead_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = regime.atr
     monkeypatch.setattr(regime, "atr", lambda bars, closed: honest(bars, min(len(bars), closed + 1)))
-    assert "regime tag" in leaking(audited(ground, 20))
+    waking = {"schedule": {"every": "1h", "wake_when": [{"move_atr": 1}]}}
+    assert audited(home, skill(**waking), cuts=6).leaking
 
 
-def test_what_is_carried_from_tick_to_tick_is_checked_by_running_ticks_again(ground: AuditSetup) -> None:
-    class Peeks:
-        """Remembers in its reasons what will only happen later: as a reflection on a future trade would be."""
+def test_what_a_model_is_told_of_the_future_shows_in_the_state_that_it_carries_on(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A decider that remembers in its reasons what will only happen later."""
+    honest = Lake.bars
+    last: list[float] = []
 
-        name = "peeks"
+    def noted(self: Lake, *args: Any, **more: Any) -> Bars | None:
+        bars = honest(self, *args, **more)
+        if bars is not None and len(bars):
+            last[:] = [float(bars.close[-1])]
+        return bars
 
-        async def decide(self, observation: Observation, judge: Judge) -> Decision:
-            del judge
-            last = observation.view._market.bars["BTC", "5m"].close[-1]
-            return Decision(({"action": "close", "symbol": "BTC", "reason": f"it will be {last}"},))
+    async def peeks(self: Analyst, request: Any) -> Any:
+        reply = await HONEST_REPLY(self, request)
+        return replace(reply, text=f"it will be {last[0]}")
 
-    ports = replace(ground.course.ports, decider=Peeks())
-    assert RERUN in leaking(audited(replace(ground, course=replace(ground.course, ports=ports)), 5))
+    monkeypatch.setattr(Lake, "bars", noted)
+    monkeypatch.setattr(Analyst, "complete", peeks)
+    assert DECISION in audited(home, cuts=3).leaking
 
 
-def test_recordings_of_mcp_servers_are_audited_and_a_later_one_is_found(ground: AuditSetup) -> None:
-    class Careless(MemoryRecordings):
-        def latest(self, server: str, tool: str, arguments: str, by: int) -> Recording | None:
-            return super().latest(server, tool, arguments, by + 9 * DAY_MS)
-
-    first = ground.replayed.ticks[0].at
-    known = [
-        Recording("srv", "look", '{"word":"a"}', first + place * HOUR_MS, f"answer {place}") for place in range(100)
-    ]
-    spec = ToolSpec("mcp_srv__look", "Looks.", {"type": "object"})
-    tools = {**ground.tools, "mcp_srv__look": RecordedMcpTool("mcp_srv__look", "srv", "look", spec)}
-    for kind, leaks in ((MemoryRecordings, set()), (Careless, {"tool mcp_srv__look"})):
-        held = replace(ground.evidence, recordings=kind(known))
-        result = audited(replace(ground, tools=tools, evidence=held), FEW)
-        assert leaking(result) == leaks
-        assert result.counts["tool mcp_srv__look"].failed < result.counts["tool mcp_srv__look"].compared
+def test_the_symbols_of_the_skill_are_those_that_are_copied(home: Path) -> None:
+    found = audited(home, cuts=1)
+    assert found.leaking == set()
+    assert found.setup.runs[0].prepared.skill.context.sorted_symbols == SYMBOLS

@@ -10,15 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted import Reader, dice, words_of
 
-from pitboss.core.asof import Market
-from pitboss.core.errors import UserError
-from pitboss.core.instant import DAY_MS, HOUR_MS, parse_instant
-from pitboss.core.market import Bars
-from pitboss.core.ports import ModelReply, ToolCall
-from pitboss.sim.statistics.binomial import binomial_tail, permutation_p_value
-from pitboss.skill.load import check_plain
-from pitboss.venues.perp.audit import recognition as naming
-from pitboss.venues.perp.audit.recognition import (
+from pitboss.audit import recognition as naming
+from pitboss.audit.recognition import (
     ALPHA,
     Exam,
     RecognitionAnswer,
@@ -27,7 +20,16 @@ from pitboss.venues.perp.audit.recognition import (
     make_exam,
     read_answer,
 )
+from pitboss.core.asof import Market
+from pitboss.core.errors import UserError
+from pitboss.core.instant import DAY_MS, HOUR_MS, parse_instant
+from pitboss.core.market import Bars
+from pitboss.core.ports import ModelReply, ToolCall
+from pitboss.runs.charts import Charts
+from pitboss.sim.statistics.binomial import binomial_tail, permutation_p_value
+from pitboss.skill.load import check_plain
 from pitboss.venues.perp.skill import PerpSkill
+from pitboss.venues.perp.venue import VENUE
 
 START = parse_instant("2024-01-01")
 SYMBOLS = ("BTC", "ETH", "SOL")
@@ -49,6 +51,12 @@ def skill() -> PerpSkill:
     )
     assert found.skill is not None
     return found.skill
+
+
+def bars_shown() -> tuple[Charts, int]:
+    """What windows are made of: the bars that the skill shows, and the time between its ticks."""
+    one = skill()
+    return VENUE.charts(one), one.every_ms
 
 
 def bars(symbol: str, interval: str, seed: int, count: int, start: int = START, scale: float = 1.0) -> Bars:
@@ -77,7 +85,9 @@ def market(
 
 
 def exam(windows: int = 40, seed: int = 0, days: int = 420, **more: object) -> Exam:
-    return make_exam(market(days, **more), skill(), SYMBOLS, START + 40 * DAY_MS, START + days * DAY_MS, windows, seed)  # type: ignore[arg-type]
+    return make_exam(
+        market(days, **more), *bars_shown(), SYMBOLS, START + 40 * DAY_MS, START + days * DAY_MS, windows, seed
+    )  # type: ignore[arg-type]
 
 
 @cache
@@ -128,12 +138,14 @@ def test_scale_and_date_of_a_window_leave_no_trace_in_its_words() -> None:
     dear = exam(12, scale=4.0)
     assert [one.user for one in here.questions] == [one.user for one in dear.questions]
     later = make_exam(
-        market(start=START + 91 * DAY_MS), skill(), SYMBOLS, START + 131 * DAY_MS, START + 511 * DAY_MS, 400, 0
+        market(start=START + 91 * DAY_MS), *bars_shown(), SYMBOLS, START + 131 * DAY_MS, START + 511 * DAY_MS, 400, 0
     )
     rows = {one.user.partition("\n\n")[2] for one in later.questions}
     shown = {
         one.user.partition("\n\n")[2]
-        for one in make_exam(market(), skill(), SYMBOLS, START + 40 * DAY_MS, START + 420 * DAY_MS, 400, 0).questions
+        for one in make_exam(
+            market(), *bars_shown(), SYMBOLS, START + 40 * DAY_MS, START + 420 * DAY_MS, 400, 0
+        ).questions
     }
     assert len(rows & shown) > 20, "windows of the same moment in both have the very same tables"
 
@@ -155,7 +167,7 @@ def test_tables_are_equally_long_wherever_the_window_stands() -> None:
 
 def test_too_few_bars_before_the_range_is_said() -> None:
     with pytest.raises(UserError, match="no window fits"):
-        make_exam(market(1), skill(), SYMBOLS, START, START + 10 * HOUR_MS, 5, 0)
+        make_exam(market(1), *bars_shown(), SYMBOLS, START, START + 10 * HOUR_MS, 5, 0)
 
 
 # Answers --------------------------------------------------------------------------------------------------------------
@@ -331,7 +343,7 @@ def test_whoever_has_read_the_bars_finds_a_window_by_its_shape() -> None:
     """The planted memory of the stories works on words alone."""
     known, reader = market(60), object.__new__(Reader)
     reader.hours = {symbol: known.bars[symbol, "1h"] for symbol in SYMBOLS}
-    one = make_exam(known, skill(), SYMBOLS, START + 40 * DAY_MS, START + 60 * DAY_MS, 12, 3)
+    one = make_exam(known, *bars_shown(), SYMBOLS, START + 40 * DAY_MS, START + 60 * DAY_MS, 12, 3)
     assert [reader.recall(q.user) for q in one.questions] == [(q.symbol, q.end_at) for q in one.questions]
     assert words_of({"messages": [{"role": "user", "content": "x"}]}) == "x"
     assert replace(one.questions[0], user="").user == ""
@@ -339,5 +351,5 @@ def test_whoever_has_read_the_bars_finds_a_window_by_its_shape() -> None:
 
 def test_without_an_asset_that_covers_the_range_there_is_no_window_and_the_hint_says_what_to_do() -> None:
     with pytest.raises(UserError, match="no asset has bars over the whole range") as refused:
-        make_exam(market(), skill(), (), START + 40 * DAY_MS, START + 420 * DAY_MS, 10, 0)
+        make_exam(market(), *bars_shown(), (), START + 40 * DAY_MS, START + 420 * DAY_MS, 10, 0)
     assert "--windows 0" in refused.value.hint

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from planted import Reader
-from test_naming import alarms, skill
+from test_naming import alarms, bars_shown
 
+from pitboss.audit.recognition import ALPHA, Exam, RecognitionAnswer, judge, make_exam
 from pitboss.cli.main import main
 from pitboss.core.instant import parse_instant
 from pitboss.data.feed import load_market
 from pitboss.data.lake import Lake
-from pitboss.venues.perp.audit.recognition import ALPHA, Exam, RecognitionAnswer, judge, make_exam
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "binance_2023_2024" / "1h"
 SYMBOLS = ("1000PEPE", "BTC", "ETH", "LTC", "SUI")
@@ -30,7 +30,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> tuple[Exam, Reader]:
     market = load_market(Lake(home / "lake"), "binance", SYMBOLS, ["1h", "4h", "1d"], TO, from_at=FROM, with_news=False)
     reader = object.__new__(Reader)
     reader.hours = {symbol: market.bars[symbol, "1h"] for symbol in SYMBOLS}
-    return make_exam(market, skill(), SYMBOLS, FROM, TO, 60, 0), reader
+    return make_exam(market, *bars_shown(), SYMBOLS, FROM, TO, 60, 0), reader
 
 
 def test_whoever_has_read_the_bars_is_found(read: tuple[Exam, Reader]) -> None:

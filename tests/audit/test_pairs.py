@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pitboss.audit.blind_comparison import MAIN, ComparedDays, DailyResults, compare, split
+from pitboss.audit.conclusions import conclusions, overall
+from pitboss.audit.memorisation import MemorisationReport, MemorisationRequest
 from pitboss.core.instant import DAY_MS
 from pitboss.models.cutoffs import Cutoff
 from pitboss.sim.statistics.returns import sharpe
 from pitboss.venues.perp.assembly import PerpRequest
-from pitboss.venues.perp.audit.blind_comparison import MAIN, ComparedDays, DailyResults, compare, split
-from pitboss.venues.perp.audit.conclusions import conclusions, overall
-from pitboss.venues.perp.audit.memorisation import MemorisationReport, MemorisationRequest
 
 FIRST = 19_000
 

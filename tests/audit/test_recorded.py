@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from grounds import leaking
 
+from pitboss.audit.lookahead import LookaheadResult, audit
+from pitboss.audit.setup import AuditRequest, prepare
 from pitboss.bootstrap import mcp_servers as servers
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
@@ -16,11 +17,9 @@ from pitboss.core.past import Recording
 from pitboss.store.approvals import Approvals
 from pitboss.store.recordings import StoredRecording, StoredRecordings
 from pitboss.tools.mcp import definition
-from pitboss.venues.perp.audit.lookahead import LookaheadResult, audit
-from pitboss.venues.perp.audit.setup import AuditRequest, prepare
 from pitboss.venues.perp.testing import plain_skill
 
-FROM, TO = parse_instant("2025-03-28"), parse_instant("2025-03-30")
+FROM, TO = parse_instant("2025-03-28"), parse_instant("2025-03-29")
 TWICE, THRICE, NEVER = "mcp_little__twice", "mcp_little__thrice", "mcp_little__never"
 CATALOGUE = """
 format = 1
@@ -53,7 +52,7 @@ def workspace(home: Path, tmp_path: Path) -> Iterator[Workspace]:
         yield opened
 
 
-def audited(workspace: Workspace, cuts: int = 40, **more: Any) -> LookaheadResult:
+def audited(workspace: Workspace, cuts: int = 4, **more: Any) -> LookaheadResult:
     plain = plain_skill(["BTC"], "1h", tools={"built_in": [], "mcp_servers": [{"id": "little"}]})
 
     async def work() -> LookaheadResult:
@@ -80,4 +79,5 @@ def test_a_search_that_finds_a_later_recording_is_found_out(
         "latest",
         lambda self, server, tool, arguments, by: honest(self, server, tool, arguments, by + HOUR_MS),
     )
-    assert leaking(audited(workspace, 6, tools=(TWICE,))) == {f"tool {TWICE}"}
+    result = audited(workspace, tools=(TWICE,))
+    assert {name for name, count in result.counts.items() if count.differences} == {f"tool {TWICE}"}

@@ -72,7 +72,7 @@ def test_a_backtest_loads_neither_the_other_venue_nor_what_reaches_out(home: Pat
     found = loaded("backtest", skill, "--from", FROM, "--to", TO, "--model", "policy/hold", "--home", home)
     assert {"polars", "sqlalchemy"} <= found
     assert not found & {"aiohttp", "mcp", "obstore", "pydantic_ai", "ray", POSTGRES}
-    unused = ("pitboss.venues.predict", "pitboss.venues.perp.audit", "pitboss.jobs", "pitboss.bootstrap.model_stack")
+    unused = ("pitboss.venues.predict", "pitboss.audit", "pitboss.jobs", "pitboss.bootstrap.model_stack")
     options = {"pitboss.venues.predict", "pitboss.venues.predict.venue", "pitboss.venues.predict.options"}
     assert not [name for name in found - options if name.startswith(unused)]
 

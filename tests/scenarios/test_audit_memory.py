@@ -7,15 +7,19 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
+import polars as pl
 import pytest
 from program import begin, end, here, wait_for_records
 from serving import served
 
-from audit.planted import Reader, honest, memoriser, refusing
+from audit.planted import Reader, guess, honest, memoriser, refusing
 from pitboss.cli.main import main
+from pitboss.core.instant import MINUTE_MS, parse_instant
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
+from pitboss.data.series import TIME
 from pitboss.testing.provider import FakeProvider, Script
 
 SKILL = """\
@@ -226,3 +230,17 @@ def test_every_report_states_the_cutoff_and_on_which_side_of_it_the_range_lies(
     assert program["cutoff"]["range"] == "not_applicable"
     assert "not applicable" in Path(program["report"]).read_text()
     assert json.loads(json.dumps(program["cutoff"])) == program["cutoff"]
+
+
+def test_windows_are_asked_for_a_skill_of_another_venue_whose_runs_cannot_be_blind(
+    asking: Any, tmp_path: Path, skill: Path
+) -> None:
+    skill.write_text("pitboss: 1\nname: updown\nvenue: predict\nmodel: llm/fake\nstrategy: {mandate: momentum}\n")
+    at = np.arange(parse_instant("2025-02-27"), parse_instant("2025-03-25"), MINUTE_MS)
+    price = 80_000 * np.exp(np.cumsum(np.random.default_rng(3).normal(0, 4e-4, len(at))))
+    columns = {"open": price, "high": price * 1.001, "low": price * 0.999, "close": price, "volume": np.ones(len(at))}
+    bars = pl.DataFrame({"open_at": pl.Series(at).cast(TIME), **columns})
+    Lake(tmp_path / "home" / "lake").put("bars", "minutes", "BTC", "1m", bars)
+    found, server = asking(guess, tmp_path / "home", skill)
+    assert (len(server.questions), found["windows"], found["repeats"]) == (40, 40, 0)
+    assert found["not_compared"] == "runs of the predict venue cannot be blind"

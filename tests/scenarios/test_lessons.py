@@ -144,7 +144,7 @@ def test_the_stand_in_reflects_too_and_a_policy_never_does(home: Path, skill: Pa
     assert "lessons were written first:" in result
     audited = here("audit", "lookahead", "--run", one["run_id"], "--cuts", "20", "--json", "--home", home).json
     assert audited["passed"]
-    assert {"section lessons", "section trade_history", "memory", "reflection"} <= set(audited["covered"])
+    assert {"section Lessons", "section Trade history", "prompt", "state after the tick"} <= set(audited["covered"])
     for words in ((), ("--prompts",)):
         policy = here("backtest", skill, *days, "--model", "policy/random", *words, "--json", "--home", home).json
         assert not any("reflection" in row for row in snapshots(home, policy["run_id"]))

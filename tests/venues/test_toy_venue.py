@@ -14,6 +14,9 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from audit.planted import guess
+from pitboss.testing.provider import FakeProvider
+
 ROOT = Path(__file__).parents[2]
 RANGE = ("--from", "2025-02-10", "--to", "2025-02-12")
 PROGRAM = """
@@ -26,6 +29,18 @@ for line in sys.stdin:
     print(json.dumps([code, out.getvalue(), err.getvalue()]), flush=True)
 """
 """Runs command lines one after the other: the packages are loaded once."""
+
+LEAKY = """
+from pitboss.tools.define import define_tool
+
+async def look(context, arguments):
+    return str(context.observation.view._market.bars["BTC", "1h"].close[-1])
+
+SCHEMA = {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
+TOOL = define_tool(
+    name="last_close", category="market_data", description="Leaks.", schema=SCHEMA, example={}, look=look
+)
+"""
 
 
 class Toy:
@@ -44,15 +59,15 @@ class Toy:
             text=True,
         )
 
-    def run(self, *arguments: str, code: int = 0) -> str:
+    def run(self, *arguments: str, code: int = 0, out: bool = False) -> str:
         """Run a command that ends with `code`; return its standard output, or its standard error if `code` is not 0."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(arguments) + "\n")
         self._process.stdin.flush()
-        exit_code, out, err = json.loads(self._process.stdout.readline())
+        exit_code, output, err = json.loads(self._process.stdout.readline())
         assert exit_code == code, err
-        return err if code else out
+        return err if code and not out else output
 
     def json(self, *arguments: str) -> Any:
         """Run a command with `--json` and return its document."""
@@ -142,6 +157,35 @@ def test_sweeps_arenas_and_the_queue_take_its_skills(toy: Toy) -> None:
     queued = toy.json("submit", "skills/coin.yaml", *RANGE, "--model", "policy/heads")["run_id"]
     toy.run("worker", "--idle-exit", "1s")
     assert toy.json("runs", "show", queued)["status"] == "complete"
+
+
+def test_its_runs_are_audited_for_look_ahead_and_a_leaky_tool_is_found(toy: Toy) -> None:
+    words = ("audit", "lookahead", "skills/coin.yaml", *RANGE, "--cuts", "4")
+    found = toy.json(*words, "--set", "model=policy/heads")
+    assert (found["cuts"], found["differences"], found["examples"]) == (4, 0, [])
+    assert found["runs"] == ["policy/heads", "standin/analyst"]
+    assert {"prompt", "decision", "account", "tool past_flips"} <= set(found["covered"])
+    run = toy.json("backtest", "skills/coin.yaml", *RANGE)["run_id"]
+    assert toy.json("audit", "lookahead", "--run", run, "--cuts", "4")["differences"] == 0
+    (toy.folder / "last_close.py").write_text(LEAKY)
+    assert "LOOK-AHEAD" in toy.run(*words, "--tool-file", "last_close.py", code=1, out=True)
+
+
+def test_the_memory_of_a_model_is_tested_on_its_bars(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ask() -> tuple[Any, int]:
+        async with FakeProvider(script=guess) as server:
+            for name, value in (("BASE_URL", server.url), ("API_KEY", "test-key-123456"), ("MODEL", "fake")):
+                monkeypatch.setenv(f"LLM_{name}", value)
+            asking = Toy(toy.folder, [toy.folder / "site", ROOT / "src"])
+            words = ("--model", "llm/fake", "--from", "2025-02-10", "--to", "2025-02-20", "--windows", "6")
+            prices = ("--price-in", "1", "--price-out", "2")
+            found = await asyncio.to_thread(asking.json, "audit", "memory", "skills/coin.yaml", *words, *prices)
+            asking.close()
+            return found, len(server.questions)
+
+    found, questions = asyncio.run(ask())
+    assert (found["windows"], found["repeats"], questions) == (6, 0, 6)
+    assert found["not_compared"] == "runs of the coin venue cannot be blind"
 
 
 def test_an_mcp_client_checks_previews_runs_and_explains_its_skills(toy: Toy) -> None:

@@ -61,6 +61,7 @@ COMMANDS = {
     "tools": "tools:app",
     "mcp": "mcp:app",
     "study": "study:app",
+    "audit": "audit:app",
 }
 """The module and attribute of each command or group. A module is imported when its command is used."""
 for name, target in COMMANDS.items():
@@ -78,7 +79,8 @@ def complete_app() -> App:
     from pitboss.runs.venues import installed
 
     for entry in entry_points(group="pitboss.commands"):
-        app.command(entry.value, name=entry.name)
+        if entry.name not in COMMANDS:  # no package replaces a command of pitboss itself
+            app.command(entry.value, name=entry.name)
     if "bench" not in app:
         app.command("pitboss.cli.bench_missing:bench", name="bench")
     for name in installed():

@@ -16,7 +16,7 @@ from pitboss.core.instant import HOUR_MS, Instant, iso
 from pitboss.core.market import Bars, CalendarEvent, Listing, NewsItem, Points
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Market:
     """All data of a run, past and future. The data layer builds it; every other reader goes through `view(at)`.
 

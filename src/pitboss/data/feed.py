@@ -12,7 +12,7 @@ import numpy as np
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.errors import UserError
-from pitboss.core.instant import INTERVALS, Instant, interval_ms, iso
+from pitboss.core.instant import HOUR_MS, INTERVALS, Instant, interval_ms, iso
 from pitboss.core.market import Bars, CalendarEvent, NewsItem, Points
 from pitboss.core.order_book import Books
 from pitboss.data.books import hash_books
@@ -111,6 +111,7 @@ def load_market(
 ) -> Market:
     """All data of the symbols up to `to_at`: bars that open before it, values, news and events known by it.
 
+    Funding is paid in the hour of its timestamp, so the rows of an hour that begins before `to_at` are all included.
     With `from_at` an imported interval is used only if it covers [from, to); else it is resampled from a finer one.
     `with_news=False` skips news. `news_latency` is a latency that differs between items; `extracted` adds the events
     extracted from headlines.
@@ -129,7 +130,7 @@ def load_market(
     points: dict[tuple[str, str], Points] = {}
     for kind in POINT_KINDS:
         for symbol in names:
-            values = lake.points(kind, venue, symbol, to_at)
+            values = lake.points(kind, venue, symbol, funding_until(to_at) if kind == "funding" else to_at)
             if values is not None:
                 points[kind, symbol] = values
     latency = news_latency or Latency(Delay(news_latency_ms, news_latency_ms))
@@ -138,6 +139,11 @@ def load_market(
     if extracted:
         events = sorted([*events, *_extracted(lake, venue, to_at, latency)], key=_sort_key)
     return Market(bars, points, news, events)
+
+
+def funding_until(to_at: Instant) -> Instant:
+    """The last instant at which a funding row can be stamped that is due before `to_at`, or known by it."""
+    return max(to_at, -(-to_at // HOUR_MS) * HOUR_MS - 1)
 
 
 def with_listings(

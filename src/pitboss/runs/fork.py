@@ -91,7 +91,7 @@ async def replay_until(
     the recorded decisions are replayed.
     """
     before = [record for record in records if record.tick_at < tick_at and record.kind != "close"]
-    course = prepared.course(connections or Connections(model=Replayed(before), decider=_RecordedDecider(before)))
+    course = prepared.course(connections or Connections(model=Replayed(before), decider=RecordedDecider(before)))
     state = venue_of(prepared.request.skill).first_state(course)
     course = course.until(tick_at)
     if not len(course.tick_at):
@@ -135,7 +135,7 @@ class _ComparingJournal:
         return codec.loads(span.covered)["until_at"] >= self._tick_at
 
 
-class _RecordedDecider:
+class RecordedDecider:
     """A decider that repeats the recorded decisions."""
 
     name = "recorded"

@@ -28,7 +28,8 @@ def tool_loop(
 
     With a `past_filter` the run is blind: only tools that can be anonymised are offered.
     """
-    definitions = permit(registry, skill.tool_names, "write")
+    offered = permit(registry, skill.tool_names, "write")
+    definitions = list({tool.name: tool for tool in (*offered, *connections.tools)}.values())
     server_tools = connections.server_tools.at if connections.server_tools.specs else None
     if past_filter is not None:
         definitions = [definition for definition in definitions if definition.reach == "as_of"]

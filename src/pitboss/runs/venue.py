@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pitboss.core.errors import UserError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pitboss.bootstrap.settings import Settings, VenueSettings
     from pitboss.bootstrap.workspace import Workspace
     from pitboss.core.decision_format import DecisionFormat
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from pitboss.core.state import State
     from pitboss.data.lake import Lake
     from pitboss.report.meaning import Metric, RuleMeaning
+    from pitboss.runs.charts import Charts
     from pitboss.runs.preview import Preview
     from pitboss.runs.result_table import ResultTable
     from pitboss.sim.connections import ServerTools
@@ -49,6 +52,8 @@ class Venue(ABC):
     """The unit of its accounts, for tables and pages."""
     judged_by: ClassVar[str] = "total_return_pct"
     """The metric that trials of a study are judged by unless another is named."""
+    can_be_blind: ClassVar[bool] = False
+    """Whether its runs can be blind, with names, dates and prices anonymised."""
 
     def settings_type(self) -> "type[VenueSettings] | None":
         """The class of the settings that only it has; None if there are none."""
@@ -101,6 +106,12 @@ class Venue(ABC):
     def baseline_models(self) -> tuple[str, ...]:
         """The policies that an arena compares models with."""
         return tuple(f"policy/{name}" for name in self.policies())
+
+    def charts(self, skill: Any) -> "Charts":
+        """The bars that its prompts show."""
+        from pitboss.runs.charts import default_charts
+
+        return default_charts(skill)
 
     def rules(self) -> "tuple[Rule, ...]":
         """Its rules, in order."""
@@ -173,6 +184,11 @@ class Venue(ABC):
     def read_state(self, plain: object) -> "State":
         """Read a stored state."""
 
+    def cut_request(self, request: Any, at: "Instant", folder: "Path") -> Any:
+        """The request with the files that it names, besides the lake, cut at an instant; copies go into the folder."""
+        del at, folder
+        return request
+
     def course_difference(self, before: Any, after: Any) -> str:
         """The field that makes a fork between two prepared runs over the same ticks impossible; empty if none."""
         del before, after
@@ -209,6 +225,11 @@ class Venue(ABC):
         for receipt in receipts:
             if receipt.kind == "filled":
                 yield {"at": receipt.at, "symbol": receipt.symbol, **receipt.facts}
+
+    def closed_trades(self, receipts: "Iterable[Receipt]") -> "list[tuple[Instant, bool]]":
+        """When each closed trade ended, and whether it made a profit; empty if the venue has no such trades."""
+        del receipts
+        return []
 
     def metrics(self) -> "Mapping[str, Metric]":
         """The metrics that this venue's runs have in addition to the common ones, with their meanings."""

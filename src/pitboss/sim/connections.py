@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pitboss.agent.decider import Decider
 from pitboss.agent.request_policy import DEFAULT_POLICY, RequestPolicy
@@ -46,6 +47,8 @@ class Connections:
     recordings: Recordings = NO_RECORDINGS
     tracer: Tracer = SILENT
     decider: Decider | None = None
+    tools: tuple[Any, ...] = ()
+    """Further tools (`tools.define.ToolDefinition`) that are offered besides those of the skill, as an audit does."""
 
 
 UNCONNECTED = Connections()

@@ -9,7 +9,7 @@ from pitboss.bootstrap.settings import Settings
 from pitboss.core.asof import Market
 from pitboss.core.asset import Asset
 from pitboss.core.errors import UserError
-from pitboss.core.instant import Instant, interval_ms
+from pitboss.core.instant import HOUR_MS, Instant, interval_ms
 from pitboss.core.market import Points
 from pitboss.core.order_book import Books
 from pitboss.data.books import load_books
@@ -134,7 +134,8 @@ def make_course(run: PerpRun, connections: Connections = UNCONNECTED) -> PerpCou
     start, prompts = int(run.tick_at[0]), request.builds_prompts
     anonymiser = run.anonymiser
     context = PerpPrompts(skill, anonymiser)
-    past = RunPast(TERMINAL) if skill.tool_names and not request.is_program else None
+    has_tools = skill.tool_names or connections.tools
+    past = RunPast(TERMINAL) if has_tools and not request.is_program else None
     decider = connections.decider or decider_of(run, connections, context, past, anonymiser)
     leaps = request.is_program and not prompts and isinstance(decider, Planned)
     terms = _terms(request, skill, run.assets)
@@ -298,7 +299,10 @@ def _tape(
         by_symbol = {symbol: market.points[kind, symbol] for symbol in symbols if (kind, symbol) in market.points}
         for symbol in by_symbol.keys() & ends.keys():
             series = by_symbol[symbol]
-            stop = int(series.at.searchsorted(ends[symbol]))
+            end = ends[symbol]
+            if kind == "funding":  # the rows of an hour that begins before the end are still due
+                end = -(-end // HOUR_MS) * HOUR_MS
+            stop = int(series.at.searchsorted(end))
             by_symbol[symbol] = replace(series, at=series.at[:stop], value=series.value[:stop])
         return by_symbol
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pitboss.core.state import State
     from pitboss.data.lake import Lake
     from pitboss.report.meaning import Metric, RuleMeaning
+    from pitboss.runs.charts import Charts
     from pitboss.runs.preview import Preview
     from pitboss.runs.result_table import ResultTable
     from pitboss.sim.connections import ServerTools
@@ -37,6 +38,7 @@ class PerpVenue(Venue):
     package = "pitboss.venues.perp"
     summary = "perpetual futures with funding, leverage and liquidation"
     judged_by = "sharpe"
+    can_be_blind = True
 
     def skill_type(self) -> "type[PerpSkill]":
         from pitboss.venues.perp.skill import PerpSkill
@@ -76,6 +78,16 @@ class PerpVenue(Venue):
 
     def baseline_models(self) -> tuple[str, ...]:
         return ("policy/hold", "policy/buy_and_hold", "policy/random")
+
+    def charts(self, skill: "PerpSkill") -> "Charts":
+        from pitboss.runs.charts import Charts
+        from pitboss.venues.perp.sections import HIGHER_BARS
+
+        context = skill.context
+        most = context.bars_lookback
+        higher = ((interval, min(most, HIGHER_BARS)) for interval in context.timeframes())
+        tables = ((context.bars_interval, most), *higher)
+        return Charts(tables, context.sorted_symbols, bool(context.news_top_k))
 
     def rules(self) -> "tuple[Rule, ...]":
         from pitboss.venues.perp.rules import RULES
@@ -180,6 +192,11 @@ class PerpVenue(Venue):
         from pitboss.venues.perp.outcome import fills
 
         return fills(receipts)
+
+    def closed_trades(self, receipts: "Iterable[Receipt]") -> "list[tuple[Instant, bool]]":
+        from pitboss.venues.perp.trades import book
+
+        return [(trade.closed_at, trade.pnl_usd > 0) for trade in book(list(receipts)).closed]
 
     def metrics(self) -> "Mapping[str, Metric]":
         from pitboss.venues.perp.meaning import METRICS

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pitboss.runs.venue import Venue
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pitboss.bootstrap.settings import Settings
     from pitboss.bootstrap.workspace import Workspace
     from pitboss.core.decision_format import DecisionFormat
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from pitboss.core.state import State
     from pitboss.data.lake import Lake
     from pitboss.report.meaning import Metric, RuleMeaning
+    from pitboss.runs.charts import Charts
     from pitboss.runs.preview import Preview
     from pitboss.runs.result_table import ResultTable
     from pitboss.sim.connections import ServerTools
@@ -71,6 +74,13 @@ class PredictVenue(Venue):
         from pitboss.venues.predict.heuristics import heuristics
 
         return {name: policy.summary for name, policy in sorted(heuristics().items())}
+
+    def charts(self, skill: "PredictSkill") -> "Charts":
+        from pitboss.runs.charts import Charts
+        from pitboss.venues.predict.assembly import BASE
+
+        context = skill.context
+        return Charts(((BASE, context.candles_minutes),), (context.underlying,))
 
     def rules(self) -> "tuple[Rule, ...]":
         from pitboss.venues.predict.rules import RULES
@@ -138,6 +148,18 @@ class PredictVenue(Venue):
         from pitboss.venues.predict.ports import read_state
 
         return read_state(plain)
+
+    def cut_request(self, request: "PredictRequest", at: "Instant", folder: "Path") -> "PredictRequest":
+        """Cut the file of recorded surfaces."""
+        from pathlib import Path
+
+        from pitboss.venues.predict.data.recorded import write_surfaces_until
+
+        if not request.surfaces:
+            return request
+        copy = folder / "surfaces.parquet"
+        write_surfaces_until(Path(request.surfaces), at, copy)
+        return dataclasses.replace(request, surfaces=str(copy))
 
     def course_difference(self, before: "PredictRun", after: "PredictRun") -> str:
         if before.skill.context.underlying != after.skill.context.underlying:

@@ -99,6 +99,14 @@ def read_surfaces(path: Path) -> Surfaces:
     )
 
 
+def write_surfaces_until(path: Path, at: int, copy: Path) -> None:
+    """Write a copy of a file of surfaces without the rows after an instant."""
+    table = _table(path, None)
+    times, check = read_times(table, (*PUSHED, *TIMES))
+    check.raise_first()
+    table.frame.filter(times <= at).write_parquet(copy)
+
+
 def read_rounds(path: Path, asset: str | None = None) -> Rounds:
     """Read the rounds of a file: start, length in seconds, recorded price of UP (empty or between 0 and 1: no outcome)."""
     table = _table(path, asset)

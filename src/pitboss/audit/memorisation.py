@@ -8,33 +8,35 @@ runs are ordinary runs, and an interrupted report continues where it stopped.
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from pitboss import __version__
+from pitboss.audit import blind_comparison, recognition
+from pitboss.audit.blind_comparison import ComparedDays, DailyResults, Split
+from pitboss.audit.recognition import Exam, RecognitionAnswer, RecognitionResult
 from pitboss.bootstrap import decider_source
 from pitboss.bootstrap.model_stack import ModelConnection
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import RunCancelled, TransientError, UserError
-from pitboss.core.instant import DAY_MS, INTERVALS, Instant, interval_ms
+from pitboss.core.instant import DAY_MS, INTERVALS, interval_ms
 from pitboss.core.money import ZERO
 from pitboss.data.feed import load_market
 from pitboss.models import catalog, cutoffs
 from pitboss.models.cutoffs import Cutoff
 from pitboss.runs import run as runner
+from pitboss.runs.charts import Charts
 from pitboss.runs.stored import request_of
+from pitboss.runs.venues import venue_of
+from pitboss.sim.prepared_run import PreparedRun
+from pitboss.sim.request import BacktestRequest
 from pitboss.sim.watch import Watch
 from pitboss.skill.digest import normal, skill_digest
+from pitboss.skill.load import read_skill
 from pitboss.store.runs import Run
-from pitboss.venues.perp.assembly import PerpRun, prepare, read_skill
-from pitboss.venues.perp.audit import blind_comparison, recognition
-from pitboss.venues.perp.audit.blind_comparison import ComparedDays, DailyResults, Split
-from pitboss.venues.perp.audit.recognition import Exam, RecognitionAnswer, RecognitionResult
-from pitboss.venues.perp.blind import setup as blind
-from pitboss.venues.perp.request import PerpRequest
 
 MAX_ASSETS = 8
 CONCURRENT_WINDOWS = 8
@@ -42,6 +44,9 @@ CONCURRENT_WINDOWS = 8
 RECOGNITION = "naming"
 """Stored with the temporary run of the window requests."""
 ENDED = ("complete", "cancelled", "error")
+_NOT_COMPARED = frozenset(
+    ("skill", "max_cost_usd", "price_in", "price_out", "any_price", "speculate", "max_waste_pct", "disguise")
+)
 MAX_RUNS = 10_000
 """Maximum number of stored runs that are searched for reusable ones."""
 
@@ -50,7 +55,7 @@ MAX_RUNS = 10_000
 class MemorisationRequest:
     """The options of a report. Without windows nothing is identified; without repeats nothing is run."""
 
-    request: PerpRequest
+    request: BacktestRequest
     windows: int = 40
     repeats: int = 3
     cutoff: date | None = None
@@ -66,6 +71,8 @@ class MemorisationReport:
     ticks: int = 0
     left_out: tuple[str, ...] = ()
     """Tools of the skill that neither side has, because a blind run cannot have them."""
+    not_compared: str = ""
+    """Why there are no pairs of runs, if they were asked for."""
     news: bool = False
     exam: Exam | None = None
     recognition: RecognitionResult | None = None
@@ -89,8 +96,16 @@ class MemorisationReport:
         return self.cutoff.side(self.options.request.from_at, self.options.request.to_at)
 
 
-def begin(workspace: Workspace, options: MemorisationRequest) -> tuple[MemorisationReport, PerpRun]:
+def begin(workspace: Workspace, options: MemorisationRequest) -> tuple[MemorisationReport, PreparedRun]:
     """Validate the options before anything is requested, stored or paid."""
+    venue = venue_of(options.request.skill)
+    not_compared = (
+        "" if venue.can_be_blind or not options.repeats else f"runs of the {venue.name} venue cannot be blind"
+    )
+    if not_compared:
+        if not options.windows:
+            raise UserError(not_compared, "leave --windows out: they need no blind runs")
+        options = replace(options, repeats=0)
     options, left_out = with_equal_tools(options)
     request = options.request
     if not decider_source.is_model(request) or request.source.startswith(f"{catalog.REPLAY}/"):
@@ -100,16 +115,20 @@ def begin(workspace: Workspace, options: MemorisationRequest) -> tuple[Memorisat
         )
     cutoff = cutoffs.cutoff_of(request.source, options.cutoff or workspace.settings.model_cutoffs)
     decider_source.check(workspace, request)
-    prepared = prepare(request, workspace.lake, workspace.settings)
+    prepared = venue.prepare(request, workspace.lake, workspace.settings)
     report = MemorisationReport(options, cutoff, prepared.synthetic, len(prepared.tick_at), left_out)
-    report.news = bool(prepared.skill.context.news_top_k and prepared.market.news)
+    report.not_compared = not_compared
+    report.news = venue.charts(prepared.skill).news and any(market.news for market in prepared.markets())
     return report, prepared
 
 
 def with_equal_tools(options: MemorisationRequest) -> tuple[MemorisationRequest, tuple[str, ...]]:
     """The options without the tools that only open runs could have, which would distort the comparison."""
     plain = dict(options.request.skill)
-    missing = tuple(blind.unavailable_tools(read_skill(plain)))
+    venue = venue_of(plain)
+    skill, registry = read_skill(plain, venue.skill_type()), venue.tools()
+    servers = [f"MCP server {server.id}" for server in skill.mcp_servers]
+    missing = (*servers, *(name for name in skill.tool_names if registry[name].reach != "as_of"))
     if not missing or not options.repeats:
         return options, ()
     tools = dict(plain["tools"])
@@ -121,7 +140,7 @@ def with_equal_tools(options: MemorisationRequest) -> tuple[MemorisationRequest,
 async def audit(
     workspace: Workspace,
     report: MemorisationReport,
-    prepared: PerpRun,
+    prepared: PreparedRun,
     watch: Watch,
     on_start: Callable[[str], None] = lambda run_id: None,
 ) -> None:
@@ -167,15 +186,23 @@ def _steps(work: Sequence[int], watch: Watch) -> Iterator[Watch]:
 # Recognition ----------------------------------------------------------------------------------------------------------
 
 
-async def _recognise(workspace: Workspace, report: MemorisationReport, prepared: PerpRun, watch: Watch) -> None:
+async def _recognise(workspace: Workspace, report: MemorisationReport, prepared: PreparedRun, watch: Watch) -> None:
     request, skill = report.options.request, prepared.skill
-    symbols = targets(workspace, prepared)
-    intervals = [skill.context.bars_interval, *skill.context.timeframes()]
+    charts = venue_of(request.skill).charts(skill)
+    symbols = targets(workspace, prepared, charts)
+    intervals = [interval for interval, _ in charts.tables]
     market = load_market(
         workspace.lake, prepared.data_venue, symbols, intervals, request.to_at, from_at=request.from_at, with_news=False
     )
     exam = recognition.make_exam(
-        market, skill, symbols, request.from_at, request.to_at, report.options.windows, request.seed
+        market,
+        charts,
+        skill.every_ms,
+        symbols,
+        request.from_at,
+        request.to_at,
+        report.options.windows,
+        request.seed,
     )
     report.exam = exam
     with _recognition_run(workspace, prepared) as run_id:
@@ -191,10 +218,10 @@ async def _recognise(workspace: Workspace, report: MemorisationReport, prepared:
     report.recognition = recognition.judge(exam, guesses, report.cutoff.ends_at if report.side == "across" else None)
 
 
-def targets(workspace: Workspace, prepared: PerpRun) -> list[str]:
-    """The assets of the windows: the skill's, and others of the venue with bars over the complete range."""
+def targets(workspace: Workspace, prepared: PreparedRun, charts: Charts) -> list[str]:
+    """The assets of the windows: the skill's, and others of the data with bars over the complete range."""
     request, lake, venue = prepared.request, workspace.lake, prepared.data_venue
-    bars_ms = interval_ms(prepared.skill.context.bars_interval)
+    bars_ms = interval_ms(charts.tables[0][0])
 
     def covers(symbol: str) -> bool:
         return any(
@@ -204,13 +231,13 @@ def targets(workspace: Workspace, prepared: PerpRun) -> list[str]:
             for extent in [lake.extent(venue, symbol, interval)]
         )
 
-    own = [symbol for symbol in prepared.skill.context.sorted_symbols if covers(symbol)]
+    own = [symbol for symbol in charts.symbols if covers(symbol)]
     additional = [symbol for symbol in sorted(lake.symbols(venue)) if symbol not in own and covers(symbol)]
     return sorted([*own, *additional[: max(0, MAX_ASSETS - len(own))]])
 
 
 @contextmanager
-def _recognition_run(workspace: Workspace, prepared: PerpRun) -> Iterator[str]:
+def _recognition_run(workspace: Workspace, prepared: PreparedRun) -> Iterator[str]:
     """A temporary run without ticks that carries the budget of the window requests.
 
     It is deleted afterwards; the cached replies stay. One left behind by a killed process is deleted by the next report
@@ -276,7 +303,7 @@ async def _ask(
 async def _run(
     workspace: Workspace,
     report: MemorisationReport,
-    request: PerpRequest,
+    request: BacktestRequest,
     stored: Run | None,
     watch: Watch,
     on_start: Callable[[str], None],
@@ -305,7 +332,7 @@ async def _run(
             _add_cost(report, None if cost.is_nan() else cost - cost_before)
 
 
-def reusable_runs(workspace: Workspace, prepared: PerpRun) -> list[Run]:
+def reusable_runs(workspace: Workspace, prepared: PreparedRun) -> list[Run]:
     """Stored runs of the same skill, model, data and version that have ended."""
     digest, model = skill_digest(prepared.skill), prepared.request.source
     return [
@@ -318,42 +345,28 @@ def reusable_runs(workspace: Workspace, prepared: PerpRun) -> list[Run]:
     ]
 
 
-def _matching_run(runs: Sequence[Run], request: PerpRequest) -> Run | None:
+def _matching_run(runs: Sequence[Run], request: BacktestRequest) -> Run | None:
     """The stored run of exactly this request: preferably a complete one, else one to resume."""
     comparable = _comparable(request)
     matches = [run for run in runs if _comparable(request_of(run)) == comparable]
     return next((run for run in matches if run.status == "complete"), matches[0] if matches else None)
 
 
-def _comparable(request: PerpRequest) -> PerpRequest:
-    """A request without the fields that do not change results (cost, speed) or follow from others. The skill is compared
-    by digest."""
-    return replace(
-        request,
-        skill={},
-        max_cost_usd=None,
-        price_in=None,
-        price_out=None,
-        any_price=False,
-        speculate="auto",
-        max_waste_pct=ZERO,
-        disguise=None,
-    )
+def _comparable(request: BacktestRequest) -> dict[str, Any]:
+    """The fields of a request that determine its results and follow from no others. The skill is compared by digest."""
+    return {each.name: getattr(request, each.name) for each in fields(request) if each.name not in _NOT_COMPARED}
 
 
 def _daily_results(workspace: Workspace, run: Run) -> DailyResults:
-    request, params = request_of(run), run.params
-    period = interval_ms(params["skill"]["schedule"]["every"])
-    start: Instant = -(-request.from_at // period) * period
-    ledger = runner.ledger_of(workspace, run)
-    outcome = ledger.outcome(start, request.to_at, interval_ms(params["base_interval"]), request.equity_usd)
-    return blind_comparison.daily_results(run.id, outcome)
+    venue = venue_of(run.params["skill"])
+    outcome = runner.ledger_of(workspace, run).outcome(*venue.span(run.params), request_of(run).equity_usd)
+    return blind_comparison.daily_results(run.id, outcome, venue.closed_trades(outcome.receipts))
 
 
 # Money ----------------------------------------------------------------------------------------------------------------
 
 
-def _within_budget(report: MemorisationReport) -> PerpRequest:
+def _within_budget(report: MemorisationReport) -> BacktestRequest:
     """The request with the remaining budget."""
     request = report.options.request
     if request.max_cost_usd is None:

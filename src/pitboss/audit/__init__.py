@@ -1,5 +1,6 @@
 """`pitboss audit`: tests, on the user's own data and tools, whether a simulation sees its own future, and whether a model
 has memorised it.
 
-Above `bootstrap`, next to `redteam`: it assembles a run as a backtest does and then deletes or changes its future.
+It works for the skills and runs of every venue: a run is prepared and replayed as a backtest does it, on data that ends
+or differs after a tick.
 """

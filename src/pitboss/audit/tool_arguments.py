@@ -10,7 +10,6 @@ from typing import Any
 from numpy.random import Generator  # noqa: TID251  seeded: same seed, same bytes
 
 from pitboss.core.instant import DAY_MS, Instant, iso
-from pitboss.venues.perp.analysis.indicators import KINDS
 
 _TIMES = frozenset({"at", "before", "after", "since", "until", "from", "to", "start", "end"})
 _SPAN_DAYS, _NEAR = 5, 40
@@ -64,8 +63,6 @@ def _value(
         return bool(dice.random() < 0.5)
     if name == "symbol":
         return symbol
-    if name == "indicators":
-        return ", ".join(_choice(tuple(KINDS), dice) for _ in range(int(dice.integers(1, 5))))
     if _is_time(name, part):
         return _time(at, step, dice)
     if name in example:

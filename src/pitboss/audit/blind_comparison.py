@@ -22,7 +22,6 @@ from pitboss.sim.statistics.binomial import HitRate, hit_rate
 from pitboss.sim.statistics.bootstrap import DRAWS, MIN_BOOTSTRAP_RETURNS, interval, stationary_days
 from pitboss.sim.statistics.returns import DAYS_A_YEAR, NO_DEVIATION, sharpe
 from pitboss.sim.statistics.student import MeanEstimate, mean_of_repeats, student_quantile
-from pitboss.venues.perp.trades import book
 
 Figure = Literal["daily_return_bp", "total_return_pct", "sharpe"]
 FIGURES: tuple[Figure, ...] = ("daily_return_bp", "total_return_pct", "sharpe")
@@ -50,12 +49,11 @@ class DailyResults:
         return DailyResults(self.run_id, self.day[inside], self.returns[inside], trades)
 
 
-def daily_results(run_id: str, outcome: Outcome) -> DailyResults:
-    """The daily results of a run."""
+def daily_results(run_id: str, outcome: Outcome, closed: Sequence[tuple[Instant, bool]] = ()) -> DailyResults:
+    """The daily results of a run with these closed trades."""
     at, equity = columns(outcome.equity_at, outcome.equity_usd)
     returns = daily_returns(float(outcome.initial_usd), at, equity)
-    closed = tuple((trade.closed_at, trade.pnl_usd > 0) for trade in book(outcome.receipts).closed)
-    return DailyResults(run_id, np.unique((at - 1) // DAY_MS), np.asarray(returns, np.float64), closed)
+    return DailyResults(run_id, np.unique((at - 1) // DAY_MS), np.asarray(returns, np.float64), tuple(closed))
 
 
 @noun

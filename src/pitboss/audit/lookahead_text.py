@@ -2,15 +2,15 @@
 
 from typing import Any
 
+from pitboss.audit.lookahead import NOT_PROVED, AuditSetup, Difference, LookaheadResult
 from pitboss.core.instant import iso
-from pitboss.venues.perp.audit.lookahead import AuditSetup, Leak, LookaheadResult
 
 HEADINGS = ("what", "compared", "of them errors", "differences")
 NUMBERS = (1, 2, 3)
 
 
 def cells(result: LookaheadResult) -> list[tuple[str, ...]]:
-    """One row for each compared input."""
+    """One row for each compared fact."""
     return [
         (name, f"{count.compared:,}", f"{count.failed:,}" if count.failed else "", f"{count.differences:,}")
         for name, count in sorted(result.counts.items())
@@ -23,53 +23,52 @@ def lines(result: LookaheadResult) -> list[str]:
     output = [
         f"{verdict}: {result.differences:,} differences in {result.comparisons:,} comparisons at {result.cuts:,} cuts"
     ]
-    for leak in result.leaks:
-        output += _leak_lines(leak)
-    if result.differences > len(result.leaks):
-        output.append(f"and {result.differences - len(result.leaks):,} more")
+    for difference in result.examples:
+        output += _difference_lines(difference)
+    if result.differences > len(result.examples):
+        output.append(f"and {result.differences - len(result.examples):,} more")
     output += [f"not covered: {name}: {reason}" for name, reason in sorted(result.not_covered.items())]
-    return output
+    return output + [f"not proved: {text}" for text in NOT_PROVED]
 
 
-def _leak_lines(leak: Leak) -> list[str]:
-    arguments = f" {leak.arguments}" if leak.arguments else ""
+def _difference_lines(difference: Difference) -> list[str]:
     return [
-        f"at {iso(leak.at)}, {leak.input_name}{arguments}, {leak.symbol}, when the future was {leak.future}:",
-        f"   original: {leak.original}",
-        f"  {leak.future:>9}: {leak.altered}",
+        f"at {iso(difference.at)}, {difference.fact} of {difference.run}, when the future was {difference.future}:",
+        f"   original: {difference.original}",
+        f"  {difference.future:>9}: {difference.altered}",
     ]
 
 
 def document(result: LookaheadResult, setup: AuditSetup, seed: int) -> dict[str, Any]:
     """The result as plain values."""
-    ticks = setup.course.tick_at
+    ticks = setup.ticks
     return {
         "audit": "lookahead",
         "passed": result.differences == 0,
         "cuts": result.cuts,
-        "seed": seed,
-        "from": iso(int(ticks[0])),
-        "to": iso(setup.course.to_at),
-        "ticks": len(ticks),
-        "symbols": list(setup.course.tape.symbols),
-        "comparisons": result.comparisons,
         "differences": result.differences,
+        "examples": [
+            {
+                "at": iso(difference.at),
+                "what": difference.fact,
+                "run": difference.run,
+                "future": difference.future,
+                "original": difference.original,
+                "altered": difference.altered,
+            }
+            for difference in result.examples
+        ],
+        "comparisons": result.comparisons,
+        "runs": [run.name for run in setup.runs],
+        "seed": seed,
+        "from": iso(ticks[0]),
+        "to": iso(setup.runs[0].prepared.request.to_at),
+        "ticks": len(ticks),
         "covered": {
             name: {"compared": count.compared, "errors": count.failed, "differences": count.differences}
             for name, count in sorted(result.counts.items())
             if name not in result.not_covered
         },
         "not_covered": dict(sorted(result.not_covered.items())),
-        "found": [
-            {
-                "at": iso(leak.at),
-                "what": leak.input_name,
-                "symbol": leak.symbol,
-                "arguments": leak.arguments,
-                "future": leak.future,
-                "whole": leak.original,
-                "without": leak.altered,
-            }
-            for leak in result.leaks
-        ],
+        "not_proved": list(NOT_PROVED),
     }

@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+from pitboss.audit import conclusions as verdicts
+from pitboss.audit.blind_comparison import FIGURES, ComparedDays, Figure
+from pitboss.audit.memorisation import MemorisationReport
+from pitboss.audit.recognition import ChanceVerdict
 from pitboss.core.instant import iso
 from pitboss.models.cutoff_text import cutoff_record, cutoff_text
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.table import LEFT, RIGHT, table
 from pitboss.sim.statistics.binomial import HitRate
 from pitboss.sim.statistics.student import MeanEstimate
-from pitboss.venues.perp.audit import conclusions as verdicts
-from pitboss.venues.perp.audit.blind_comparison import FIGURES, ComparedDays, Figure
-from pitboss.venues.perp.audit.memorisation import MemorisationReport
-from pitboss.venues.perp.audit.recognition import ChanceVerdict
 
 NAMES: Mapping[Figure, str] = {
     "daily_return_bp": "Daily return, basis points",
@@ -119,6 +119,8 @@ def remarks(report: MemorisationReport) -> list[str]:
         output.append(f"Answers that could not be used count as wrong: {counts}.")
     if recognition is not None and recognition.failed:
         output.append(f"{recognition.failed} windows are left out: the provider did not answer.")
+    if report.not_compared:
+        output.append(f"Results were not compared: {report.not_compared}.")
     if report.left_out:
         output.append(f"Both sides ran without the tools that a blind run cannot have: {', '.join(report.left_out)}.")
     if report.news and report.options.repeats:
@@ -145,6 +147,7 @@ def document(report: MemorisationReport) -> dict[str, Any]:
         "seed": request.seed,
         "windows": report.options.windows,
         "repeats": report.options.repeats,
+        "not_compared": report.not_compared,
         "ticks": report.ticks,
         "synthetic": report.synthetic,
         "verdict": verdicts.overall(report),

@@ -10,7 +10,7 @@ from pitboss.terminal.options import Amount, Json, Moment, Override, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
 if TYPE_CHECKING:
-    from pitboss.venues.perp.audit.memorisation import MemorisationReport, MemorisationRequest
+    from pitboss.audit.memorisation import MemorisationReport, MemorisationRequest
 
 MOST_WINDOWS, MOST_REPEATS, MOST_SEED = 10_000, 200, 2**31
 FAILED, STOPPED = 1, 130
@@ -59,10 +59,10 @@ def memory(
     skill
         A .yaml or .json file.
     """
+    from pitboss.audit.memorisation import MemorisationRequest
     from pitboss.models.cutoffs import read_day
     from pitboss.runs.documents import read_file
-    from pitboss.venues.perp.audit.memorisation import MemorisationRequest
-    from pitboss.venues.perp.request import PerpRequest
+    from pitboss.runs.venues import venue_of
 
     for name, value, least, most in (
         ("--windows", windows, 0, MOST_WINDOWS),
@@ -77,8 +77,9 @@ def memory(
         raise UserError("--price-in and --price-out go together", "for example --price-in 0.5 --price-out 1.5")
     if out is not None and not out.absolute().parent.is_dir():
         raise UserError(f"--out: there is no folder {out.absolute().parent}", "name a file in a folder that exists")
-    request = PerpRequest(
-        skill=read_file(skill, set_, place.settings()),
+    plain = read_file(skill, set_, place.settings())
+    request = venue_of(plain).request_type()(
+        skill=plain,
         from_at=0,
         to_at=0,
         model=model,
@@ -106,9 +107,9 @@ def _audit(
     import asyncio
     from dataclasses import replace
 
+    from pitboss.audit.default_range import with_range
+    from pitboss.audit.memorisation import audit, begin
     from pitboss.terminal.progress import watching
-    from pitboss.venues.perp.audit.default_range import with_range
-    from pitboss.venues.perp.audit.memorisation import audit, begin
 
     with place.workspace() as workspace:
         options = replace(options, request=with_range(workspace, options.request, from_at, to_at))
@@ -131,8 +132,8 @@ def _audit(
 
 
 def _show(report: "MemorisationReport", json: bool) -> None:
-    from pitboss.venues.perp.audit import conclusions as verdicts
-    from pitboss.venues.perp.audit import memorisation_text as report_text
+    from pitboss.audit import conclusions as verdicts
+    from pitboss.audit import memorisation_text as report_text
 
     if json:
         screen.put_json(report_text.document(report))
@@ -164,7 +165,7 @@ def _show(report: "MemorisationReport", json: bool) -> None:
 
 
 def _write(out: Path, report: "MemorisationReport") -> None:
-    from pitboss.venues.perp.audit.memorisation_text import page
+    from pitboss.audit.memorisation_text import page
 
     part = out.with_name(f".{out.name}.part")
     try:

@@ -5,22 +5,22 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from pitboss.cli.audit_memory import memory
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, Moment, Override, option
 from pitboss.terminal.workspace_options import Location
-from pitboss.venues.perp.audit import memory_command as memorising
 
 if TYPE_CHECKING:
+    from pitboss.audit.lookahead import AuditSetup, LookaheadResult
+    from pitboss.audit.setup import AuditRequest
     from pitboss.bootstrap.workspace import Workspace
-    from pitboss.venues.perp.audit.lookahead import AuditSetup, LookaheadResult
-    from pitboss.venues.perp.audit.setup import AuditRequest
 
 app = App(name="audit", help="Test a simulation for look-ahead, and a model for memory of the past.")
 
 MOST_CUTS, MOST_SEED = 1_000_000, 2**31
 FOUND, STOPPED = 1, 130
-app.command(memorising.memory)
+app.command(memory)
 
 
 @app.command
@@ -31,9 +31,10 @@ def lookahead(
     run: Annotated[str, option("--run", "Audit this stored run: its id, or the start of it.")] = "",
     cuts: Annotated[int, option("--cuts", "Number of random ticks at which to cut and compare.")] = 100,
     seed: Annotated[int, option("--seed", "The same seed makes the same cuts.")] = 0,
-    from_: Annotated[Moment | None, option("--from", "First tick. Default: three weeks before the end.")] = None,
+    from_: Annotated[
+        Moment | None, option("--from", "First tick. Default: 30 days before the end, or 2,000 ticks.")
+    ] = None,
     to: Annotated[Moment | None, option("--to", "End of the range. Default: as far as the data goes.")] = None,
-    symbols: Annotated[str, option("--symbols", "Symbols, separated by commas, instead of the skill's.")] = "",
     tools: Annotated[str, option("--tools", "Only these tools, separated by commas. Default: all.")] = "",
     tool_file: Annotated[
         tuple[Path, ...],
@@ -49,25 +50,28 @@ def lookahead(
     json: Json = False,
     place: Location,
 ) -> int:
-    """Check that an agent's inputs stay the same when the future is deleted or changed. Exit code 1 if any differs.
+    """Check that nothing a run records depends on what comes after it. Exit code 1 if anything does.
 
-    At every cut the account, the user message, wake conditions, regime tags and the answers of some tools are built three
-    times: on the data, on a copy that ends at the tick, and on a copy with a changed future. All bytes must be the same.
-    No model is called and nothing is written.
+    At every cut the ticks before it are run again, by the same program as a backtest and with the skill's own decider if
+    it is a policy, on a copy of the data that ends at the cut and on one that goes on differently. Prompts, answers of
+    tools, decisions, fills, equity and the state of the account must be the same to the byte. A skill with a model is
+    audited with the stand-in in its place; a stored run repeats its recorded replies, and every rebuilt prompt is
+    compared with the stored digest. No model is called and nothing is stored.
 
     For example:
 
         pitboss audit lookahead trend-thesis.yaml
+        pitboss audit lookahead trend-thesis.yaml --from 2025-03-01 --to 2025-03-31 --cuts 200 --json
         pitboss audit lookahead --run 3f9a --cuts 1000
         pitboss audit lookahead trend-thesis.yaml --tool-file my_tool.py --tools my_tool
 
     Parameters
     ----------
     skill
-        A .yaml or .json file. Without it, and without --run: a default skill for the symbols of the data.
+        A .yaml or .json file of any venue. Left out with --run.
     """
-    from pitboss.venues.perp.audit import lookahead_text as show
-    from pitboss.venues.perp.audit.setup import AuditRequest
+    from pitboss.audit import lookahead_text as show
+    from pitboss.audit.setup import AuditRequest
 
     if not 1 <= cuts <= MOST_CUTS:
         raise UserError(f"--cuts: {cuts} is not from 1 to {MOST_CUTS:,}", "for example --cuts 100")
@@ -78,12 +82,11 @@ def lookahead(
     options = AuditRequest(
         skill=_plain(skill, set_),
         run=run,
-        symbols=_names(symbols),
         from_at=from_,
         to_at=to,
         tools=_names(tools),
         tool_files=tool_file,
-        venue=data_venue,
+        data_venue=data_venue,
         seed=seed,
     )
     with place.workspace() as workspace:
@@ -120,14 +123,15 @@ def _names(text: str) -> tuple[str, ...]:
 def _audit(workspace: "Workspace", options: "AuditRequest", cuts: int) -> "tuple[AuditSetup, LookaheadResult, bool]":
     import asyncio
 
+    from pitboss.audit.lookahead import audit
+    from pitboss.audit.setup import prepare
+    from pitboss.sim.watch import Watch
     from pitboss.terminal.progress import watching
-    from pitboss.venues.perp.audit.lookahead import audit
-    from pitboss.venues.perp.audit.setup import prepare
 
     with watching("audit", lambda run_id: False) as (watch, _):
 
         async def work() -> "tuple[AuditSetup, LookaheadResult]":
-            setup = await prepare(workspace, options)
+            setup = await prepare(workspace, options, Watch(stop=watch.stop))
             return setup, await audit(setup, cuts, options.seed, watch.progress, watch.stop)
 
         setup, result = asyncio.run(work())

@@ -21,14 +21,13 @@ from pitboss.agent.terminal import objects
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.errors import UserError
-from pitboss.core.instant import DAY_MS, Instant, interval_ms
+from pitboss.core.instant import DAY_MS, Instant
 from pitboss.core.market import Bars, Ints
 from pitboss.core.noun import noun
 from pitboss.core.ports import Message, ModelReply, ModelRequest, ToolSpec
 from pitboss.prompt.render import bar_header, bar_rows
+from pitboss.runs.charts import Charts
 from pitboss.sim.statistics.binomial import HitRate, binomial_tail, hit_rate, holm, permutation_p_value
-from pitboss.venues.perp.sections import HIGHER_BARS
-from pitboss.venues.perp.skill import PerpSkill
 
 EXTRA_NAMES = ("ADA", "ARB", "AVAX", "BNB", "BTC", "DOGE", "DOT", "ETH", "LINK", "LTC", "SOL", "XRP")
 """Names that are offered in addition to those of the data. They are never right, so they cannot lower the chance rate."""
@@ -118,16 +117,22 @@ class RecognitionResult:
 
 
 def make_exam(
-    market: Market, skill: PerpSkill, symbols: Sequence[str], from_at: Instant, to_at: Instant, windows: int, seed: int
+    market: Market,
+    charts: Charts,
+    tick_ms: int,
+    symbols: Sequence[str],
+    from_at: Instant,
+    to_at: Instant,
+    windows: int,
+    seed: int,
 ) -> Exam:
-    """Draw windows: an asset, a period and an end inside it, each uniformly."""
+    """Draw windows: an asset, a period and an end inside it, each uniformly. They end at ticks of the skill."""
     if not symbols:
         raise UserError(
             "no asset has bars over the whole range, so no window can be drawn", "--windows 0 asks for none"
         )
-    first, *higher = _tables(skill)
-    tick = interval_ms(skill.schedule.every)
-    ends = np.arange(-(-from_at // tick) * tick, to_at, tick, dtype=np.int64)
+    first, *higher = charts.tables
+    ends = np.arange(-(-from_at // tick_ms) * tick_ms, to_at, tick_ms, dtype=np.int64)
     ends = ends[ends >= _ready_at(market, symbols, *first)]
     if not len(ends):
         raise UserError(
@@ -155,13 +160,6 @@ def make_exam(
 def _draw_window(random: Generator, symbols: Sequence[str], periods: Mapping[str, Ints]) -> tuple[str, str, Instant]:
     period = list(periods)[int(random.integers(len(periods)))]
     return symbols[int(random.integers(len(symbols)))], period, int(random.choice(periods[period]))
-
-
-def _tables(skill: PerpSkill) -> list[tuple[str, int]]:
-    """The intervals and the number of bars of each, as in the market section of the prompt."""
-    context = skill.context
-    most = context.bars_lookback
-    return [(context.bars_interval, most), *((interval, min(most, HIGHER_BARS)) for interval in context.timeframes())]
 
 
 def _ready_at(market: Market, symbols: Sequence[str], interval: str, most: int) -> Instant:

@@ -7,12 +7,12 @@ mean "no memory": the text states the size of effect that the test could have mi
 from collections.abc import Iterator
 from typing import Literal
 
+from pitboss.audit.blind_comparison import MAIN, ComparedDays
+from pitboss.audit.memorisation import MemorisationReport
+from pitboss.audit.recognition import ALPHA, ChanceVerdict
 from pitboss.core.noun import noun
 from pitboss.sim.statistics.bootstrap import MIN_BOOTSTRAP_RETURNS
 from pitboss.sim.statistics.student import MeanEstimate
-from pitboss.venues.perp.audit.blind_comparison import MAIN, ComparedDays
-from pitboss.venues.perp.audit.memorisation import MemorisationReport
-from pitboss.venues.perp.audit.recognition import ALPHA, ChanceVerdict
 
 Finding = Literal["sign", "no_sign", "cannot_tell"]
 
