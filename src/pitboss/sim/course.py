@@ -4,15 +4,21 @@ A `Course` is a range of recorded time with an account in it; each venue has its
 speculation are the same for all of them.
 """
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, Self
 
 import numpy as np
 
 from pitboss.agent.decider import Plan
-from pitboss.core.curve import Curve
+from pitboss.core.curve import Piece
+from pitboss.core.errors import InvariantError
 from pitboss.core.instant import Instant
+from pitboss.core.leg import Leg
 from pitboss.core.market import Ints
+from pitboss.core.money import text
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.sim.past import RunPast
@@ -28,79 +34,88 @@ LEAP_COMMITS = 100
 MAX_MODEL_ERRORS = 5
 
 
-class Leg(Protocol):
-    """The result of advancing along a part of the course: world, receipts, equity points, and the offset reached."""
-
-    @property
-    def world(self) -> Any: ...
-    @property
-    def receipts(self) -> tuple[Receipt, ...]: ...
-    @property
-    def equity(self) -> Curve: ...
-    @property
-    def index(self) -> int: ...
-
-
-class Course(Protocol):
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Course(ABC):
     """A range to replay, with the ports for its ticks. The venue numbers the steps of its world as
     offsets; every tick is at one of them.
     """
 
-    @property
-    def ports(self) -> Ports: ...
-    @property
-    def tick_at(self) -> Ints: ...
-    @property
-    def to_at(self) -> Instant: ...
-    @property
-    def planned(self) -> bool:
-        """Whether the decider can plan its holds, so that they can be skipped."""
-        ...
+    ports: Ports
+    tick_at: Ints
+    to_at: Instant
+    planned: bool = False
+    """Whether the decider can plan its holds, so that they can be skipped."""
+    commit_records: int = COMMIT_RECORDS
+    speculation: Speculation | None = None
+    most_errors: int = MAX_MODEL_ERRORS
+    past: RunPast | None = None
 
-    @property
-    def commit_records(self) -> int: ...
-    @property
-    def speculation(self) -> Speculation | None: ...
-    @property
-    def most_errors(self) -> int: ...
-    @property
-    def past(self) -> RunPast | None: ...
     @property
     def asks_always(self) -> bool:
         """Whether the model is called at every tick, so that the cost of the remaining ticks can be relied on."""
-        ...
+        return True
 
+    @abstractmethod
     def tick_offsets(self) -> list[int]:
         """The offset of each tick: everything before that offset has happened when the tick begins."""
-        ...
 
+    @abstractmethod
     def advance(self, world: Any, start: int, stop: int, pause_before_change: bool = False) -> Leg:
         """Advance the world from one offset to another; with a pause, only as long as the account does not change."""
-        ...
 
+    @abstractmethod
     def finish(self, world: Any, start: int) -> Leg:
         """What happens after the last tick, up to the end of the range."""
-        ...
 
     def plan(self) -> Plan:
         """When a planned decider acts."""
-        ...
+        raise InvariantError(f"{self.ports.decider.name} cannot plan its ticks")
 
-    def until(self, to_at: Instant) -> "Course":
+    def until(self, to_at: Instant) -> Self:
         """The same course up to a tick, without speculation and without closing positions at its end."""
-        ...
-
-    def over(self, world: Any) -> bool:
-        """Whether nothing is left to decide."""
-        ...
+        ticks = self.tick_at[self.tick_at < to_at]
+        return replace(self, tick_at=ticks, to_at=to_at, commit_records=1, speculation=None)
 
     def early(self, receipts: Sequence[Receipt], until: Instant) -> tuple[Receipt, ...]:
         """The receipts of a leg that belong to the time up to this tick."""
-        ...
+        return tuple(receipt for receipt in receipts if receipt.at <= until)
 
     def unchanged(self, before: State, after: State) -> bool:
         """Whether a tick has changed nothing that later prompts show."""
-        ...
+        return after.world is before.world or after.world == before.world
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class StepCourse(Course):
+    """A course whose world advances in equal steps, such as closed bars, with one equity point each."""
+
+    step_at: Sequence[Instant]
+    """When each step happens; a tick sees those up to its own instant."""
+    step_ms: int
+    step: Callable[[Any, int], tuple[Any, tuple[Receipt, ...]]]
+    """The world after the step of this offset, and its receipts."""
+    equity: Callable[[Any], Decimal]
+
+    def tick_offsets(self) -> list[int]:
+        """The number of steps up to each tick."""
+        return np.searchsorted(self.step_at, self.tick_at, side="right").tolist()
+
+    def advance(self, world: Any, start: int, stop: int, pause_before_change: bool = False) -> Leg:
+        """Apply the steps `[start, stop)`."""
+        receipts: list[Receipt] = []
+        curve: list[Piece] = []
+        for index in range(start, stop):
+            after, happened = self.step(world, index)
+            if pause_before_change and after != world:
+                return Leg(world, tuple(receipts), curve, index)
+            world = after
+            receipts += happened
+            curve.append((self.step_at[index], self.step_ms, text(self.equity(world)), 1))
+        return Leg(world, tuple(receipts), curve, stop)
+
+    def finish(self, world: Any, start: int) -> Leg:
+        """Apply the steps after the last tick."""
+        return self.advance(world, start, len(self.step_at))
 
 
 def ticks_between(from_at: Instant, to_at: Instant, period_ms: int) -> Ints:

@@ -4,14 +4,9 @@ Refuses any value that is not a valid proposal: an unknown key, a missing field 
 is a string, a boolean or not finite, a limit order without a price.
 """
 
-from pitboss.core.rule_message import rule_message
-from pitboss.core.rulebook import PASS, Finding
-from pitboss.venues.perp.case import PerpCase, Scope
+from pitboss.core.rulebook import refuse_malformed
+from pitboss.venues.perp.case import Scope
 
 CODE = "R1_SHAPE"
 SCOPE: Scope = "every"
-
-
-def check(case: PerpCase) -> Finding:
-    """Refuse a proposal that could not be parsed."""
-    return Finding(rule_message("{problems}", problems="; ".join(case.problems))) if case.problems else PASS
+check = refuse_malformed

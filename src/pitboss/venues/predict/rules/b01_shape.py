@@ -4,13 +4,9 @@ Refuses anything that is not a valid decision: an unknown key, a field missing f
 string or boolean or not finite, a spend that is not above zero, a confidence outside 0 to 1.
 """
 
-from pitboss.core.rulebook import PASS, Finding
-from pitboss.venues.predict.case import PredictCase, Scope
+from pitboss.core.rulebook import refuse_malformed
+from pitboss.venues.predict.case import Scope
 
 CODE = "B1_SHAPE"
 SCOPE: Scope = "every"
-
-
-def check(case: PredictCase) -> Finding:
-    """Refuse a decision that could not be parsed."""
-    return Finding("; ".join(case.problems)) if case.problems else PASS
+check = refuse_malformed
