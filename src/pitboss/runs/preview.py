@@ -1,15 +1,32 @@
 """The request that a model would receive at a tick, as `skill preview` shows it, with a token estimate."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from pitboss.core import codec
+from pitboss.core.decision_format import DecisionFormat
 from pitboss.core.errors import UserError
-from pitboss.core.instant import Instant, iso
+from pitboss.core.instant import INTERVALS, Instant, duration_text, iso
 from pitboss.core.ports import ToolSpec
+from pitboss.core.state import State
+from pitboss.data.feed import check_symbols, choose_venue
+from pitboss.data.lake import Lake
+from pitboss.models import standin
+from pitboss.sim.connections import NO_SERVER_TOOLS, Connections, ServerTools
+from pitboss.sim.course import Course
+from pitboss.sim.request import BacktestRequest
+from pitboss.skill.load import read_skill
+from pitboss.skill.schema import SkillDocument
+from pitboss.tools.registry import Registry, permit
+
+if TYPE_CHECKING:
+    from pitboss.bootstrap.settings import Settings
+    from pitboss.runs.venue import Venue
 
 CHARS_PER_TOKEN = 4
+ANY_GAP = 10**9
+"""A preview reads the past of one tick: gaps in the data do not matter to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +52,80 @@ def offered(specs: Iterable[ToolSpec]) -> tuple[dict[str, Any], ...]:
     )
 
 
-def check_tick(at: Instant, period_ms: int, every: str) -> None:
+def preview_of(
+    course: Course,
+    state: State,
+    at: Instant,
+    skill: SkillDocument,
+    tools: Registry,
+    decision: DecisionFormat,
+    server_tools: ServerTools = NO_SERVER_TOOLS,
+) -> Preview:
+    """The preview of the tick at `at` with the account of `state`. Nothing is sent."""
+    prompt = course.ports.context.prompt(course.ports.observe(state, at))
+    specs: list[ToolSpec] = []
+    if skill.max_steps > 1:  # with a single step only the decision is offered
+        listed = permit(tools, skill.tool_names, "write")
+        specs = [ToolSpec(tool.name, tool.description, tool.schema) for tool in listed]
+        specs += server_tools.specs
+    return Preview(at, prompt.system, prompt.user, offered([*specs, decision.spec]))
+
+
+def preview_first_tick(
+    venue: "Venue",
+    request: BacktestRequest,
+    lake: Lake,
+    settings: "Settings",
+    at: Instant | None = None,
+    server_tools: ServerTools = NO_SERVER_TOOLS,
+) -> Preview:
+    """The preview of the first tick of a run that starts at `at`, by default at the newest tick with data.
+
+    The run is prepared as a backtest is, with a fresh account, so the text is the same byte for byte.
+    """
+    skill = read_skill(request.skill, venue.skill_type())
+    period = skill.every_ms
+    if at is None:
+        symbols, interval = venue.bars(skill)
+        at = newest_tick(lake, request.data_venue or settings.data_venue, symbols, period, interval)
+    check_tick(at, period)
+    # The stand-in replaces the model, so that a preview also works if the model is unreachable; it is not called.
+    quiet = replace(
+        request, from_at=at, to_at=at + period, model=standin.NAME, decisions=None, prompts=True, max_gap=ANY_GAP
+    )
+    course = venue.prepare(quiet, lake, settings).course(Connections(server_tools=server_tools))
+    fresh = venue.first_state(course)
+    world = course.advance(fresh.world, 0, course.tick_offsets()[0]).world
+    return preview_of(course, fresh.after(world=world), at, skill, venue.tools(), venue.decision(), server_tools)
+
+
+def newest_tick(lake: Lake, requested_venue: str, symbols: tuple[str, ...], period: int, interval: str = "") -> Instant:
+    """The newest tick at which the last bar of every symbol has closed.
+
+    Without an interval these are the bars of every interval that divides the period.
+    """
+    if not symbols:
+        raise UserError("the newest tick is not known on this venue", "give a tick with --at")
+    venue = choose_venue(requested_venue, lake, symbols)
+    check_symbols(lake, venue, symbols)
+    ends: list[Instant] = []
+    for symbol in symbols:
+        closes = [
+            extent[1] + INTERVALS[name]
+            for name in ([interval] if interval else lake.intervals(venue, symbol))
+            if (interval or period % INTERVALS[name] == 0) and (extent := lake.extent(venue, symbol, name))
+        ]
+        if not closes:
+            raise UserError(f"no bars of {symbol} fit the schedule", "see `pitboss data list`")
+        ends.append(max(closes))
+    return min(ends) // period * period
+
+
+def check_tick(at: Instant, period_ms: int) -> None:
     """Refuse an instant that is not a tick of a schedule."""
     if at % period_ms:
         before = at - at % period_ms
         raise UserError(
-            f"{iso(at)} is not a tick of a {every} schedule",
+            f"{iso(at)} is not a tick of a {duration_text(period_ms)} schedule",
             f"the nearest are {iso(before)} and {iso(before + period_ms)}",
         )

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import DAY_MS, INTERVALS, Instant, interval_ms
 from pitboss.data.feed import choose_venue
+from pitboss.runs.preview import newest_tick
 from pitboss.venues.perp.assembly import read_skill
-from pitboss.venues.perp.preview import newest_tick
 from pitboss.venues.perp.request import PerpRequest
 
 DAYS = 30

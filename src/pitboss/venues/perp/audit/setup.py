@@ -17,6 +17,7 @@ from pitboss.core.past import Recording
 from pitboss.data.feed import choose_venue
 from pitboss.data.lake import Lake
 from pitboss.runs.fork import without_model
+from pitboss.runs.preview import ANY_GAP, newest_tick
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.store.recordings import StoredRecordings
 from pitboss.tools.define import ToolDefinition
@@ -30,7 +31,6 @@ from pitboss.venues.perp.audit.rebuild import AnyTool, RecordedMcpTool
 from pitboss.venues.perp.audit.replayed_states import RandomDecider, RecordedDecider, RecordedReflections, replay_ticks
 from pitboss.venues.perp.course import PerpCourse
 from pitboss.venues.perp.intents import TERMINAL
-from pitboss.venues.perp.preview import ANY_GAP, newest_tick
 from pitboss.venues.perp.reflection import TradeReflector
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.skill import PerpSkill
