@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.asof import Market
+from pitboss.core.market import Bars
 from pitboss.data.feed import check_gaps, choose_venue, data_digest, load_market
 from pitboss.data.lake import Lake
 from pitboss.sim.prepared_run import PreparedRun
@@ -48,3 +49,9 @@ class BarRun(PreparedRun):
             most_errors=settings.model_errors,
             **more,
         )
+
+    def bars_inside(self, symbol: str, interval: str) -> Bars:
+        """The bars that open at or after the first tick and close by the end of the range."""
+        bars = self.market.bars[symbol, interval]
+        first, last = bars.open_at.searchsorted((int(self.tick_at[0]), self.request.to_at - bars.interval_ms + 1))
+        return bars.slice(int(first), int(last))

@@ -5,20 +5,17 @@ speculation are the same for all of them.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Any, Self
 
 import numpy as np
 
 from pitboss.agent.decider import Plan
-from pitboss.core.curve import Piece
 from pitboss.core.errors import InvariantError
 from pitboss.core.instant import Instant
 from pitboss.core.leg import Leg
 from pitboss.core.market import Ints
-from pitboss.core.money import text
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.sim.past import RunPast
@@ -83,39 +80,6 @@ class Course(ABC):
     def unchanged(self, before: State, after: State) -> bool:
         """Whether a tick has changed nothing that later prompts show."""
         return after.world is before.world or after.world == before.world
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class StepCourse(Course):
-    """A course whose world advances in equal steps, such as closed bars, with one equity point each."""
-
-    step_at: Sequence[Instant]
-    """When each step happens; a tick sees those up to its own instant."""
-    step_ms: int
-    step: Callable[[Any, int], tuple[Any, tuple[Receipt, ...]]]
-    """The world after the step of this offset, and its receipts."""
-    equity: Callable[[Any], Decimal]
-
-    def tick_offsets(self) -> list[int]:
-        """The number of steps up to each tick."""
-        return np.searchsorted(self.step_at, self.tick_at, side="right").tolist()
-
-    def advance(self, world: Any, start: int, stop: int, pause_before_change: bool = False) -> Leg:
-        """Apply the steps `[start, stop)`."""
-        receipts: list[Receipt] = []
-        curve: list[Piece] = []
-        for index in range(start, stop):
-            after, happened = self.step(world, index)
-            if pause_before_change and after != world:
-                return Leg(world, tuple(receipts), curve, index)
-            world = after
-            receipts += happened
-            curve.append((self.step_at[index], self.step_ms, text(self.equity(world)), 1))
-        return Leg(world, tuple(receipts), curve, stop)
-
-    def finish(self, world: Any, start: int) -> Leg:
-        """Apply the steps after the last tick."""
-        return self.advance(world, start, len(self.step_at))
 
 
 def ticks_between(from_at: Instant, to_at: Instant, period_ms: int) -> Ints:
