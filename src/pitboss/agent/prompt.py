@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pitboss.core.discovery import modules_of
+
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
@@ -15,6 +17,11 @@ class Prompt:
 
 Section = Callable[[Any], str | None]
 """A section of the user message, with its title; None to leave it out."""
+
+
+def sections_of(package: str) -> tuple[Callable[..., str | None], ...]:
+    """The `render` functions of a package's modules, in the order of their `PLACE` in the message."""
+    return tuple(module.render for module in sorted(modules_of(package), key=lambda module: module.PLACE))
 
 
 class Prompts:

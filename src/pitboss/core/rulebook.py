@@ -5,12 +5,11 @@ A rule module has a docstring (it becomes documentation), a stable `CODE`, a `SC
 case is.
 """
 
-import importlib
-import pkgutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from pitboss.core.decision_format import DecisionFormat
+from pitboss.core.discovery import modules_of
 from pitboss.core.noun import noun
 from pitboss.core.rule_message import rule_message
 from pitboss.core.verdict import Margin
@@ -124,10 +123,9 @@ class RuleResults:
     reduced_detail: str
 
 
-def rules_of(package: str, path: Iterable[str]) -> tuple[Rule, ...]:
+def rules_of(package: str) -> tuple[Rule, ...]:
     """Load the rules of a package, in the order of their file names."""
-    names = sorted(info.name for info in pkgutil.iter_modules(path))
-    modules = [importlib.import_module(f"{package}.{name}") for name in names]
+    modules = modules_of(package)
     return tuple(Rule(module.CODE, module.SCOPE, module.check, module.__doc__ or "") for module in modules)
 
 

@@ -7,7 +7,7 @@ from pitboss.core.rulebook import RuleBook, rules_of
 from pitboss_coin.intents import DECISION
 from pitboss_coin.world import CoinWorld
 
-RULES = rules_of(__name__, __path__)
+RULES = rules_of(__name__)
 
 
 @noun
