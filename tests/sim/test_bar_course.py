@@ -52,7 +52,8 @@ class Jar:
 
 def read(raw: Any) -> tuple[Wish | None, list[str]]:
     texts, numbers, problems = WORDS.read(raw)
-    return (None, problems) if problems else (Wish(**texts, **numbers), [])
+    fields: dict[str, Any] = {**texts, **numbers}
+    return (None, problems) if problems else (Wish(**fields), [])
 
 
 def within_cash(case: Any) -> Finding:
@@ -70,7 +71,7 @@ def spend(jar: Jar, wish: Wish, at: int) -> tuple[Jar, tuple[Receipt, ...]]:
 def give_back(jar: Jar, bar: Bar) -> tuple[Jar, tuple[Receipt, ...]]:
     if not jar.out:
         return jar, ()
-    return Jar(jar.cash + jar.out), (Receipt("settled", bar.closed_at, "", "1", {"close": bar.close}),)
+    return Jar(jar.cash + jar.out), (Receipt("settled", bar.closed_at, "", "1", {"close": str(bar.close)}),)
 
 
 def course_of(intents: dict[int, Any], check: Callable[[Any], Finding] = within_cash, cash: int = 10) -> BarCourse:
@@ -125,7 +126,7 @@ def test_bars_settle_orders_and_give_one_equity_point_each() -> None:
     state, ledger = play(course_of({1: spend_four, 2: {"action": "wait"}, 3: {"action": "spend", "amount": 11}}))
     assert [receipt.kind for receipt in ledger.receipts] == ["filled", "settled"]
     assert [receipt.at // HOUR_MS for receipt in ledger.receipts] == [1, 2]
-    assert ledger.receipts[1].facts == {"close": 2.0}
+    assert ledger.receipts[1].facts == {"close": "2.0"}
     assert (ledger.ticks, ledger.accepted, dict(ledger.rejections)) == (COUNT, 1, {"W2_CASH": 1})
     assert [(piece[0] // HOUR_MS, piece[2]) for piece in ledger.equity] == [(hour, "10") for hour in range(1, 7)]
     assert parse_state({"world": {"cash": "10", "out": "0"}}, Jar).world == state.world

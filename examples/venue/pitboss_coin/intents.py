@@ -34,7 +34,8 @@ class Bet:
 def read(raw: Any) -> tuple[Bet | None, list[str]]:
     """The decision, and everything that is wrong with it. It never raises: `raw` is what a model wrote."""
     texts, numbers, problems = _WORDS.read(raw)
-    bet = Bet(**texts, **numbers)
+    fields: dict[str, Any] = {**texts, **numbers}
+    bet = Bet(**fields)
     if bet.action not in ("bet", "hold"):
         problems.append("action must be bet or hold")
     elif bet.action == "bet" and (bet.side not in ("heads", "tails") or bet.stake <= 0):

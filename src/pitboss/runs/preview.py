@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from pitboss.core import codec
 from pitboss.core.decision_format import DecisionFormat
@@ -13,17 +13,13 @@ from pitboss.core.state import State
 from pitboss.data.feed import check_symbols, choose_venue
 from pitboss.data.lake import Lake
 from pitboss.models import standin
-from pitboss.sim.connections import NO_SERVER_TOOLS, Connections, ServerTools
+from pitboss.sim.connections import NO_SERVER_TOOLS, ServerTools
 from pitboss.sim.course import Course
 from pitboss.sim.request import BacktestRequest
-from pitboss.skill.load import read_skill
 from pitboss.skill.schema import SkillDocument
 from pitboss.tools.registry import Registry, permit
 
-if TYPE_CHECKING:
-    from pitboss.bootstrap.settings import Settings
-    from pitboss.runs.venue import Venue
-
+R = TypeVar("R", bound=BacktestRequest)
 CHARS_PER_TOKEN = 4
 ANY_GAP = 10**9
 """A preview reads the past of one tick: gaps in the data do not matter to it."""
@@ -71,32 +67,15 @@ def preview_of(
     return Preview(at, prompt.system, prompt.user, offered([*specs, decision.spec]))
 
 
-def preview_first_tick(
-    venue: "Venue",
-    request: BacktestRequest,
-    lake: Lake,
-    settings: "Settings",
-    at: Instant | None = None,
-    server_tools: ServerTools = NO_SERVER_TOOLS,
-) -> Preview:
-    """The preview of the first tick of a run that starts at `at`, by default at the newest tick with data.
+def first_tick_request(request: R, at: Instant, period_ms: int) -> R:
+    """The request of a run of one tick at `at`, for its preview.
 
-    The run is prepared as a backtest is, with a fresh account, so the text is the same byte for byte.
+    The stand-in replaces the model, so that a preview also works if the model is unreachable; it is not called.
     """
-    skill = read_skill(request.skill, venue.skill_type())
-    period = skill.every_ms
-    if at is None:
-        symbols, interval = venue.bars(skill)
-        at = newest_tick(lake, request.data_venue or settings.data_venue, symbols, period, interval)
-    check_tick(at, period)
-    # The stand-in replaces the model, so that a preview also works if the model is unreachable; it is not called.
-    quiet = replace(
-        request, from_at=at, to_at=at + period, model=standin.NAME, decisions=None, prompts=True, max_gap=ANY_GAP
+    check_tick(at, period_ms)
+    return replace(
+        request, from_at=at, to_at=at + period_ms, model=standin.NAME, decisions=None, prompts=True, max_gap=ANY_GAP
     )
-    course = venue.prepare(quiet, lake, settings).course(Connections(server_tools=server_tools))
-    fresh = venue.first_state(course)
-    world = course.advance(fresh.world, 0, course.tick_offsets()[0]).world
-    return preview_of(course, fresh.after(world=world), at, skill, venue.tools(), venue.decision(), server_tools)
 
 
 def newest_tick(lake: Lake, requested_venue: str, symbols: tuple[str, ...], period: int, interval: str = "") -> Instant:

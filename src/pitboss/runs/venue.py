@@ -158,11 +158,24 @@ class Venue(ABC):
         at: "Instant | None" = None,
         server_tools: "ServerTools | None" = None,
     ) -> "Preview":
-        """The request a model would receive at the first tick of a run at `at`, or at the newest tick with data."""
-        from pitboss.runs.preview import preview_first_tick
-        from pitboss.sim.connections import NO_SERVER_TOOLS
+        """The request a model would receive at the first tick of a run at `at`, or at the newest tick with data.
 
-        return preview_first_tick(self, request, lake, settings, at, server_tools or NO_SERVER_TOOLS)
+        The run is prepared as a backtest is, with a fresh account, so the text is the same byte for byte.
+        """
+        from pitboss.runs.preview import first_tick_request, newest_tick, preview_of
+        from pitboss.sim.connections import NO_SERVER_TOOLS, Connections
+        from pitboss.skill.load import read_skill
+
+        skill, server_tools = read_skill(request.skill, self.skill_type()), server_tools or NO_SERVER_TOOLS
+        if at is None:
+            symbols, interval = self.bars(skill)
+            data_venue = request.data_venue or settings.data_venue
+            at = newest_tick(lake, data_venue, symbols, skill.every_ms, interval)
+        prepared = self.prepare(first_tick_request(request, at, skill.every_ms), lake, settings)
+        course = prepared.course(Connections(server_tools=server_tools))
+        fresh = self.first_state(course)
+        world = course.advance(fresh.world, 0, course.tick_offsets()[0]).world
+        return preview_of(course, fresh.after(world=world), at, skill, self.tools(), self.decision(), server_tools)
 
     def params(self, prepared: Any) -> dict[str, Any]:
         """What is stored with a run besides its skill."""

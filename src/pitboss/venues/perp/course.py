@@ -60,7 +60,8 @@ class PerpCourse(Course):
 
     def until(self, to_at: Instant) -> Self:
         """Return the same course up to a tick, without speculation and without closing positions at its end."""
-        return replace(Course.until(self, to_at), close_at_end=False)
+        ticks = self.tick_at[self.tick_at < to_at]
+        return replace(self, tick_at=ticks, to_at=to_at, close_at_end=False, commit_records=1, speculation=None)
 
     def plan(self) -> Plan:
         """Return the plan of the policy or decisions file: the ticks at which it acts."""
