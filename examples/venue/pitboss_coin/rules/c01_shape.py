@@ -3,8 +3,12 @@
 Refuses anything that is not a valid bet: an unknown key, no side, a stake that is not above 0.
 """
 
-from pitboss.core.rulebook import refuse_malformed
+from pitboss.core.rulebook import Finding, RuleCase, refuse_malformed
 
 CODE = "C1_SHAPE"
 SCOPE = "every"
-check = refuse_malformed
+
+
+def check(case: RuleCase) -> Finding:
+    """Refuse what could not be read."""
+    return refuse_malformed(case)

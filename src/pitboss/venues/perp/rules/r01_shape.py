@@ -4,9 +4,13 @@ Refuses any value that is not a valid proposal: an unknown key, a missing field 
 is a string, a boolean or not finite, a limit order without a price.
 """
 
-from pitboss.core.rulebook import refuse_malformed
-from pitboss.venues.perp.case import Scope
+from pitboss.core.rulebook import Finding, refuse_malformed
+from pitboss.venues.perp.case import PerpCase, Scope
 
 CODE = "R1_SHAPE"
 SCOPE: Scope = "every"
-check = refuse_malformed
+
+
+def check(case: PerpCase) -> Finding:
+    """Refuse what could not be parsed."""
+    return refuse_malformed(case)

@@ -4,9 +4,13 @@ Refuses anything that is not a valid decision: an unknown key, a field missing f
 string or boolean or not finite, a spend that is not above zero, a confidence outside 0 to 1.
 """
 
-from pitboss.core.rulebook import refuse_malformed
-from pitboss.venues.predict.case import Scope
+from pitboss.core.rulebook import Finding, refuse_malformed
+from pitboss.venues.predict.case import PredictCase, Scope
 
 CODE = "B1_SHAPE"
 SCOPE: Scope = "every"
-check = refuse_malformed
+
+
+def check(case: PredictCase) -> Finding:
+    """Refuse what could not be parsed."""
+    return refuse_malformed(case)
