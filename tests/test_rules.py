@@ -21,9 +21,9 @@ from pitboss.venues.perp import rules
 from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.broker import PaperBroker
 from pitboss.venues.perp.caps import PerpCaps
-from pitboss.venues.perp.ports import judge as guard
 from pitboss.venues.perp.rules import RULES
 from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, WorkingOrder, open_world
+from pitboss.venues.perp.testing import judge as guard
 from pitboss.venues.perp.world import OrderRequest, set_marks
 
 NOW = parse_instant("2025-06-03T12:00:00Z")

@@ -24,11 +24,11 @@ from pitboss.venues.perp.case import PerpCase
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.course import read_state
 from pitboss.venues.perp.observation import Observation
-from pitboss.venues.perp.ports import PerpPorts, ruined
-from pitboss.venues.perp.ports import judge as guard
+from pitboss.venues.perp.ports import PerpPorts
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.skill_caps import caps_of
 from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, WorkingOrder, open_world
+from pitboss.venues.perp.testing import judge as guard
 from pitboss.venues.perp.testing import make_market, plain_skill
 from pitboss.venues.perp.trade_memory import NO_MEMORY
 from pitboss.venues.perp.world import OrderRequest, set_marks
@@ -150,10 +150,11 @@ def test_a_ruined_account_is_not_asked_any_more() -> None:
 def test_an_account_without_money_is_still_asked_while_something_is_open() -> None:
     held = Position("BTC", Decimal("0.01"), Decimal(2_000), NOW - HOUR_MS)
     order = WorkingOrder("o1", "close", "BTC", -1, Decimal("0.01"), NOW, NOW)
-    assert ruined(account(0))
-    assert ruined(account(-5))
-    assert not ruined(replace(account(0), positions={"BTC": held}))
-    assert not ruined(replace(account(0), orders=(order,)))
+    is_over = ports(Mind(())).is_over
+    assert is_over(account(0))
+    assert is_over(account(-5))
+    assert not is_over(replace(account(0), positions={"BTC": held}))
+    assert not is_over(replace(account(0), orders=(order,)))
     mind = Mind(({"action": "close", "symbol": "BTC", "reason": "out"},))
     _, body, _ = one_tick(begun(replace(account(0), positions={"BTC": held})), ports(mind))
     assert [verdict["outcome"] for verdict in body["verdicts"]] == ["allowed"]

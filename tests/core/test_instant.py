@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitboss.core.errors import UserError
-from pitboss.core.instant import DAY_MS, INTERVALS, day_of, interval_ms, iso, parse_duration, parse_instant
+from pitboss.core.instant import (
+    DAY_MS,
+    INTERVALS,
+    day_of,
+    duration_text,
+    interval_ms,
+    iso,
+    parse_duration,
+    parse_instant,
+)
 
 INSTANTS = st.integers(parse_instant("1970-01-01"), parse_instant("2200-01-01"))
 
@@ -67,3 +76,12 @@ def test_intervals_rise_and_divide_a_day() -> None:
     assert all(DAY_MS % length == 0 for length in lengths)
     with pytest.raises(UserError):
         interval_ms("7m")
+
+
+@given(st.integers(1, 100 * DAY_MS))
+def test_a_duration_is_printed_and_read_back_exactly(length_ms: int) -> None:
+    assert parse_duration(duration_text(length_ms)) == length_ms
+
+
+def test_intervals_are_printed_by_their_names() -> None:
+    assert {duration_text(length_ms): length_ms for length_ms in INTERVALS.values()} == INTERVALS

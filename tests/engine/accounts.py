@@ -12,7 +12,7 @@ from pitboss.core.money import exact, round_down
 from pitboss.core.state import State
 from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.caps import PerpCaps
-from pitboss.venues.perp.intents import ACTIONS, KEYS
+from pitboss.venues.perp.intents import ACTIONS, DECISION
 from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, WorkingOrder, equity
 
 NOW = parse_instant("2025-06-03T12:00:00Z")
@@ -217,7 +217,7 @@ def nested(depth: int) -> Any:
 @st.composite
 def spoiled(draw: st.DrawFn) -> dict[Any, Any]:
     """Nearly a proposal: the right keys, any values."""
-    chosen = draw(st.lists(st.sampled_from([*KEYS, "unknown"]), unique=True, max_size=8))
+    chosen = draw(st.lists(st.sampled_from([*DECISION.keys, "unknown"]), unique=True, max_size=8))
     proposal: dict[Any, Any] = {
         "action": draw(st.sampled_from([*ACTIONS, "OPEN_LONG"])),
         "symbol": "BTC",

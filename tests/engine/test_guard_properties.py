@@ -52,9 +52,9 @@ from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.case import make_case
 from pitboss.venues.perp.course import read_state
 from pitboss.venues.perp.intents import read_proposal
-from pitboss.venues.perp.ports import judge as guard
 from pitboss.venues.perp.rules import RULES
 from pitboss.venues.perp.state import PerpWorld, equity, open_world
+from pitboss.venues.perp.testing import judge as guard
 from pitboss.venues.perp.world import set_marks
 
 BROKER = PaperBroker(TERMS)
@@ -193,7 +193,7 @@ ELSEWHERE = """
 from decimal import Decimal
 from pitboss.core import codec
 from pitboss.core.state import State
-from pitboss.venues.perp.ports import judge as guard
+from pitboss.venues.perp.testing import judge as guard
 from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.state import TradingTerms, open_world

@@ -13,8 +13,8 @@ from pitboss.core.money import exact
 from pitboss.core.state import State
 from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.caps import PerpCaps, room
-from pitboss.venues.perp.ports import judge as guard
 from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms
+from pitboss.venues.perp.testing import judge as guard
 from pitboss.venues.perp.testing import make_tape_of
 from pitboss.venues.perp.world import OrderRequest, advance, halt, submit
 from venues.perp.markets import BASE, MIDNIGHT, drive, fresh_world, scenery

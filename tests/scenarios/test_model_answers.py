@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bundled import Contents, forged
 from program import here
 from serving import served
 
+from bundled import Contents, forged
 from pitboss.testing import provider
 from pitboss.testing.provider import FakeProvider, Play, body, call, decide, message
 

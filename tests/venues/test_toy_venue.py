@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
@@ -79,15 +80,23 @@ class Toy:
 
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
-    """The package built and installed into a folder, and a workspace with the demo market and the example skill."""
-    folder = tmp_path_factory.mktemp("toy")
-    shutil.copytree(ROOT / "examples" / "venue", folder / "source")
-    install = ("-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--no-build-isolation")
-    target = ("--target", str(folder / "site"), str(folder / "source"))
-    subprocess.run([sys.executable, *install, *target], check=True, cwd=folder)
-    toy = Toy(folder, [folder / "site", ROOT / "src"])
-    toy.run("data", "demo")
-    toy.run("init", "skills", "--venue", "coin")
+    """The package built and installed into a folder, and a workspace with the demo market and the example skill.
+
+    Test processes share one folder: the first makes it, the others wait for it.
+    """
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "toy"
+    with FileLock(f"{folder}.lock"):
+        is_made = folder.exists()
+        if not is_made:
+            shutil.copytree(ROOT / "examples" / "venue", folder / "source")
+            install = ("-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--no-build-isolation")
+            target = ("--target", str(folder / "site"), str(folder / "source"))
+            subprocess.run([sys.executable, *install, *target], check=True, cwd=folder)
+        toy = Toy(folder, [folder / "site", ROOT / "src"])
+        if not is_made:
+            toy.run("data", "demo")
+            toy.run("init", "skills", "--venue", "coin")
     yield toy
     toy.close()
 

@@ -7,8 +7,6 @@ from pitboss.core.decision_format import DecisionFormat
 from pitboss.core.noun import noun
 from pitboss.core.vocabulary import Vocabulary
 
-TOOL = "place_bet"
-_WORDS = Vocabulary("a bet", frozenset({"action", "side", "reason"}), frozenset({"stake"}))
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
@@ -20,36 +18,29 @@ SCHEMA: dict[str, Any] = {
         "reason": {"type": "string", "description": "Why, in a sentence."},
     },
 }
+_WORDS = Vocabulary.of_schema("a bet", SCHEMA)
 
 
 @noun
 class Bet:
     """A well-formed decision."""
 
-    action: str
+    action: str = ""
     side: str = ""
     stake: Decimal = Decimal(0)
+    reason: str = ""
 
 
 def read(raw: Any) -> tuple[Bet | None, list[str]]:
-    """The decision, and everything that is wrong with it."""
+    """The decision, and everything that is wrong with it. It never raises: `raw` is what a model wrote."""
     texts, numbers, problems = _WORDS.read(raw)
-    action, side = texts.get("action"), texts.get("side", "")
-    if action not in ("bet", "hold"):
+    fields: dict[str, Any] = {**texts, **numbers}
+    bet = Bet(**fields)
+    if bet.action not in ("bet", "hold"):
         problems.append("action must be bet or hold")
-    elif action == "bet":
-        if side not in ("heads", "tails"):
-            problems.append("side must be heads or tails")
-        if numbers.get("stake", Decimal(0)) <= 0:
-            problems.append("stake must be above 0")
-    return (None, problems) if problems else (Bet(str(action), side, numbers.get("stake", Decimal(0))), [])
+    elif bet.action == "bet" and (bet.side not in ("heads", "tails") or bet.stake <= 0):
+        problems.append("a bet needs a side, heads or tails, and a stake above 0")
+    return (None if problems else bet), problems
 
 
-DECISION = DecisionFormat(
-    TOOL,
-    "Bet on the next bar, or hold. Call it exactly once.",
-    SCHEMA,
-    read,
-    "hold",
-    ("action", "side", "stake", "reason"),
-)
+DECISION = DecisionFormat("place_bet", "Bet on the next bar, or hold. Call it exactly once.", SCHEMA, read, "hold")

@@ -12,7 +12,7 @@ class DecisionFormat:
     """The decision of a venue as a tool: calling it ends the tick.
 
     `read` gives the typed proposal (None if malformed) and everything that is wrong with a raw value. `idle` is the action
-    that does nothing. `keys` are all keys that a decision may have, aliases included.
+    that does nothing. `aliases` are other names of keys that a decision may have besides those of the schema.
     """
 
     tool: str
@@ -20,7 +20,12 @@ class DecisionFormat:
     schema: Mapping[str, Any]
     read: Callable[[Any], tuple[Any, list[str]]]
     idle: str
-    keys: tuple[str, ...]
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All keys that a decision may have."""
+        return (*self.schema["properties"], *self.aliases)
 
     @property
     def spec(self) -> ToolSpec:

@@ -51,6 +51,12 @@ def parse_duration(text: str) -> int:
     return round(float(match[1]) * _UNITS[match[2]])
 
 
+def duration_text(length_ms: int) -> str:
+    """A duration as `parse_duration` reads it, in the largest unit that divides it."""
+    unit = next(unit for unit in reversed(_UNITS) if length_ms % _UNITS[unit] == 0)
+    return f"{length_ms // _UNITS[unit]}{unit}"
+
+
 def parse_instant(text: str) -> Instant:
     """Read ISO-8601 text as an instant. A date alone is its midnight; text without a time zone is UTC."""
     try:

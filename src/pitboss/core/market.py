@@ -4,7 +4,7 @@ A bar is keyed by its open time and becomes available at its close. Columns are 
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,17 @@ from pitboss.core.noun import noun
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 PointKind = Literal["funding", "open_interest", "mark", "oracle"]
+
+
+class Bar(NamedTuple):
+    """One bar. It becomes available at `closed_at`."""
+
+    closed_at: Instant
+    open: float
+    high: float
+    low: float
+    close: float
+    volume: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +44,11 @@ class Bars:
 
     def __len__(self) -> int:
         return len(self.open_at)
+
+    def rows(self) -> list[Bar]:
+        """The bars one by one, as plain numbers."""
+        columns = (self.open_at + self.interval_ms, self.open, self.high, self.low, self.close, self.volume)
+        return [Bar(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
     def slice(self, start: int, stop: int) -> "Bars":
         """Bars `start` (inclusive) to `stop` (exclusive), as views on the same memory."""

@@ -1,15 +1,17 @@
-"""Rules: how those of a venue are loaded and evaluated.
+"""Rules: how those of a venue are loaded, bound to an account and evaluated.
 
 A rule module has a docstring (it becomes documentation), a stable `CODE`, a `SCOPE` and `check(case)`, which returns a
-`Finding`, or only a `Margin` if the rule does not refuse. Each venue defines what a case is.
+`Finding`, or only a `Margin` if the rule does not refuse. Each venue derives its own `RuleBook`, which says what a
+case is.
 """
 
-import importlib
-import pkgutil
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
+from pitboss.core.decision_format import DecisionFormat
+from pitboss.core.discovery import modules_of
 from pitboss.core.noun import noun
+from pitboss.core.rule_message import rule_message
 from pitboss.core.verdict import Margin
 
 
@@ -50,6 +52,62 @@ class Execution:
 
 
 @noun
+class RuleCase:
+    """An intent as the rules see it, for venues whose rules need no other values than those of their book."""
+
+    book: Any
+    proposal: Any
+    problems: Sequence[str]
+
+
+class RuleBook:
+    """The rules of a venue, bound to the account and the instant at which an intent is judged.
+
+    A venue derives a `@noun` with the values that its rules need and sets `decision` and `rules`. The first rule is the
+    one about well-formed intents, the last one also stands for refusals by the broker.
+    """
+
+    __slots__ = ()
+
+    decision: ClassVar[DecisionFormat]
+    rules: ClassVar[Sequence[Rule]]
+
+    @property
+    def shape_code(self) -> str:
+        """Code of the rule about well-formed intents."""
+        return self.rules[0].code
+
+    @property
+    def venue_code(self) -> str:
+        """Code of the rule about refusals by the broker."""
+        return self.rules[-1].code
+
+    def read(self, intent: Any) -> tuple[Any, list[str]]:
+        """The typed proposal (None if malformed) and everything that is wrong with the intent."""
+        return self.decision.read(intent)
+
+    def is_hold(self, proposal: Any) -> bool:
+        """Whether a well-formed proposal does nothing."""
+        return proposal.action == self.decision.idle
+
+    def rules_for(self, proposal: Any) -> Sequence[Rule]:
+        """The rules that apply, by default all of them; `proposal` is None for a malformed intent."""
+        del proposal
+        return self.rules
+
+    def case(self, proposal: Any, problems: Sequence[str]) -> Any:
+        """The case that the rules evaluate. May raise `ArithmeticError`."""
+        return RuleCase(self, proposal, problems)
+
+    def execution(self, case: Any) -> Execution | None:
+        """The order or cancellation that an allowed case leads to; None if there is nothing to execute.
+
+        By default the proposal itself is the order.
+        """
+        return Execution(case.proposal, opens=True)
+
+
+@noun
 class RuleResults:
     """The results of all rules: `code` and `detail` of the first that refused, and every margin.
 
@@ -65,11 +123,15 @@ class RuleResults:
     reduced_detail: str
 
 
-def rules_of(package: str, path: Iterable[str]) -> tuple[Rule, ...]:
+def rules_of(package: str) -> tuple[Rule, ...]:
     """Load the rules of a package, in the order of their file names."""
-    names = sorted(info.name for info in pkgutil.iter_modules(path))
-    modules = [importlib.import_module(f"{package}.{name}") for name in names]
+    modules = modules_of(package)
     return tuple(Rule(module.CODE, module.SCOPE, module.check, module.__doc__ or "") for module in modules)
+
+
+def refuse_malformed(case: Any) -> Finding:
+    """Refuse an intent that could not be read: the check of a venue's first rule."""
+    return Finding(rule_message("{problems}", problems="; ".join(case.problems))) if case.problems else PASS
 
 
 def evaluate(rules: Sequence[Rule], case: Any) -> RuleResults:

@@ -5,6 +5,7 @@ from dataclasses import field, fields
 from operator import attrgetter
 from typing import Any
 
+from pitboss.core import codec
 from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
 from pitboss.core.snapshot import GENESIS
@@ -54,3 +55,10 @@ class State:
 
 _FIELD_INDEX = {state_field.name: index for index, state_field in enumerate(fields(State))}
 _values = attrgetter(*_FIELD_INDEX)
+
+
+def parse_state(plain: object, world_type: type[Any], memory_type: type[Any] | None = None) -> State:
+    """Read a stored state, with its world, and its memory if it has one, as the venue's types."""
+    state = codec.parse(State, plain)
+    memory: Any = state.memory if memory_type is None else codec.parse(memory_type, state.memory or {})
+    return state.after(world=codec.parse(world_type, state.world), memory=memory)

@@ -26,6 +26,16 @@ class Vocabulary:
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     """Other names of numbers. A number given under two names must be equal in both."""
 
+    @classmethod
+    def of_schema(
+        cls, called: str, schema: Mapping[str, Any], aliases: Mapping[str, str] | None = None
+    ) -> "Vocabulary":
+        """The properties of a JSON Schema: those of type `string` are texts, those of type `number` or `integer` numbers."""
+        types = {name: about["type"] for name, about in schema["properties"].items()}
+        texts = frozenset(name for name, kind in types.items() if kind == "string")
+        numbers = frozenset(name for name, kind in types.items() if kind in ("number", "integer"))
+        return cls(called, texts, numbers, aliases or {})
+
     def read(self, raw: Any) -> tuple[dict[str, str], dict[str, Decimal], list[str]]:
         """Texts, numbers and problems; a null field counts as absent."""
         texts: dict[str, str] = {}

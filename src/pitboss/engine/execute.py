@@ -5,6 +5,7 @@ execution passes through it: those of `act`, and those of orders that a venue ju
 the broker is recorded as the venue's last rule.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -32,7 +33,22 @@ class Broker(Protocol):
 
     async def submit(self, world: Any, request: Any, at: Instant) -> Placed: ...
 
-    async def cancel(self, world: Any, order_id: str, at: Instant) -> Placed: ...
+    async def cancel(self, world: Any, order_id: str, at: Instant) -> Placed:
+        """Refuse: the default of venues whose orders cannot be cancelled."""
+        del order_id, at
+        return Placed(world, refusal="orders of this venue cannot be cancelled")
+
+
+@noun
+class WorldBroker(Broker):
+    """A paper broker over a pure world. `place` takes an order and gives the world after it and its receipts."""
+
+    place: Callable[[Any, Any, Instant], tuple[Any, tuple[Receipt, ...]]]
+
+    async def submit(self, world: Any, request: Any, at: Instant) -> Placed:
+        """Place an order at once; its id is that of the first receipt."""
+        after, receipts = self.place(world, request, at)
+        return Placed(after, receipts, receipts[0].order_id)
 
 
 async def act(

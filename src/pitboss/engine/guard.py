@@ -5,15 +5,15 @@ margins of all rules are recorded. The guard is the same for all venues: the mea
 apply to it and the resulting order come from the venue's `RuleBook`. Orders are sent by `engine.execute`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 from pitboss.core.instant import Instant
 from pitboss.core.intent import sealed_intent
 from pitboss.core.money import exact
 from pitboss.core.noun import noun
-from pitboss.core.rulebook import Execution, Rule, evaluate
+from pitboss.core.rulebook import RuleBook, evaluate
 from pitboss.core.verdict import Verdict
 
 
@@ -33,35 +33,6 @@ class Judgement:
     opens: bool = False
     broken: bool = False
     venue_code: str = ""
-
-
-class RuleBook(Protocol):
-    """The rules of a venue, bound to the account and the instant at which an intent is judged."""
-
-    shape_code: ClassVar[str]
-    """Code of the rule about well-formed intents."""
-    venue_code: ClassVar[str]
-    """Code of the rule about refusals by the broker."""
-
-    def read(self, intent: Any) -> tuple[Any, list[str]]:
-        """The typed proposal (None if malformed) and everything that is wrong with the intent."""
-        ...
-
-    def is_hold(self, proposal: Any) -> bool:
-        """Whether a well-formed proposal does nothing."""
-        ...
-
-    def rules_for(self, proposal: Any) -> Sequence[Rule]:
-        """The rules that apply; `proposal` is None for a malformed intent."""
-        ...
-
-    def case(self, proposal: Any, problems: Sequence[str]) -> Any:
-        """The case that the rules evaluate. May raise `ArithmeticError`."""
-        ...
-
-    def execution(self, case: Any) -> Execution | None:
-        """The order or cancellation that an allowed case leads to; None if there is nothing to execute."""
-        ...
 
 
 @exact

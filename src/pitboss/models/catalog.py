@@ -4,8 +4,9 @@ The only module that knows which kinds of names exist. Which policies there are 
 is connected (key, price, cache) when a run begins.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pitboss.core.errors import UserError
 from pitboss.core.suggestion import did_you_mean, nearest
@@ -14,6 +15,7 @@ from pitboss.models.providers import LOCAL, PRESET, PROVIDERS, REPLAY
 
 Kind = Literal["policy", "standin", "model"]
 POLICY = "policy"
+P = TypeVar("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,13 @@ def describe(name: str) -> CatalogEntry:
     raise unknown(
         "model", name, [standin.NAME, *(f"{prefix}/<model>" for prefix in (POLICY, *PROVIDERS, LOCAL, REPLAY))]
     )
+
+
+def choose_policy(policies: Mapping[str, P], name: str) -> P:
+    """The policy of a bare name. An unknown one is refused."""
+    if name not in policies:
+        raise unknown("policy", f"{POLICY}/{name}", [f"{POLICY}/{other}" for other in policies])
+    return policies[name]
 
 
 def unknown(kind: str, name: str, choices: list[str]) -> UserError:

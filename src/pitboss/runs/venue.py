@@ -95,9 +95,11 @@ class Venue(ABC):
 
     # Agents ---------------------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def tools(self) -> "Registry":
-        """Its built-in tools, the decision among them."""
+        """Its built-in tools, the decision among them, by default those in `<package>/tools`."""
+        from pitboss.tools.registry import registry_of
+
+        return registry_of(f"{self.package}.tools")
 
     def policies(self) -> Mapping[str, str]:
         """Its policies: bare name → summary."""
@@ -114,8 +116,10 @@ class Venue(ABC):
         return default_charts(skill)
 
     def rules(self) -> "tuple[Rule, ...]":
-        """Its rules, in order."""
-        return ()
+        """Its rules, in order, by default `RULES` of `<package>/rules`."""
+        from importlib import import_module
+
+        return import_module(f"{self.package}.rules").RULES
 
     # Runs -----------------------------------------------------------------------------------------------------------
 
@@ -152,7 +156,11 @@ class Venue(ABC):
     def prepare(self, request: Any, lake: "Lake", settings: "Settings") -> "PreparedRun":
         """Check a request against the data and load it. Raises `UserError` before any work."""
 
-    @abstractmethod
+    def bars(self, skill: Any) -> tuple[tuple[str, ...], str]:
+        """The symbols and the interval of the bars that runs of a skill read; empty if they read none."""
+        del skill
+        return (), ""
+
     def preview(
         self,
         request: Any,
@@ -161,7 +169,24 @@ class Venue(ABC):
         at: "Instant | None" = None,
         server_tools: "ServerTools | None" = None,
     ) -> "Preview":
-        """The request a model would receive at the first tick of a run at `at`, or at the newest tick with data."""
+        """The request a model would receive at the first tick of a run at `at`, or at the newest tick with data.
+
+        The run is prepared as a backtest is, with a fresh account, so the text is the same byte for byte.
+        """
+        from pitboss.runs.preview import first_tick_request, newest_tick, preview_of
+        from pitboss.sim.connections import NO_SERVER_TOOLS, Connections
+        from pitboss.skill.load import read_skill
+
+        skill, server_tools = read_skill(request.skill, self.skill_type()), server_tools or NO_SERVER_TOOLS
+        if at is None:
+            symbols, interval = self.bars(skill)
+            data_venue = request.data_venue or settings.data_venue
+            at = newest_tick(lake, data_venue, symbols, skill.every_ms, interval)
+        prepared = self.prepare(first_tick_request(request, at, skill.every_ms), lake, settings)
+        course = prepared.course(Connections(server_tools=server_tools))
+        fresh = self.first_state(course)
+        world = course.advance(fresh.world, 0, course.tick_offsets()[0]).world
+        return preview_of(course, fresh.after(world=world), at, skill, self.tools(), self.decision(), server_tools)
 
     def params(self, prepared: Any) -> dict[str, Any]:
         """What is stored with a run besides its skill."""
@@ -208,17 +233,31 @@ class Venue(ABC):
 
         return read_into(self.ledger(), records)
 
-    @abstractmethod
-    def measure(self, prepared: Any, course: Any, ledger: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Compute the metrics of a run and of its baselines."""
+    def compute(self, outcome: Any, seed: int) -> dict[str, Any]:
+        """Compute the metrics of an outcome of its ledger, by default those that every venue has."""
+        from pitboss.sim.metrics import shared_metrics
 
-    @abstractmethod
+        fills = sum(receipt.kind == "filled" for receipt in outcome.receipts)
+        return shared_metrics(outcome, fills, seed)
+
+    def measure(self, prepared: Any, course: Any, ledger: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Compute the metrics of a run and of its baselines; by default there are no baselines."""
+        del course
+        return self.measure_again({**self.params(prepared), "skill": prepared.request.skill}, ledger), {}
+
     def measure_again(self, params: Mapping[str, Any], ledger: Any) -> dict[str, Any]:
         """Compute the metrics again from the stored records alone, without the data."""
+        request = self.request_of(params)
+        return self.compute(ledger.outcome(*self.span(params), request.equity_usd), request.seed)
 
-    @abstractmethod
     def span(self, params: Mapping[str, Any]) -> "tuple[Instant, Instant, int]":
-        """The first tick, the end, and the time between two equity points."""
+        """The first tick, the end, and the time between two equity points: `base_interval`, or that between ticks."""
+        from pitboss.core.instant import interval_ms
+        from pitboss.skill.load import read_skill
+
+        period = read_skill(params["skill"], self.skill_type()).every_ms
+        step = interval_ms(params["base_interval"]) if "base_interval" in params else period
+        return -(-params["from_at"] // period) * period, params["to_at"], step
 
     def fills(self, receipts: "Iterable[Receipt]") -> Iterator[dict[str, Any]]:
         """Fills in the public export form."""
@@ -240,12 +279,18 @@ class Venue(ABC):
         return ("total_return_pct", "sharpe", "max_drawdown_pct")
 
     def rule_meanings(self) -> "Mapping[str, RuleMeaning]":
-        """The descriptions of its rules for reports, by code."""
-        return {}
+        """The descriptions of its rules for reports, by code; by default their docstrings."""
+        from pitboss.report.meaning import RuleMeaning
+
+        return {
+            rule.code: RuleMeaning(rule.code.partition("_")[2].capitalize(), " ".join(rule.doc.split()))
+            for rule in self.rules()
+        }
 
     def describe_intent(self, row: Mapping[str, Any]) -> str:
-        """Describe a proposed intent in a few words."""
-        return str(row.get("action") or "something malformed")
+        """Describe a proposed intent in a few words, by default with its fields other than the reason."""
+        keys = [key for key in self.decision().keys if key not in ("reason", "reasoning") and row.get(key) is not None]
+        return ", ".join(f"{key} {row[key]}" for key in keys) or "something malformed"
 
     def reveal(self, rows: list[dict[str, Any]], params: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Rows about decisions with real names restored where the run was blind."""

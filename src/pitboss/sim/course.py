@@ -4,14 +4,17 @@ A `Course` is a range of recorded time with an account in it; each venue has its
 speculation are the same for all of them.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
 from pitboss.agent.decider import Plan
-from pitboss.core.curve import Curve
+from pitboss.core.errors import InvariantError
 from pitboss.core.instant import Instant
+from pitboss.core.leg import Leg
 from pitboss.core.market import Ints
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
@@ -28,79 +31,55 @@ LEAP_COMMITS = 100
 MAX_MODEL_ERRORS = 5
 
 
-class Leg(Protocol):
-    """The result of advancing along a part of the course: world, receipts, equity points, and the offset reached."""
-
-    @property
-    def world(self) -> Any: ...
-    @property
-    def receipts(self) -> tuple[Receipt, ...]: ...
-    @property
-    def equity(self) -> Curve: ...
-    @property
-    def index(self) -> int: ...
-
-
-class Course(Protocol):
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Course(ABC):
     """A range to replay, with the ports for its ticks. The venue numbers the steps of its world as
     offsets; every tick is at one of them.
     """
 
-    @property
-    def ports(self) -> Ports: ...
-    @property
-    def tick_at(self) -> Ints: ...
-    @property
-    def to_at(self) -> Instant: ...
-    @property
-    def planned(self) -> bool:
-        """Whether the decider can plan its holds, so that they can be skipped."""
-        ...
+    ports: Ports
+    tick_at: Ints
+    to_at: Instant
+    planned: bool = False
+    """Whether the decider can plan its holds, so that they can be skipped."""
+    commit_records: int = COMMIT_RECORDS
+    speculation: Speculation | None = None
+    most_errors: int = MAX_MODEL_ERRORS
+    past: RunPast | None = None
 
-    @property
-    def commit_records(self) -> int: ...
-    @property
-    def speculation(self) -> Speculation | None: ...
-    @property
-    def most_errors(self) -> int: ...
-    @property
-    def past(self) -> RunPast | None: ...
     @property
     def asks_always(self) -> bool:
         """Whether the model is called at every tick, so that the cost of the remaining ticks can be relied on."""
-        ...
+        return True
 
+    @abstractmethod
     def tick_offsets(self) -> list[int]:
         """The offset of each tick: everything before that offset has happened when the tick begins."""
-        ...
 
+    @abstractmethod
     def advance(self, world: Any, start: int, stop: int, pause_before_change: bool = False) -> Leg:
         """Advance the world from one offset to another; with a pause, only as long as the account does not change."""
-        ...
 
+    @abstractmethod
     def finish(self, world: Any, start: int) -> Leg:
         """What happens after the last tick, up to the end of the range."""
-        ...
 
     def plan(self) -> Plan:
         """When a planned decider acts."""
-        ...
+        raise InvariantError(f"{self.ports.decider.name} cannot plan its ticks")
 
-    def until(self, to_at: Instant) -> "Course":
+    def until(self, to_at: Instant) -> Self:
         """The same course up to a tick, without speculation and without closing positions at its end."""
-        ...
-
-    def over(self, world: Any) -> bool:
-        """Whether nothing is left to decide."""
-        ...
+        ticks = self.tick_at[self.tick_at < to_at]
+        return replace(self, tick_at=ticks, to_at=to_at, commit_records=1, speculation=None)
 
     def early(self, receipts: Sequence[Receipt], until: Instant) -> tuple[Receipt, ...]:
         """The receipts of a leg that belong to the time up to this tick."""
-        ...
+        return tuple(receipt for receipt in receipts if receipt.at <= until)
 
     def unchanged(self, before: State, after: State) -> bool:
         """Whether a tick has changed nothing that later prompts show."""
-        ...
+        return after.world is before.world or after.world == before.world
 
 
 def ticks_between(from_at: Instant, to_at: Instant, period_ms: int) -> Ints:

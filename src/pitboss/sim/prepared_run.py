@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -10,12 +10,12 @@ from pitboss.core.asof import Market
 from pitboss.core.instant import Instant
 from pitboss.core.market import Ints
 from pitboss.sim.connections import UNCONNECTED, Connections
-from pitboss.sim.course import Course
+from pitboss.sim.course import COMMIT_RECORDS, LEAP_COMMITS, MAX_MODEL_ERRORS, Course
 from pitboss.sim.request import BacktestRequest
 from pitboss.skill.schema import SkillDocument
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PreparedRun(ABC):
     """Everything a run needs except its connections. Each venue derives its own class and adds its data."""
 
@@ -26,6 +26,8 @@ class PreparedRun(ABC):
     data_digest: str
     synthetic: bool
     tick_at: Ints
+    commit_records: int = COMMIT_RECORDS
+    most_errors: int = MAX_MODEL_ERRORS
 
     @abstractmethod
     def course(self, connections: Connections = UNCONNECTED) -> Course:
@@ -39,3 +41,23 @@ class PreparedRun(ABC):
     def with_tick(self, at: Instant) -> Self:
         """The same run with a tick at `at`, which may be the end of its data; the look-ahead audit cuts there."""
         return replace(self, tick_at=np.union1d(self.tick_at, np.array([at], np.int64)))
+
+    def ports_fields(self, connections: Connections) -> dict[str, Any]:
+        """The fields of `Ports` that follow from the request and the connections on every venue."""
+        return {
+            "keep_prompts": self.request.prompts is not False,
+            "build_prompts": self.request.builds_prompts,
+            "tracer": connections.tracer,
+            "notes": connections.server_tools.notes,
+        }
+
+    def course_fields(self, connections: Connections, planned: bool = False) -> dict[str, Any]:
+        """The fields of `Course` that follow from the request and the connections on every venue."""
+        return {
+            "tick_at": self.tick_at,
+            "to_at": self.request.to_at,
+            "planned": planned,
+            "commit_records": self.commit_records * LEAP_COMMITS if planned else self.commit_records,
+            "speculation": connections.speculation,
+            "most_errors": self.most_errors,
+        }

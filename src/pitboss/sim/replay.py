@@ -17,13 +17,14 @@ from typing import Any
 from pitboss.core.curve import Curve, Piece, join, split
 from pitboss.core.errors import RunCancelled, TransientError
 from pitboss.core.instant import DAY_MS, Instant, iso
+from pitboss.core.leg import Leg
 from pitboss.core.money import CONTEXT, ZERO
 from pitboss.core.ports import Journal
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import ZERO_COST_EXTRA, Record, seal
 from pitboss.core.state import LastDecision, State
 from pitboss.core.trace import Value
-from pitboss.sim.course import Course, Leg
+from pitboss.sim.course import Course
 from pitboss.sim.outcome import Ledger
 from pitboss.sim.speculator import MOST_TURNS, Speculator
 from pitboss.sim.watch import Watch
@@ -240,7 +241,7 @@ async def _leap_through(course: Course, cursor: _Cursor) -> None:
         cursor.check()
         here = cursor.index
         leg = cursor.advance(cursor.offsets[here])
-        over = course.over(leg.world)
+        over = course.ports.is_over(leg.world)
         acts = count if over else plan.next_tick(here, leg.world)
         if span.ticks and (acts <= here or cursor.tick_at[here] // DAY_MS != span.day):
             await span.flush(cursor)

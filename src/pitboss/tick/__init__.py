@@ -1,16 +1,14 @@
 """`tick()`: observe → decide → guard → act → record. Simulation, paper and live trading call this same function.
 
 It knows no mode and no venue. A backtest and a live account, or two venues, differ only in the ports that are passed
-in; each venue has its own in `venues/<name>/ports.py`. The fields of a record are defined in `tick/record.py`.
+in; each venue derives its own from `tick.ports.Ports`. The fields of a record are defined in `tick/record.py`.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
-from pitboss.agent.decider import Decider
-from pitboss.agent.prompt import Prompt
-from pitboss.agent.reflection import Reflection, Reflector
+from pitboss.agent.reflection import Reflection
 from pitboss.core.curve import Curve
 from pitboss.core.instant import Instant
 from pitboss.core.intent import Decision
@@ -19,74 +17,10 @@ from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import ZERO_COST_EXTRA, Record, seal
 from pitboss.core.state import LastDecision, State
-from pitboss.core.trace import Tracer
 from pitboss.core.verdict import Verdict
-from pitboss.engine.execute import Broker, act
-from pitboss.engine.guard import Judgement
+from pitboss.engine.execute import act
+from pitboss.tick.ports import Ports
 from pitboss.tick.record import reflection_covered, reflection_extra, tick_covered, tick_extra, with_reflection_cost
-
-
-class PromptBuilder(Protocol):
-    """Builds the prompt of an observation."""
-
-    def prompt(self, observation: Any) -> Prompt: ...
-
-
-class Ports(Protocol):
-    """Everything a tick needs besides its state: the decider, the broker, and the venue's part of each step."""
-
-    @property
-    def decider(self) -> Decider: ...
-    @property
-    def broker(self) -> Broker: ...
-    @property
-    def context(self) -> PromptBuilder: ...
-    @property
-    def keep_prompts(self) -> bool: ...
-    @property
-    def build_prompts(self) -> bool: ...
-    @property
-    def tracer(self) -> Tracer: ...
-    @property
-    def reflector(self) -> Reflector | None:
-        """The reflector; None if there is no model."""
-        ...
-
-    def observe(self, state: State, at: Instant) -> Any:
-        """What the agent may know now."""
-        ...
-
-    def skip_flag(self, state: State, observation: Any) -> str:
-        """The flag of the no-op if the decider is not called at this tick; empty if it is called."""
-        ...
-
-    def with_shown(self, state: State, observation: Any) -> State:
-        """The state with what the decider was shown at this tick; the same object if the venue stores none of it."""
-        ...
-
-    def guard(self, observation: Any, state: State, intent: Any, at: Instant) -> Judgement:
-        """Judge one intent against the rules, on the current state."""
-        ...
-
-    def halt(self, world: Any, at: Instant) -> tuple[Any, Sequence[Receipt]]:
-        """Halt the account after a rule failed: no position is opened any more."""
-        ...
-
-    def summary(self, world: Any) -> dict[str, Any]:
-        """The account in the form that records store."""
-        ...
-
-    def summary_after(self, world: Any, world_before: Any, summary_before: dict[str, Any]) -> dict[str, Any]:
-        """`summary(world)`; `summary_before` is that of `world_before`, the world at the beginning of the tick."""
-        ...
-
-    def remember(self, state: State, observation: Any, receipts: Sequence[Receipt], verdicts: Sequence[Verdict]) -> Any:
-        """The memory after these receipts and verdicts; the same object if nothing is added."""
-        ...
-
-    def wake_reference(self, state: State, observation: Any) -> tuple[Mapping[str, float], int]:
-        """The closes and the number of news items that the model has seen; wake conditions compare with them."""
-        ...
 
 
 @noun

@@ -13,10 +13,10 @@ from pitboss.core.state import LastDecision, State
 from pitboss.core.verdict import Verdict
 from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.observation import Observation
-from pitboss.venues.perp.ports import judge as guard
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.skill_caps import caps_of
 from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, WorkingOrder
+from pitboss.venues.perp.testing import judge as guard
 from pitboss.venues.perp.trade_memory import NO_MEMORY
 
 START = 1_748_736_000_000

@@ -13,7 +13,6 @@ from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS
 from pitboss.core.market import CalendarEvent
 from pitboss.core.state import LastDecision, State
 from pitboss.prompt.render import amount, cents
-from pitboss.venues.perp.ports import judge as guard
 from pitboss.venues.perp.sections import (
     Memo,
     caps,
@@ -32,6 +31,7 @@ from pitboss.venues.perp.sections import (
     turn,
 )
 from pitboss.venues.perp.state import WorkingOrder
+from pitboss.venues.perp.testing import judge as guard
 from pitboss.venues.perp.trade_memory import ClosedTrade, LessonNotes, PerpMemory, RefusedProposal
 from venues.perp.prompt_scene import NOW, START, TERMS, Scene, bars_of, headline, make_position, market_of, skill_of
 

@@ -17,11 +17,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from pitboss.core import codec
 from pitboss.core.curve import amounts
 from pitboss.core.instant import DAY_MS, HOUR_MS
+from pitboss.core.leg import Leg
 from pitboss.core.money import exact
 from pitboss.core.receipt import Receipt
 from pitboss.venues.perp.state import PerpWorld, TradingTerms, equity, open_world
 from pitboss.venues.perp.testing import Row, make_tape_of
-from pitboss.venues.perp.world import OrderRequest, WorldAdvance, advance, cancel, set_marks, submit
+from pitboss.venues.perp.world import OrderRequest, advance, cancel, set_marks, submit
 from venues.perp.markets import ASSETS, BASE, MIDNIGHT, random_action, random_rows
 
 CLOSE_ENOUGH = Fraction(1, 10**40)
@@ -159,7 +160,7 @@ class WorldMachine(RuleBasedStateMachine):
 
     # What must hold ---------------------------------------------------------------------------------------------------
 
-    def check_step(self, before: PerpWorld, stretch: WorldAdvance, at: int) -> None:
+    def check_step(self, before: PerpWorld, stretch: Leg, at: int) -> None:
         opens = {
             symbol: Decimal(repr(float(self.tape.open[symbol][self.bar])))
             for symbol in SYMBOLS

@@ -97,7 +97,8 @@ def candles(spots: Sequence[int], first_at: Instant = NOW) -> Market:
 
 def ports(decider: Decider, caps: PredictCaps | None = None, **more: Any) -> PredictPorts:
     context = decider.context if isinstance(decider, ToolLoop) else PredictPrompts(MANDATE)
-    return PredictPorts(caps or PredictCaps(), decider, more.pop("broker", PredictPaper()), context, **more)
+    fields = {"decider": decider, "broker": PredictPaper(), "context": context, **more}
+    return PredictPorts(caps or PredictCaps(), **fields)
 
 
 def fresh(cash: int = 100, vault: int = 1_000_000) -> State:

@@ -1,5 +1,6 @@
 """Reading decisions: what is taken, what is refused with which words, and that nothing ever raises."""
 
+from dataclasses import fields
 from decimal import Decimal
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitboss.venues.predict.intents import ACTIONS, KEYS, SCHEMA, TERMINAL, PredictDecision, read
+from pitboss.venues.predict.intents import ACTIONS, DECISION, SCHEMA, TERMINAL, PredictDecision, read
 from venues.predict.scene import MINT
 
 ANYTHING = st.recursive(
@@ -95,7 +96,7 @@ def test_anything_at_all_is_read_or_refused(raw: Any) -> None:
     assert (decision is None) == bool(found)
 
 
-@given(st.dictionaries(st.sampled_from([*KEYS, "spend_dusdc", "extra"]), ANYTHING, max_size=8))
+@given(st.dictionaries(st.sampled_from([*DECISION.keys, "extra"]), ANYTHING, max_size=8))
 def test_any_values_under_our_own_names_are_read_or_refused(raw: Any) -> None:
     decision, found = read(raw)
     assert (decision is None) == bool(found)
@@ -106,6 +107,6 @@ def test_any_values_under_our_own_names_are_read_or_refused(raw: Any) -> None:
 
 def test_the_schema_names_every_field_and_forbids_others() -> None:
     assert TERMINAL == "submit_decision"
-    assert set(SCHEMA["properties"]) == set(KEYS)
+    assert set(SCHEMA["properties"]) == {field.name for field in fields(PredictDecision)}
     assert SCHEMA["additionalProperties"] is False
     assert SCHEMA["properties"]["action"]["enum"] == list(ACTIONS)

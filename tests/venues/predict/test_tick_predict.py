@@ -22,7 +22,7 @@ from pitboss.venues.predict.caps import PredictCaps, exposure
 from pitboss.venues.predict.desk import Desk, with_shown_asks
 from pitboss.venues.predict.heuristics import heuristic
 from pitboss.venues.predict.ladder import ladder
-from pitboss.venues.predict.ports import read_state, ruined
+from pitboss.venues.predict.ports import read_state
 from pitboss.venues.predict.state import ACCOUNT, QUOTE, money
 from pitboss.venues.predict.svi import FLOAT
 from venues.predict.scene import NOW
@@ -247,7 +247,7 @@ def test_nobody_is_asked_about_an_account_with_nothing_left() -> None:
     assert (mind.seen, body(done)["flags"], body(done)["prompt_sha256"]) == ([], ["ruined"], None)
     held = one(MINT).state.world
     broke = replace(held, world=replace(held.world, accounts={ACCOUNT: replace(held.world.accounts[ACCOUNT], cash=0)}))
-    assert not ruined(broke)
+    assert not ports(mind).is_over(broke)
 
 
 # The model ---------------------------------------------------------------------------------------------------------

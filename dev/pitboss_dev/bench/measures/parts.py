@@ -14,7 +14,7 @@ from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
 from pitboss.venues.perp.assembly import PerpRun, prepare
 from pitboss.venues.perp.course import first_state
-from pitboss.venues.perp.ports import judge
+from pitboss.venues.perp.testing import judge
 from pitboss.venues.perp.world import OrderRequest, advance, submit
 from pitboss_dev.bench.backtests import model_request, trading_model
 from pitboss_dev.bench.market import MarketShape

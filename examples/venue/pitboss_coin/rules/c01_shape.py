@@ -1,13 +1,14 @@
-"""The bet is well formed."""
+"""The bet is well formed.
 
-from typing import Any
+Refuses anything that is not a valid bet: an unknown key, no side, a stake that is not above 0.
+"""
 
-from pitboss.core.rulebook import PASS, Finding
+from pitboss.core.rulebook import Finding, RuleCase, refuse_malformed
 
 CODE = "C1_SHAPE"
 SCOPE = "every"
 
 
-def check(case: Any) -> Finding:
-    """Refuse a malformed decision."""
-    return Finding("; ".join(case.problems)) if case.problems else PASS
+def check(case: RuleCase) -> Finding:
+    """Refuse what could not be read."""
+    return refuse_malformed(case)

@@ -1,21 +1,21 @@
 """The stake is within the cap and the account can pay it.
 
-One bet may be open at a time, and its stake may not exceed `max_stake` or the cash at hand.
+Refuses a stake above the cap or the cash at hand, and a second bet while one is open.
 """
 
 from decimal import Decimal
-from typing import Any
 
-from pitboss.core.rulebook import Finding
+from pitboss.core.rulebook import Finding, RuleCase
 from pitboss.core.verdict import Margin
 
 CODE = "C2_STAKE"
 SCOPE = "every"
 
 
-def check(case: Any) -> Finding:
+def check(case: RuleCase) -> Finding:
     """Refuse a stake above the limit."""
-    limit = min(case.max_stake, case.world.cash) if case.world.bet is None else Decimal(0)
-    stake = case.bet.stake if case.bet else Decimal(0)
+    world = case.book.world
+    limit = min(case.book.max_stake, world.cash) if world.bet is None else Decimal(0)
+    stake = case.proposal.stake if case.proposal else Decimal(0)
     margin = Margin(CODE, limit, stake, limit - stake, "USD")
     return Finding(f"stake {stake} is above {limit}" if stake > limit else "", margin)

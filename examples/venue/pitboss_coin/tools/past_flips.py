@@ -4,25 +4,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from pitboss.tools.define import ToolContext, define_tool
-
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["count"],
-    "properties": {"count": {"type": "integer", "minimum": 1, "maximum": 100, "description": "How many flips."}},
-}
+from pitboss_coin.agent import past_flips
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """The newest flips."""
-    return context.observation.flips(arguments["count"])
+    return past_flips(context.observation, arguments["count"])
 
 
 TOOL = define_tool(
     name="past_flips",
     category="market_data",
     description="List past flips, newest first.",
-    schema=SCHEMA,
+    schema={
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["count"],
+        "properties": {"count": {"type": "integer", "minimum": 1, "maximum": 100, "description": "How many flips."}},
+    },
     example={"count": 20},
     look=look,
 )

@@ -12,18 +12,16 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, Instant, interval_ms
 from pitboss.core.market import Points
 from pitboss.core.order_book import Books
+from pitboss.core.past import NO_PAST
 from pitboss.data.books import load_books
 from pitboss.data.feed import base_interval, choose_venue, data_digest, load_market, with_listings
 from pitboss.data.lake import Lake
 from pitboss.data.news_latency import parse_latency
-from pitboss.models import catalog
-from pitboss.models.decisions import DecisionFile
-from pitboss.runs.tool_loop import tool_loop
+from pitboss.runs.deciders import Deciders
 from pitboss.sim.connections import UNCONNECTED, Connections
-from pitboss.sim.course import LEAP_COMMITS, ticks_between
 from pitboss.sim.past import RunPast
 from pitboss.sim.prepared_run import PreparedRun
-from pitboss.sim.request import check_range
+from pitboss.sim.request import check_range, ticks_of
 from pitboss.skill.load import read_skill as read_document
 from pitboss.tools.registry import Registry, permit, registry_of
 from pitboss.venues.perp.assets import SHIPPED
@@ -45,9 +43,11 @@ from pitboss.venues.perp.state import TradingTerms
 from pitboss.venues.perp.tape import Tape, make_tape
 
 TOOLS = "pitboss.venues.perp.tools"
+DECIDERS = Deciders(DECISION, TOOLS, policy, Analyst)
+"""How the deciders of this venue are built."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PerpRun(PreparedRun):
     """A checked perp backtest with its data."""
 
@@ -58,8 +58,6 @@ class PerpRun(PreparedRun):
     assets: Mapping[str, Asset]
     books: Mapping[str, Books] | None
     anonymiser: Anonymiser | None
-    commit_records: int
-    most_errors: int
 
     def course(self, connections: Connections = UNCONNECTED) -> PerpCourse:
         """Build the course with its ports."""
@@ -80,9 +78,7 @@ def prepare(request: PerpRequest, lake: Lake, settings: Settings) -> PerpRun:
     period = skill.every_ms
     base = base_interval(lake, data_venue, symbols, period, request.from_at, request.to_at, request.max_gap)
     assets = _assets(lake, data_venue, symbols)
-    ticks = ticks_between(request.from_at, request.to_at, period)
-    if not len(ticks):
-        raise UserError(f"no {skill.schedule.every} tick falls into the range", "choose a longer range")
+    ticks = ticks_of(request, period)
     prompts = request.builds_prompts
     intervals = (skill.context.bars_interval, *(skill.context.timeframes() if prompts else ()))
     market = load_market(
@@ -116,8 +112,7 @@ def prepare(request: PerpRequest, lake: Lake, settings: Settings) -> PerpRun:
         commit_records=settings.commit_records,
         most_errors=settings.model_errors,
     )
-    if request.decisions is not None or catalog.describe(request.source).is_policy:
-        program_of(run)  # refuses an invalid decisions file or an unknown policy
+    DECIDERS.of_run(run, PerpPrompts(skill))  # refuses an invalid decisions file, an unknown policy or model
     return run
 
 
@@ -136,7 +131,14 @@ def make_course(run: PerpRun, connections: Connections = UNCONNECTED) -> PerpCou
     context = PerpPrompts(skill, anonymiser)
     has_tools = skill.tool_names or connections.tools
     past = RunPast(TERMINAL) if has_tools and not request.is_program else None
-    decider = connections.decider or decider_of(run, connections, context, past, anonymiser)
+    decider = connections.decider or DECIDERS.of_run(
+        run,
+        context,
+        connections,
+        past=past or NO_PAST,
+        retry_refused=skill.retry_refused,
+        past_filter=anonymiser,
+    )
     leaps = request.is_program and not prompts and isinstance(decider, Planned)
     terms = _terms(request, skill, run.assets)
     ports = PerpPorts(
@@ -148,64 +150,21 @@ def make_course(run: PerpRun, connections: Connections = UNCONNECTED) -> PerpCou
         broker=PaperBroker(terms, request.decision_latency_ms),
         context=decider.context if isinstance(decider, ToolLoop) else context,
         started_at=start,
-        keep_prompts=request.prompts is not False,
-        build_prompts=prompts,
         wakes=not request.is_program,
-        tracer=connections.tracer,
-        notes=connections.server_tools.notes,
         memory_settings=memory_settings(skill, run.base_interval) if prompts else None,
         reflector=_reflector(run, connections, decider, context),
+        **run.ports_fields(connections),
     )
     return PerpCourse(
         ports=ports,
         market=market,
         base_interval=run.base_interval,
         tape=_tape(market, skill.context.sorted_symbols, run.base_interval, start, request.to_at, run.books),
-        tick_at=run.tick_at,
-        to_at=request.to_at,
         initial_usd=request.equity_usd,
         close_at_end=request.close_at_end,
-        planned=leaps,
-        commit_records=run.commit_records * LEAP_COMMITS if leaps else run.commit_records,
-        speculation=connections.speculation,
-        most_errors=run.most_errors,
         past=past,
+        **run.course_fields(connections, leaps),
     )
-
-
-def decider_of(
-    run: PerpRun,
-    connections: Connections,
-    context: PerpPrompts,
-    past: RunPast | None = None,
-    anonymiser: Anonymiser | None = None,
-) -> Decider:
-    """Return the decider of a request: a decisions file, a policy, or a model with tools."""
-    request, skill = run.request, run.skill
-    if request.is_program:
-        return program_of(run)
-    if connections.model is None and catalog.describe(request.source).is_standin:
-        connections = replace(connections, model=Analyst())
-    more = {} if past is None else {"past": past}
-    return tool_loop(
-        request.source,
-        skill,
-        DECISION,
-        context,
-        tools(),
-        connections,
-        retry_refused=skill.retry_refused,
-        past_filter=anonymiser,
-        **more,
-    )
-
-
-def program_of(run: PerpRun) -> Decider:
-    """Return the decisions file or policy that a request names."""
-    request = run.request
-    if request.decisions is not None:
-        return DecisionFile.read(request.decisions.encode(), "decisions", set(run.tick_at.tolist()), DECISION)
-    return policy(request.source.removeprefix("policy/"), request.seed)
 
 
 def _reflector(run: PerpRun, connections: Connections, decider: Decider, context: PerpPrompts) -> TradeReflector | None:

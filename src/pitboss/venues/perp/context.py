@@ -5,11 +5,13 @@ Not here: the wording of the system prompt (`venues.perp.system_prompt`), the se
 model call.
 """
 
-from pitboss.agent.prompt import Prompt
+from collections.abc import Callable
+
+from pitboss.agent.prompt import Prompt, Prompts
 from pitboss.core.instant import Instant
 from pitboss.venues.perp.blind.anonymiser import Anonymiser
 from pitboss.venues.perp.observation import Observation
-from pitboss.venues.perp.sections import Memo, sections
+from pitboss.venues.perp.sections import Memo, Section, sections
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.system_prompt import compose_system
 
@@ -17,46 +19,42 @@ MAX_CACHED_PROMPTS = 48
 """Prompts cached: more than any speculation window requests ahead."""
 
 
-class PerpPrompts:
+class PerpPrompts(Prompts):
     """The prompts of one skill, created once per run.
 
     It caches formatted rows and prompts between ticks; the caches never change what is rendered.
     """
 
-    __slots__ = ("_memo", "_prompts", "_sections", "_system", "anonymiser")
-
     def __init__(self, skill: PerpSkill, anonymiser: Anonymiser | None = None) -> None:
         self.anonymiser = anonymiser
         visible_skill = skill if anonymiser is None else anonymiser.skill(skill)
         system = compose_system(visible_skill.strategy.texts())
-        self._system = system if anonymiser is None else anonymiser.header(system)
-        self._sections = sections()
-        self._memo = Memo(visible_skill)
+        memo = Memo(visible_skill)
+        Prompts.__init__(
+            self,
+            system if anonymiser is None else anonymiser.header(system),
+            [_with_memo(section, memo) for section in sections()],
+        )
         self._prompts: dict[Instant, tuple[Observation, Prompt]] = {}
-
-    def system(self) -> str:
-        """Return the system prompt, the same at every tick."""
-        return self._system
 
     def shown(self, observation: Observation) -> Observation:
         """Return the observation that the model sees, which is anonymised in a blind run."""
         return observation if self.anonymiser is None else self.anonymiser.observation(observation)
-
-    def user(self, observation: Observation) -> str:
-        """Return the user message of a tick."""
-        memo, visible = self._memo, self.shown(observation)
-        return "\n\n".join([text for section in self._sections if (text := section(visible, memo)) is not None])
 
     def prompt(self, observation: Observation) -> Prompt:
         """Return the prompt of a tick; one rendered ahead of its tick is reused if the facts are the same."""
         cached = self._prompts.get(observation.at)
         if cached is not None and _same(cached[0], observation):
             return cached[1]
-        prompt = Prompt(self._system, self.user(observation))
+        prompt = Prompts.prompt(self, observation)
         if len(self._prompts) >= MAX_CACHED_PROMPTS:
             del self._prompts[next(iter(self._prompts))]
         self._prompts[observation.at] = observation, prompt
         return prompt
+
+
+def _with_memo(section: Section, memo: Memo) -> Callable[[Observation], str | None]:
+    return lambda observation: section(observation, memo)
 
 
 def _same(first: Observation, second: Observation) -> bool:

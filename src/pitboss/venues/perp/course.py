@@ -3,46 +3,37 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Self
 
 import numpy as np
 
 from pitboss.agent.decider import Plan, Planned
-from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.curve import with_last
 from pitboss.core.errors import InvariantError
 from pitboss.core.instant import DAY_MS, HOUR_MS, Instant
-from pitboss.core.market import Ints
+from pitboss.core.leg import Leg
 from pitboss.core.money import decimal
 from pitboss.core.receipt import Receipt
-from pitboss.core.state import State
-from pitboss.sim.course import COMMIT_RECORDS, MAX_MODEL_ERRORS
-from pitboss.sim.past import RunPast
-from pitboss.sim.speculation import Speculation
-from pitboss.venues.perp.ports import PerpPorts, ruined
+from pitboss.core.state import State, parse_state
+from pitboss.sim.course import Course
+from pitboss.venues.perp.ports import PerpPorts
 from pitboss.venues.perp.state import PerpWorld, open_world
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.trade_memory import NO_MEMORY, PerpMemory
-from pitboss.venues.perp.world import WorldAdvance, advance, close_all, set_marks
+from pitboss.venues.perp.world import advance, close_all, set_marks
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PerpCourse:
-    """The perp implementation of `sim.course.Course`: a range to replay with its ticks, bars, market and ports."""
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PerpCourse(Course):
+    """A range to replay with its ticks, bars, market and ports."""
 
     ports: PerpPorts
     market: Market
     base_interval: str
     tape: Tape
-    tick_at: Ints
-    to_at: Instant
     initial_usd: Decimal
     close_at_end: bool = False
-    planned: bool = False
-    commit_records: int = COMMIT_RECORDS
-    speculation: Speculation | None = None
-    most_errors: int = MAX_MODEL_ERRORS
-    past: RunPast | None = None
 
     @property
     def asks_always(self) -> bool:
@@ -53,11 +44,11 @@ class PerpCourse:
         """Return, for each tick, the index of the first bar that opens at or after it."""
         return np.searchsorted(self.tape.open_at, self.tick_at, side="left").tolist()
 
-    def advance(self, world: PerpWorld, start: int, stop: int, pause_before_change: bool = False) -> WorldAdvance:
+    def advance(self, world: PerpWorld, start: int, stop: int, pause_before_change: bool = False) -> Leg:
         """Process the bars `[start, stop)`, one equity point per bar."""
         return advance(world, self.ports.terms, self.tape, start, stop, pause_before_change)
 
-    def finish(self, world: PerpWorld, start: int) -> WorldAdvance:
+    def finish(self, world: PerpWorld, start: int) -> Leg:
         """Process the bars after the last tick; open positions are marked, or closed if `close_at_end` is set."""
         remaining = self.advance(world, start, len(self.tape))
         if not self.close_at_end or not len(self.tape):
@@ -65,9 +56,9 @@ class PerpCourse:
         closed = close_all(remaining.world, self.ports.terms, self.to_at, self.tape.interval_ms)
         # positions close at the last bar's close, so the fees belong to that equity point
         equity = with_last(remaining.equity, closed.world.last_equity) if remaining.equity else remaining.equity
-        return WorldAdvance(closed.world, remaining.receipts + closed.receipts, equity, remaining.index)
+        return Leg(closed.world, remaining.receipts + closed.receipts, equity, remaining.index)
 
-    def until(self, to_at: Instant) -> "PerpCourse":
+    def until(self, to_at: Instant) -> Self:
         """Return the same course up to a tick, without speculation and without closing positions at its end."""
         ticks = self.tick_at[self.tick_at < to_at]
         return replace(self, tick_at=ticks, to_at=to_at, close_at_end=False, commit_records=1, speculation=None)
@@ -81,10 +72,6 @@ class PerpCourse:
             self.market, self.tick_at, tuple(sorted(skill.context.symbols)), skill.context.bars_interval
         )
 
-    def over(self, world: PerpWorld) -> bool:
-        """Return whether the account has no cash, no positions and no orders."""
-        return ruined(world)
-
     def early(self, receipts: Sequence[Receipt], until: Instant) -> tuple[Receipt, ...]:
         """Return the receipts from before `until`; a fill carries its bar's open time, funding its hour."""
         return tuple(receipt for receipt in receipts if receipt.at // HOUR_MS * HOUR_MS < until)
@@ -96,7 +83,7 @@ class PerpCourse:
         """
         if self.ports.memory_settings is not None and after.last is not None and after.last.outcome == "refused":
             return False
-        return after.world is before.world or after.world == before.world
+        return Course.unchanged(self, before, after)
 
 
 def first_state(course: PerpCourse) -> State:
@@ -114,6 +101,4 @@ def first_state(course: PerpCourse) -> State:
 
 def read_state(plain: object) -> State:
     """Decode a stored state, with world and memory as this venue's types."""
-    state = codec.parse(State, plain)
-    memory = codec.parse(PerpMemory, state.memory or {})
-    return state.after(world=codec.parse(PerpWorld, state.world), memory=memory)
+    return parse_state(plain, PerpWorld, PerpMemory)

@@ -18,12 +18,6 @@ DESCRIPTION = (
     "The engine checks it against the hard limits and tells you next tick what it did."
 )
 
-_NUMBERS = ("size_usd", "leverage", "limit_price", "stop_loss", "take_profit", "reduce_pct", "confidence")
-_TEXTS = ("action", "symbol", "order_type", "order_id", "reason")
-KEYS = (*_TEXTS, *_NUMBERS)
-_VOCABULARY = Vocabulary("a proposal", frozenset(_TEXTS), frozenset(_NUMBERS))
-
-
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
@@ -43,6 +37,7 @@ SCHEMA: dict[str, Any] = {
         "confidence": {"type": "number", "minimum": 0, "maximum": 1, "description": "How sure you are, 0 to 1."},
     },
 }  # fmt: skip
+_VOCABULARY = Vocabulary.of_schema("a proposal", SCHEMA)
 
 
 @noun
@@ -117,5 +112,5 @@ def _action_problems(action: str, texts: dict[str, str], numbers: dict[str, Deci
     return problems
 
 
-DECISION = DecisionFormat(TERMINAL, DESCRIPTION, SCHEMA, read_proposal, "no_op", KEYS)
+DECISION = DecisionFormat(TERMINAL, DESCRIPTION, SCHEMA, read_proposal, "no_op")
 """The decision format of this venue."""

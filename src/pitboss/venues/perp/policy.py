@@ -13,7 +13,7 @@ from pitboss.agent.decider import Decider, Planned
 from pitboss.core.discovery import definitions
 from pitboss.core.errors import InvariantError
 from pitboss.core.money import exact
-from pitboss.models.catalog import unknown
+from pitboss.models.catalog import choose_policy
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.state import PerpWorld, equity
 
@@ -82,7 +82,4 @@ def policies() -> Mapping[str, PolicyDefinition]:
 
 def policy(name: str, seed: int = 0) -> Policy:
     """Return a policy by its bare name."""
-    by_name = policies()
-    if name not in by_name:
-        raise unknown("policy", f"policy/{name}", [f"policy/{other}" for other in by_name])
-    return by_name[name].build(seed)
+    return choose_policy(policies(), name).build(seed)

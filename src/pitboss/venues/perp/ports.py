@@ -1,18 +1,16 @@
 """The ports of a tick on the perp venue: how it is observed, judged, halted and remembered."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY
 from typing import Any
 
-from pitboss.agent.decider import Decider
 from pitboss.core.asof import View
 from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
-from pitboss.core.trace import SILENT, Tracer
 from pitboss.core.verdict import Verdict
-from pitboss.engine.execute import Broker
-from pitboss.engine.guard import Judgement, guard
+from pitboss.tick.ports import Ports
 from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.memory import MemorySettings, remember
@@ -28,27 +26,20 @@ from pitboss.venues.perp.world import halt
 
 
 @noun
-class PerpPorts:
+class PerpPorts(Ports):
     """Everything that a tick needs on the perp venue except its state."""
 
+    _: KW_ONLY
+    context: PerpPrompts
+    reflector: TradeReflector | None = None
     skill: PerpSkill
     limits: PerpCaps
     terms: TradingTerms
     view: Callable[[Instant], View]
-    decider: Decider
-    broker: Broker
-    context: PerpPrompts
     started_at: Instant
-    keep_prompts: bool = True
-    build_prompts: bool = True
     wakes: bool = True
-    tracer: Tracer = SILENT
-    notes: Callable[[], tuple[str, ...]] = tuple
-    """Returns the notes about the agent's own tools that the prompt of this tick shows."""
     memory_settings: MemorySettings | None = None
     """The settings of the agent's memory; None if nothing is remembered, as in runs that build no prompt."""
-    reflector: TradeReflector | None = None
-    """Writes lessons from closed trades; None if the run has no model to call."""
 
     def observe(self, state: State, at: Instant) -> Observation:
         """Return what the agent may know now."""
@@ -67,22 +58,21 @@ class PerpPorts:
             self.notes(),
         )
 
+    def is_over(self, world: PerpWorld) -> bool:
+        """Return whether the account has no cash, no positions and no orders, so that asking the model is pointless."""
+        return not world.positions and not world.orders and world.cash <= 0
+
     def skip_flag(self, state: State, observation: Observation) -> str:
         """Return why the model is not asked: `ruined`, `asleep`, or empty if it is asked."""
-        if ruined(state.world):
+        if self.is_over(state.world):
             return "ruined"
         if self.wakes and not awake(observation, state.asked_close, state.news_seen):
             return "asleep"
         return ""
 
-    def with_shown(self, state: State, observation: Observation) -> State:
-        """Return the state unchanged: no rule of this venue depends on what the prompt showed."""
-        del observation
-        return state
-
-    def guard(self, observation: Observation, state: State, intent: Any, at: Instant) -> Judgement:
-        """Judge one intent by R1 to R13."""
-        return judge(observation.limits, self.terms, state, intent, at)
+    def rule_book(self, observation: Observation, state: State, at: Instant) -> PerpRuleBook:
+        """Return R1 to R13 over the account."""
+        return PerpRuleBook(observation.limits, self.terms, state.world, state.accepted_opens, at)
 
     def halt(self, world: PerpWorld, at: Instant) -> tuple[PerpWorld, Sequence[Receipt]]:
         """Set the `invariant` halt, which stops opens, after a rule itself has failed."""
@@ -112,14 +102,3 @@ class PerpPorts:
         if not (self.wakes and self.skill.schedule.wake_when):
             return state.asked_close, state.news_seen
         return closes(observation), observation.view.news_count()
-
-
-def judge(caps: PerpCaps, terms: TradingTerms, state: State, intent: Any, now: Instant) -> Judgement:
-    """Judge one intent by R1 to R13 on the present state."""
-    book = PerpRuleBook(caps, terms, state.world, state.accepted_opens, now)
-    return guard(book, state.seen, intent, now)
-
-
-def ruined(world: PerpWorld) -> bool:
-    """Return whether the account has no cash, no positions and no orders, so that asking the model is pointless."""
-    return not world.positions and not world.orders and world.cash <= 0

@@ -10,21 +10,16 @@ import numpy as np
 
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
-from pitboss.core.instant import Instant, interval_ms
-from pitboss.core.ports import ToolSpec
-from pitboss.data.feed import check_symbols, choose_venue
+from pitboss.core.instant import Instant
 from pitboss.data.lake import Lake
 from pitboss.data.listings import run_listings
-from pitboss.runs.preview import Preview, check_tick, offered
+from pitboss.runs.preview import ANY_GAP, Preview, check_tick, newest_tick, preview_of
 from pitboss.sim.connections import UNCONNECTED, Connections, ServerTools
-from pitboss.tools.registry import permit
 from pitboss.venues.perp.assembly import PerpRun, prepare, read_skill, tools
 from pitboss.venues.perp.course import PerpCourse, first_state
 from pitboss.venues.perp.intents import DECISION
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.skill import PerpSkill
-
-ANY_GAP = 10**9
 
 
 def preview(
@@ -37,13 +32,7 @@ def preview(
     """Build the preview at tick `at`, by default the newest tick that has data; the request's own range is ignored."""
     connections = UNCONNECTED if server_tools is None else Connections(server_tools=server_tools)
     skill, at, course = course_at(request, lake, settings, at, connections)
-    prompt = course.ports.context.prompt(course.ports.observe(first_state(course), at))
-    specs: list[ToolSpec] = []
-    if skill.max_steps > 1:  # with a single step only the decision is offered
-        listed = permit(tools(), skill.tool_names, "write")
-        specs = [ToolSpec(tool.name, tool.description, tool.schema) for tool in listed]
-        specs += connections.server_tools.specs
-    return Preview(at, prompt.system, prompt.user, offered([*specs, DECISION.spec]))
+    return preview_of(course, first_state(course), at, skill, tools(), DECISION, connections.server_tools)
 
 
 def course_at(
@@ -62,7 +51,7 @@ def course_at(
     if at is None:
         at = newest_tick(lake, request.data_venue or settings.data_venue, skill.context.sorted_symbols, period)
     else:
-        check_tick(at, period, skill.schedule.every)
+        check_tick(at, period)
     # A policy replaces the model, so that an unreachable model does not make the preview fail.
     quiet = replace(request, model="policy/hold", decisions=None, prompts=True, max_gap=ANY_GAP)
     run = _prepare(quiet, lake, settings, at, period)
@@ -84,20 +73,3 @@ def _prepare(request: PerpRequest, lake: Lake, settings: Settings, at: Instant, 
             return prepare(replace(request, from_at=at - period, to_at=at), lake, settings)
         except UserError:
             raise error from None
-
-
-def newest_tick(lake: Lake, venue_name: str, symbols: tuple[str, ...], period: int) -> Instant:
-    """Return the newest tick at which the last bar of every symbol has closed."""
-    venue = choose_venue(venue_name, lake, symbols)
-    check_symbols(lake, venue, symbols)
-    ends: list[Instant] = []
-    for symbol in symbols:
-        closes = [
-            extent[1] + interval_ms(interval)
-            for interval in lake.intervals(venue, symbol)
-            if period % interval_ms(interval) == 0 and (extent := lake.extent(venue, symbol, interval))
-        ]
-        if not closes:
-            raise UserError(f"no bars of {symbol} fit the schedule", "see `pitboss data list`")
-        ends.append(max(closes))
-    return min(ends) // period * period

@@ -1,20 +1,18 @@
 """The perp rules bound to one account: parses a proposal, selects its rules, and builds the order.
 
-It implements `engine.guard.RuleBook` for this venue. Sizes are rounded here once, so that the rules and the order
-agree.
+Sizes are rounded here once, so that the rules and the order agree.
 """
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, ClassVar
 
 from pitboss.core.instant import Instant
 from pitboss.core.money import HUNDRED, ONE, round_down
 from pitboss.core.noun import noun
-from pitboss.core.rulebook import Execution, Rule
+from pitboss.core.rulebook import Execution, Rule, RuleBook
 from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.case import PerpCase, make_case
-from pitboss.venues.perp.intents import Proposal, read_proposal
+from pitboss.venues.perp.intents import DECISION, Proposal
 from pitboss.venues.perp.rules import RULES
 from pitboss.venues.perp.state import PerpWorld, TradingTerms
 from pitboss.venues.perp.world import OrderRequest
@@ -24,7 +22,7 @@ EXIT_RULES = tuple(rule for rule in RULES if rule.scope == "every")
 
 
 @noun
-class PerpRuleBook:
+class PerpRuleBook(RuleBook):
     """R1 to R13 over one account at one instant."""
 
     caps: PerpCaps
@@ -33,16 +31,8 @@ class PerpRuleBook:
     accepted_opens: Sequence[Instant]
     now: Instant
 
-    shape_code: ClassVar[str] = "R1_SHAPE"
-    venue_code: ClassVar[str] = "R13_VENUE"
-
-    def read(self, intent: Any) -> tuple[Proposal | None, list[str]]:
-        """Parse the intent strictly."""
-        return read_proposal(intent)
-
-    def is_hold(self, proposal: Proposal) -> bool:
-        """Return whether it is a `no_op`, which is not judged."""
-        return proposal.action == "no_op"
+    decision = DECISION
+    rules = RULES
 
     def rules_for(self, proposal: Proposal | None) -> Sequence[Rule]:
         """Return all rules for a proposal that opens, and only the rules for every action for any other."""

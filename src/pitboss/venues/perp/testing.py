@@ -15,6 +15,7 @@ from pitboss.core.instant import INTERVALS, Instant, interval_ms
 from pitboss.core.market import Bars, PointKind, Points
 from pitboss.core.order_book import Books, Level, write_levels
 from pitboss.core.state import State
+from pitboss.engine.guard import Judgement, guard
 from pitboss.sim.connections import Connections
 from pitboss.sim.course import MAX_MODEL_ERRORS, ticks_between
 from pitboss.sim.past import RunPast
@@ -24,10 +25,13 @@ from pitboss.testing.journal import MemoryJournal
 from pitboss.tools.toolbox import Toolbox
 from pitboss.venues.perp.assembly import PerpRun, anonymiser_of_run, read_skill
 from pitboss.venues.perp.assets import SHIPPED
+from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.course import PerpCourse, first_state
 from pitboss.venues.perp.outcome import PerpLedger, read_ledger
 from pitboss.venues.perp.request import PerpRequest
+from pitboss.venues.perp.rule_book import PerpRuleBook
+from pitboss.venues.perp.state import TradingTerms
 from pitboss.venues.perp.tape import Tape, make_tape
 
 Row = tuple[int, float, float, float, float]
@@ -154,6 +158,11 @@ def make_books(symbol: str, rows: Sequence[tuple[int, Sequence[Level], Sequence[
         [write_levels(row[1]) for row in rows],
         [write_levels(row[2]) for row in rows],
     )
+
+
+def judge(caps: PerpCaps, terms: TradingTerms, state: State, intent: Any, now: Instant) -> Judgement:
+    """Judge one intent by R1 to R13 on the present state."""
+    return guard(PerpRuleBook(caps, terms, state.world, state.accepted_opens, now), state.seen, intent, now)
 
 
 def play(course: PerpCourse, watch: Watch | None = None) -> tuple[State, MemoryJournal, PerpLedger]:

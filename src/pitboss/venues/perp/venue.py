@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from pitboss.core.decision_format import DecisionFormat
     from pitboss.core.instant import Instant
     from pitboss.core.receipt import Receipt
-    from pitboss.core.rulebook import Rule
     from pitboss.core.state import State
     from pitboss.data.lake import Lake
     from pitboss.report.meaning import Metric, RuleMeaning
@@ -20,10 +19,10 @@ if TYPE_CHECKING:
     from pitboss.runs.preview import Preview
     from pitboss.runs.result_table import ResultTable
     from pitboss.sim.connections import ServerTools
+    from pitboss.sim.metrics import Outcome
     from pitboss.skill.names import Names
     from pitboss.store.runs import Run
     from pitboss.tools.define import ToolContext
-    from pitboss.tools.registry import Registry
     from pitboss.venues.perp.assembly import PerpRun
     from pitboss.venues.perp.course import PerpCourse
     from pitboss.venues.perp.outcome import PerpLedger
@@ -66,11 +65,6 @@ class PerpVenue(Venue):
         paths = (("context", "symbols"), ("risk", "allowed_symbols"))
         return Names(agent_tools(self.tools()), None, dict.fromkeys(paths, ("symbol", symbols)))
 
-    def tools(self) -> "Registry":
-        from pitboss.tools.registry import registry_of
-
-        return registry_of(f"{self.package}.tools")
-
     def policies(self) -> Mapping[str, str]:
         from pitboss.venues.perp.policy import policies
 
@@ -88,11 +82,6 @@ class PerpVenue(Venue):
         higher = ((interval, min(most, HIGHER_BARS)) for interval in context.timeframes())
         tables = ((context.bars_interval, most), *higher)
         return Charts(tables, context.sorted_symbols, bool(context.news_top_k))
-
-    def rules(self) -> "tuple[Rule, ...]":
-        from pitboss.venues.perp.rules import RULES
-
-        return RULES
 
     def request_type(self) -> "type[PerpRequest]":
         from pitboss.venues.perp.request import PerpRequest
@@ -175,18 +164,10 @@ class PerpVenue(Venue):
         metrics, *figures = compute_together([outcome, *baseline_outcomes.values()], prepared.request.seed)
         return metrics, dict(zip(baseline_outcomes, figures, strict=True))
 
-    def measure_again(self, params: Mapping[str, Any], ledger: "PerpLedger") -> dict[str, Any]:
+    def compute(self, outcome: "Outcome", seed: int) -> dict[str, Any]:
         from pitboss.venues.perp.metrics import compute
 
-        request = self.request_of(params)
-        return compute(ledger.outcome(*self.span(params), request.equity_usd), request.seed)
-
-    def span(self, params: Mapping[str, Any]) -> "tuple[Instant, Instant, int]":
-        from pitboss.core.instant import interval_ms
-
-        period = interval_ms(params["skill"]["schedule"]["every"])
-        start = -(-params["from_at"] // period) * period
-        return start, params["to_at"], interval_ms(params["base_interval"])
+        return compute(outcome, seed)
 
     def fills(self, receipts: "Iterable[Receipt]") -> Iterator[dict[str, Any]]:
         from pitboss.venues.perp.outcome import fills

@@ -9,8 +9,9 @@ the same digits.
 from collections.abc import Sequence
 from decimal import Decimal
 
-from pitboss.core.curve import Curve, Piece, join
+from pitboss.core.curve import Piece, join
 from pitboss.core.instant import DAY_MS, Instant
+from pitboss.core.leg import Leg
 from pitboss.core.money import ZERO, decimal, exact, text
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
@@ -27,16 +28,6 @@ from pitboss.venues.perp.state import Halt, OrderKind, PerpWorld, TradingTerms, 
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.valuation import constant_base_parts, position_values, scaled_position_values
 from pitboss.venues.perp.working_world import WorkingWorld
-
-
-@noun
-class WorldAdvance:
-    """The result of processing bars: the new world, the receipts, one equity point per bar, the next bar's index."""
-
-    world: PerpWorld
-    receipts: tuple[Receipt, ...]
-    equity: Curve
-    index: int
 
 
 @noun
@@ -128,7 +119,7 @@ def halt(world: PerpWorld, terms: TradingTerms, kind: Halt, at: Instant) -> tupl
 
 
 @exact
-def close_all(world: PerpWorld, terms: TradingTerms, at: Instant, interval_ms: int) -> WorldAdvance:
+def close_all(world: PerpWorld, terms: TradingTerms, at: Instant, interval_ms: int) -> Leg:
     """Close every position at its mark and cancel all orders, at the end of a run with `close_at_end`.
 
     Closes pay the taker fee and no slippage. Like every fill, each carries the open time of its bar: the symbol's last
@@ -141,7 +132,7 @@ def close_all(world: PerpWorld, terms: TradingTerms, at: Instant, interval_ms: i
         size, opened_at = abs(account.positions[symbol].size), account.marked_at[symbol] - interval_ms
         account.fill_exit(symbol, "", opened_at, size, account.marks[symbol], True, ZERO, ZERO, "end")
     account.last_equity = account.equity({})
-    return WorldAdvance(account.freeze(), tuple(account.receipts), (), 0)
+    return Leg(account.freeze(), tuple(account.receipts), (), 0)
 
 
 @exact
@@ -156,7 +147,7 @@ def set_marks(world: PerpWorld, prices: dict[str, tuple[Decimal, Instant]]) -> P
 @exact
 def advance(
     world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, stop: int, pause_before_change: bool = False
-) -> WorldAdvance:
+) -> Leg:
     """Process the bars `[start, stop)`; with `pause_before_change` stop before the first bar that changes the book.
 
     A change is anything besides prices that a decision could depend on: a fill, a rejection, a cancellation, a halt.
@@ -179,7 +170,7 @@ def advance(
         world = after
         index += 1
         receipts.extend(new_receipts)
-    return WorldAdvance(world, tuple(receipts), equity, index)
+    return Leg(world, tuple(receipts), equity, index)
 
 
 def _advance_quiet_bars(

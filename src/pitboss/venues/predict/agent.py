@@ -1,7 +1,6 @@
 """Builds an agent of the predict venue from its skill: decider, caps and ports. Used by backtests and live runs alike."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,9 @@ from pitboss.core.asof import View
 from pitboss.core.errors import KeyMissing
 from pitboss.core.instant import Instant
 from pitboss.engine.execute import Broker
-from pitboss.models import catalog
 from pitboss.models.providers import PRESET
 from pitboss.models.routes import route
-from pitboss.runs.tool_loop import tool_loop
+from pitboss.runs.deciders import Deciders
 from pitboss.sim.connections import UNCONNECTED, Connections
 from pitboss.skill.load import read_skill as read_document
 from pitboss.tools.registry import Registry, registry_of
@@ -33,6 +31,10 @@ from pitboss.venues.predict.standin import PredictStandIn
 TOOLS = "pitboss.venues.predict.tools"
 FALLBACK = "policy/alternate"
 """Decider used in place of `llm` if no API key is configured, as on the original platform."""
+
+
+DECIDERS = Deciders(DECISION, TOOLS, lambda name, seed: heuristic(name), PredictStandIn)
+"""How the deciders of this venue are built; no heuristic uses a seed."""
 
 
 def tools() -> Registry:
@@ -70,14 +72,14 @@ def mandate_of(skill: PredictSkill) -> str:
     return mandates()[strategy.mandate] if strategy.mandate else strategy.text or ""
 
 
+def prompts_of(skill: PredictSkill) -> PredictPrompts:
+    """Return the prompts of the skill's mandate."""
+    return PredictPrompts(mandate_of(skill))
+
+
 def decider_of(skill: PredictSkill, name: str, connections: Connections = UNCONNECTED) -> Decider:
     """Build the decider for a model name: a heuristic, or a model with tools."""
-    entry = catalog.describe(name)
-    if entry.is_policy:
-        return heuristic(entry.name)
-    if connections.model is None and entry.is_standin:
-        connections = replace(connections, model=PredictStandIn())
-    return tool_loop(name, skill, DECISION, PredictPrompts(mandate_of(skill)), tools(), connections)
+    return DECIDERS.named(name, skill, prompts_of(skill), connections)
 
 
 def ports_of(
@@ -93,7 +95,7 @@ def ports_of(
         caps=caps_of(skill),
         decider=decider,
         broker=broker,
-        context=decider.context if isinstance(decider, ToolLoop) else PredictPrompts(mandate_of(skill)),
+        context=decider.context if isinstance(decider, ToolLoop) else prompts_of(skill),
         view=view,
         tape=tape,
         candles_minutes=skill.context.candles_minutes,

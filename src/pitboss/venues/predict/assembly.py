@@ -5,28 +5,24 @@ realised up to each instant. The kind of surface is stored with the run and show
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from pitboss.agent.decider import Decider, Planned
+from pitboss.agent.decider import Planned
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.asof import Market
 from pitboss.core.errors import UserError
 from pitboss.core.instant import MINUTE_MS
-from pitboss.data.feed import check_gaps, choose_venue, data_digest, load_market
 from pitboss.data.lake import Lake
-from pitboss.models.decisions import DecisionFile
+from pitboss.runs.bar_run import BarRun
 from pitboss.sim.connections import UNCONNECTED, Connections
-from pitboss.sim.course import LEAP_COMMITS, ticks_between
-from pitboss.sim.prepared_run import PreparedRun
 from pitboss.sim.request import check_range
-from pitboss.venues.predict.agent import decider_of, ports_of, read_predict_skill
+from pitboss.venues.predict.agent import DECIDERS, ports_of, prompts_of, read_predict_skill
 from pitboss.venues.predict.broker import PredictPaper
 from pitboss.venues.predict.course import PredictCourse, Updates, updates_of
 from pitboss.venues.predict.data.recorded import Surfaces, read_surfaces
-from pitboss.venues.predict.intents import DECISION
 from pitboss.venues.predict.ladder_policy import LEAST, Rungs
 from pitboss.venues.predict.recorded_surfaces import Recorded
 from pitboss.venues.predict.request import PredictRequest
@@ -38,16 +34,13 @@ from pitboss.venues.predict.svi import FLOAT
 BASE = "1m"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PredictRun(PreparedRun):
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PredictRun(BarRun):
     """A checked predict backtest with its data."""
 
     request: PredictRequest
     skill: PredictSkill
-    market: Market
     surfaces: Surfaces | None
-    commit_records: int
-    most_errors: int
 
     def course(self, connections: Connections = UNCONNECTED) -> PredictCourse:
         """Build the course with its ports."""
@@ -58,71 +51,32 @@ def prepare(request: PredictRequest, lake: Lake, settings: Settings) -> PredictR
     """Check a request against the available data and load that data. Raises `UserError` before any work is done."""
     skill = read_predict_skill(request.skill)
     _check(request)
-    underlying = skill.context.underlying
-    data_venue = choose_venue(request.data_venue or settings.data_venue, lake, (underlying,))
-    ticks = ticks_between(request.from_at, request.to_at, skill.every_ms)
-    if not len(ticks):
-        raise UserError(f"no {skill.schedule.every} tick falls into the range", "choose a longer range")
-    market = load_market(lake, data_venue, [underlying], [BASE], request.to_at, 0, request.from_at, with_news=False)
-    check_gaps(market.bars[underlying, BASE], request.from_at, request.to_at, request.max_gap)
-    surfaces = read_surfaces(Path(request.surfaces)) if request.surfaces else None
-    bars_digest = data_digest(market, [underlying], [BASE], news=False, events=False)
-    run = PredictRun(
-        request=request,
-        skill=skill,
-        data_venue=data_venue,
-        data_digest=_digest(bars_digest, surfaces),
-        synthetic=lake.is_synthetic(data_venue),
-        tick_at=ticks,
-        market=market,
-        surfaces=surfaces,
-        commit_records=settings.commit_records,
-        most_errors=settings.model_errors,
-    )
-    run_decider(run)  # rejects an unknown policy or an invalid decisions file
-    updates_between(market, underlying, int(ticks[0]), request.to_at)
+    run = PredictRun.load(request, skill, lake, settings, (skill.context.underlying,), BASE, surfaces=None)
+    if request.surfaces:
+        surfaces = read_surfaces(Path(request.surfaces))
+        run = replace(run, surfaces=surfaces, data_digest=_digest(run.data_digest, surfaces))
+    DECIDERS.of_run(run, prompts_of(skill))  # rejects an unknown policy or an invalid decisions file
+    updates_between(run.market, skill.context.underlying, int(run.tick_at[0]), request.to_at)
     return run
-
-
-def run_decider(run: PredictRun, connections: Connections = UNCONNECTED) -> Decider:
-    """Build the decider of a request: a decisions file, a heuristic, or a model with tools."""
-    request = run.request
-    if request.decisions is None:
-        return decider_of(run.skill, request.source, connections)
-    return DecisionFile.read(request.decisions.encode(), "decisions", set(run.tick_at.tolist()), DECISION)
 
 
 def make_course(run: PredictRun, connections: Connections = UNCONNECTED) -> PredictCourse:
     """Build the course of a prepared run."""
     request, skill = run.request, run.skill
-    decider = connections.decider or run_decider(run, connections)
-    ports = ports_of(
-        skill,
-        decider,
-        PredictPaper(),
-        run.market.view,
-        keep_prompts=request.prompts is not False,
-        build_prompts=request.builds_prompts,
-        tracer=connections.tracer,
-        notes=connections.server_tools.notes,
-    )
-    leaps = request.is_program and not request.builds_prompts
+    decider = connections.decider or DECIDERS.of_run(run, prompts_of(skill), connections)
+    ports = ports_of(skill, decider, PredictPaper(), run.market.view, **run.ports_fields(connections))
+    leaps = request.is_program and not request.builds_prompts and isinstance(decider, (Rungs, Planned))
     updates = updates_between(run.market, skill.context.underlying, int(run.tick_at[0]), request.to_at)
     return PredictCourse(
         ports=ports,
         market=run.market,
         updates=updates,
-        tick_at=run.tick_at,
-        to_at=request.to_at,
         cash=int(request.equity_usd * QUOTE),
         tiers=skill.context.sorted_tiers(),
         vault=int(request.vault_usd * QUOTE),
         surface=None if run.surfaces is None else Recorded(run.surfaces, updates),
         least_spend=LEAST if isinstance(decider, Rungs) else None,
-        planned=leaps and isinstance(decider, (Rungs, Planned)),
-        commit_records=run.commit_records * LEAP_COMMITS if leaps else run.commit_records,
-        speculation=connections.speculation,
-        most_errors=run.most_errors,
+        **run.course_fields(connections, leaps),
     )
 
 
@@ -144,10 +98,8 @@ def _check(request: PredictRequest) -> None:
         raise UserError("runs of the predict venue cannot be blind", "leave --blind out")
 
 
-def _digest(bars: str, surfaces: Surfaces | None) -> str:
+def _digest(bars: str, surfaces: Surfaces) -> str:
     """Return the SHA-256 of all data the run reads."""
-    if surfaces is None:
-        return bars
     total = hashlib.sha256(bars.encode())
     total.update(surfaces.at.astype("<i8").tobytes())
     total.update("\n".join(surfaces.market_id).encode())

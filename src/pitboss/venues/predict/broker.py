@@ -8,13 +8,13 @@ broker holds no key and no connection.
 from dataclasses import dataclass
 
 from pitboss.core.instant import Instant
-from pitboss.engine.execute import Placed
+from pitboss.engine.execute import Broker, Placed
 from pitboss.venues.predict.desk import Desk, DeskOrder, DeskResult, submit
 from pitboss.venues.predict.state import ACCOUNT
 
 
 @dataclass(frozen=True, slots=True)
-class PredictPaper:
+class PredictPaper(Broker):
     """Executes orders on the paper venue; an abort of the venue is returned as a refusal."""
 
     account_id: str = ACCOUNT
@@ -22,11 +22,6 @@ class PredictPaper:
     async def submit(self, world: Desk, request: DeskOrder, at: Instant) -> Placed:
         """Mint or redeem on the paper venue, or queue the order until the next price update."""
         return placed_of(submit(world, request, at, self.account_id))
-
-    async def cancel(self, world: Desk, order_id: str, at: Instant) -> Placed:
-        """Refuse: orders on this venue cannot be cancelled."""
-        del order_id, at
-        return Placed(world, refusal="orders of this venue cannot be cancelled")
 
 
 def placed_of(result: DeskResult) -> Placed:

@@ -6,27 +6,26 @@ one step.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from pitboss.agent.decider import Plan, Planned
 from pitboss.core.asof import Market
-from pitboss.core.curve import Curve, Piece
+from pitboss.core.curve import Piece
 from pitboss.core.errors import InvariantError
 from pitboss.core.instant import DAY_MS, MINUTE_MS, Instant
+from pitboss.core.leg import Leg
 from pitboss.core.market import Floats, Ints
 from pitboss.core.money import text
-from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
-from pitboss.sim.course import COMMIT_RECORDS, MAX_MODEL_ERRORS
-from pitboss.sim.speculation import Speculation
+from pitboss.sim.course import Course
 from pitboss.venues.predict.desk import Desk, spend_with_reserves
 from pitboss.venues.predict.execution import apply_update
 from pitboss.venues.predict.portfolio import equity
-from pitboss.venues.predict.ports import PredictPorts, ruined
+from pitboss.venues.predict.ports import PredictPorts
 from pitboss.venues.predict.schedule import FINEST_MS, TIERS
 from pitboss.venues.predict.state import NO_ACCOUNT, QUOTE, ContractPosition, Oracle, contracts, open_world
 from pitboss.venues.predict.svi import Svi
@@ -55,37 +54,19 @@ class Updates:
         return len(self.at)
 
 
-@noun
-class Stage:
-    """Result of applying updates: the desk, the receipts, one equity point per update, and the next update's index."""
-
-    world: Desk
-    receipts: tuple[Receipt, ...]
-    equity: Curve
-    index: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PredictCourse:
-    """A range to replay on the predict venue, with the ports of its ticks. Implements `sim.course.Course`."""
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PredictCourse(Course):
+    """A range to replay on the predict venue, with the ports of its ticks."""
 
     ports: PredictPorts
     market: Market
     updates: Updates
-    tick_at: Ints
-    to_at: Instant
     cash: int
     tiers: tuple[str, ...] = TIERS
     vault: int = VAULT
     surface: Surface | None = None
     least_spend: int | None = None
     """The minimum spend of a decider that mints whenever it can; None for a decider that may hold for other reasons."""
-    planned: bool = False
-    commit_records: int = COMMIT_RECORDS
-    speculation: Speculation | None = None
-    most_errors: int = MAX_MODEL_ERRORS
-    past: None = None
-    asks_always: bool = True
     step_ms: int = MINUTE_MS
     _columns: list[tuple[list[int], list[int], list[float]]] = field(default_factory=list, init=False, repr=False)
     _late: list[list[int]] = field(default_factory=list, init=False, repr=False)
@@ -94,7 +75,7 @@ class PredictCourse:
         """Return the number of updates available at each tick."""
         return np.searchsorted(self.updates.at, self.tick_at, side="right").tolist()
 
-    def advance(self, world: Desk, start: int, stop: int, pause_before_change: bool = False) -> Stage:
+    def advance(self, world: Desk, start: int, stop: int, pause_before_change: bool = False) -> Leg:
         """Apply updates `start` to `stop`, with one equity point each."""
         at, spot, volatility = self._lists()
         desk, curve, receipts = world, _Points(self.step_ms), list[Receipt]()
@@ -128,16 +109,11 @@ class PredictCourse:
             else:
                 curve.add(at[index], account.cash, equity(desk.world, at[index], account_id) - account.cash)
             index += 1
-        return Stage(desk, tuple(receipts), curve.pieces, index)
+        return Leg(desk, tuple(receipts), curve.pieces, index)
 
-    def finish(self, world: Desk, start: int) -> Stage:
+    def finish(self, world: Desk, start: int) -> Leg:
         """Apply the updates after the last tick. Contracts that have not expired by the end are marked at their bid."""
         return self.advance(world, start, len(self.updates))
-
-    def until(self, to_at: Instant) -> "PredictCourse":
-        """Return the same course up to a tick, without speculation."""
-        ticks = self.tick_at[self.tick_at < to_at]
-        return replace(self, tick_at=ticks, to_at=to_at, commit_records=1, speculation=None)
 
     def plan(self) -> Plan:
         """Return the plan of ticks at which the heuristic or the decisions file acts."""
@@ -147,14 +123,6 @@ class PredictCourse:
         if self.least_spend is None:
             raise InvariantError(f"{decider.name} cannot plan its ticks")
         return BudgetPlan(self.tick_at.tolist(), self.ports, self.least_spend)
-
-    def over(self, world: Desk) -> bool:
-        """Whether the account has no cash, no positions and no waiting orders."""
-        return ruined(world, self.ports.account_id)
-
-    def early(self, receipts: Sequence[Receipt], until: Instant) -> tuple[Receipt, ...]:
-        """Return the receipts up to an instant; each receipt has the instant of its update."""
-        return tuple(receipt for receipt in receipts if receipt.at <= until)
 
     def unchanged(self, before: State, after: State) -> bool:
         """Whether market, account and waiting orders are equal. Shown asks are ignored: only the rules read them."""

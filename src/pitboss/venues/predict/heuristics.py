@@ -3,7 +3,7 @@
 from functools import cache
 
 from pitboss.core.discovery import definitions
-from pitboss.models.catalog import unknown
+from pitboss.models.catalog import choose_policy
 from pitboss.venues.predict.ladder_policy import Rungs
 
 
@@ -16,8 +16,4 @@ def heuristics() -> dict[str, Rungs]:
 
 def heuristic(name: str) -> Rungs:
     """Return a heuristic by name, with or without `policy/`; `-` may replace `_`, as in the original's names."""
-    policies = heuristics()
-    short = name.removeprefix("policy/").replace("-", "_")
-    if short not in policies:
-        raise unknown("policy", f"policy/{short}", [f"policy/{policy_name}" for policy_name in policies])
-    return policies[short]
+    return choose_policy(heuristics(), name.removeprefix("policy/").replace("-", "_"))

@@ -21,12 +21,7 @@ DESCRIPTION = (
     "The engine quotes the strike again, checks the hard limits and tells you next tick what it did."
 )
 
-_NUMBERS = ("strike", "spend", "confidence")
-_TEXTS = ("action", "market_id", "side", "reasoning")
-KEYS = (*_TEXTS, *_NUMBERS)
 ALIASES = {"spend_dusdc": "spend", "spendDusdc": "spend", "confidence_0_1": "confidence"}
-_WORDS = Vocabulary("a decision", frozenset(_TEXTS), frozenset(_NUMBERS), ALIASES)
-
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -42,6 +37,7 @@ SCHEMA: dict[str, Any] = {
         "reasoning": {"type": "string", "description": "Why, in a sentence or two."},
     },
 }  # fmt: skip
+_WORDS = Vocabulary.of_schema("a decision", SCHEMA, ALIASES)
 
 
 @noun
@@ -104,5 +100,5 @@ def _missing(action: Action, given: dict[str, str], numbers: dict[str, Decimal])
     return problems
 
 
-DECISION = DecisionFormat(TERMINAL, DESCRIPTION, SCHEMA, read, "hold", (*KEYS, *ALIASES))
+DECISION = DecisionFormat(TERMINAL, DESCRIPTION, SCHEMA, read, "hold", tuple(ALIASES))
 """The decision format of this venue."""

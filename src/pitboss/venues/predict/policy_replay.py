@@ -37,7 +37,7 @@ def play(script: PredictCourse, intent: Intent, least_spend: int) -> PredictLedg
     while index < len(ticks):
         leg = script.advance(desk, position, update_counts[index])
         desk, position, receipts, equity = leg.world, leg.index, list(leg.receipts), [*leg.equity]
-        over = script.over(desk)
+        over = script.ports.is_over(desk)
         acts = len(ticks) if over else plan.next_tick(index, desk)
         if acts == index:
             at = ticks[index]

@@ -4,24 +4,17 @@ The world of a tick is a `Desk`. Unlike the perp venue, the desk stores the asks
 slippage rule needs them, and holds orders that wait for their price update.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pitboss.agent.decider import Decider
-from pitboss.agent.reflection import Reflector
-from pitboss.core import codec
 from pitboss.core.asof import View
 from pitboss.core.instant import MINUTE_MS, Instant
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
-from pitboss.core.state import State
-from pitboss.core.trace import SILENT, Tracer
-from pitboss.core.verdict import Verdict
-from pitboss.engine.execute import Broker
-from pitboss.engine.guard import Judgement, guard
+from pitboss.core.state import State, parse_state
+from pitboss.tick.ports import Ports
 from pitboss.venues.predict.caps import PredictCaps
-from pitboss.venues.predict.context import PredictPrompts
 from pitboss.venues.predict.desk import Desk, spend_with_reserves, summary, with_shown_asks
 from pitboss.venues.predict.observation import PredictObservation, Shown, Tape, no_tape
 from pitboss.venues.predict.rule_book import PredictRuleBook
@@ -29,25 +22,16 @@ from pitboss.venues.predict.state import ACCOUNT, NO_ACCOUNT
 
 
 @noun
-class PredictPorts:
+class PredictPorts(Ports):
     """The dependencies of a tick on the predict venue; the state is passed separately."""
 
     caps: PredictCaps
-    decider: Decider
-    broker: Broker
-    context: PredictPrompts
     view: Callable[[Instant], View] | None = None
     """Returns candles as of an instant; None without candle data."""
     tape: Tape = no_tape
     candles_minutes: int = 60
     underlying: str = "BTC"
     account_id: str = ACCOUNT
-    keep_prompts: bool = True
-    build_prompts: bool = True
-    tracer: Tracer = SILENT
-    notes: Callable[[], tuple[str, ...]] = tuple
-    """Returns notes for the agent about its own resources at this tick."""
-    reflector: Reflector | None = None
     every_ms: int = MINUTE_MS
     """Time between ticks; it determines their numbers."""
 
@@ -69,23 +53,22 @@ class PredictPorts:
             Shown(),
         )
 
-    def skip_flag(self, state: State, observation: PredictObservation) -> str:
-        """Return why the decider is not asked: `ruined` if the account has no cash, positions or waiting orders."""
-        del observation
-        return "ruined" if ruined(state.world, self.account_id) else ""
+    def is_over(self, world: Desk) -> bool:
+        """Whether the account has no cash, positions or waiting orders, so that no decision can have an effect."""
+        account = world.world.accounts.get(self.account_id, NO_ACCOUNT)
+        return account.cash <= 0 and not account.positions and not world.waiting
 
     def with_shown(self, state: State, observation: PredictObservation) -> State:
         """Return the state with the asks shown by the prompt and the tools."""
         desk = with_shown_asks(state.world, observation.shown.asks)
         return state if desk is state.world else state.after(world=desk)
 
-    def guard(self, observation: PredictObservation, state: State, intent: Any, at: Instant) -> Judgement:
-        """Check one decision against rules B1 to B15."""
+    def rule_book(self, observation: PredictObservation, state: State, at: Instant) -> PredictRuleBook:
+        """Return rules B1 to B15 on the account, with the asks shown at this tick."""
         desk: Desk = state.world
         spent = spend_with_reserves(desk, at)
         shown = {**spent.shown, **observation.shown.asks} if observation.shown.asks else spent.shown
-        book = PredictRuleBook(self.caps, desk.world, replace(spent, shown=shown), at, at, self.account_id)
-        return guard(book, state.seen, intent, at)
+        return PredictRuleBook(self.caps, desk.world, replace(spent, shown=shown), at, at, self.account_id)
 
     def halt(self, world: Desk, at: Instant) -> tuple[Desk, Sequence[Receipt]]:
         """Pause minting because a rule failed. Open positions can still be redeemed."""
@@ -105,26 +88,7 @@ class PredictPorts:
             return summary_before
         return summary(world, self.account_id)
 
-    def remember(
-        self, state: State, observation: PredictObservation, receipts: Sequence[Receipt], verdicts: Sequence[Verdict]
-    ) -> Any:
-        """Return the memory unchanged: the results of orders are stored in the desk."""
-        del observation, receipts, verdicts
-        return state.memory
-
-    def wake_reference(self, state: State, observation: PredictObservation) -> tuple[Mapping[str, float], int]:
-        """Return the stored values unchanged: agents of this venue are asked at every tick."""
-        del observation
-        return state.asked_close, state.news_seen
-
-
-def ruined(desk: Desk, account_id: str = ACCOUNT) -> bool:
-    """Whether the account has no cash, no positions and no waiting orders, so that no decision can have an effect."""
-    account = desk.world.accounts.get(account_id, NO_ACCOUNT)
-    return account.cash <= 0 and not account.positions and not desk.waiting
-
 
 def read_state(plain: object) -> State:
     """Parse a stored state, with its world as a `Desk`."""
-    state = codec.parse(State, plain)
-    return state.after(world=codec.parse(Desk, state.world))
+    return parse_state(plain, Desk)

@@ -1,18 +1,17 @@
 """The predict rules applied to one account: parsing, rule selection, and the order that an allowed decision becomes.
 
-Implements `engine.guard.RuleBook`. Spends are reduced and sized once, in the case, so the rules and the order agree.
+Spends are reduced and sized once, in the case, so the rules and the order agree.
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
 
 from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
-from pitboss.core.rulebook import Execution, Rule
+from pitboss.core.rulebook import Execution, Rule, RuleBook
 from pitboss.venues.predict.caps import PredictCaps, Spent
 from pitboss.venues.predict.case import PredictCase, make_case
-from pitboss.venues.predict.desk import VENUE, DeskOrder
-from pitboss.venues.predict.intents import PredictDecision, read
+from pitboss.venues.predict.desk import DeskOrder
+from pitboss.venues.predict.intents import DECISION, PredictDecision
 from pitboss.venues.predict.orders import ContractOrder
 from pitboss.venues.predict.rules import RULES
 from pitboss.venues.predict.state import ACCOUNT, PredictWorld
@@ -23,7 +22,7 @@ EXIT_RULES = tuple(rule for rule in RULES if rule.scope == "every")
 
 
 @noun
-class PredictRuleBook:
+class PredictRuleBook(RuleBook):
     """Rules B1 to B15 on one account at `now`, the instant of execution, for a decision made at `tick_at`."""
 
     caps: PredictCaps
@@ -33,16 +32,8 @@ class PredictRuleBook:
     tick_at: Instant
     account_id: str = ACCOUNT
 
-    shape_code: ClassVar[str] = "B1_SHAPE"
-    venue_code: ClassVar[str] = VENUE
-
-    def read(self, intent: Any) -> tuple[PredictDecision | None, list[str]]:
-        """Parse a decision strictly."""
-        return read(intent)
-
-    def is_hold(self, proposal: PredictDecision) -> bool:
-        """Whether the decision is `hold`, which is not checked."""
-        return proposal.action == "hold"
+    decision = DECISION
+    rules = RULES
 
     def rules_for(self, proposal: PredictDecision | None) -> Sequence[Rule]:
         """Return all rules for a mint, and only those of scope `every` for a redeem."""

@@ -14,19 +14,15 @@ if TYPE_CHECKING:
     from pitboss.core.decision_format import DecisionFormat
     from pitboss.core.instant import Instant
     from pitboss.core.receipt import Receipt
-    from pitboss.core.rulebook import Rule
     from pitboss.core.state import State
     from pitboss.data.lake import Lake
     from pitboss.report.meaning import Metric, RuleMeaning
     from pitboss.runs.charts import Charts
-    from pitboss.runs.preview import Preview
     from pitboss.runs.result_table import ResultTable
-    from pitboss.sim.connections import ServerTools
     from pitboss.store.runs import Run
-    from pitboss.tools.registry import Registry
     from pitboss.venues.predict.assembly import PredictRun
     from pitboss.venues.predict.course import PredictCourse
-    from pitboss.venues.predict.outcome import PredictLedger
+    from pitboss.venues.predict.outcome import PredictLedger, PredictOutcome
     from pitboss.venues.predict.request import PredictRequest
     from pitboss.venues.predict.settings import PredictSettings
     from pitboss.venues.predict.skill import PredictSkill
@@ -65,11 +61,6 @@ class PredictVenue(Venue):
             f"pitboss predict run {skill_file} --model policy/alternate    # on paper, on live prices",
         ]
 
-    def tools(self) -> "Registry":
-        from pitboss.tools.registry import registry_of
-
-        return registry_of(f"{self.package}.tools")
-
     def policies(self) -> Mapping[str, str]:
         from pitboss.venues.predict.heuristics import heuristics
 
@@ -81,11 +72,6 @@ class PredictVenue(Venue):
 
         context = skill.context
         return Charts(((BASE, context.candles_minutes),), (context.underlying,))
-
-    def rules(self) -> "tuple[Rule, ...]":
-        from pitboss.venues.predict.rules import RULES
-
-        return RULES
 
     def request_type(self) -> "type[PredictRequest]":
         from pitboss.venues.predict.request import PredictRequest
@@ -112,18 +98,10 @@ class PredictVenue(Venue):
 
         return prepare(request, lake, settings)
 
-    def preview(
-        self,
-        request: "PredictRequest",
-        lake: "Lake",
-        settings: "Settings",
-        at: "Instant | None" = None,
-        server_tools: "ServerTools | None" = None,
-    ) -> "Preview":
-        from pitboss.venues.predict.preview import preview
+    def bars(self, skill: "PredictSkill") -> tuple[tuple[str, ...], str]:
+        from pitboss.venues.predict.assembly import BASE
 
-        del server_tools  # skills of this venue cannot use MCP servers
-        return preview(request, lake, settings, at)
+        return (skill.context.underlying,), BASE
 
     def params(self, prepared: "PredictRun") -> dict[str, Any]:
         """Return the parameters, with the kind of surfaces of the run."""
@@ -187,18 +165,15 @@ class PredictVenue(Venue):
         metrics = compute_predict(outcome, request.seed)
         return metrics, baseline_metrics(outcome, played(course, own), request.seed)
 
-    def measure_again(self, params: Mapping[str, Any], ledger: "PredictLedger") -> dict[str, Any]:
+    def compute(self, outcome: "PredictOutcome", seed: int) -> dict[str, Any]:
         from pitboss.venues.predict.metrics import compute_predict
 
-        request = self.request_of(params)
-        return compute_predict(ledger.outcome(*self.span(params), request.equity_usd), request.seed)
+        return compute_predict(outcome, seed)
 
     def span(self, params: Mapping[str, Any]) -> "tuple[Instant, Instant, int]":
-        from pitboss.core.instant import interval_ms, parse_duration
         from pitboss.venues.predict.assembly import BASE
 
-        period = parse_duration(params["skill"].get("schedule", {}).get("every", "60s"))
-        return -(-params["from_at"] // period) * period, params["to_at"], interval_ms(BASE)
+        return Venue.span(self, {**params, "base_interval": BASE})  # live runs do not store it
 
     def fills(self, receipts: "Iterable[Receipt]") -> Iterator[dict[str, Any]]:
         from pitboss.venues.predict.outcome import predict_fills

@@ -17,8 +17,8 @@ from pitboss.core.verdict import Verdict
 from pitboss.venues.perp.blind.anonymiser import make_anonymiser
 from pitboss.venues.perp.blind.translation import symbol_of
 from pitboss.venues.perp.caps import PerpCaps
-from pitboss.venues.perp.ports import judge
 from pitboss.venues.perp.state import open_world
+from pitboss.venues.perp.testing import judge
 from test_rules import CASES
 
 ANONYMISER = make_anonymiser(SYMBOLS, 3, {"BTC": 100_000.0, "DOGE": 0.2, "ETH": 2_500.0})

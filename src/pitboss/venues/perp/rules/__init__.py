@@ -5,4 +5,4 @@
 
 from pitboss.core.rulebook import Rule, rules_of
 
-RULES: tuple[Rule, ...] = rules_of(__name__, __path__)
+RULES: tuple[Rule, ...] = rules_of(__name__)

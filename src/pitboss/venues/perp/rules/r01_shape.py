@@ -4,8 +4,7 @@ Refuses any value that is not a valid proposal: an unknown key, a missing field 
 is a string, a boolean or not finite, a limit order without a price.
 """
 
-from pitboss.core.rule_message import rule_message
-from pitboss.core.rulebook import PASS, Finding
+from pitboss.core.rulebook import Finding, refuse_malformed
 from pitboss.venues.perp.case import PerpCase, Scope
 
 CODE = "R1_SHAPE"
@@ -13,5 +12,5 @@ SCOPE: Scope = "every"
 
 
 def check(case: PerpCase) -> Finding:
-    """Refuse a proposal that could not be parsed."""
-    return Finding(rule_message("{problems}", problems="; ".join(case.problems))) if case.problems else PASS
+    """Refuse what could not be parsed."""
+    return refuse_malformed(case)

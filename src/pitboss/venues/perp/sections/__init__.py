@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from pitboss.core.discovery import modules_of
+from pitboss.agent.prompt import sections_of
 from pitboss.prompt import render
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.portfolio import PerpPortfolio
@@ -81,4 +81,4 @@ def price_or(x: Decimal | None, absent: str) -> str:
 @lru_cache(maxsize=1)
 def sections() -> tuple[Section, ...]:
     """Return the `render` function of every section, in message order."""
-    return tuple(module.render for module in sorted(modules_of(__name__), key=lambda module: module.PLACE))
+    return sections_of(__name__)

@@ -4,7 +4,7 @@ Refuses anything that is not a valid decision: an unknown key, a field missing f
 string or boolean or not finite, a spend that is not above zero, a confidence outside 0 to 1.
 """
 
-from pitboss.core.rulebook import PASS, Finding
+from pitboss.core.rulebook import Finding, refuse_malformed
 from pitboss.venues.predict.case import PredictCase, Scope
 
 CODE = "B1_SHAPE"
@@ -12,5 +12,5 @@ SCOPE: Scope = "every"
 
 
 def check(case: PredictCase) -> Finding:
-    """Refuse a decision that could not be parsed."""
-    return Finding("; ".join(case.problems)) if case.problems else PASS
+    """Refuse what could not be parsed."""
+    return refuse_malformed(case)

@@ -7,7 +7,7 @@ is needed. A section that shows an ask records it in the observation.
 from collections.abc import Callable
 from functools import lru_cache
 
-from pitboss.core.discovery import modules_of
+from pitboss.agent.prompt import sections_of
 from pitboss.venues.predict.observation import PredictObservation
 
 Section = Callable[[PredictObservation], str | None]
@@ -16,4 +16,4 @@ Section = Callable[[PredictObservation], str | None]
 @lru_cache(maxsize=1)
 def sections() -> tuple[Section, ...]:
     """Return the `render` function of every section, in the order of the message."""
-    return tuple(module.render for module in sorted(modules_of(__name__), key=lambda module: module.PLACE))
+    return sections_of(__name__)
