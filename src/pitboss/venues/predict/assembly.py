@@ -31,7 +31,7 @@ from pitboss.venues.predict.ladder_policy import LEAST, Rungs
 from pitboss.venues.predict.recorded_surfaces import Recorded
 from pitboss.venues.predict.request import PredictRequest
 from pitboss.venues.predict.skill import PredictSkill
-from pitboss.venues.predict.state import QUOTE
+from pitboss.venues.predict.state import QUOTE, Grid
 from pitboss.venues.predict.surface import realised_at
 from pitboss.venues.predict.svi import FLOAT
 
@@ -80,7 +80,7 @@ def prepare(request: PredictRequest, lake: Lake, settings: Settings) -> PredictR
         most_errors=settings.model_errors,
     )
     run_decider(run)  # rejects an unknown policy or an invalid decisions file
-    updates_between(market, underlying, int(ticks[0]), request.to_at)
+    check_quotable(underlying, updates_between(market, underlying, int(ticks[0]), request.to_at))
     return run
 
 
@@ -134,6 +134,19 @@ def updates_between(market: Market, underlying: str, first_tick: int, to_at: int
     if not len(updates):
         raise UserError(f"no price of {underlying} is known in the range", "import more one-minute bars")
     return updates
+
+
+def check_quotable(underlying: str, updates: Updates) -> None:
+    """Raise `UserError` if no price lies among the strikes: every tick would be asked for nothing."""
+    grid = Grid()
+    lowest, highest = int(updates.spot.min()), int(updates.spot.max())
+    if highest < grid.min_strike or lowest > grid.max_strike:
+        prices = f"{lowest / FLOAT:,.0f} to {highest / FLOAT:,.0f}"
+        strikes = f"{grid.min_strike // FLOAT:,} to {grid.max_strike // FLOAT:,}"
+        raise UserError(
+            f"no contract could be quoted: prices of {underlying} are {prices}, strikes are {strikes}",
+            "choose another range, or another context.underlying in the skill",
+        )
 
 
 def _check(request: PredictRequest) -> None:

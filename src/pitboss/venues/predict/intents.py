@@ -1,14 +1,16 @@
 """The decision format of the predict venue: its JSON Schema for models, and a strict parser for untrusted values.
 
 Parsing never raises: it returns a `PredictDecision` or the list of problems. It also accepts the original agent's
-format (no market, `spend_dusdc` or `spendDusdc`, `confidence_0_1`). A field given under two names must have the same
-value in both.
+format (no market, `spend_dusdc` or `spendDusdc`, `confidence_0_1`), and an `expiry` in place of the market's id. A
+field given under two names must have the same value in both.
 """
 
 from decimal import Decimal
 from typing import Any, Literal, cast
 
 from pitboss.core.decision_format import DecisionFormat
+from pitboss.core.errors import UserError
+from pitboss.core.instant import Instant, parse_instant
 from pitboss.core.noun import noun
 from pitboss.core.vocabulary import Vocabulary
 from pitboss.venues.predict.state import SIDES, Side
@@ -24,8 +26,10 @@ DESCRIPTION = (
 _NUMBERS = ("strike", "spend", "confidence")
 _TEXTS = ("action", "market_id", "side", "reasoning")
 KEYS = (*_TEXTS, *_NUMBERS)
+EXPIRY = "expiry"
+"""Read in place of `market_id`, and not offered to models, which are shown the ids."""
 ALIASES = {"spend_dusdc": "spend", "spendDusdc": "spend", "confidence_0_1": "confidence"}
-_WORDS = Vocabulary("a decision", frozenset(_TEXTS), frozenset(_NUMBERS), ALIASES)
+_WORDS = Vocabulary("a decision", frozenset((*_TEXTS, EXPIRY)), frozenset(_NUMBERS), ALIASES)
 
 
 SCHEMA: dict[str, Any] = {
@@ -55,6 +59,7 @@ class PredictDecision:
     strike: Decimal | None = None
     spend: Decimal | None = None
     confidence: Decimal | None = None
+    expiry_at: Instant | None = None
 
 
 def read(raw: Any) -> tuple[PredictDecision | None, list[str]]:
@@ -66,6 +71,11 @@ def read(raw: Any) -> tuple[PredictDecision | None, list[str]]:
     if action not in ACTIONS:
         return None, [f"action must be one of {', '.join(ACTIONS)}"]
     problems = _missing(action, texts, numbers)
+    expiry_at = None
+    try:
+        expiry_at = parse_instant(texts[EXPIRY]) if EXPIRY in texts else None
+    except UserError:
+        problems.append("expiry must be a time, as 2026-05-27T13:00:00Z")
     if problems:
         return None, problems
     return PredictDecision(
@@ -76,6 +86,7 @@ def read(raw: Any) -> tuple[PredictDecision | None, list[str]]:
         numbers.get("strike"),
         numbers.get("spend"),
         numbers.get("confidence"),
+        expiry_at,
     ), problems
 
 
@@ -104,5 +115,5 @@ def _missing(action: Action, given: dict[str, str], numbers: dict[str, Decimal])
     return problems
 
 
-DECISION = DecisionFormat(TERMINAL, DESCRIPTION, SCHEMA, read, "hold", (*KEYS, *ALIASES))
+DECISION = DecisionFormat(TERMINAL, DESCRIPTION, SCHEMA, read, "hold", (*KEYS, EXPIRY, *ALIASES))
 """The decision format of this venue."""

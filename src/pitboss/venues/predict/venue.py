@@ -59,7 +59,7 @@ class PredictVenue(Venue):
             "pitboss predict markets              # those on the protocol's schedule",
             f"pitboss skill preview {skill_file}    # with one-minute bars of BTC imported",
             f"pitboss predict backtest {skill_file} --from 2026-02-22 --to 2026-02-24 {bars}",
-            f"pitboss predict run {skill_file} --model policy/alternate    # on paper, on live prices",
+            f"pitboss predict run {skill_file} --model policy/alternate --scheduled    # on paper, on live prices",
         ]
 
     def tools(self) -> "Registry":
@@ -169,14 +169,20 @@ class PredictVenue(Venue):
         from pitboss.venues.predict.metrics import compute_predict
 
         request = self.request_of(params)
-        return compute_predict(ledger.outcome(*self.span(params), request.equity_usd), request.seed)
+        from_at, to_at, interval_ms = self.span(params)
+        if "markets" in params:  # a live run, which ends with its last record
+            to_at = ledger.end_at(from_at)
+        return compute_predict(ledger.outcome(from_at, to_at, interval_ms, request.equity_usd), request.seed)
 
     def span(self, params: Mapping[str, Any]) -> "tuple[Instant, Instant, int]":
         from pitboss.core.instant import interval_ms, parse_duration
         from pitboss.venues.predict.assembly import BASE
 
-        period = parse_duration(params["skill"].get("schedule", {}).get("every", "60s"))
-        return -(-params["from_at"] // period) * period, params["to_at"], interval_ms(BASE)
+        # The period of a live run may differ from its skill's. Those of earlier versions, which store no source of
+        # markets, were measured by the skill's, and must still verify.
+        every_ms = params.get("every_ms") if "markets" in params else None
+        period = every_ms or parse_duration(params["skill"].get("schedule", {}).get("every", "60s"))
+        return -(-params["from_at"] // period) * period, params["to_at"], every_ms or interval_ms(BASE)
 
     def fills(self, receipts: "Iterable[Receipt]") -> Iterator[dict[str, Any]]:
         from pitboss.venues.predict.outcome import predict_fills
