@@ -102,7 +102,7 @@ FORKS = {
     "predict fork": ("predict decisions", ["--at", "2026-02-22T13:00:00Z", "--model", "policy/alternate"]),
 }
 DEMO = perp("plain", *FULL_DEMO, "--data-venue", "demo", "--model", "policy/momentum")
-LIVE = ["predict", "run", "fixtures/skills/bets.yaml", "--model", "policy/alternate"]
+LIVE = ["predict", "run", "fixtures/skills/bets.yaml", "--scheduled", "--model", "policy/alternate"]
 INTERRUPTED = {
     "perp interrupted": COMMANDS["perp analyst without prompts"],
     "predict interrupted": bets("halves", *EARLIER, *STOCK, "--model", "policy/no_only", "--prompts"),

@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from live.live_pyth import BTC, wandering
 from pitboss.core.errors import TransientError
 from pitboss.core.instant import MINUTE_MS
 from pitboss.data.hermes import OraclePrice
+from pitboss.testing.prediction_services import BTC, wandering
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.data.spot import Spot
 from pitboss.venues.predict.desk import Desk

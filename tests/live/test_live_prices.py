@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from data.sources.playing import FreeTime, serving
-from live.live_pyth import LivePyth, wandering
 from live.scripted_prices import Feed
 from pitboss.core import codec
 from pitboss.core.errors import TransientError, UserError
@@ -18,6 +17,7 @@ from pitboss.live.board import Board
 from pitboss.live.runner import Runner, pace
 from pitboss.live.schedule import schedule
 from pitboss.testing.journal import MemoryJournal
+from pitboss.testing.prediction_services import PredictionServices, wandering
 from pitboss.tick import WorldEvents, tick
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.data.spot import Spot, candles_of
@@ -353,7 +353,7 @@ def test_hours_of_a_policy_on_live_prices_conserve_money_and_leave_nothing_behin
 def test_both_services_are_read_over_http_and_their_bad_days_are_reported_not_raised() -> None:
     time = FreeTime(NOW)
     moods = {"mood": ""}
-    pyth = LivePyth(lambda: time.now() / 1000, mood=lambda path: moods["mood"])
+    pyth = PredictionServices(time.now, fault=lambda path: moods["mood"])
 
     async def story(url: str) -> Spot:
         fetcher = time.fetcher(timeout_s=0.2, attempts=1)

@@ -19,8 +19,11 @@ from pitboss.core.errors import UserError
 from pitboss.core.snapshot import GENESIS, ZERO_COST_EXTRA, seal
 from pitboss.live.board import MAX_TEXT_CHARS, MOST_ENTRIES, Board, display_text
 from pitboss.live.status import FEED, MOST_BYTES, content, is_loopback, serving
+from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.data.spot import Spot
 from pitboss.venues.predict.deployment import LiveOptions, deployment
+from pitboss.venues.predict.live_feed import LiveFeed
+from pitboss.venues.predict.live_source import PredictSource
 from pitboss.venues.predict.status import StatusSource
 from pitboss.venues.predict.venue import VENUE
 from venues.predict.scene import NOW
@@ -226,7 +229,8 @@ def test_the_document_has_the_originals_fields_and_ours_next_to_them(tmp_path: P
     stand = Stand(saying(MINT))
     asyncio.run(stand.runner(1).run())
     spot = Spot("BTC", None, None, lambda: NOW)  # type: ignore[arg-type]
-    document = StatusSource(asked, asked.model, "abc", stand.board, spot, NOW).document(NOW, NOW + 60_000)
+    feed = LiveFeed(PredictSource(spot, PredictCaps(), (), lambda: NOW), spot, None)  # type: ignore[arg-type]
+    document = StatusSource(asked, asked.model, "abc", stand.board, feed, NOW).document(NOW, NOW + 60_000)
     original = [
         "name",
         "strategy",

@@ -6,7 +6,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -18,17 +17,17 @@ import pytest
 from program import ENVIRONMENT, begin, here
 
 from data.sources.playing import serving
-from live.live_pyth import LivePyth
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.live.board import Board, Entry
 from pitboss.store.database import open_database
 from pitboss.store.verify import verify_run
+from pitboss.testing.prediction_services import PredictionServices
 from pitboss.venues.predict.deployment import LiveOptions, deployment
 from pitboss.venues.predict.live import Listener, LiveRunResult, RunStart, run_live
 from pitboss.venues.predict.venue import VENUE
 
-QUICK = ("--every", "1s", "--port", "0", "--json")
+QUICK = ("--every", "1s", "--port", "0", "--json", "--scheduled")
 UNSET = [name for name in ENVIRONMENT if name.startswith(("LLM_", "AGENT_")) or name.endswith("_API_KEY")]
 
 
@@ -38,7 +37,8 @@ class Live:
 
     folder: Path
     url: str
-    pyth: LivePyth
+    services: PredictionServices
+    options: dict[str, Any] = field(default_factory=lambda: {"scheduled": True})
     lines: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -75,7 +75,9 @@ class Live:
                 story.asking = asyncio.ensure_future(story.ask())
 
         async def work() -> LiveRunResult:
-            asked = deployment(self.skill, LiveOptions(**{"every_ms": 1_000, "port": 0, **options}), os.environ.get)
+            asked = deployment(
+                self.skill, LiveOptions(**{"every_ms": 1_000, "port": 0, **self.options, **options}), os.environ.get
+            )
             with open_workspace(load_settings(self.home)) as workspace:
                 ended = await run_live(workspace, asked, Listener(story.began, entry))
             if story.asking is not None:
@@ -154,17 +156,31 @@ def at_work(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 @contextmanager
+def markets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, services: PredictionServices) -> Iterator[Live]:
+    """A folder with a skill, and an indexer with a price feed that `here` names."""
+    ((name, text),) = VENUE.examples().items()
+    (tmp_path / name).write_text(text)
+    for variable in UNSET:
+        monkeypatch.delenv(variable)
+    with serving(services.app()) as url:
+        polls = {"PITBOSS_LIVE_POLL_S": "0.2"}
+        monkeypatch.setenv("PITBOSS_LIVE_POLL_S", "0.2")
+        monkeypatch.setattr("program.ENVIRONMENT", {**ENVIRONMENT, **polls, **dict.fromkeys(UNSET, "")})
+        yield Live(tmp_path, url, services, {"indexer_url": url, "prices_url": url})
+
+
+@contextmanager
 def prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
     """A folder with a skill, and a service of prices that the settings name."""
     ((name, text),) = VENUE.examples().items()
     # A market that expires within the minute would make what is seen here depend on when it is looked at.
     (tmp_path / name).write_text(text.replace("tiers: [15m, 1h, 1d, 1w]", "tiers: [1w]"))
-    pyth = LivePyth(time.time)
+    services = PredictionServices()
     for variable in UNSET:
         monkeypatch.delenv(variable)
-    with serving(pyth.app()) as url:
+    with serving(services.app()) as url:
         prices = {"PITBOSS_HERMES_URL": url, "PITBOSS_PYTH_URL": url, "PITBOSS_LIVE_POLL_S": "0.2"}
         for variable, value in prices.items():
             monkeypatch.setenv(variable, value)
         monkeypatch.setattr("program.ENVIRONMENT", {**ENVIRONMENT, **prices, **dict.fromkeys(UNSET, "")})
-        yield Live(tmp_path, url, pyth)
+        yield Live(tmp_path, url, services)

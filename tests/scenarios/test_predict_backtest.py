@@ -190,3 +190,43 @@ def test_a_skill_of_the_other_venue_is_sent_to_the_command_that_takes_any(
     other = here("predict", "backtest", skill, *RANGE, "--home", tmp_path / "home", code=2)
     assert "is a skill of the perp venue" in other.err
     assert "pitboss backtest" in other.err
+
+
+def test_prices_outside_of_all_strikes_are_refused_and_where_some_are_nobody_is_asked_at_them(
+    tmp_path: Path, prices: Path, bets: Path
+) -> None:
+    home, scaled = tmp_path / "home", tmp_path / "scaled.csv"
+
+    def scale(factor: Any) -> Path:
+        head, *rows = prices.read_text().splitlines()
+        cells = [row.split(",") for row in rows]
+        lines = [
+            ",".join([at, *(f"{float(cell) * factor(place):.2f}" for cell in four), volume])
+            for place, (at, *four, volume) in enumerate(cells)
+        ]
+        scaled.write_text("\n".join([head, *lines]))
+        return scaled
+
+    eth = here(
+        "predict",
+        "backtest",
+        bets,
+        *RANGE,
+        "--prices",
+        scale(lambda place: 0.05),
+        "--set",
+        "context.underlying=ETH",
+        "--home",
+        home,
+        code=2,
+    )
+    assert "no contract could be quoted: prices of ETH are" in eth.err
+    assert "strikes are 50,000 to 150,000" in eth.err
+    assert here("runs", "list", "--json", "--home", home).json == []
+    warned = here("skill", "check", bets, "--set", "context.underlying=ETH", "--home", home)
+    assert "the protocol's markets are of BTC" in warned.out + warned.err
+    half = scale(lambda place: 0.5 if place < 27 * 60 else 1)  # until three hours into the run
+    run = here("predict", "backtest", bets, *RANGE, "--prices", half, "--json", "--home", home).json
+    assert run["metrics"]["noops_by_flag"]["no_quote"] >= 179
+    assert run["metrics"]["funnel"]["asked"] <= 181
+    assert run["metrics"]["mints"] > 0

@@ -44,7 +44,7 @@ def test_a_policy_trades_on_live_prices_and_the_run_is_kept_like_any_other(live:
     began, *lines = [json.loads(line) for line in result.out.splitlines()]
     run_id = began["run_id"]
     assert (began["kind"], began["mode"], began["model"]) == ("began", "paper", "policy/alternate")
-    assert f"run {run_id} on paper" in result.err
+    assert f"run {run_id}, on paper, the markets of the schedule" in result.err
     assert "spends at most 2 a tick, 50 a day, 200 in all" in result.err
     ticks = [one for one in lines if one["kind"] == "tick"]
     assert [one["tick"] for one in ticks] == [1, 2, 3, 4]
@@ -133,12 +133,12 @@ def test_killed_often_it_is_still_the_same_run(live: Live, seed: int) -> None:
 # When things go wrong ----------------------------------------------------------------------------------------------------
 
 
-def test_without_prices_nobody_is_asked_it_is_reported_and_it_goes_on_when_they_come(live: Live) -> None:
-    live.pyth.mood = lambda path: "down"
+def test_without_prices_nobody_is_asked_it_is_told_and_it_goes_on_when_they_come(live: Live) -> None:
+    live.services.fault = lambda path: "down"
 
     def until(entries: list[Entry]) -> bool:
         if ticked(2)(entries):
-            live.pyth.mood = lambda path: ""
+            live.services.fault = lambda path: ""
         return bool(entries[-1].get("intents"))
 
     story = live.here(until, model="policy/alternate")
@@ -297,12 +297,12 @@ def test_a_mistake_is_one_line_and_leaves_no_run_behind(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     port = () if "--port" in words or environment else ("--port", "0")
-    code = main(["predict", "run", str(live.skill), *port, *words, "--home", str(live.home)])
-    result = capsys.readouterr()
-    assert (code, result.out) == (2, ""), result.err
-    assert said in result.err
-    assert result.err.count("error: ") == 1
-    assert "Traceback" not in result.err
+    code = main(["predict", "run", str(live.skill), "--scheduled", *port, *words, "--home", str(live.home)])
+    told = capsys.readouterr()
+    assert (code, told.out) == (2, ""), told.err
+    assert said in told.err
+    assert told.err.count("error: ") == 1
+    assert "Traceback" not in told.err
     assert live.runs() == 0
 
 
@@ -311,7 +311,7 @@ def test_a_port_that_is_taken_leaves_no_run_behind(live: Live, capsys: pytest.Ca
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        words = ["predict", "run", str(live.skill), "--model", "policy/alternate", "--port", port]
+        words = ["predict", "run", str(live.skill), "--scheduled", "--model", "policy/alternate", "--port", port]
         assert main([*words, "--home", str(live.home)]) == 2
     assert f"cannot listen on 127.0.0.1:{port}" in capsys.readouterr().err
     assert live.runs() == 0

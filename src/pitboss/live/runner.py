@@ -152,8 +152,9 @@ class Runner:
         """Write the closing record; the run can no longer be resumed."""
         covered = {"after": self.ports.summary(self.state.world), "flags": []}
         at = max(self.clock.now(), self._last)
+        curve = self.source.equity(self.state.world, at, self.pace.schedule.period_ms)
         with localcontext(CONTEXT):
-            await self._record("close", at, at, self.state.world, (), covered)
+            await self._record("close", at, at, self.state.world, (), covered, curve)
         return self.state
 
     async def _step(self) -> None:
@@ -221,10 +222,11 @@ class Runner:
         world: Any,
         receipts: tuple[Receipt, ...],
         covered: dict[str, Any],
+        curve: Curve = (),
     ) -> None:
         """Seal and commit a record that is not a tick. `done_at` is the newest slot that it covers."""
         state = self.state
-        body = {**covered, "receipts": receipts, "equity": ()}
+        body = {**covered, "receipts": receipts, "equity": curve}
         record: Record = seal(state.seq, kind, at, state.prev_digest, body, ZERO_COST_EXTRA)
         after = replace(state, world=world, seq=state.seq + 1, prev_digest=record.digest, tick_at=done_at, seen={})
         await self.journal.commit([record], after, self._progress(0))

@@ -21,7 +21,9 @@ def title(report: RunReport) -> Html:
     ]
     if cutoff.description(report):
         rows.insert(2, ("Training cutoff", cutoff.description(report)))
-    return header("Backtest report", status, report.finished, report.skill_name, rows)
+    return header(
+        "Live run report" if report.live else "Backtest report", status, report.finished, report.skill_name, rows
+    )
 
 
 def _model(report: RunReport) -> str:
@@ -74,7 +76,9 @@ def labels(report: RunReport) -> Html:
                 "calls that were cut off before their reply.",
             )
         )
-    if not report.finished:
+    if report.live:
+        warnings.append(label("Live run", report.live))
+    elif not report.finished:
         status = str(report.document.get("status")).replace("_", " ")
         warnings.append(
             label(

@@ -48,6 +48,8 @@ class RunReport:
     """Whether a program made the decisions instead of a language model."""
     halts: Sequence[Plain] = ()
     """Each: at, kind."""
+    live: str = ""
+    """What a live run traded and where its orders went, in a sentence; empty for a backtest."""
     version: str = ""
 
     def rule(self, code: str) -> RuleMeaning:

@@ -61,7 +61,7 @@ class Ledger:
     def _take_tick(self, body: Mapping[str, Any]) -> None:
         flags = body["flags"]
         self.ticks += 1
-        self.asked += not ("asleep" in flags or "ruined" in flags)
+        self.asked += NOT_ASKED.isdisjoint(flags)
         is_hold = True
         for verdict in body["verdicts"]:
             outcome = verdict["outcome"]
@@ -99,6 +99,9 @@ class Ledger:
             rejected_settings=tuple(sorted(self.rejected_settings)),
         )
 
+
+NOT_ASKED = frozenset({"asleep", "ruined", "no_quote"})
+"""Flags of ticks at which the decider was not called."""
 
 UNFLAGGED = "plain"
 """The flag under which ordinary no-ops are counted."""

@@ -165,6 +165,7 @@ class Runs:
             epoch = row["lease_epoch"] + 1
             changes: dict[str, object] = {
                 "status": into,
+                "metrics": None,  # those of a live run that was stopped are outdated by its next record
                 "lease_epoch": epoch,
                 "started_at": row["started_at"] or now,
                 "heartbeat_at": now,
@@ -191,10 +192,20 @@ class Runs:
         """Write a heartbeat. A commit of the journal counts as one too."""
         self._write(run_id, epoch, {})
 
-    def note(self, run_id: str, epoch: int, *, data_digest: str | None = None, **figures: Unpack[Figures]) -> None:
+    def note(
+        self,
+        run_id: str,
+        epoch: int,
+        *,
+        data_digest: str | None = None,
+        metrics: Mapping[str, Any] | None = None,
+        **figures: Unpack[Figures],
+    ) -> None:
         """Store figures of a run; columns that are not given stay unchanged."""
-        digests: dict[str, object] = {} if data_digest is None else {"data_digest": data_digest}
-        self._write(run_id, epoch, {**digests, **figure_columns(figures)})
+        changes: dict[str, object] = {} if data_digest is None else {"data_digest": data_digest}
+        if metrics is not None:
+            changes["metrics"] = codec.dumps(metrics)
+        self._write(run_id, epoch, {**changes, **figure_columns(figures)})
 
     def finish(
         self,

@@ -10,7 +10,6 @@ from pitboss.core.receipt import Receipt
 from pitboss.venues.predict.caps import PredictCaps, Spent
 from pitboss.venues.predict.desk import (
     MAX_FILLS,
-    MAX_SHOWN_ASKS,
     MAX_WAITING,
     VENUE,
     Desk,
@@ -19,7 +18,6 @@ from pitboss.venues.predict.desk import (
     spend_with_reserves,
     submit,
     summary,
-    with_shown_asks,
 )
 from pitboss.venues.predict.execution import apply_update
 from pitboss.venues.predict.state import ACCOUNT, QUOTE, MarketTerms, PredictWorld, money, open_world
@@ -200,18 +198,6 @@ def test_only_so_many_orders_wait() -> None:
     assert sent(desk, NOW + 1, wide, spend=1).refusal == f"{MAX_WAITING} orders wait for a price already"
 
 
-def test_asks_are_remembered_while_their_market_is_there_and_bounded() -> None:
-    desk = with_shown_asks(Desk(venue()), {f"{HOURLY}|YES|{place}": place for place in range(5)})
-    assert len(desk.spent.shown) == 5
-    assert with_shown_asks(desk, {}) is desk
-    assert with_shown_asks(desk, {f"{HOURLY}|YES|1": 7}).spent.shown == {**desk.spent.shown, f"{HOURLY}|YES|1": 7}
-    gone = with_shown_asks(replace(desk, world=replace(desk.world, oracles={})), {f"{LATER}|NO|1": 1})
-    assert gone.spent.shown == {f"{LATER}|NO|1": 1}
-    many = with_shown_asks(desk, {f"{HOURLY}|NO|{place}": place for place in range(MAX_SHOWN_ASKS)})
-    assert len(many.spent.shown) == MAX_SHOWN_ASKS
-    assert with_shown_asks(desk, {f"{HOURLY}|YES|0": 7}).spent.shown[f"{HOURLY}|YES|0"] == 7
-
-
 def test_only_the_latest_that_came_of_orders_is_kept() -> None:
     desk, wide = Desk(venue()), PredictCaps(max_spend_per_tick=1_000 * QUOTE, max_exposure_per_expiry=1_000 * QUOTE)
     for number in range(MAX_FILLS + 3):
@@ -222,7 +208,6 @@ def test_only_the_latest_that_came_of_orders_is_kept() -> None:
 
 def test_a_desk_is_stored_and_read_back_exactly() -> None:
     desk = sent(sent(Desk(venue(markets=2)), NOW, shown=5).desk, NOW + 1, shown=7, side="NO", spend=1).desk
-    desk = with_shown_asks(desk, {yes().key: 55})
     back = codec.parse(Desk, codec.loads(codec.dumps(desk)))
     assert back == desk
     assert codec.dumps(back) == codec.dumps(desk)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pitboss.core.instant import DAY_MS, HOUR_MS, day_of
+from pitboss.core.instant import DAY_MS, HOUR_MS, day_of, iso
 from pitboss.core.verdict import Margin, Verdict
 from pitboss.venues.predict import rules
 from pitboss.venues.predict.caps import PredictCaps, Spent, make_caps, room
@@ -52,9 +52,10 @@ def asked(
     return judge(caps, world or venue(), spent, {**MINT, **changes}, now, NOW, seen=seen)
 
 
-def allowed(found: Judged) -> None:
+def allowed(found: Judged) -> Judged:
     assert found.verdict.outcome == "allowed", found.verdict
     assert found.order is not None
+    return found
 
 
 def refused(found: Judged, code: str, words: str = "") -> None:
@@ -100,10 +101,29 @@ def test_b1_a_malformed_decision_is_refused() -> None:
     refused(judge(CAPS, venue(), NONE, "mint", NOW), "B1_SHAPE", "JSON object")
 
 
-def test_b2_a_market_must_be_known_named_where_several_are_open_and_active() -> None:
+def test_b2_without_a_market_it_is_the_one_of_the_expiry_or_the_nearest_with_the_strike_and_that_is_recorded() -> None:
+    several = venue(markets=2)
+    bare = {"side": "YES", "strike": 63_000, "spendDusdc": 2, "confidence": 0.6, "reasoning": "drift", "action": "mint"}
+    nearest = allowed(judge(CAPS, several, NONE, bare, NOW))
+    assert nearest.order is not None
+    assert nearest.order.contract.market_id == HOURLY
+    assert Margin("B2_MARKET", "no market_id", HOURLY, None, "the nearest open market") in nearest.verdict.margins
+    by_expiry = allowed(judge(CAPS, several, NONE, {**bare, "expiry": iso(NOW + 2 * HOUR_MS)}, NOW))
+    assert Margin("B2_MARKET", "no market_id", LATER, None, "the market of its expiry") in by_expiry.verdict.margins
+    grid = replace(several.oracles[HOURLY].grid, min_strike=70_000 * FLOAT)
+    moved = replace(several, oracles={**several.oracles, HOURLY: replace(several.oracles[HOURLY], grid=grid)})
+    by_strike = allowed(judge(CAPS, moved, NONE, bare, NOW))
+    assert Margin("B2_MARKET", "no market_id", LATER, None, "the market of its strike") in by_strike.verdict.margins
+    hasty = PredictCaps(min_ms_to_expiry=HOUR_MS + 1)
+    assert allowed(judge(hasty, several, NONE, bare, NOW)).order.contract.market_id == LATER
+    refused(judge(CAPS, several, NONE, {**bare, "expiry": iso(NOW + 1)}, NOW), "B2_MARKET", "no market with expiry")
+    refused(judge(CAPS, several, NONE, {**bare, "expiry": "soon"}, NOW), "B1_SHAPE", "expiry must be a time")
+    assert "B2_MARKET" not in {margin.code for margin in asked(market_id=None).verdict.margins}
+
+
+def test_b2_a_market_must_be_known_and_active() -> None:
     refused(asked(market_id="BTC-never"), "B2_MARKET", "no market")
     allowed(asked(market_id=None))
-    refused(asked(venue(markets=2), market_id=None), "B2_MARKET", "2 markets are open")
     allowed(asked(venue(markets=2), market_id=LATER))
     waiting = done(create_oracle(venue(), "idle", "BTC", NOW + HOUR_MS * 3, NOW))
     refused(asked(waiting, market_id="idle"), "B2_MARKET", "not activated")

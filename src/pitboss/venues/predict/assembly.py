@@ -27,7 +27,7 @@ from pitboss.venues.predict.ladder_policy import LEAST, Rungs
 from pitboss.venues.predict.recorded_surfaces import Recorded
 from pitboss.venues.predict.request import PredictRequest
 from pitboss.venues.predict.skill import PredictSkill
-from pitboss.venues.predict.state import QUOTE
+from pitboss.venues.predict.state import QUOTE, Grid
 from pitboss.venues.predict.surface import realised_at
 from pitboss.venues.predict.svi import FLOAT
 
@@ -51,12 +51,13 @@ def prepare(request: PredictRequest, lake: Lake, settings: Settings) -> PredictR
     """Check a request against the available data and load that data. Raises `UserError` before any work is done."""
     skill = read_predict_skill(request.skill)
     _check(request)
-    run = PredictRun.load(request, skill, lake, settings, (skill.context.underlying,), BASE, surfaces=None)
+    underlying = skill.context.underlying
+    run = PredictRun.load(request, skill, lake, settings, (underlying,), BASE, surfaces=None)
     if request.surfaces:
         surfaces = read_surfaces(Path(request.surfaces))
         run = replace(run, surfaces=surfaces, data_digest=_digest(run.data_digest, surfaces))
     DECIDERS.of_run(run, prompts_of(skill))  # rejects an unknown policy or an invalid decisions file
-    updates_between(run.market, skill.context.underlying, int(run.tick_at[0]), request.to_at)
+    check_quotable(underlying, updates_between(run.market, underlying, int(run.tick_at[0]), request.to_at))
     return run
 
 
@@ -88,6 +89,19 @@ def updates_between(market: Market, underlying: str, first_tick: int, to_at: int
     if not len(updates):
         raise UserError(f"no price of {underlying} is known in the range", "import more one-minute bars")
     return updates
+
+
+def check_quotable(underlying: str, updates: Updates) -> None:
+    """Raise `UserError` if no price lies among the strikes: every tick would be asked for nothing."""
+    grid = Grid()
+    lowest, highest = int(updates.spot.min()), int(updates.spot.max())
+    if highest < grid.min_strike or lowest > grid.max_strike:
+        prices = f"{lowest / FLOAT:,.0f} to {highest / FLOAT:,.0f}"
+        strikes = f"{grid.min_strike // FLOAT:,} to {grid.max_strike // FLOAT:,}"
+        raise UserError(
+            f"no contract could be quoted: prices of {underlying} are {prices}, strikes are {strikes}",
+            "choose another range, or another context.underlying in the skill",
+        )
 
 
 def _check(request: PredictRequest) -> None:

@@ -63,8 +63,8 @@ def make_caps(
 class Spent:
     """Usage of the limits, and the asks shown to the model. Amounts are costs of executed mints.
 
-    `today` counts for the UTC day `day`, `tick` for the tick at `tick_at`. `shown` maps `Contract.key` to the ask last
-    shown to the model.
+    `today` counts for the UTC day `day`, `tick` for the tick at `tick_at`. `shown` maps `Contract.key` to the
+    ask shown to the model at the tick that is judged; a stored desk has none, except those of earlier versions.
     """
 
     today: int = 0

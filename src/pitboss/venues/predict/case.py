@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Literal
 
-from pitboss.core.instant import Instant
+from pitboss.core.instant import Instant, iso
 from pitboss.core.noun import noun
 from pitboss.venues.predict.aborts import OFF_GRID, Abort
 from pitboss.venues.predict.caps import PredictCaps, Spent
@@ -29,6 +29,7 @@ from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import ContractTrade, admit, quote_spend, weigh_redeem
 
 Scope = Literal["every", "mints"]
+NEAREST = "the nearest open market"
 
 
 @noun
@@ -57,6 +58,8 @@ class PredictCase:
     """The mint at its price after the trade, before any admission check."""
     admitted: ContractTrade | Abort | None = None
     """The mint or redeem as the venue would answer it."""
+    chosen_by: str = ""
+    """How the market was chosen among several, if the decision named none."""
 
     @property
     def trade(self) -> ContractTrade | None:
@@ -80,7 +83,7 @@ def make_case(
     if decision is None or decision.side is None or decision.strike is None:
         return PredictCase(*base)
     strike = _units(decision.strike, FLOAT)
-    market, unclear = _market(caps, world, account_id, decision, strike, now)
+    market, unclear, chosen_by = _market(caps, world, account_id, decision, strike, now)
     contract = None if market is None or strike is None else binary(market.id, decision.side, strike)
     if decision.action == "redeem":
         position = None
@@ -94,10 +97,11 @@ def make_case(
     requested = int(min(decision.spend, Decimal(2**63)).scaleb(6))
     spend = min(requested, max(0, caps.max_spend_per_tick - spent.tick_spend(tick_at)))
     if contract is None:
-        return PredictCase(*base, market, unclear, None, None, requested, spend, OFF_GRID if market else None)
+        off_grid = OFF_GRID if market else None
+        return PredictCase(*base, market, unclear, None, None, requested, spend, off_grid, None, chosen_by)
     quoted = quote_spend(world, contract, spend, now)
     admitted = admit(world, account_id, quoted)
-    return PredictCase(*base, market, unclear, contract, None, requested, spend, quoted, admitted)
+    return PredictCase(*base, market, unclear, contract, None, requested, spend, quoted, admitted, chosen_by)
 
 
 def _units(value: Decimal, scale: int) -> int | None:
@@ -110,17 +114,29 @@ def _units(value: Decimal, scale: int) -> int | None:
 
 def _market(
     caps: PredictCaps, world: PredictWorld, account_id: str, decision: PredictDecision, strike: int | None, now: Instant
-) -> tuple[Oracle | None, str]:
-    """Find the market of a decision. Without a `market_id`, exactly one market must qualify."""
+) -> tuple[Oracle | None, str, str]:
+    """Find the market of a decision: it, or why there is none, and how it was chosen if it was not named."""
     if decision.market_id is not None:
         market = oracle_of(world, decision.market_id)
-        return (market, "") if market is not None else (None, f"no market {decision.market_id[:80]!r}")
+        return (market, "", "") if market is not None else (None, f"no market {decision.market_id[:80]!r}", "")
     if decision.action == "redeem":
-        return _held_market(world, account_id, decision.side, strike)
+        return *_held_market(world, account_id, decision.side, strike), ""
     markets = open_markets(world, now, caps.underlying)
+    if decision.expiry_at is not None:
+        markets = tuple(market for market in markets if market.expiry_at == decision.expiry_at)
+        chosen_by = "the market of its expiry"
+    else:
+        chosen_by = NEAREST
+    if not markets:
+        when = "" if decision.expiry_at is None else f" with expiry {iso(decision.expiry_at)}"
+        return None, f"market_id is missing and no market{when} is open", ""
     if len(markets) == 1:
-        return markets[0], ""
-    return None, "market_id is missing and " + (f"{len(markets)} markets are open" if markets else "no market is open")
+        return markets[0], "", "" if decision.expiry_at is None else chosen_by
+    fit = [market for market in markets if strike is not None and market.grid.holds(strike)]
+    in_time = [market for market in fit or markets if market.expiry_at - now >= caps.min_ms_to_expiry]
+    if len(fit) == 1:
+        chosen_by = "the market of its strike"
+    return (in_time or fit or list(markets))[0], "", chosen_by
 
 
 def _held_market(

@@ -8,6 +8,7 @@ from cyclopts import App, Parameter
 from pitboss.terminal import screen
 from pitboss.terminal.options import Duration, Json, Moment, option
 from pitboss.terminal.workspace_options import Location
+from pitboss.venues.predict import chain_commands
 from pitboss.venues.predict import run_command as predict_running
 from pitboss.venues.predict.svi import Generation
 
@@ -19,9 +20,10 @@ LATEST = 4_102_444_800_000
 
 app = App(
     name="predict",
-    help="Binary prediction markets: backtest a skill, run it on paper, prices, markets, recorded rounds.",
+    help="Binary prediction markets: backtest a skill, run it live, prices, markets, recorded rounds, the account on Sui.",
 )
 predict_running.register(app)
+chain_commands.register(app)
 
 
 @app.command

@@ -1,8 +1,7 @@
 """Configuration of a live predict run: the skill document, command line options, and AGENT_* environment variables.
 
 The variables are those of the original agent service, so its deployments need no other configuration. The command line
-takes precedence over the variables, the variables over the document. The private key (AGENT_KEY) is not read: paper
-trading needs none.
+takes precedence over the variables, the variables over the document. The private key (AGENT_KEY) is not read here.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from pitboss.live.board import display_text
 from pitboss.models import catalog
 from pitboss.skill.load import check_text, read_text, read_text_beside, summary
 from pitboss.venues.predict.skill import PredictSkill, PredictStrategy
+from pitboss.venues.predict.writer_choice import Network, Writer
 
 PORT = 8083
 """Default port of the first agent of the original service; its resolver uses the port below."""
@@ -52,8 +52,25 @@ class Deployment:
     price_in: Decimal | None = None
     price_out: Decimal | None = None
     any_price: bool = False
+    scheduled: bool = False
+    """Whether the markets are those of the operator's schedule, with fitted surfaces, instead of the indexer's."""
+    indexer_url: str = ""
+    prices_url: str = ""
+    writer: Writer = "paper"
+    network: Network | None = None
+    """The network of the Sui writer; None for the one in the settings."""
+    dry_run: bool = False
+    """Whether the Sui writer only simulates its transactions."""
+    manager_id: str = ""
+    agent_id: str = ""
+    """Id of an object on the chain whose flag `is_active` pauses the agent."""
     notes: tuple[str, ...] = ()
     """Notices for the user, shown before the run starts."""
+
+    @property
+    def mode(self) -> str:
+        """Where orders go: `paper`, `sui`, or `dry run` if they are only simulated on the chain."""
+        return "dry run" if self.dry_run else self.writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +90,12 @@ class LiveOptions:
     price_in: Decimal | None = None
     price_out: Decimal | None = None
     any_price: bool = False
+    scheduled: bool = False
+    indexer_url: str = ""
+    prices_url: str = ""
+    writer: Writer = "paper"
+    network: Network | None = None
+    dry_run: bool = False
 
 
 def deployment(file: Path, options: LiveOptions, environment: Environment) -> Deployment:
@@ -91,6 +114,7 @@ def deployment(file: Path, options: LiveOptions, environment: Environment) -> De
     port = options.port if options.port is not None else variables.whole_number("AGENT_STATUS_PORT", 0, 65_535)
     if port is not None and not 0 <= port <= 65_535:
         raise UserError(f"--port: {port} is not from 0 to 65535", "0 selects any free port")
+    _check_writer(options)
     model = options.model or _strategy(variables) or skill.model
     catalog.describe(model)  # rejects an unknown name and lists the valid ones
     return Deployment(
@@ -109,8 +133,26 @@ def deployment(file: Path, options: LiveOptions, environment: Environment) -> De
         price_in=options.price_in,
         price_out=options.price_out,
         any_price=options.any_price,
+        scheduled=options.scheduled,
+        indexer_url=options.indexer_url,
+        prices_url=options.prices_url,
+        writer=options.writer,
+        network=options.network,
+        dry_run=options.dry_run,
+        manager_id=variables.get("AGENT_PREDICT_MANAGER_ID") if options.writer == "sui" else "",
+        agent_id=variables.get("TRADE_AGENT_ID") if options.writer == "sui" else "",
         notes=(*notes, *variables.notes()),
     )
+
+
+def _check_writer(options: LiveOptions) -> None:
+    if options.scheduled and options.indexer_url:
+        raise UserError("--scheduled and --indexer exclude each other", "scheduled markets are on no indexer")
+    if options.writer == "paper" and (options.dry_run or options.network):
+        name = "--dry-run" if options.dry_run else "--network"
+        raise UserError(f"{name} is about the chain, and orders go to the paper venue", "add --writer sui")
+    if options.writer == "sui" and options.scheduled:
+        raise UserError("scheduled markets do not exist on the chain", "leave out --scheduled or --writer sui")
 
 
 class ReadVariables:

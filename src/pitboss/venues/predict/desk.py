@@ -28,9 +28,6 @@ MAX_WAITING = 16
 MAX_FILLS, MARKET_FILLS = 40, 100
 """Number of fills, payouts and late refusals kept for the prompt and tools: of all markets, and of each that exists."""
 
-MAX_SHOWN_ASKS = 600
-"""Maximum number of shown asks kept beyond their tick: about thirty per market of the schedule."""
-
 VENUE = "B15_VENUE"
 
 
@@ -43,7 +40,7 @@ class WaitingOrder:
     tick_at: Instant
     confidence: Decimal | None = None
     shown: int | None = None
-    """The ask last shown to the model for this contract when it decided."""
+    """The ask of this contract that the model was shown at this tick, if it was."""
 
 
 @noun
@@ -115,26 +112,6 @@ def spend_with_reserves(desk: Desk, at: Instant, except_id: str = "") -> Spent:
         at,
         spent.shown,
     )
-
-
-def with_shown_asks(desk: Desk, asks: Mapping[str, int]) -> Desk:
-    """Return the desk with the asks shown to the model at this tick.
-
-    Asks of markets that no longer exist are dropped. If more than `MAX_SHOWN_ASKS` remain, all older asks are dropped:
-    the choice must not depend on an order that storage does not preserve.
-    """
-    if not asks:
-        return desk
-    oracles = desk.world.oracles
-    earlier = {key: ask for key, ask in desk.spent.shown.items() if _market_of(key) in oracles}
-    shown = {**earlier, **asks}
-    return replace(desk, spent=replace(desk.spent, shown=shown if len(shown) <= MAX_SHOWN_ASKS else dict(asks)))
-
-
-@lru_cache(maxsize=4_096)
-def _market_of(key: str) -> str:
-    """Return the market id within the key of a shown ask. Cached: the same few hundred keys recur at every tick."""
-    return key.rsplit("|", 2)[0]
 
 
 def submit(desk: Desk, request: DeskOrder, at: Instant, account_id: str = ACCOUNT) -> DeskResult:

@@ -1,14 +1,17 @@
 """The decision format of the predict venue: its JSON Schema for models, and a strict parser for untrusted values.
 
 Parsing never raises: it returns a `PredictDecision` or the list of problems. It also accepts the original agent's
-format (no market, `spend_dusdc` or `spendDusdc`, `confidence_0_1`). A field given under two names must have the same
-value in both.
+format (no market, `spend_dusdc` or `spendDusdc`, `confidence_0_1`), and an `expiry` in place of the market's id. A
+field given under two names must have the same value in both.
 """
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Literal, cast
 
 from pitboss.core.decision_format import DecisionFormat
+from pitboss.core.errors import UserError
+from pitboss.core.instant import Instant, parse_instant
 from pitboss.core.noun import noun
 from pitboss.core.vocabulary import Vocabulary
 from pitboss.venues.predict.state import SIDES, Side
@@ -21,6 +24,8 @@ DESCRIPTION = (
     "The engine quotes the strike again, checks the hard limits and tells you next tick what it did."
 )
 
+EXPIRY = "expiry"
+"""Read in place of `market_id`, and not offered to models, which are shown the ids."""
 ALIASES = {"spend_dusdc": "spend", "spendDusdc": "spend", "confidence_0_1": "confidence"}
 
 SCHEMA: dict[str, Any] = {
@@ -37,7 +42,8 @@ SCHEMA: dict[str, Any] = {
         "reasoning": {"type": "string", "description": "Why, in a sentence or two."},
     },
 }  # fmt: skip
-_WORDS = Vocabulary.of_schema("a decision", SCHEMA, ALIASES)
+_OFFERED = Vocabulary.of_schema("a decision", SCHEMA, ALIASES)
+_WORDS = replace(_OFFERED, texts=_OFFERED.texts | {EXPIRY})
 
 
 @noun
@@ -51,6 +57,7 @@ class PredictDecision:
     strike: Decimal | None = None
     spend: Decimal | None = None
     confidence: Decimal | None = None
+    expiry_at: Instant | None = None
 
 
 def read(raw: Any) -> tuple[PredictDecision | None, list[str]]:
@@ -62,6 +69,11 @@ def read(raw: Any) -> tuple[PredictDecision | None, list[str]]:
     if action not in ACTIONS:
         return None, [f"action must be one of {', '.join(ACTIONS)}"]
     problems = _missing(action, texts, numbers)
+    expiry_at = None
+    try:
+        expiry_at = parse_instant(texts[EXPIRY]) if EXPIRY in texts else None
+    except UserError:
+        problems.append("expiry must be a time, as 2026-05-27T13:00:00Z")
     if problems:
         return None, problems
     return PredictDecision(
@@ -72,6 +84,7 @@ def read(raw: Any) -> tuple[PredictDecision | None, list[str]]:
         numbers.get("strike"),
         numbers.get("spend"),
         numbers.get("confidence"),
+        expiry_at,
     ), problems
 
 
@@ -100,5 +113,5 @@ def _missing(action: Action, given: dict[str, str], numbers: dict[str, Decimal])
     return problems
 
 
-DECISION = DecisionFormat(TERMINAL, DESCRIPTION, SCHEMA, read, "hold", tuple(ALIASES))
+DECISION = DecisionFormat(TERMINAL, DESCRIPTION, SCHEMA, read, "hold", (EXPIRY, *ALIASES))
 """The decision format of this venue."""

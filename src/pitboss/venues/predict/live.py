@@ -1,4 +1,4 @@
-"""Runs `pitboss predict run`: the live driver, the paper venue, live prices, a stored run and the status endpoint.
+"""Runs `pitboss predict run`: the live driver, the venue, its live data, a stored run and the status endpoint.
 
 A live run is stored, hash-chained and resumed from its last committed record like any other run. One process at a time
 works on it: a file lock, released by the operating system when the process exits, prevents a second process on the same
@@ -7,8 +7,8 @@ machine, and the run's lease prevents any other.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -16,18 +16,15 @@ from typing import Any
 from pitboss import __version__
 from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap import decider_source
-from pitboss.bootstrap.live_process import CancelPoll, StopCause, exclusive_run, stop_signals
-from pitboss.bootstrap.machine import SystemClock, stopwatch, unit_random
+from pitboss.bootstrap.live_process import CancelPoll, SignalStop, StopCause, exclusive_run, stop_signals
+from pitboss.bootstrap.machine import SystemClock, stopwatch
 from pitboss.bootstrap.redact import REDACTOR
-from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import InvariantError, RunCancelled, TransientError, UserError
 from pitboss.core.instant import SECOND_MS, day_of
 from pitboss.core.money import ZERO, text
 from pitboss.core.state import State
-from pitboss.data.fetch import Fetcher
-from pitboss.data.hermes import Hermes
 from pitboss.live.board import Board, Entry
 from pitboss.live.runner import Runner, pace
 from pitboss.live.schedule import schedule
@@ -37,26 +34,20 @@ from pitboss.skill.document import to_plain
 from pitboss.store.journal import StoredJournal
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.runs import Run
-from pitboss.venues.predict.agent import caps_of, decider_of, fallen_back, ports_of
-from pitboss.venues.predict.broker import PredictPaper
-from pitboss.venues.predict.data.spot import Spot, candles_of
+from pitboss.venues.predict.agent import decider_of, fallen_back, ports_of
 from pitboss.venues.predict.deployment import Deployment
-from pitboss.venues.predict.desk import Desk
+from pitboss.venues.predict.live_feed import LiveFeed, check_markets, open_feed
 from pitboss.venues.predict.live_model import connected, request_of
-from pitboss.venues.predict.live_source import PredictSource
+from pitboss.venues.predict.live_writer import LiveWriter, open_live_writer
 from pitboss.venues.predict.outcome import read_predict_ledger
 from pitboss.venues.predict.ports import read_state
-from pitboss.venues.predict.request import SURFACES_FITTED, PredictRequest
-from pitboss.venues.predict.state import QUOTE, open_world
+from pitboss.venues.predict.request import INDEXER, SURFACES_FITTED, SURFACES_PROTOCOL, PredictRequest
 from pitboss.venues.predict.status import StatusSource
 from pitboss.venues.predict.venue import VENUE
 
 LOG = logging.getLogger("pitboss.live")
-MODE, DATA = "paper", "pyth"
-VAULT = 1_000_000
-"""Balance of the paper vault, in quote units."""
-ASK_S = 5.0
-"""Timeout of a price request. A later reply is no longer current; the next poll sends a new request."""
+SCHEDULED = "scheduled"
+"""The source of markets stored with a run without an indexer; runs of earlier versions, which have none, are such runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,31 +85,47 @@ async def run_live(workspace: Workspace, deployment: Deployment, listener: Liste
     warnings = (*deployment.notes, *([warning] if warning else []))
     decider_of(deployment.skill, model)  # rejects an unknown policy before anything is stored
     decider_source.check(workspace, request_of(deployment, model))
-    page = _Page()
-    # The endpoint opens before anything is stored: an occupied port must not leave a run behind.
-    async with serving(page.document, page.health, deployment.host, deployment.port, REDACTOR.redact) as address:
-        run_id = _run_of(workspace, deployment, model)
+    check_markets(workspace.settings, deployment)
+    page, board, clock = _Page(), Board(), SystemClock()
+    async with AsyncExitStack() as stack:
+        # All of this opens before anything is stored: a mistake or an occupied port must not leave a run behind.
+        address = await stack.enter_async_context(
+            serving(page.document, page.health, deployment.host, deployment.port, REDACTOR.redact)
+        )
+
+        def notify(message: str) -> None:
+            listener.entry(board.remark(clock.now(), message), board)
+
+        feed = await stack.enter_async_context(open_feed(workspace.settings, deployment, notify))
+        writer = await stack.enter_async_context(open_live_writer(workspace, deployment, feed, notify))
+        run_id = _run_of(workspace, deployment, model, writer)
         with exclusive_run(workspace.home, run_id):
             epoch = workspace.runs.claim(run_id, into="running")
-            stored_run = _StoredLiveRun(workspace, run_id, epoch, stopwatch(), address)
-            how, board = await _lived(stored_run, deployment, model, warnings, page, listener)
+            stored_run = _StoredLiveRun(workspace, run_id, epoch, stopwatch(), address, board)
+            how = await _lived(
+                stored_run, _Parts(deployment, model, (*warnings, *writer.notes), feed, writer), page, listener
+            )
         return LiveRunResult(workspace.runs.get(run_id), how, board)
 
 
-async def _lived(
-    stored_run: "_StoredLiveRun",
-    deployment: Deployment,
-    model: str,
-    warnings: tuple[str, ...],
-    page: "_Page",
-    listener: Listener,
-) -> "tuple[StopCause, Board]":
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a live run works with."""
+
+    deployment: Deployment
+    model: str
+    warnings: tuple[str, ...]
+    feed: LiveFeed
+    writer: LiveWriter
+
+
+async def _lived(stored_run: "_StoredLiveRun", parts: _Parts, page: "_Page", listener: Listener) -> StopCause:
     """Execute the run and store how it ended."""
     runs, run_id, epoch = stored_run.workspace.runs, stored_run.run_id, stored_run.epoch
-    LOG.info("live run begins", extra={"fields": {"run_id": run_id, "model": model}})
+    LOG.info("live run begins", extra={"fields": {"run_id": run_id, "model": parts.model}})
     try:
         async with AsyncExitStack() as stack:
-            return await _work(stack, stored_run, deployment, model, warnings, page, listener)
+            return await _work(stack, stored_run, parts, page, listener)
     except (
         asyncio.CancelledError
     ):  # a second Ctrl-C: no time for the metrics, but the run must not stay marked as running
@@ -158,6 +165,7 @@ class _StoredLiveRun:
     epoch: int
     began_s: float
     address: str
+    board: Board
 
     def wall_s(self) -> float:
         """Total working time in seconds, including earlier processes."""
@@ -166,94 +174,85 @@ class _StoredLiveRun:
 
 
 async def _work(
-    stack: AsyncExitStack,
-    stored_run: _StoredLiveRun,
-    deployment: Deployment,
-    model: str,
-    warnings: tuple[str, ...],
-    page: _Page,
-    listener: Listener,
-) -> tuple[StopCause, Board]:
-    workspace, clock, board = stored_run.workspace, SystemClock(), Board()
-    settings = workspace.settings
+    stack: AsyncExitStack, stored_run: _StoredLiveRun, parts: _Parts, page: _Page, listener: Listener
+) -> StopCause:
+    workspace, clock, board = stored_run.workspace, SystemClock(), stored_run.board
+    deployment, feed, writer, settings = parts.deployment, parts.feed, parts.writer, workspace.settings
     journal = StoredJournal(workspace.database, stored_run.run_id, stored_run.epoch)
     board.restore(journal.records())
     stored = journal.latest_state()
-    state = _first(deployment) if stored is None else read_state(stored[1])
-    spot = await stack.enter_async_context(_spot(settings, deployment.skill.context.underlying))
+    state = State(writer.desk) if stored is None else read_state(stored[1])
+    writer.begin(state.tick_at or workspace.runs.get(stored_run.run_id).created_at)
     spent_usd = board.paid_on(day_of(clock.now()))
     connections, line = await stack.enter_async_context(
-        connected(workspace, deployment, model, stored_run.run_id, spent_usd)
+        connected(workspace, deployment, parts.model, stored_run.run_id, spent_usd)
     )
-    decider = decider_of(deployment.skill, model, connections)
+    decider = decider_of(deployment.skill, parts.model, connections)
     ports = ports_of(
         deployment.skill,
         decider,
-        PredictPaper(),
-        lambda at: spot.market.view(at),
+        writer.broker,
+        lambda at: feed.spot.market.view(at),
+        feed.tape,
         build_prompts=isinstance(decider, ToolLoop),
         every_ms=deployment.every_ms,
     )
-    source = PredictSource(
-        spot,
-        caps_of(deployment.skill),
-        deployment.skill.context.sorted_tiers(),
-        clock.now,
-        lambda message: listener.entry(board.remark(clock.now(), message), board),
-    )
     stop = await stack.enter_async_context(stop_signals())
-    watching = asyncio.create_task(spot.watch(settings.live_poll_s))
-    stack.push_async_callback(_ended, watching)
     cancelled = CancelPoll(
         lambda: workspace.runs.cancel_requested(stored_run.run_id),
         lambda: workspace.runs.heartbeat(stored_run.run_id, stored_run.epoch),
     )
     runner = Runner(
         ports=ports,
-        source=source,
+        source=writer.source,
         journal=journal,
         clock=clock,
         pace=pace(schedule(deployment.every_ms), round(settings.live_poll_s * SECOND_MS)),
         state=state,
         board=board,
         pause=stop.pause,
-        stop=lambda: stop.requested or cancelled() or watching.done(),
+        stop=lambda: stop.requested or cancelled() or feed.polling.done(),
         on_entry=lambda entry: listener.entry(entry, board),
         most_ticks=deployment.ticks,
     )
-    status_source = StatusSource(deployment, model, stored_run.run_id, board, spot, clock.now(), warnings)
+    status_source = StatusSource(deployment, parts.model, stored_run.run_id, board, feed, clock.now(), parts.warnings)
     page.tell = lambda: status_source.document(clock.now(), runner.next_at)
-    listener.started(RunStart(stored_run.run_id, stored_run.address, model, board.ticks, warnings))
+    listener.started(RunStart(stored_run.run_id, stored_run.address, parts.model, board.ticks, parts.warnings))
     await runner.run()
-    if watching.done():
-        watching.result()
-    figures: dict[str, Any] = {"wall_s": stored_run.wall_s(), "ticks": board.ticks}
+    if feed.polling.done():
+        feed.polling.result()
     paid_usd = ZERO if line is None else line.paid_usd
-    figures["cost_usd"] = Decimal("NaN") if board.cost_usd is None else max(board.cost_usd, paid_usd)
-    if stop.requested or cancelled.requested:
-        workspace.runs.set_status(stored_run.run_id, "cancelled", stored_run.epoch, **figures)
-        return stop.cause or "cancelled", board
-    end = await runner.close()
-    run = workspace.runs.get(stored_run.run_id)
-    metrics = VENUE.measure_again(run.params, read_predict_ledger(journal.records()))
-    workspace.runs.finish(
-        stored_run.run_id, stored_run.epoch, digest=end.prev_digest, metrics=metrics, baselines={}, **figures
-    )
-    return "complete", board
+    cost_usd = Decimal("NaN") if board.cost_usd is None else max(board.cost_usd, paid_usd)
+    return await _end(stored_run, runner, journal, cost_usd, _cause(stop, cancelled))
 
 
-def _first(deployment: Deployment) -> State:
-    """Return a fresh account on a fresh venue."""
-    return State(Desk(open_world(VAULT * QUOTE, int(deployment.equity * QUOTE))))
+def _cause(stop: SignalStop, cancelled: CancelPoll) -> StopCause:
+    return (stop.cause or "cancelled") if stop.requested or cancelled.requested else "complete"
+
+
+async def _end(
+    stored_run: _StoredLiveRun, runner: Runner, journal: StoredJournal, cost_usd: Decimal, how: StopCause
+) -> StopCause:
+    """Store the figures of a run that is complete or was stopped; only a complete one gets a closing record."""
+    runs, run_id, epoch = stored_run.workspace.runs, stored_run.run_id, stored_run.epoch
+    end = await runner.close() if how == "complete" else runner.state
+    metrics = VENUE.measure_again(runs.get(run_id).params, read_predict_ledger(journal.records()))
+    figures: dict[str, Any] = {"wall_s": stored_run.wall_s(), "ticks": stored_run.board.ticks, "cost_usd": cost_usd}
+    if how == "complete":
+        runs.finish(run_id, epoch, digest=end.prev_digest, metrics=metrics, baselines={}, **figures)
+    else:
+        runs.note(run_id, epoch, metrics=metrics)
+        runs.set_status(run_id, "cancelled", epoch, **figures)
+    return how
 
 
 # Stored run -----------------------------------------------------------------------------------------------------------
 
 
-def _run_of(workspace: Workspace, deployment: Deployment, model: str) -> str:
+def _run_of(workspace: Workspace, deployment: Deployment, model: str, writer: LiveWriter) -> str:
     """Return the run to work on: an unfinished run with the same configuration, or a new one."""
     if deployment.begin != "new":
-        unfinished = _unfinished(workspace, deployment, model)
+        unfinished = _unfinished(workspace, deployment, model, writer)
         if unfinished is not None:
             return unfinished.id
         if deployment.begin == "resume":
@@ -267,8 +266,8 @@ def _run_of(workspace: Workspace, deployment: Deployment, model: str) -> str:
         from_at=now,
         to_at=now,  # the end is unknown, and an empty range prevents a replay of this run
         model=model,
-        data_venue=DATA,
-        equity_usd=deployment.equity,
+        data_venue="pyth" if deployment.scheduled else INDEXER,
+        equity_usd=writer.equity,
         max_cost_usd=deployment.max_cost_usd,
         price_in=deployment.price_in,
         price_out=deployment.price_out,
@@ -277,9 +276,10 @@ def _run_of(workspace: Workspace, deployment: Deployment, model: str) -> str:
     )
     params: dict[str, Any] = {
         **codec.plain(request),
-        **_same(deployment, model),
+        **_same(deployment, model, writer),
         "name": deployment.name,
-        "surfaces_are": SURFACES_FITTED,
+        "surfaces_are": SURFACES_FITTED if deployment.scheduled else SURFACES_PROTOCOL,
+        "equity": text(writer.equity),
         "skill": codec.number_fragments(to_plain(skill)),
         "version": __version__,
     }
@@ -287,22 +287,26 @@ def _run_of(workspace: Workspace, deployment: Deployment, model: str) -> str:
     return workspace.runs.create(saved.id, saved.version, model, params)
 
 
-def _same(deployment: Deployment, model: str) -> dict[str, Any]:
+def _same(deployment: Deployment, model: str, writer: LiveWriter) -> dict[str, Any]:
     """Return the values that must be equal for a start to resume a run."""
-    return {
-        "mode": MODE,
+    same = {
+        "mode": deployment.mode,
         "venue": VENUE.name,
         "skill_digest": skill_digest(deployment.skill),
         "model": model,
         "every_ms": deployment.every_ms,
-        "equity": text(deployment.equity),
+        "markets": SCHEDULED if deployment.scheduled else INDEXER,
+        **writer.identity,
     }
+    # On the chain the account is what the manager holds.
+    return {**same, "equity": text(deployment.equity)} if deployment.writer == "paper" else same
 
 
-def _unfinished(workspace: Workspace, deployment: Deployment, model: str) -> Run | None:
-    expected = _same(deployment, model)
+def _unfinished(workspace: Workspace, deployment: Deployment, model: str, writer: LiveWriter) -> Run | None:
+    expected = _same(deployment, model, writer)
     for run in workspace.runs.listing(1_000).runs:
-        if run.status == "complete" or any(run.params.get(name) != value for name, value in expected.items()):
+        params = {"markets": SCHEDULED, **run.params}
+        if run.status == "complete" or any(params.get(name) != value for name, value in expected.items()):
             continue
         if run.status == "error" and deployment.begin == "auto":
             raise UserError(
@@ -311,27 +315,3 @@ def _unfinished(workspace: Workspace, deployment: Deployment, model: str) -> Run
             )
         return run
     return None
-
-
-# Prices ------------------------------------------------------------------------------------------------------
-
-
-@asynccontextmanager
-async def _spot(settings: Settings, symbol: str) -> AsyncIterator[Spot]:
-    clock = SystemClock()
-    fetcher = Fetcher(now=clock.now, elapsed=stopwatch, random=unit_random(), timeout_s=ASK_S, attempts=1)
-    try:
-        yield Spot(
-            symbol,
-            Hermes(fetcher, settings.hermes_url),
-            await candles_of(symbol, settings.pyth_url, fetcher),
-            clock.now,
-        )
-    finally:
-        await fetcher.close()
-
-
-async def _ended(task: "asyncio.Task[Any]") -> None:
-    task.cancel()
-    with suppress(asyncio.CancelledError, Exception):
-        await task

@@ -16,10 +16,13 @@ from pitboss.core.receipt import Receipt
 from pitboss.live.runner import WorldUpdate
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.data.spot import Spot, Update
-from pitboss.venues.predict.desk import Desk
+from pitboss.venues.predict.desk import Desk, WaitingOrder
 from pitboss.venues.predict.execution import apply_update
 from pitboss.venues.predict.portfolio import equity
-from pitboss.venues.predict.state import ACCOUNT, NO_ACCOUNT, contracts
+from pitboss.venues.predict.ports import may_trade
+from pitboss.venues.predict.state import ACCOUNT, NO_ACCOUNT, contracts, oracle_of
+from pitboss.venues.predict.svi import FLOAT
+from pitboss.venues.predict.trade import WorldStep
 from pitboss.venues.predict.world import feed
 
 PATIENCE_MS = MINUTE_MS
@@ -28,8 +31,48 @@ PATIENCE_MS = MINUTE_MS
 NO_FEED, STALE = "no_feed", "stale_prices"
 
 
+def outside_strikes(desk: Desk, underlying: str, account_id: str = ACCOUNT) -> str:
+    """Say that the price lies outside the strikes of every market; empty unless it does."""
+    if may_trade(desk, underlying, account_id):
+        return ""
+    grids = [oracle.grid for oracle in desk.world.oracles.values()]
+    low, high = min(grid.min_strike for grid in grids), max(grid.max_strike for grid in grids)
+    return (
+        f"the price of {underlying} lies outside the strikes {low // FLOAT:,} to {high // FLOAT:,}: nothing is quoted, "
+        "and the model is not asked"
+    )
+
+
+class DecisionTimes:
+    """When waiting orders were decided. An order is executed at the first price after that, not after its tick."""
+
+    def __init__(self) -> None:
+        self._decided_at: dict[str, Instant] = {}
+
+    def note(self, desk: Desk, now: Instant) -> None:
+        """Record new waiting orders. One first appears right after its tick, so this is the time of its decision."""
+        self._decided_at = {order.id: self._decided_at.get(order.id, now) for order in desk.waiting}
+
+    def apply_update(
+        self, desk: Desk, step: WorldStep, caps: PredictCaps, at: Instant, account_id: str
+    ) -> tuple[Desk, tuple[Receipt, ...]]:
+        """Apply an update of the world to the desk. Orders decided after the price of their market keep waiting."""
+        later = {order.id for order in desk.waiting if self._is_early(step, order, at)}
+        if not later:
+            return apply_update(desk, step, caps, at, account_id)
+        ready = tuple(order for order in desk.waiting if order.id not in later)
+        kept = tuple(order for order in desk.waiting if order.id in later)
+        after, receipts = apply_update(replace(desk, waiting=ready), step, caps, at, account_id)
+        return replace(after, waiting=(*after.waiting, *kept)), receipts
+
+    def _is_early(self, step: WorldStep, order: WaitingOrder, at: Instant) -> bool:
+        market = oracle_of(step.world, order.order.contract.market_id)
+        priced_at = at if market is None or market.settlement is not None else market.priced_at or 0
+        return self._decided_at.get(order.id, priced_at) > priced_at
+
+
 class PredictSource:
-    """Implements `live.runner.WorldSource` for the paper venue."""
+    """Implements `live.runner.WorldSource` for the markets of the schedule on the paper venue."""
 
     def __init__(
         self,
@@ -46,14 +89,14 @@ class PredictSource:
         self._now = now
         self._notify = notify
         self._account_id = account_id
-        self._decided_at: dict[str, Instant] = {}
+        self._decisions = DecisionTimes()
+        self._outside = ""
         self._since: dict[Instant, Instant] = {}
 
     async def update(self, world: Desk, before: Instant) -> WorldUpdate:
         """Apply every price published before an instant to the world. Makes no requests, so it does not block."""
         now = self._now()
-        # A waiting order first appears here right after its tick, so this is the time of its decision.
-        self._decided_at = {order.id: self._decided_at.get(order.id, now) for order in world.waiting}
+        self._decisions.note(world, now)
         receipts: list[Receipt] = []
         used = 0
         for update in self.spot.before(before):
@@ -69,6 +112,7 @@ class PredictSource:
                 receipts += happened
             used += 1
         self.spot.remove(used)
+        self._outside = outside_strikes(world, self.spot.symbol, self._account_id)
         return WorldUpdate(world, tuple(receipts))
 
     def hold_flag(self, world: Desk, at: Instant) -> str:
@@ -89,18 +133,11 @@ class PredictSource:
 
     def trouble(self) -> str:
         """Describe the current problem with the prices; empty if there is none."""
-        return self.spot.trouble()
+        return self.spot.trouble() or self._outside
 
     def _apply(self, desk: Desk, update: Update) -> tuple[Desk, tuple[Receipt, ...]]:
-        """Apply one price to the world. Orders decided after it keep waiting."""
         step = feed(desk.world, self.spot.symbol, update.spot, update.at, update.volatility, tiers=self._tiers)
-        later = tuple(order for order in desk.waiting if self._decided_at.get(order.id, update.at) > update.at)
-        if not later:
-            return apply_update(desk, step, self._caps, update.at, self._account_id)
-        later_ids = {order.id for order in later}
-        ready = tuple(order for order in desk.waiting if order.id not in later_ids)
-        after, receipts = apply_update(replace(desk, waiting=ready), step, self._caps, update.at, self._account_id)
-        return replace(after, waiting=(*after.waiting, *later)), receipts
+        return self._decisions.apply_update(desk, step, self._caps, update.at, self._account_id)
 
     def _settlement_prices(self, desk: Desk, update: Update, now: Instant) -> tuple[Update, ...] | None:
         """Return the exact prices for expiries between the last price and this one; None while a request is pending."""

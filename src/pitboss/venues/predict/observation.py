@@ -1,7 +1,7 @@
 """The observation of an agent at instant `at`: markets, account, budgets, candles and recent results.
 
 Frozen and lazy like the perp venue's, with one exception: `shown` collects the asks that the prompt and tools show to
-the model at this tick, because the slippage rule compares against the ask last shown. Nothing else is written during a
+the model at this tick, because the slippage rule compares with the ask of the tick. Nothing else is written during a
 tick.
 """
 

@@ -138,7 +138,7 @@ class PredictLedger(Ledger):
         call = MarketCall(
             at,
             decision.action,
-            decision.market_id or "",
+            decision.market_id or _chosen_market(verdict["margins"]),
             decision.side,
             decision.strike,
             "refused" if duplicate else verdict["outcome"],
@@ -184,6 +184,11 @@ class PredictLedger(Ledger):
             call = self.calls[index]
             self.calls[index] = replace(call, won=(price > call.strike) == (call.side == "YES"))
 
+    def end_at(self, from_at: Instant) -> Instant:
+        """Return the instant of the last equity point, or `from_at` without one."""
+        at, _ = columns(self.equity)
+        return max(from_at, int(at[-1])) if len(at) else from_at
+
     def outcome(self, from_at: Instant, to_at: Instant, interval_ms: int, initial_usd: Decimal) -> PredictOutcome:
         """Return the input of the metrics."""
         common = Ledger.outcome(self, from_at, to_at, interval_ms, initial_usd)
@@ -218,6 +223,20 @@ def predict_fills(receipts: Iterable[Receipt]) -> Iterator[dict[str, Any]]:
                 "price": facts["price"],
                 "cost": facts["cost"] if mint else text(-Decimal(facts["payout"])),
             }
+
+
+def _chosen_market(margins: Iterable[Any]) -> str:
+    """Return the market that a rule chose for a decision without one; empty if the margins do not tell it.
+
+    The margins of an allowed decision are stored without it; there the receipts of its order name the market.
+    """
+    for margin in margins:
+        if isinstance(margin, Margin):
+            if margin.code == NO_MARKET:
+                return str(margin.used)
+        elif isinstance(margin, Mapping) and margin["code"] == NO_MARKET:
+            return str(margin["used"])
+    return ""
 
 
 def _used(margins: Iterable[Any], code: str) -> Decimal | None:

@@ -1,7 +1,6 @@
 """The ports of a tick on the predict venue: how it observes, checks decisions, halts and summarises the account.
 
-The world of a tick is a `Desk`. Unlike the perp venue, the desk stores the asks shown to the model, because the
-slippage rule needs them, and holds orders that wait for their price update.
+The world of a tick is a `Desk`, which also holds orders that wait for their price update.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,10 +14,13 @@ from pitboss.core.receipt import Receipt
 from pitboss.core.state import State, parse_state
 from pitboss.tick.ports import Ports
 from pitboss.venues.predict.caps import PredictCaps
-from pitboss.venues.predict.desk import Desk, spend_with_reserves, summary, with_shown_asks
+from pitboss.venues.predict.desk import Desk, spend_with_reserves, summary
 from pitboss.venues.predict.observation import PredictObservation, Shown, Tape, no_tape
 from pitboss.venues.predict.rule_book import PredictRuleBook
 from pitboss.venues.predict.state import ACCOUNT, NO_ACCOUNT
+
+NO_QUOTE = "no_quote"
+"""Flag of a tick at which the price lies outside the strikes of every open market."""
 
 
 @noun
@@ -58,24 +60,24 @@ class PredictPorts(Ports):
         account = world.world.accounts.get(self.account_id, NO_ACCOUNT)
         return account.cash <= 0 and not account.positions and not world.waiting
 
-    def with_shown(self, state: State, observation: PredictObservation) -> State:
-        """Return the state with the asks shown by the prompt and the tools."""
-        desk = with_shown_asks(state.world, observation.shown.asks)
-        return state if desk is state.world else state.after(world=desk)
+    def skip_flag(self, state: State, observation: PredictObservation) -> str:
+        """Return why the decider is not asked: `ruined` if nothing is left, `no_quote` if nothing could be traded."""
+        if self.is_over(state.world):
+            return "ruined"
+        return "" if may_trade(state.world, observation.underlying, self.account_id) else NO_QUOTE
 
     def rule_book(self, observation: PredictObservation, state: State, at: Instant) -> PredictRuleBook:
         """Return rules B1 to B15 on the account, with the asks shown at this tick."""
         desk: Desk = state.world
-        spent = spend_with_reserves(desk, at)
-        shown = {**spent.shown, **observation.shown.asks} if observation.shown.asks else spent.shown
-        return PredictRuleBook(self.caps, desk.world, replace(spent, shown=shown), at, at, self.account_id)
+        spent = replace(spend_with_reserves(desk, at), shown=observation.shown.asks)
+        return PredictRuleBook(self.caps, desk.world, spent, at, at, self.account_id)
 
     def halt(self, world: Desk, at: Instant) -> tuple[Desk, Sequence[Receipt]]:
-        """Pause minting because a rule failed. Open positions can still be redeemed."""
+        """Stop minting because a rule failed. Open positions can still be redeemed."""
         terms = world.world.terms
-        if terms.paused:
+        if terms.halted:
             return world, ()
-        halted = replace(world, world=replace(world.world, terms=replace(terms, paused=True)))
+        halted = replace(world, world=replace(world.world, terms=replace(terms, halted=True)))
         return halted, (Receipt("halted", at, "", "", {"halt": "invariant"}),)
 
     def summary(self, world: Desk) -> dict[str, Any]:
@@ -87,6 +89,18 @@ class PredictPorts(Ports):
         if world.world is world_before.world and world.waiting is world_before.waiting:
             return summary_before
         return summary(world, self.account_id)
+
+
+def may_trade(desk: Desk, underlying: str, account_id: str = ACCOUNT) -> bool:
+    """Whether a decision could have an effect: a position is open, or some market has strikes around its price."""
+    world = desk.world
+    if desk.waiting or not world.oracles or world.accounts.get(account_id, NO_ACCOUNT).positions:
+        return True
+    feed = world.feeds.get(underlying)
+    return any(
+        oracle.grid.spans(feed.spot if oracle.fed and feed is not None else oracle.spot)
+        for oracle in world.oracles.values()
+    )
 
 
 def read_state(plain: object) -> State:

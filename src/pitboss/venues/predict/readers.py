@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pitboss.bootstrap.machine import SystemClock, stopwatch, unit_random
 from pitboss.core.errors import UserError
 from pitboss.data.fetch import Fetcher
-from pitboss.venues.predict.data.indexer import Indexer
+from pitboss.venues.predict.data.indexer import Indexer, listed_predict_ids
 from pitboss.venues.predict.data.wire import ManagerPosition
 from pitboss.venues.predict.settings import PredictSettings
 from pitboss.venues.predict.state import Oracle
@@ -38,6 +38,17 @@ def indexer(settings: PredictSettings, fetcher: Fetcher) -> Indexer:
             "the id of the Predict object is not set", "set PITBOSS_PREDICT_ID, or predict_id in settings.toml"
         )
     return Indexer(fetcher, settings.predict_server_url, settings.predict_id)
+
+
+async def found_indexer(settings: PredictSettings, fetcher: Fetcher) -> Indexer:
+    """Return a client of the configured indexer. An id that is not set is that of the only Predict object it lists."""
+    if settings.predict_id:
+        return indexer(settings, fetcher)
+    ids = await listed_predict_ids(fetcher, settings.predict_server_url)
+    if len(ids) == 1:
+        return Indexer(fetcher, settings.predict_server_url, ids[0])
+    listed = f"{len(ids)} Predict objects: {', '.join(ids[:4])}" if ids else "no market of any Predict object"
+    raise UserError(f"the indexer lists {listed}", "set PITBOSS_PREDICT_ID to the one whose markets are meant")
 
 
 async def live_markets(settings: PredictSettings, underlying: str) -> tuple[Oracle, ...]:

@@ -14,7 +14,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.curve import Piece, points
 from pitboss.core.errors import UserError
-from pitboss.core.instant import Instant, parse_instant
+from pitboss.core.instant import Instant, iso, parse_instant
 from pitboss.models.providers import PROGRAMS
 from pitboss.runs.report import same_data, shared_report, with_rows
 from pitboss.runs.stored import journal_of
@@ -22,11 +22,12 @@ from pitboss.runs.venues import venue_of
 from pitboss.store.runs import Run
 from pitboss.venues.predict.assembly import PredictRun
 from pitboss.venues.predict.data.recorded import read_surfaces
+from pitboss.venues.predict.live_words import live_assumptions, live_sentence
 from pitboss.venues.predict.outcome import MarketCall, PredictLedger, read_predict_ledger
 from pitboss.venues.predict.panels import PredictReport, render
 from pitboss.venues.predict.panels.source import Surfaces
 from pitboss.venues.predict.policy_replay import played
-from pitboss.venues.predict.request import PredictRequest
+from pitboss.venues.predict.request import SURFACES_PROTOCOL, PredictRequest
 
 
 def page_of(workspace: Workspace, run: Run) -> str:
@@ -37,19 +38,32 @@ def page_of(workspace: Workspace, run: Run) -> str:
 def build_predict_report(workspace: Workspace, run: Run) -> PredictReport:
     """Collect everything the page shows of a run."""
     request = codec.parse(PredictRequest, run.params)
-    prepared = same_data(workspace, run, request)
+    live = bool(run.params.get("mode"))
+    prepared = None if live else same_data(workspace, run, request)
     rows: list[dict[str, Any]] = []
     ledger = read_predict_ledger(with_rows(journal_of(workspace, run).records(), rows))
     shared = shared_report(workspace, run, venue_of(request.skill), ledger, rows)
     page = replace(
         shared,
+        document={**shared.document, **(_period(ledger) if live else {})},
         baseline_equity=_curves(prepared, run, ledger) if isinstance(prepared, PredictRun) else {},
         fills=_fills(ledger),
-        assumptions=_assumptions(run, request, shared.synthetic, prepared is not None),
+        assumptions=live_assumptions(run)
+        if live
+        else _assumptions(run, request, shared.synthetic, prepared is not None),
         realism=(),
+        live=live_sentence(run) if live else "",
     )
+    if run.params.get("surfaces_are") == SURFACES_PROTOCOL:
+        return PredictReport(page, ledger.calls, "protocol")
     surfaces, note = surfaces_of(request, ledger.calls)
     return PredictReport(page, ledger.calls, surfaces, note)
+
+
+def _period(ledger: PredictLedger) -> dict[str, str]:
+    """Return the first and last instant of a live run, whose parameters have only its start."""
+    instants = [at for at, _ in points(ledger.equity)]
+    return {"from": iso(instants[0]), "to": iso(instants[-1])} if instants else {}
 
 
 def surfaces_of(request: PredictRequest, calls: Sequence[MarketCall]) -> tuple[Surfaces, str]:

@@ -12,6 +12,9 @@ from pitboss.core.money import text
 from pitboss.sim.request import BacktestRequest
 
 SURFACES_RECORDED, SURFACES_FITTED = "recorded", "fitted from realised volatility"
+INDEXER = "indexer"
+"""The data venue of a live run on the protocol's own markets."""
+SURFACES_PROTOCOL = "the protocol's own, from its indexer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +36,14 @@ def surfaces_words(params: Mapping[str, Any]) -> str:
 def realism(request: PredictRequest) -> dict[str, dict[str, str]]:
     """Describe how realistic the fills of a run are."""
     surfaces = "as asked" if request.surfaces else "default"
+    words, vault = (
+        surfaces_words({"surfaces": request.surfaces}),
+        f"a vault of {text(request.vault_usd)} that nobody else trades with",
+    )
+    if request.data_venue == INDEXER:
+        words, vault = SURFACES_PROTOCOL, "the protocol's vault, as its indexer reports it"
     return {
-        "surfaces": {"about": "Surfaces", "value": surfaces_words({"surfaces": request.surfaces}), "state": surfaces},
+        "surfaces": {"about": "Surfaces", "value": words, "state": surfaces},
         "fill_price": {
             "about": "Price of a mint",
             "value": "the ask after the trade, quoted again at the first price at or after the decision",
@@ -42,7 +51,7 @@ def realism(request: PredictRequest) -> dict[str, dict[str, str]]:
         },
         "vault": {
             "about": "The other side of every contract",
-            "value": f"a vault of {text(request.vault_usd)} that nobody else trades with",
+            "value": vault,
             "state": "default" if request.vault_usd == PredictRequest({}, 0, 0).vault_usd else "as asked",
         },
     }

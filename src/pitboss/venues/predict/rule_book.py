@@ -53,5 +53,5 @@ class PredictRuleBook(RuleBook):
         spend = 0 if decision.action == "redeem" else case.spend or 0
         action = "redeem" if decision.action == "redeem" else "mint"
         order = ContractOrder(action, trade.contract, trade.quantity, trade.price, spend)
-        last_ask = self.spent.shown.get(trade.contract.key)
-        return Execution(DeskOrder(order, self.tick_at, decision.confidence, last_ask, trade, self.world))
+        ask = self.spent.shown.get(trade.contract.key)
+        return Execution(DeskOrder(order, self.tick_at, decision.confidence, ask, trade, self.world))

@@ -1,4 +1,4 @@
-"""The command `pitboss predict run`: runs an agent of the predict venue on paper with live prices."""
+"""The command `pitboss predict run`: runs an agent of the predict venue live, on paper or on the chain."""
 
 from decimal import Decimal
 from pathlib import Path
@@ -10,6 +10,7 @@ from pitboss.core.errors import UserError
 from pitboss.terminal import screen
 from pitboss.terminal.options import Amount, Duration, Override, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
+from pitboss.venues.predict.writer_choice import Network, Writer
 
 if TYPE_CHECKING:
     from pitboss.live.board import Board, Entry
@@ -47,6 +48,28 @@ def run(
     ticks: Annotated[
         int | None, option("--ticks", "Stop after this number of ticks; default: run until stopped.")
     ] = None,
+    once: Annotated[bool, option("--once", "Stop after one tick.")] = False,
+    scheduled: Annotated[
+        bool,
+        option(
+            "--scheduled", "Trade the markets of the protocol's schedule, with fitted surfaces, without an indexer."
+        ),
+    ] = False,
+    indexer: Annotated[
+        str, option("--indexer", "Address of the protocol's indexer. Default: the setting predict_server_url.")
+    ] = "",
+    prices_url: Annotated[
+        str, option("--prices-url", "Address of the price feed, prices and candles. Default: Pyth.")
+    ] = "",
+    writer: Annotated[
+        Writer, option("--writer", "Where orders go: the paper venue, or signed transactions on Sui.")
+    ] = "paper",
+    network: Annotated[
+        Network | None, option("--network", "Network of the Sui writer. Default: the setting sui_network, testnet.")
+    ] = None,
+    dry_run: Annotated[
+        bool, option("--dry-run", "With --writer sui: simulate every transaction on the chain, and sign and send none.")
+    ] = False,
     resume: Annotated[
         bool | None,
         Parameter(
@@ -68,14 +91,20 @@ def run(
     json: Annotated[bool, Parameter(name="--json", help="Print one JSON object a line for every tick.")] = False,
     place: Location,
 ) -> int:
-    """Run an agent on live prices, on paper: nothing is signed and no real money is spent.
+    """Run an agent on the protocol's markets as its indexer reports them; on paper unless --writer says otherwise.
+
+    Orders on paper are filled by the protocol's own pricing, nothing is signed and no real money is spent. --scheduled
+    needs no indexer: the markets are those of the protocol's schedule, with surfaces fitted to the price's volatility.
 
     The agent ticks at multiples of the time between ticks until it is stopped (Ctrl-C or SIGTERM finish the current
     tick). Every tick is stored in a run, and a restart resumes that run. `/status` reports its state; `/health` reports
     that it is up. The environment variables AGENT_STRATEGY, AGENT_TRADE_DUSDC, AGENT_TICK_MS, AGENT_STATUS_PORT,
-    AGENT_NAME and AGENT_PROMPT_FILE apply unless the matching option is given. For example:
+    AGENT_NAME and AGENT_PROMPT_FILE apply unless the matching option is given; with --writer sui also AGENT_KEY,
+    AGENT_PREDICT_MANAGER_ID and TRADE_AGENT_ID. Mainnet has to be confirmed at a terminal. For example:
 
-        pitboss predict run btc-brain.yaml --model policy/alternate
+        pitboss predict run btc-brain.yaml --model policy/alternate --indexer https://indexer.example
+        pitboss predict run btc-brain.yaml --model policy/alternate --scheduled
+        pitboss predict run btc-brain.yaml --writer sui --dry-run --once
         pitboss predict run btc-brain.yaml --every 30s --max-cost-usd 5 --max-cost-usd-per-day 1
 
     Parameters
@@ -87,8 +116,10 @@ def run(
 
     from pitboss.bootstrap.machine import environment
     from pitboss.live.status import is_loopback
+    from pitboss.venues.predict.chain_commands import changed_settings, confirm_mainnet
     from pitboss.venues.predict.deployment import LiveOptions, deployment
     from pitboss.venues.predict.live import Listener, run_live
+    from pitboss.venues.predict.status import caps_line
 
     if not is_loopback(host) and not expose:
         raise UserError(
@@ -103,15 +134,23 @@ def run(
         equity=equity,
         host=host,
         port=port,
-        ticks=ticks,
+        ticks=1 if once else ticks,
         begin="auto" if resume is None else "resume" if resume else "new",
         max_cost_usd=max_cost_usd,
         max_cost_usd_per_day=max_cost_usd_per_day,
         price_in=price_in,
         price_out=price_out,
         any_price=yes,
+        scheduled=scheduled,
+        indexer_url=indexer,
+        prices_url=prices_url,
+        writer=writer,
+        network=network,
+        dry_run=dry_run,
     )
     config = deployment(skill, options, environment)
+    if config.writer == "sui":
+        confirm_mainnet(changed_settings(place, network), dry_run, f"the agent {caps_line(config)}")
     listener = Listener(
         lambda start: _print_start(start, config, json), lambda entry, board: _print_entry(entry, board, json)
     )
@@ -121,14 +160,15 @@ def run(
 
 
 def _print_start(start: "RunStart", config: "Deployment", json: bool) -> None:
-    from pitboss.venues.predict.status import caps_line
+    from pitboss.venues.predict.status import WHERE, caps_line
 
     if json:
         screen.put_line(
             {
                 "kind": "began",
                 "run_id": start.run_id,
-                "mode": "paper",
+                "mode": config.mode,
+                "markets": "scheduled" if config.scheduled else "indexer",
                 "model": start.model,
                 "every_ms": config.every_ms,
                 "status": f"{start.address}/status",
@@ -140,7 +180,8 @@ def _print_start(start: "RunStart", config: "Deployment", json: bool) -> None:
         screen.note(f"note: {warning}")
     seconds = config.every_ms / 1000
     went = f", going on after {start.ticks} ticks" if start.ticks else ""
-    screen.note(f"run {start.run_id} on paper with live prices{went}")
+    markets = "the markets of the schedule" if config.scheduled else "the protocol's markets"
+    screen.note(f"run {start.run_id}, {WHERE[config.mode]}, {markets} with live prices{went}")
     screen.note(f"{start.model} decides every {seconds:g} s; it {caps_line(config)}")
     screen.note(f"status: {start.address}/status   stop: Ctrl-C")
 

@@ -15,6 +15,9 @@ class PredictSettings(VenueSettings):
     )
     predict_id: str = Field(default="", description="Id of the protocol's Predict object, as 0x and hex digits.")
     predict_manager_id: str = Field(default="", description="Id of your PredictManager object, as 0x and hex digits.")
+    predict_agent_id: str = Field(
+        default="", description="Id of an object on the chain whose flag is_active pauses the agent; optional."
+    )
     predict_package_id: str = Field(default="", description="Id of the protocol's package, for writing to the chain.")
     predict_quote_type: str = Field(
         default="", description="Type of the coin that is paid with, as 0x…::dusdc::DUSDC, for writing to the chain."

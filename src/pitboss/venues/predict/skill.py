@@ -28,6 +28,8 @@ TIERS: tuple[Tier, ...] = get_args(Tier)
 """The tiers, finest first."""
 TOOLS: tuple[Tool, ...] = get_args(Tool)
 MANDATE_FILE = ".md"
+UNDERLYING = "BTC"
+"""The only underlying of the operator's schedule."""
 
 SHORTEST_MS = 10 * SECOND_MS
 LONGEST_MS = HOUR_MS
@@ -142,7 +144,7 @@ class PredictRisk(Part):
     )
     max_slippage_bps: Annotated[Whole, Field(ge=0, le=10_000)] = Field(
         default=200,
-        description="How far the executed ask may lie above the ask last shown to the model, in basis points.",
+        description="How far the executed ask may lie above the ask shown at the tick, in basis points.",
     )
     min_edge: Annotated[Number, Field(ge=0, le=1)] | None = Field(
         default=None, description="Least confidence less ask at which a mint is accepted, 0 to 1. null: not tested."
@@ -201,6 +203,11 @@ class PredictSkill(SkillDocument):
         remarks = [f"risk.{name} is 0: every mint will be refused" for name in caps if not getattr(risk, name)]
         if risk.max_spend_per_tick > min(risk.max_spend_per_day, risk.max_total_spend, risk.max_exposure_per_expiry):
             remarks.append("risk.max_spend_per_tick is above another cap: a mint of that size will be refused")
+        if self.context.underlying != UNDERLYING:
+            remarks.append(
+                f"context.underlying is {self.context.underlying}: the protocol's markets are of {UNDERLYING}, with strikes "
+                "from 50,000 to 150,000; where nothing can be quoted, a run does not start or its model is not asked"
+            )
         return remarks
 
     @classmethod

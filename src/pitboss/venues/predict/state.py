@@ -47,6 +47,10 @@ class Grid:
         """Whether a strike is on the grid."""
         return self.min_strike <= strike <= self.max_strike and (strike - self.min_strike) % self.tick == 0
 
+    def spans(self, price: int) -> bool:
+        """Whether a price lies among the strikes."""
+        return self.min_strike <= price <= self.max_strike
+
     def sound(self) -> bool:
         """Whether the protocol would register this grid."""
         return (
@@ -73,6 +77,8 @@ class MarketTerms:
     freshness_ms: int = 30_000
     curve_points: int = 50
     paused: bool = False
+    halted: bool = False
+    """Whether pitboss itself has stopped minting, because a rule failed. No update of the operator ends that."""
 
 
 @noun

@@ -8,12 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pitboss.core.instant import Instant, iso
+from pitboss.core.instant import SECOND_MS, Instant, iso
 from pitboss.core.money import text
 from pitboss.live.board import Board
-from pitboss.venues.predict.data.spot import Spot, age_s
+from pitboss.venues.predict.data.market_watch import MarketWatch
+from pitboss.venues.predict.data.spot import age_s
 from pitboss.venues.predict.deployment import STRATEGIES, Deployment
+from pitboss.venues.predict.live_feed import LiveFeed
+from pitboss.venues.predict.request import SURFACES_PROTOCOL
 
+WHERE = {"paper": "on paper", "sui": "on the chain", "dry run": "simulated on the chain, nothing is sent"}
+"""Where a run spends, by its mode."""
 SURFACE = "flat, from the realised volatility of one-minute closes of the last 24 h"
 
 
@@ -25,7 +30,7 @@ class StatusSource:
     model: str
     run_id: str
     board: Board
-    spot: Spot
+    live_feed: LiveFeed
     started_at: Instant
     warnings: tuple[str, ...] = ()
 
@@ -46,7 +51,7 @@ class StatusSource:
             "errors": board.errors,
             "actionFeed": board.newest(),
             "runId": self.run_id,
-            "mode": "paper",
+            "mode": self.deployment.mode,
             "venue": "predict",
             "startedAt": iso(self.started_at),
             "at": iso(now),
@@ -61,18 +66,35 @@ class StatusSource:
         }
 
     def _feed(self, now: Instant) -> dict[str, Any]:
-        spot, newest = self.spot, self.spot.newest
+        spot, watch = self.live_feed.spot, self.live_feed.watch
+        newest, trouble = spot.newest, self.live_feed.source.trouble()
+        ready = spot.volatility is not None if watch is None else watch.newest is not None
         return {
-            "ok": newest is not None and spot.volatility is not None and not spot.trouble(),
+            "ok": newest is not None and ready and not trouble,
             "symbol": spot.symbol,
             "price": None if newest is None else text(newest.price),
             "publishedAt": None if newest is None else iso(newest.published_at),
             "ageS": age_s(newest, now),
             "candlesUntil": None if spot.candles_at is None else iso(spot.candles_at),
             "volatility": spot.volatility,
-            "surface": SURFACE,
-            "trouble": spot.trouble(),
+            "surface": SURFACE if watch is None else SURFACES_PROTOCOL,
+            "markets": _markets(watch, now),
+            "trouble": trouble,
         }
+
+
+def _markets(watch: MarketWatch | None, now: Instant) -> list[dict[str, Any]] | None:
+    """Return the protocol's markets as read last; None if the markets are those of the schedule."""
+    if watch is None:
+        return None
+    return [
+        {
+            "id": oracle.id,
+            "expiry": iso(oracle.expiry_at),
+            "priceAgeS": None if oracle.priced_at is None else (now - oracle.priced_at) / SECOND_MS,
+        }
+        for oracle in (() if watch.newest is None else watch.newest.oracles)
+    ]
 
 
 def _strategy(model: str) -> str:
@@ -107,4 +129,4 @@ def caps_line(deployment: Deployment) -> str:
         f"{text(risk.max_total_spend)} in all",
         f"{text(risk.max_exposure_per_expiry)} on one expiry",
     )
-    return f"spends at most {', '.join(parts)} (DUSDC, on paper)"
+    return f"spends at most {', '.join(parts)} (DUSDC, {WHERE[deployment.mode]})"

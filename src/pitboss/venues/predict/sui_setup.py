@@ -22,6 +22,7 @@ from pitboss.venues.predict.settings import PredictSettings
 from pitboss.venues.predict.sui.broker import PredictSui
 from pitboss.venues.predict.sui.chain import full_id, is_id
 from pitboss.venues.predict.sui.graphql import GraphqlChain
+from pitboss.venues.predict.sui.manager_setup import ManagerSetup
 from pitboss.venues.predict.sui.order_sender import OrderSender, WriterSettings
 from pitboss.venues.predict.sui.signer import Signer, spellings
 from pitboss.venues.predict.sui.transaction import ProtocolObjects, library
@@ -37,10 +38,13 @@ _IDS = {
 _COIN_TYPE = re.compile(r"(0x[0-9a-fA-F]{1,64})::(\w+)::(\w+)")
 
 
-def protocol_objects(settings: PredictSettings) -> ProtocolObjects:
-    """Return the configured protocol objects."""
+def protocol_objects(settings: PredictSettings, with_manager: bool = True) -> ProtocolObjects:
+    """Return the configured protocol objects; without a manager where it is yet to be made."""
     ids: dict[str, str] = {}
     for name, meaning in _IDS.items():
+        if name == "predict_manager_id" and not with_manager:
+            ids[name] = ""
+            continue
         value = str(getattr(settings, name)).strip()
         if not value:
             raise UserError(f"the id of {meaning} is not set", f"set PITBOSS_{name.upper()}, or {name}")
@@ -77,20 +81,43 @@ def open_signer(home: Path, environment: Environment = environment, redactor: Re
 
 
 @asynccontextmanager
+async def open_setup(
+    settings: Settings, predict: PredictSettings, with_manager: bool, environment: Environment = environment
+) -> AsyncIterator[ManagerSetup]:
+    """Open what creates and funds a manager."""
+    chain = open_chain(predict)
+    objects, writing = protocol_objects(predict, with_manager), writer_settings(predict, PredictCaps())
+    library()
+    try:
+        yield ManagerSetup(chain, open_signer(settings.home, environment), objects, writing)
+    finally:
+        await chain.close()
+
+
+def open_chain(predict: PredictSettings) -> GraphqlChain:
+    """Return a client of the configured node; close it after use."""
+    if not predict.sui_node_url:
+        raise UserError("the address of a Sui node is not set", "set PITBOSS_SUI_NODE_URL, or sui_node_url")
+    return GraphqlChain(predict.sui_node_url)
+
+
+@asynccontextmanager
 async def open_writer(
     settings: Settings,
     database: Database,
     caps: PredictCaps,
     environment: Environment = environment,
     redactor: Redactor = REDACTOR,
+    predict: PredictSettings | None = None,
 ) -> AsyncIterator[PredictSui]:
-    """Open a broker that writes to the chain. Missing settings are reported before the key is read."""
-    predict = PredictSettings.of(settings)
-    if not predict.sui_node_url:
-        raise UserError("the address of a Sui node is not set", "set PITBOSS_SUI_NODE_URL, or sui_node_url")
+    """Open a broker that writes to the chain. Missing settings are reported before the key is read.
+
+    `predict` replaces the venue's settings, for a run whose options change some of them.
+    """
+    predict = predict or PredictSettings.of(settings)
+    chain = open_chain(predict)
     objects, writing = protocol_objects(predict), writer_settings(predict, caps)
     library()  # a missing package is reported before the key is read
-    chain = GraphqlChain(predict.sui_node_url)
     signer = open_signer(settings.home, environment, redactor)
     now = SystemClock().now
     try:

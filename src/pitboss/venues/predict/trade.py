@@ -136,7 +136,7 @@ def quote_mint(world: PredictWorld, contract: Contract, quantity: int, now: Inst
 
 def admit(world: PredictWorld, account_id: str, trade: ContractTrade | Abort) -> ContractTrade | Abort:
     """Apply the final checks of a priced mint: ask bounds, the buyer's balance, the vault's exposure after payment."""
-    if world.terms.paused:
+    if world.terms.paused or world.terms.halted:
         return aborts.PAUSED
     if isinstance(trade, Abort):
         return trade

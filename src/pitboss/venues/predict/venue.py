@@ -58,7 +58,7 @@ class PredictVenue(Venue):
             "pitboss predict markets              # those on the protocol's schedule",
             f"pitboss skill preview {skill_file}    # with one-minute bars of BTC imported",
             f"pitboss predict backtest {skill_file} --from 2026-02-22 --to 2026-02-24 {bars}",
-            f"pitboss predict run {skill_file} --model policy/alternate    # on paper, on live prices",
+            f"pitboss predict run {skill_file} --model policy/alternate --scheduled    # on paper, on live prices",
         ]
 
     def policies(self) -> Mapping[str, str]:
@@ -170,10 +170,18 @@ class PredictVenue(Venue):
 
         return compute_predict(outcome, seed)
 
+    def measure_again(self, params: Mapping[str, Any], ledger: "PredictLedger") -> dict[str, Any]:
+        if "markets" in params:  # a live run, which ends with its last record
+            params = {**params, "to_at": ledger.end_at(params["from_at"])}
+        return Venue.measure_again(self, params, ledger)
+
     def span(self, params: Mapping[str, Any]) -> "tuple[Instant, Instant, int]":
         from pitboss.venues.predict.assembly import BASE
 
-        return Venue.span(self, {**params, "base_interval": BASE})  # live runs do not store it
+        if params.get("every_ms") and "markets" in params:  # the period of a live run may differ from its skill's
+            every_ms = params["every_ms"]
+            return -(-params["from_at"] // every_ms) * every_ms, params["to_at"], every_ms
+        return Venue.span(self, {**params, "base_interval": BASE})  # live runs of earlier versions do not store it
 
     def fills(self, receipts: "Iterable[Receipt]") -> Iterator[dict[str, Any]]:
         from pitboss.venues.predict.outcome import predict_fills

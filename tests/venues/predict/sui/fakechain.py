@@ -19,7 +19,9 @@ pytest.importorskip("pysui", reason="the extra `sui` is not installed")
 
 from pitboss.core.errors import TransientError
 from pitboss.core.instant import HOUR_MS, Instant
+from pitboss.testing.prediction_services import PREDICT, PredictionServices
 from pitboss.venues.predict.aborts import TOO_LITTLE_CASH, Abort
+from pitboss.venues.predict.data.wire import oracle_state
 from pitboss.venues.predict.state import QUOTE, Account, MarketTerms, PredictWorld, binary, open_world
 from pitboss.venues.predict.sui.chain import CLOCK, ChainEvent, Coin, Effects, Shared, TransactionBasis, base58, full_id
 from pitboss.venues.predict.sui.transaction import ProtocolObjects, digest_of, library
@@ -33,6 +35,8 @@ SECRET = bytes(range(7, 39))
 KEY = base64.b64encode(b"\0" + SECRET).decode()
 TESTNET = "4c78adac"
 GAS_USED = 2_000_000
+AGENT = "0x" + "a6" * 32
+NEW_MANAGER = "0x" + "4e" * 32
 
 
 @dataclass(frozen=True)
@@ -63,11 +67,15 @@ def decode(tx: bytes) -> Decoded:
         if one.enum_name == "Pure":
             inputs.append(("pure", bytes(one.value)))
         else:
-            inputs.append(("object", (one.value.value.ObjectID.to_address_str(), one.value.value.SequenceNumber)))
+            reference = one.value.value
+            inputs.append(("object", (full_id(reference.ObjectID.to_address_str()), reference.SequenceNumber)))
     commands, packages, kinds = [], set(), set()
     for command in data.TransactionKind.value.Command:
         value = command.value
-        if command.enum_name == "MoveCall":
+        if command.enum_name == "SplitCoin":
+            parts = (value.FromCoin, *value.Amount)
+            commands.append(("", "SplitCoin", tuple((a.enum_name, a.value) for a in parts)))
+        elif command.enum_name == "MoveCall":
             packages.add(value.Package.to_address_str())
             kinds |= {kind.type_tag_to_str() for kind in value.Type_Arguments}
             commands.append((value.Module, value.Function, tuple((a.enum_name, a.value) for a in value.Arguments)))
@@ -104,7 +112,7 @@ class FakeChain:
     owner: str
     clock: list[Instant] = field(default_factory=lambda: [NOW])
     deposit: int = 100 * QUOTE
-    coins: int = 2
+    gas_coins: int = 2
     lag: int = 0
     """Reads that do not see yet what was run before them."""
     locking: bool = False
@@ -112,23 +120,46 @@ class FakeChain:
     chain_id: str = TESTNET
     gas: int = 10**9
     spot: int = SPOT
+    services: PredictionServices | None = None
+    """Whose markets these are, if they are not the one of the tests; then the clock is theirs, too."""
+    paused: bool = False
+    agent_active: bool = True
+    wallet: tuple[int, ...] = (30 * QUOTE, 12 * QUOTE)
+    """Balances of the owner's quote coins."""
 
     def __post_init__(self) -> None:
         world = opened(open_world(1_000_000 * QUOTE, 0, MarketTerms()), ORACLE, NOW + 100 * HOUR_MS)
         self.world = replace(world, accounts={PLACE.manager: Account(self.deposit)})
-        self.versions = {"0x" + f"{9 - n}" * 64: 10 + n for n in range(self.coins)}
+        self.versions = {"0x" + f"{9 - n}" * 64: 10 + n for n in range(self.gas_coins)}
         self.runs: list[Run] = []
         self.late: list[bytes] = []
         self.locks: dict[tuple[str, int], str] = {}
+        self.managers = 0
         self.epoch_now = 7
         self.reads = 0
         self.sends: list[bytes] = []
 
     # ---- the port
 
+    async def contents(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        self._read()
+        fields = {PREDICT: {"trading_paused": self.paused}, PLACE.predict: {"trading_paused": self.paused}}
+        fields[AGENT] = {"is_active": self.agent_active}
+        return {name: fields[name] for name in ids if name in fields}
+
+    async def coins(self, owner: str, coin_type: str) -> tuple[Coin, ...]:
+        self._read()
+        if owner != self.owner or coin_type != PLACE.quote_type:
+            return ()
+        return tuple(
+            Coin(wallet_id(number), 3, base58(b"%032d" % number), balance) for number, balance in enumerate(self.wallet)
+        )
+
     async def read_basis(self, ids: Sequence[str], owner: str) -> TransactionBasis:
         self._read()
-        known = {PLACE.predict, PLACE.manager, CLOCK, ORACLE}
+        known = {PLACE.predict, PLACE.manager, CLOCK, ORACLE, PREDICT}
+        if self.services is not None:
+            known |= {row["oracle_id"] for row in self.services.oracles()}
         shared = {name: Shared(name, 5) for name in ids if name in known}
         coins = [
             Coin(name, self._version(name), base58(b"%032d" % self._version(name)), self.gas) for name in self.versions
@@ -174,6 +205,8 @@ class FakeChain:
         if self.locking and self.locks.setdefault((found.coin, found.version), found.digest) != found.digest:
             raise TransientError("the coin is locked by another transaction")
         self.world, effects = self._apply(found)
+        if effects.ok:
+            self.wallet = self.wallet_after
         after = self.versions[found.coin] = max(self.versions.values()) + 1
         self.runs.append(Run(effects, found.coin, found.version, after, self.reads + self.lag))
         return effects
@@ -240,7 +273,11 @@ class FakeChain:
 
     def _apply(self, found: Decoded) -> tuple[PredictWorld, Effects]:
         """The world after the commands, or the same world and why they did nothing."""
+        now = self.clock[0] if self.services is None else self.services.now()
         world = push_price(self.world, ORACLE, self.spot, self.spot, self.clock[0]).world
+        if self.services is not None:
+            world = _with_markets(world, self.services)
+        wallet = list(self.wallet)
         results: list[Any] = []
         events: list[ChainEvent] = []
         outputs: list[tuple[bytes, ...]] = []
@@ -257,6 +294,20 @@ class FakeChain:
         for module, function, given in found.commands:
             account = world.accounts[PLACE.manager]
             result: Any = None
+            if function == "SplitCoin":
+                coin, amount = argument(given[0])[0], number(given[1])
+                index = next(place for place in range(len(wallet)) if wallet_id(place) == coin)
+                if wallet[index] < amount:
+                    return self.world, Effects(found.digest, False, (), "balance", 2, "not enough")
+                wallet[index] -= amount
+                results.append(amount)
+                outputs.append(())
+                continue
+            if function == "MergeCoins":
+                wallet[0], wallet[1:] = sum(wallet), [0] * (len(wallet) - 1)
+                results.append(None)
+                outputs.append(())
+                continue
             output: tuple[bytes, ...] = ()
             abort: Abort | None = None
             name = f"{module}::{function}"
@@ -266,15 +317,16 @@ class FakeChain:
                 result = number(given[1])
                 abort = TOO_LITTLE_CASH if result > account.cash else None
                 world = _holding(world, replace(account, cash=account.cash - result))
+            elif name == "predict::create_manager":
+                fields = {"manager_id": NEW_MANAGER, "owner": self.owner}
+                events.append(ChainEvent("PredictManagerCreated", fields))
             elif name == "predict_manager::deposit":
                 world = _holding(world, replace(account, cash=account.cash + argument(given[1])))
             elif name == "market_key::new":
                 oracle, up = argument(given[0]), argument(given[3])
                 result = ("0x" + oracle.hex(), number(given[1]), number(given[2]), up == b"\1")
             elif name in ("predict::mint", "predict::redeem"):
-                step = _traded(
-                    world, function, argument(given[2])[0], argument(given[3]), number(given[4]), self.clock[0]
-                )
+                step = _traded(world, function, argument(given[2])[0], argument(given[3]), number(given[4]), now)
                 world, abort = step.world, step.abort
                 if abort is None:
                     events.append(_event(function, argument(given[3]), step))
@@ -284,7 +336,21 @@ class FakeChain:
                 return self.world, Effects(found.digest, False, (), abort.module, abort.code, abort.reason)
             results.append(result)
             outputs.append(output)
+        self.wallet_after = tuple(wallet)
         return world, Effects(found.digest, True, tuple(events), outputs=tuple(outputs))
+
+
+def wallet_id(number: int) -> str:
+    """The id of one of the owner's quote coins."""
+    return f"0x{number + 1:x}" + "d" * 63
+
+
+def _with_markets(world: PredictWorld, services: PredictionServices) -> PredictWorld:
+    now = services.now()
+    rows = [row for row in services.oracles() if row["status"] == "active" or row["oracle_id"] in world.oracles]
+    states = [services.reply(f"/oracles/{row['oracle_id']}/state", {}) for row in rows]
+    oracles = {state["oracle"]["oracle_id"]: oracle_state(state, state["oracle"]["oracle_id"], now) for state in states}
+    return replace(world, oracles={**world.oracles, **oracles})
 
 
 def _holding(world: PredictWorld, account: Account) -> PredictWorld:

@@ -14,7 +14,7 @@ from typing import Any
 from aiohttp import web
 
 from pitboss.core.errors import TransientError
-from pitboss.venues.predict.sui.chain import Effects
+from pitboss.venues.predict.sui.chain import Coin, Effects
 from venues.predict.sui.fakechain import FakeChain
 
 
@@ -60,21 +60,28 @@ class Node:
             else {"address": key["address"], "owner": {"__typename": "Shared", "initialSharedVersion": 5}}
             for key in keys
         ]
-        coins = [
-            {
-                "address": coin.id,
-                "version": coin.version,
-                "digest": coin.digest,
-                "contents": {"json": {"id": coin.id, "balance": str(coin.balance)}},
-            }
-            for coin in found.coins[:most]
-        ]
+        coins = [_coin(one) for one in found.coins[:most]]
         return {
             "chainIdentifier": found.chain_id,
             "epoch": {"epochId": found.epoch, "referenceGasPrice": str(found.gas_price)},
             "multiGetObjects": objects,
             "address": {"objects": {"nodes": coins}},
         }
+
+    async def contents(self, keys: list[Any]) -> Any:
+        found = await self.chain.contents([key["address"] for key in keys])
+        return {
+            "multiGetObjects": [
+                None
+                if key["address"] not in found
+                else {"address": key["address"], "asMoveObject": {"contents": {"json": found[key["address"]]}}}
+                for key in keys
+            ]
+        }
+
+    async def coins(self, owner: str, coin: str, most: int) -> Any:
+        found = await self.chain.coins(owner, coin.removeprefix("0x2::coin::Coin<").removesuffix(">"))
+        return {"address": {"objects": {"nodes": [_coin(one) for one in found[:most]]}}}
 
     async def simulate(self, transaction: Any) -> Any:
         effects = await self.chain.simulate(base64.b64decode(transaction["bcs"]["value"]))
@@ -109,6 +116,11 @@ class Node:
 
     async def epoch(self) -> Any:
         return {"epoch": {"epochId": await self.chain.epoch()}}
+
+
+def _coin(coin: Coin) -> dict[str, Any]:
+    json = {"id": coin.id, "balance": str(coin.balance)}
+    return {"address": coin.id, "version": coin.version, "digest": coin.digest, "contents": {"json": json}}
 
 
 def _told(effects: Effects) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def accounted_for(machine: Machine, desk: Desk) -> None:
 def test_after_a_bad_day_chain_outbox_and_desk_agree_on_every_order(
     start: Start, seed: int, share: float, locking: bool
 ):
-    machine = start(coins=2, locking=locking)
+    machine = start(gas_coins=2, locking=locking)
 
     accounted_for(machine, bad_day(machine, Random(seed), 15, share))
 
@@ -91,7 +91,7 @@ def test_after_a_bad_day_chain_outbox_and_desk_agree_on_every_order(
 def test_after_many_bad_days_chain_outbox_and_desk_agree_on_every_order(start: Start, share: float, locking: bool):
     sent = 0
     for seed in range(60):
-        machine = start(coins=2, locking=locking)
+        machine = start(gas_coins=2, locking=locking)
         accounted_for(machine, bad_day(machine, Random(seed), 30, share))
         sent += len(machine.entries())
     assert sent > 500

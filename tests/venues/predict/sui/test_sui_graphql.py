@@ -242,3 +242,9 @@ def test_effects_that_are_not_whole_are_no_effects(broken: dict[str, Any]):
 def test_an_address_that_is_none_is_reported(address: str):
     with pytest.raises(UserError, match="node is not valid"):
         GraphqlChain(address)
+
+
+def test_a_simulation_that_the_node_refuses_tells_its_reason():
+    data = {"simulateTransaction": {"effects": None, "outputs": None, "error": "object 0x6 is not available"}}
+    with pytest.raises(TransientError, match="cannot simulate it: object 0x6 is not available"):
+        _simulation(data)

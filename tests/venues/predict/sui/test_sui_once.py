@@ -18,7 +18,7 @@ CHAINS: dict[str, dict[str, Any]] = {
     "plain": {},
     "lagging": {"lag": 3},
     "locking": {"locking": True},
-    "one coin": {"coins": 1, "lag": 3, "locking": True},
+    "one coin": {"gas_coins": 1, "lag": 3, "locking": True},
 }
 SHARED = settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -419,7 +419,7 @@ def test_orders_of_ticks_that_the_desk_knows_are_not_taken_in_again(start: Start
 
 
 def test_two_orders_never_use_the_same_version_of_a_coin(start: Start):
-    machine, desk = start(coins=1, lag=50), fresh_desk()
+    machine, desk = start(gas_coins=1, lag=50), fresh_desk()
     first = submitted(machine, mint_request())
     second = submitted(machine, mint_request(tick_at=TICK + MINUTE_MS), first.world)
 
@@ -437,7 +437,7 @@ def test_two_orders_never_use_the_same_version_of_a_coin(start: Start):
     ("chain", "told"),
     [
         ({"deposit": 0}, "balance is too low"),
-        ({"coins": 0}, "has no SUI on testnet to pay for gas"),
+        ({"gas_coins": 0}, "has no SUI on testnet to pay for gas"),
         ({"gas": 1_000}, "has 1,000 MIST, and gas_budget is 50,000,000"),
         ({"chain_id": MAINNET[0]}, "the node belongs to mainnet, and the setting sui_network says testnet"),
     ],
@@ -457,7 +457,7 @@ def test_what_is_missing_is_reported_as_a_refusal_and_nothing_is_signed(start: S
     ("chain", "told", "hint"),
     [
         ({"deposit": 0}, "holds nothing to trade with", "deposit"),
-        ({"coins": 0}, "has no SUI", "send some SUI to 0x"),
+        ({"gas_coins": 0}, "has no SUI", "send some SUI to 0x"),
         ({"chain_id": MAINNET[1]}, "the node belongs to mainnet", "sui_node_url"),
     ],
 )

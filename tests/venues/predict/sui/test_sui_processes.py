@@ -97,7 +97,7 @@ def test_an_order_of_a_process_that_is_killed_before_its_reply_is_minted_once(tm
 @pytest.mark.timeout(3600)
 def test_orders_of_four_processes_at_once_are_minted_once_each(tmp_path: Path):
     open_database(tmp_path / "pitboss.db").close()
-    chain, orders = FakeChain(ADDRESS, coins=3), 10
+    chain, orders = FakeChain(ADDRESS, gas_coins=3), 10
     with serving(chain) as node, ExitStack() as stack:
         processes = [stack.enter_context(working(tmp_path, node, "submit", orders)) for _ in range(4)]
         for process in processes:

@@ -98,7 +98,7 @@ def test_two_processes_that_both_stop_at_any_call_mint_once(start: Start, lease_
 @given(
     order=st.lists(st.sampled_from([0, 1]), min_size=1, max_size=40),
     lease_ms=st.sampled_from([-1, 60_000]),
-    chain=st.sampled_from([{}, {"lag": 2}, {"coins": 1, "locking": True}]),
+    chain=st.sampled_from([{}, {"lag": 2}, {"gas_coins": 1, "locking": True}]),
 )
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_two_processes_that_submit_one_order_mint_it_once(

@@ -13,7 +13,7 @@ from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import Instant
 from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, RequestRefused, address, host_of
 from pitboss.venues.predict.data import wire
-from pitboss.venues.predict.data.fields import MOST_ROWS, records
+from pitboss.venues.predict.data.fields import MOST_ROWS, object_id, records
 from pitboss.venues.predict.state import MarketTerms, Oracle, PredictWorld, Vault, open_markets, status
 from pitboss.venues.predict.sui.chain import full_id, is_id
 
@@ -29,16 +29,29 @@ T = TypeVar("T")
 U = TypeVar("U", wire.PriceUpdate, wire.SurfaceUpdate)
 
 
+async def listed_predict_ids(fetcher: Fetcher, base_url: str) -> tuple[str, ...]:
+    """Return the ids of the Predict objects whose markets an indexer lists."""
+
+    def parse(reply: Reply) -> tuple[str, ...]:
+        return tuple(sorted({object_id(row, "predict_id") for row in records(reply.json())}))
+
+    return await fetcher.ask(Query(f"{_base_address(base_url)}/oracles", {}, most_bytes=MOST_BYTES), parse)
+
+
+def _base_address(base_url: str) -> str:
+    if not base_url:
+        raise UserError(
+            "the address of the predict protocol's indexer is not set",
+            "set PITBOSS_PREDICT_SERVER_URL, or predict_server_url in settings.toml",
+        )
+    return address(base_url)
+
+
 class Indexer:
     """One deployment of the protocol: its server and its Predict object."""
 
     def __init__(self, fetcher: Fetcher, base_url: str, predict_id: str) -> None:
-        if not base_url:
-            raise UserError(
-                "the address of the predict protocol's indexer is not set",
-                "set PITBOSS_PREDICT_SERVER_URL, or predict_server_url in settings.toml",
-            )
-        self._base = address(base_url)
+        self._base = _base_address(base_url)
         self._fetcher = fetcher
         self._budget = fetcher.budget(REQUESTS, WINDOW_S)
         self.predict_id = checked_id(predict_id, "predict_id")

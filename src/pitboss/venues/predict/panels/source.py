@@ -7,7 +7,7 @@ from typing import Literal
 from pitboss.report.source import Plain, RunReport, mapping
 from pitboss.venues.predict.outcome import MarketCall
 
-Surfaces = Literal["recorded", "mixed", "fitted"]
+Surfaces = Literal["recorded", "mixed", "fitted", "protocol"]
 PRICE = "normalised"
 """The market probability that the page compares with: asks normalised so that both sides add up to one."""
 

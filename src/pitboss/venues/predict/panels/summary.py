@@ -33,7 +33,12 @@ MIXED = (
     "to the realised volatility of one-minute returns over the 24 hours before. “The market's price” on this page is computed "
     "from both by the venue's formula."
 )
+PROTOCOL = (
+    "Prices come from the volatility surfaces of the protocol's own markets, as its indexer reported them at the time. “The "
+    "market's price” on this page is computed from them by the protocol's formula."
+)
 SURFACES: dict[Surfaces, tuple[str, str]] = {
+    "protocol": ("The protocol's own surfaces", PROTOCOL),
     "fitted": ("Surfaces fitted from realised volatility", FITTED),
     "mixed": ("Surfaces recorded in part", MIXED),
     "recorded": ("Recorded surfaces", RECORDED),
@@ -90,7 +95,7 @@ def score(value: object) -> str:
 def surface_label(report: PredictReport) -> Html:
     """The origin of the prices. Always shown, because the answer above depends on it."""
     name, meaning = SURFACES[report.surfaces]
-    quiet = " plain-label" if report.surfaces == "recorded" else ""
+    quiet = " plain-label" if report.surfaces in ("recorded", "protocol") else ""
     return tag("div", label(name, f"{meaning} {report.surface_note}".strip()), class_=f"labels{quiet}")
 
 

@@ -1,7 +1,7 @@
 """The price has not moved too far since the model saw it.
 
-The executed ask may be at most `max_slippage_bps` above the ask last shown to the model for the same contract. The rule
-does not apply to a contract that was never shown.
+The executed ask may be at most `max_slippage_bps` above the ask of the same contract that the model was shown at this
+tick. An ask of an earlier tick does not count, so the rule does not apply to a contract that was not shown at this one.
 """
 
 from decimal import Decimal
@@ -15,7 +15,7 @@ SCOPE: Scope = "mints"
 
 
 def check(case: PredictCase) -> Finding | Margin:
-    """Refuse an ask too far above the one last shown."""
+    """Refuse an ask too far above the one shown at the tick."""
     trade = case.trade
     shown = None if trade is None else case.spent.shown.get(trade.contract.key)
     if trade is None or shown is None or shown <= 0:

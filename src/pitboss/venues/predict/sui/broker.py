@@ -28,18 +28,17 @@ class PredictSui:
 
     async def submit(self, world: Desk, request: DeskOrder, at: Instant) -> Placed:
         """Send an order once. A repeated order returns the result of the first."""
-        contract = request.order.contract
-        if contract.side == "RANGE" or not is_id(contract.market_id):
-            return Placed(world, refusal="only YES and NO of a market of the chain can be traded here")
+        problem = self.problem_of(world, request)
+        if problem:
+            return Placed(world, refusal=problem)
         name = order_id(self.sender.scope, request)
         earlier_fill = next((fill for fill in world.done if fill.order_id == name), None)
         if earlier_fill is not None and earlier_fill.kind == "refused":
             return Placed(world, refusal=earlier_fill.detail)
         if has_order(world, name):
             return Placed(world, (), name)
-        expiry_at = self._expiry(world, request)
-        if expiry_at is None:
-            return Placed(world, refusal=f"the expiry of {contract.market_id} is not known")
+        expiry_at = self.expiry_of(world, request)
+        assert expiry_at is not None  # otherwise there was a problem
         result = await self.sender.send(name, request.tick_at, sui_order_of(request, expiry_at))
         if result.entry is None or result.refusal:
             return Placed(world, refusal=result.refusal)
@@ -80,7 +79,15 @@ class PredictSui:
             return with_pending_order(world, name, entry.tick_at, order, at)
         return with_refused_order(world, name, order, entry.note, at)
 
-    def _expiry(self, world: Desk, request: DeskOrder) -> Instant | None:
+    def problem_of(self, world: Desk, request: DeskOrder) -> str:
+        """Return why an order cannot be a transaction; empty if it can."""
+        contract = request.order.contract
+        if contract.side == "RANGE" or not is_id(contract.market_id):
+            return "only YES and NO of a market of the chain can be traded here"
+        return f"the expiry of {contract.market_id} is not known" if self.expiry_of(world, request) is None else ""
+
+    def expiry_of(self, world: Desk, request: DeskOrder) -> Instant | None:
+        """Return the expiry of an order's market; None if it is not known."""
         contract = request.order.contract
         market = world.world.oracles.get(contract.market_id)
         if market is not None:

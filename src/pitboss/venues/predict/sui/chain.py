@@ -33,7 +33,7 @@ class Shared:
 
 @noun
 class Coin:
-    """One SUI coin object at one version. A version is consumed by exactly one transaction."""
+    """One coin object at one version. A version is consumed by exactly one transaction."""
 
     id: str
     version: int
@@ -81,6 +81,14 @@ class Effects:
 
 class Chain(Protocol):
     """A node. Every call may raise `TransientError`, which means that the result is unknown."""
+
+    async def contents(self, ids: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+        """Return the fields of the objects that exist, by id."""
+        ...
+
+    async def coins(self, owner: str, coin_type: str) -> tuple[Coin, ...]:
+        """Return the owner's coins of a type."""
+        ...
 
     async def read_basis(self, ids: Sequence[str], owner: str) -> TransactionBasis:
         """Return the epoch and its gas price, those of the shared objects that exist, and the owner's coins."""

@@ -47,8 +47,17 @@ GROUND = """query Ground($keys: [ObjectKey!]!, $owner: SuiAddress!, $coin: Strin
     objects(first: $most, filter: { type: $coin }) { nodes { address version digest contents { json } } }
   }
 }"""
+CONTENTS = """query Contents($keys: [ObjectKey!]!) {
+  multiGetObjects(keys: $keys) { address asMoveObject { contents { json } } }
+}"""
+COINS = """query Coins($owner: SuiAddress!, $coin: String!, $most: Int!) {
+  address(address: $owner) {
+    objects(first: $most, filter: { type: $coin }) { nodes { address version digest contents { json } } }
+  }
+}"""
 SIMULATE = f"""query Simulate($transaction: JSON!) {{
   simulateTransaction(transaction: $transaction, checksEnabled: true, doGasSelection: false) {{
+    error
     effects {{ {_EFFECTS} }}
     outputs {{ returnValues {{ value {{ bcs }} }} }}
   }}
@@ -90,6 +99,15 @@ class GraphqlChain:
         keys = [{"address": name} for name in ids]
         variables = {"keys": keys, "owner": owner, "coin": f"0x2::coin::Coin<{SUI}>", "most": MOST_COINS}
         return await self._ask(GROUND, variables, _basis)
+
+    async def contents(self, ids: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+        """See `Chain`."""
+        return await self._ask(CONTENTS, {"keys": [{"address": name} for name in ids]}, _contents)
+
+    async def coins(self, owner: str, coin_type: str) -> tuple[Coin, ...]:
+        """See `Chain`."""
+        variables = {"owner": owner, "coin": f"0x2::coin::Coin<{coin_type}>", "most": MOST_COINS}
+        return await self._ask(COINS, variables, _coins)
 
     async def simulate(self, tx: bytes) -> Effects:
         """See `Chain`."""
@@ -167,7 +185,13 @@ def _basis(data: Mapping[str, Any]) -> TransactionBasis:
         if owner.get("__typename") == "Shared":
             name = full_id(_id(node_object, "address"))
             shared[name] = Shared(name, _number(owner, "initialSharedVersion"))
-    coins = tuple(
+    coins = _coins(data)
+    chain_id, price = _text(data, "chainIdentifier"), _number(epoch, "referenceGasPrice")
+    return TransactionBasis(chain_id, _number(epoch, "epochId"), price, shared, coins)
+
+
+def _coins(data: Mapping[str, Any]) -> tuple[Coin, ...]:
+    return tuple(
         Coin(
             full_id(_id(node, "address")),
             _number(node, "version"),
@@ -176,12 +200,20 @@ def _basis(data: Mapping[str, Any]) -> TransactionBasis:
         )
         for node in _list(_object(_object(data, "address"), "objects"), "nodes")
     )
-    chain_id, price = _text(data, "chainIdentifier"), _number(epoch, "referenceGasPrice")
-    return TransactionBasis(chain_id, _number(epoch, "epochId"), price, shared, coins)
+
+
+def _contents(data: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    return {
+        full_id(_id(node, "address")): _object(_object(_object(node, "asMoveObject"), "contents"), "json")
+        for node in _list(data, "multiGetObjects")
+        if node is not None
+    }
 
 
 def _simulation(data: Mapping[str, Any]) -> Effects:
     simulation = _object(data, "simulateTransaction")
+    if simulation.get("effects") is None and simulation.get("error"):
+        raise TransientError(f"the node cannot simulate it: {_error_text(simulation['error'])}")
     outputs = tuple(
         tuple(_bytes(_object(value, "value"), "bcs") for value in (command or {}).get("returnValues") or ())
         for command in simulation.get("outputs") or ()

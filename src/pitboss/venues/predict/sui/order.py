@@ -40,7 +40,7 @@ class SuiOrder:
 
     @property
     def reference(self) -> int:
-        """Return the ask last shown to the model; if none was shown, the ask at which it was judged."""
+        """Return the ask shown to the model at the tick; if none was shown, the ask at which it was judged."""
         return self.price if self.shown is None else self.shown
 
     @property

@@ -26,8 +26,9 @@ only after the first is void. An order in doubt blocks every other order of the 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.errors import InvariantError, TransientError, UserError
@@ -35,7 +36,8 @@ from pitboss.core.instant import SECOND_MS, Instant
 from pitboss.core.noun import noun
 from pitboss.venues.predict.case import dusdc
 from pitboss.venues.predict.quote import quantity_for
-from pitboss.venues.predict.sui.chain import MAINNET, Chain, Coin, Effects, TransactionBasis
+from pitboss.venues.predict.sui.chain import Chain, Coin, Effects, TransactionBasis
+from pitboss.venues.predict.sui.gas import gas_coin, network_problem
 from pitboss.venues.predict.sui.order import ChainTrade, SuiOrder, failure_text, first_number, trade_in
 from pitboss.venues.predict.sui.ports import Outbox, OutboxAttempt, Signs
 from pitboss.venues.predict.sui.transaction import (
@@ -129,12 +131,33 @@ class OrderSender:
                 return SendResult(refusal="another process is sending this order")
             return SendResult(entry, entry.note if entry.state in ("failed", "void") else "")
 
+    async def rehearse(self, order: SuiOrder) -> ChainTrade | str:
+        """Simulate an order without signing, storing or sending anything; return the trade, or why it would fail."""
+        ready = await self._prepare(order)
+        if isinstance(ready, str):
+            return ready
+        try:
+            effects = await self._chain.simulate(ready.tx)
+        except TransientError as error:
+            return f"it could not be simulated: {error}"
+        trade = trade_in(effects, ready.order, self.objects.manager) if effects.ok else None
+        return trade if trade is not None else self._problem(effects, ready.order)
+
     async def resolve_pending(self) -> None:
         """Resolve pending attempts where possible."""
         async with self._lock:
             await self._resolve_pending()
 
-    async def check(self) -> int:
+    @property
+    def address(self) -> str:
+        """Return the address that signs."""
+        return self._signer.address
+
+    async def contents(self, ids: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+        """Return the fields of objects on the chain, by id."""
+        return await self._chain.contents(ids)
+
+    async def check(self, may_be_empty: bool = False) -> int:
         """Return the manager's balance. Raises `UserError` for any condition that would prevent every order."""
         basis = await self._chain.read_basis(objects_of(self.objects), self._signer.address)
         settings_problem = self.settings_problem(basis)
@@ -150,10 +173,10 @@ class OrderSender:
                 f"the balance of the PredictManager cannot be read: {failure_text(effects)}",
                 "check predict_package_id and predict_quote_type in the settings",
             )
-        if balance == 0:
+        if balance == 0 and not may_be_empty:
             raise UserError(
                 f"the PredictManager {self.objects.manager} holds nothing to trade with",
-                "deposit what the agent may lose: it can never spend more than that",
+                "deposit what the agent may lose with `pitboss predict manager deposit`: it can never spend more",
             )
         return balance
 
@@ -239,10 +262,9 @@ class OrderSender:
 
     def settings_problem(self, basis: TransactionBasis, oracle: str | None = None) -> str:
         """Return what is wrong with the network or the configured ids; empty if nothing is."""
-        real = basis.chain_id in MAINNET
-        if real != (self.settings.network == "mainnet"):
-            network_name = "mainnet" if real else f"another network ({basis.chain_id})"
-            return f"the node belongs to {network_name}, and the setting sui_network says {self.settings.network}"
+        problem = network_problem(basis, self.settings.network)
+        if problem:
+            return problem
         names = ("Predict", "PredictManager", "Clock", "market")
         for name, object_id in zip(names, objects_of(self.objects, oracle), strict=False):
             if object_id not in basis.shared:
@@ -251,18 +273,8 @@ class OrderSender:
 
     def coin(self, basis: TransactionBasis) -> Coin | str:
         """Return the coin that pays for the next transaction, or why there is none."""
-        sender, budget = self._signer.address, self.settings.gas_budget
-        if not basis.coins:
-            return f"{sender} has no SUI on {self.settings.network} to pay for gas"
-        sufficient = [coin for coin in basis.coins if coin.balance >= budget]
-        if not sufficient:
-            most = max(coin.balance for coin in basis.coins)
-            return f"the largest coin of {sender} has {most:,} MIST, and gas_budget is {budget:,}"
-        used_coins = self.outbox.taken([coin.key for coin in sufficient])
-        free = [coin for coin in sufficient if coin.key not in used_coins]
-        if not free:
-            return "the gas coin was used a moment ago, and the node has not caught up"
-        return max(free, key=lambda coin: (coin.balance, coin.id))
+        settings = self.settings
+        return gas_coin(basis, self._signer.address, settings.network, settings.gas_budget, self.outbox.taken)
 
     def fee(self, basis: TransactionBasis, coin: Coin) -> Fee:
         """Return the gas payment of a transaction, which is valid in this epoch only."""

@@ -116,6 +116,19 @@ class _Draft:
             function=function,
         )
 
+    def owned(self, coin: Coin) -> Any:
+        """Return the input for a coin of the sender."""
+        bcs = self._bcs
+        address = bcs.Address.from_str(coin.id)
+        reference = bcs.ObjectReference(address, coin.version, bcs.Digest.from_str(coin.digest))
+        return self._builder.input_obj(bcs.BuilderArg("Object", address), bcs.ObjectArg("ImmOrOwnedObject", reference))
+
+    def split(self, coins: list[Any], amount: int) -> Any:
+        """Merge coins into the first and split an amount off it."""
+        if coins[1:]:
+            self._builder.merge_coins(to_coin=coins[0], from_coins=coins[1:])
+        return self._builder.split_coin(from_coin=coins[0], amounts=[self.u64(amount)])
+
     def return_gas_coin(self, owner: str) -> None:
         """Transfer the gas coin to its owner, with no effect other than the use of its version."""
         gas = self._bcs.Argument("GasCoin")
@@ -179,6 +192,23 @@ def build_balance_read(objects: ProtocolObjects, basis: TransactionBasis, fee: F
     """Build a read of the manager's balance, for simulation only."""
     draft = _Draft(objects, basis)
     draft.call("predict_manager", "balance", [draft.object(objects.manager, False)])
+    return draft.bytes(fee)
+
+
+def build_create_manager(objects: ProtocolObjects, basis: TransactionBasis, fee: Fee) -> bytes:
+    """Build the creation of a PredictManager, which belongs to the sender."""
+    draft = _Draft(objects, basis)
+    draft.call("predict", "create_manager", [], quoted=False)
+    return draft.bytes(fee)
+
+
+def build_deposit(
+    objects: ProtocolObjects, basis: TransactionBasis, coins: tuple[Coin, ...], amount: int, fee: Fee
+) -> bytes:
+    """Build a deposit of an amount of these quote coins into the manager; the rest stays with the sender."""
+    draft = _Draft(objects, basis)
+    payment = draft.split([draft.owned(coin) for coin in coins], amount)
+    draft.call("predict_manager", "deposit", [draft.object(objects.manager, True), payment])
     return draft.bytes(fee)
 
 

@@ -1,0 +1,212 @@
+"""`pitboss predict run --writer sui` against a node and an indexer on this machine: desk, dry run, flags, kills, set-up."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data.sources.playing import serving as served
+from pitboss.testing.prediction_services import PREDICT, PredictionServices
+from pitboss.venues.predict.state import QUOTE
+from pitboss.venues.predict.venue import VENUE
+from scenarios.program import ENVIRONMENT, here
+from venues.predict.sui.fakechain import AGENT, KEY, NEW_MANAGER, PLACE, FakeChain
+from venues.predict.sui.lives import ADDRESS
+from venues.predict.sui.node import Node, serving
+
+TESTS = Path(__file__).parents[3]
+
+
+@dataclass
+class Place:
+    """A workspace with a skill, a chain behind a node, and the indexer of its markets."""
+
+    home: Path
+    skill: Path
+    node: Node
+    services: PredictionServices
+    url: str
+
+    @property
+    def chain(self) -> FakeChain:
+        return self.node.chain
+
+    def words(self, *more: object, every: str = "3s") -> list[str]:
+        feeds = ("--indexer", self.url, "--prices-url", self.url)
+        common = ("--every", every, "--port", "0", "--json", "--model", "policy/alternate", "--home", self.home)
+        return [str(word) for word in ("predict", "run", self.skill, *feeds, "--writer", "sui", *common, *more)]
+
+    def run(self, *more: object) -> tuple[list[dict[str, Any]], str]:
+        told = here(*self.words(*more))
+        return [json.loads(line) for line in told.out.splitlines()], told.err
+
+    def records(self, run_id: str) -> list[dict[str, Any]]:
+        assert here("runs", "verify", run_id, "--home", self.home).out.startswith("OK ")
+        told = here("runs", "export", run_id, "--what", "snapshots", "--home", self.home)
+        return [json.loads(line) for line in told.out.splitlines()]
+
+
+def filled(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [one for record in records for one in record["receipts"] if one["kind"] == "filled"]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    services = PredictionServices(tiers=("1w",))
+    ((name, text),) = VENUE.examples().items()
+    (tmp_path / name).write_text(text)
+    with serving(FakeChain(ADDRESS, services=services)) as node, served(services.app()) as url:
+        settings = {
+            "SUI_NODE_URL": node.url,
+            "PREDICT_PACKAGE_ID": PLACE.package,
+            "PREDICT_QUOTE_TYPE": PLACE.quote_type,
+            "LIVE_POLL_S": "0.3",
+        }
+        variables = {f"PITBOSS_{key}": value for key, value in settings.items()}
+        variables |= {"SUI_PRIVATE_KEY": KEY, "AGENT_PREDICT_MANAGER_ID": PLACE.manager}
+        for key, value in variables.items():
+            monkeypatch.setenv(key, value)
+        monkeypatch.setattr("scenarios.program.ENVIRONMENT", {**ENVIRONMENT, **variables})
+        yield Place(tmp_path / "home", tmp_path / name, node, services, url)
+
+
+def test_a_dry_run_simulates_every_order_and_signs_and_sends_none(place: Place) -> None:
+    (began, *entries), err = place.run("--dry-run", "--ticks", "3")
+    assert began["mode"] == "dry run"
+    assert "2 a tick, 50 a day, 200 in all" in err
+    assert f"testnet: manager {PLACE.manager} holds 100 DUSDC and 0 positions" in err
+    verdicts = [verdict for entry in entries if entry["kind"] == "tick" for verdict in entry["verdicts"]]
+    assert verdicts
+    for verdict in verdicts:
+        assert (verdict["outcome"], verdict["code"]) == ("refused", "B15_VENUE")
+        assert "dry run, nothing was signed or sent: it would mint" in verdict["detail"]
+    asked = [name for name, _ in place.node.asked]
+    assert "Simulate" in asked
+    assert "Execute" not in asked
+    assert place.chain.account.cash == 100 * QUOTE
+    assert filled(place.records(began["run_id"])) == []
+
+
+def test_orders_are_transactions_and_the_desk_is_the_managers(place: Place) -> None:
+    nearest = min(at for at in place.services.expiries() if at > place.services.now())
+    name = place.services.oracle_id(nearest)
+    held = {"oracle_id": name, "expiry": nearest, "strike": 67_000 * 10**9, "is_up": True, "open_quantity": 4 * QUOTE}
+    held |= {"open_cost_basis": 2 * QUOTE, "realized_pnl": 0, "mark_price": None, "status": "active"}
+    place.services.positions[PLACE.manager] = [held]
+    (began, *_), err = place.run("--ticks", "3")
+    assert "holds 100 DUSDC and 1 positions" in err
+    records = place.records(began["run_id"])
+    mints = filled(records)
+    assert len(mints) == len(place.chain.mints) >= 1
+    assert {one["facts"]["digest"] for one in mints} == {effects.digest for effects in place.chain.mints}
+    account = records[-1]["after"]
+    assert Decimal(account["cash"]) == Decimal(place.chain.account.cash) / QUOTE
+    assert {"market_id": name, "side": "YES", "strikes": ["67000"], "quantity": "4", "cost": "2"} in account[
+        "positions"
+    ]
+    shown = here("runs", "show", began["run_id"], "--json", "--home", place.home).json
+    assert shown["metrics"]["mints"] == len(mints)
+    first = next(record for record in records if record["kind"] == "tick")
+    assert Decimal(first["before"]["equity"]) > 100
+
+
+def test_killed_while_its_order_is_on_its_way_it_mints_nothing_twice(place: Place) -> None:
+    hanging = threading.Event()
+    place.node.on_hang = hanging.set
+    place.node.faults["Execute"] = ["hang"]
+    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+    words = [sys.executable, "-m", "pitboss", *place.words()]
+    process = subprocess.Popen(words, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        run_id = json.loads(process.stdout.readline())["run_id"]
+        assert hanging.wait(60)
+        process.send_signal(signal.SIGKILL)
+    finally:
+        process.kill()
+        process.communicate()
+    assert len(place.chain.mints) == 1  # the reply was lost, the transaction was not
+    (began, *_), _ = place.run("--ticks", "2")
+    assert began["run_id"] == run_id
+    records = place.records(run_id)
+    digests = [one["facts"]["digest"] for one in filled(records)]
+    assert sorted(digests) == sorted(effects.digest for effects in place.chain.mints)
+    assert len(digests) == len(set(digests)) >= 1
+    assert Decimal(records[-1]["after"]["cash"]) == Decimal(place.chain.account.cash) / QUOTE
+
+
+@pytest.mark.parametrize(("flag", "said"), [("paused", "paused trading"), ("agent_paused", "switched off")])
+def test_what_is_paused_on_the_chain_asks_nobody(
+    place: Place, monkeypatch: pytest.MonkeyPatch, flag: str, said: str
+) -> None:
+    monkeypatch.setenv("TRADE_AGENT_ID", AGENT)
+    place.chain.paused, place.chain.agent_active = flag == "paused", flag != "agent_paused"
+    (_, *entries), _ = place.run("--ticks", "2")
+    ticks = [entry for entry in entries if entry["kind"] == "tick"]
+    assert {tuple(tick["flags"]) for tick in ticks} == {(flag,)}
+    assert any(said in entry["detail"] for entry in entries if entry["kind"] == "remark")
+    assert place.chain.mints == []
+
+
+def test_preflight_tells_every_check_and_what_fails(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PITBOSS_PREDICT_MANAGER_ID", PLACE.manager)
+    words = ("predict", "preflight", "--indexer", place.url, "--prices-url", place.url, "--json", "--home", place.home)
+    told = here(*words).json
+    assert told["ok"] is True
+    names = [check["name"] for check in told["checks"]]
+    assert names == ["indexer", "protocol", "markets", "prices", "key", "manager", "positions", "pause flag"]
+    assert all(set(check) == {"name", "ok", "detail"} for check in told["checks"])
+    assert "Execute" not in [name for name, _ in place.node.asked]
+    place.chain.paused = True
+    again = here(*words, code=1).json
+    assert [check["name"] for check in again["checks"] if not check["ok"]] == ["pause flag"]
+    assert KEY not in json.dumps([told, again])
+
+
+def test_a_manager_is_made_and_paid_into_and_a_dry_run_of_it_changes_nothing(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PITBOSS_PREDICT_ID", PREDICT)
+    tail = ("--json", "--home", place.home)
+    assert here("predict", "manager", "create", "--dry-run", *tail).json["manager_id"] is None
+    made = here("predict", "manager", "create", *tail).json
+    assert (made["manager_id"], made["sent"]) == (NEW_MANAGER, True)
+    monkeypatch.setenv("PITBOSS_PREDICT_MANAGER_ID", PLACE.manager)
+    assert here("predict", "manager", "deposit", "35", "--dry-run", *tail).json["sent"] is False
+    assert place.chain.account.cash == 100 * QUOTE
+    paid = here("predict", "manager", "deposit", "35", *tail).json  # more than either coin has
+    assert paid["manager_id"] == PLACE.manager
+    assert place.chain.account.cash == 135 * QUOTE
+    assert sum(place.chain.wallet) == 7 * QUOTE
+    here("predict", "manager", "deposit", "35", *tail, code=2)
+    assert place.chain.account.cash == 135 * QUOTE
+
+
+def test_mainnet_is_refused_without_a_terminal_and_asks_for_its_name_at_one(place: Place) -> None:
+    told = here(*place.words("--network", "mainnet"), code=2)
+    assert "mainnet has to be confirmed at a terminal" in told.err
+    assert "2 a tick, 50 a day, 200 in all" in told.err
+    for typed, said in (("yes\n", "not confirmed"), ("mainnet\n", "the node belongs to another network")):
+        ours, theirs = pty.openpty()
+        words = [sys.executable, "-m", "pitboss", *place.words("--network", "mainnet")]
+        path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+        process = subprocess.Popen(
+            words, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}
+        )
+        os.write(ours, typed.encode())
+        _, err = process.communicate(timeout=60)
+        os.close(ours)
+        os.close(theirs)
+        assert process.returncode == 2, err.decode()
+        assert said in err.decode()
+    assert [name for name, _ in place.node.asked if name == "Execute"] == []
