@@ -94,7 +94,7 @@ def test_what_a_cheap_run_cost_does_not_hide_a_higher_price(home: Path, skill: P
         lent(server)
         here(*backtest(home, skill, *CHEAP))
         calls = server.calls
-        assert "this may cost $" in here(*backtest(home, skill, *DEAR), code=2).err
+        assert "needs your consent" in here(*backtest(home, skill, *DEAR), code=2).err
         assert server.calls == calls
 
 
