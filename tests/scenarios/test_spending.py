@@ -89,6 +89,15 @@ def test_the_setting_moves_the_limit_and_a_limit_of_the_run_makes_the_question_u
     assert limited["estimate"]["hi"] == 0.5
 
 
+def test_what_a_cheap_run_cost_does_not_hide_a_higher_price(home: Path, skill: Path, lent: Any) -> None:
+    with served(decide) as server:
+        lent(server)
+        here(*backtest(home, skill, *CHEAP))
+        calls = server.calls
+        assert "needs your consent" in here(*backtest(home, skill, *DEAR), code=2).err
+        assert server.calls == calls
+
+
 def test_one_cost_in_run_spend_budget_and_report(
     home: Path, skill: Path, lent: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

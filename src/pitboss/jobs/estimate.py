@@ -311,14 +311,22 @@ def _waste_basis(waste: Decimal) -> list[str]:
 
 
 def _past(workspace: Workspace, group: _Group) -> tuple[int, Decimal] | None:
-    """The number of finished runs of the same skill and model, and the cost of a tick in them, stored replies included."""
-    name = str(group.requests[0].skill.get("name", ""))
+    """The number of finished runs of the same skill, model and price, and the cost of a tick in them, stored replies included."""
+    request = group.requests[0]
+    name, prices = str(request.skill.get("name", "")), (request.price_in, request.price_out)
     finished = workspace.runs.listing(PAST_RUNS, "complete", model=group.model, skill=name).runs
-    priced = [run for run in finished if run.ticks and not run.cost_usd.is_nan() and run.cost_usd + run.saved_usd > 0]
+    alike = [run for run in finished if run.ticks and _given_prices(run) == prices]
+    priced = [run for run in alike if not run.cost_usd.is_nan() and run.cost_usd + run.saved_usd > 0]
     if not priced:
         return None
     total_usd = sum((run.cost_usd - run.wasted_usd + run.saved_usd for run in priced), ZERO)
     return len(priced), total_usd / sum(run.ticks for run in priced)
+
+
+def _given_prices(run: Run) -> tuple[Decimal | None, Decimal | None]:
+    """The prices that a run was given instead of those of the table."""
+    price_in, price_out = (run.params.get(name) for name in ("price_in", "price_out"))
+    return None if price_in is None else Decimal(price_in), None if price_out is None else Decimal(price_out)
 
 
 def _runs(count: int) -> str:
