@@ -3,6 +3,7 @@
 import base64
 import html
 import json
+import struct
 from collections.abc import Callable, Sequence
 from urllib.parse import quote, quote_plus
 
@@ -18,6 +19,11 @@ def split_by(separators: Sequence[str]) -> Encoding:
     return encode
 
 
+def units(text: str) -> Sequence[int]:
+    data = text.encode("utf-16-le", "surrogatepass")
+    return struct.unpack(f"<{len(data) // 2}H", data)
+
+
 def wrapped(text: str) -> str:
     coded = base64.b64encode(text.encode()).decode()
     return "\r\n".join(coded[at : at + 19] for at in range(0, len(coded), 19))
@@ -30,7 +36,6 @@ def base64_of(text: str) -> str:
 ESCAPES: dict[str, Encoding] = {
     "url": lambda text: quote(text, safe=""),
     "url, slashes kept": quote,
-    "form": quote_plus,
     "url, lower case": lambda text: quote(text, safe="").lower() if text.islower() else quote(text, safe=""),
     "url, whole": lambda text: "".join(f"%{code:02X}" for code in text.encode()),
     "url, whole, lower case": lambda text: "".join(f"%{code:02x}" for code in text.encode()),
@@ -42,8 +47,8 @@ ESCAPES: dict[str, Encoding] = {
     "json": lambda text: json.dumps(text)[1:-1],
     "json, not ascii": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
     "json, slashes escaped": lambda text: json.dumps(text)[1:-1].replace("/", "\\/"),
-    "json, whole": lambda text: "".join(f"\\u{ord(letter):04x}" for letter in text),
-    "json, twice": lambda text: "".join(f"\\\\u{ord(letter):04X}" for letter in text),
+    "json, whole": lambda text: "".join(f"\\u{unit:04x}" for unit in units(text)),
+    "json, twice": lambda text: "".join(f"\\\\u{unit:04X}" for unit in units(text)),
     "bytes": lambda text: "".join(f"\\x{code:02x}" for code in text.encode()),
 }
 SPLITS: dict[str, Encoding] = {
@@ -71,6 +76,7 @@ ENCODINGS: dict[str, Encoding] = {
     **ESCAPES,
     **SPLITS,
     **BLOCKS,
+    "form": quote_plus,
     "base64, twice": lambda text: base64_of(base64_of(text)),
 }
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from encodings_of_keys import ENCODINGS
+from scenarios.canary import leaks
 
 from pitboss.bootstrap import mcp_servers as servers
 from pitboss.bootstrap import mcp_tools as mcp
@@ -29,6 +32,7 @@ from pitboss.runs.run import resume, start
 from pitboss.sim.watch import Watch
 from pitboss.store.approvals import Approvals
 from pitboss.store.recordings import StoredRecording, StoredRecordings
+from pitboss.tools.data_fence import inert
 from pitboss.tools.mcp.recorded_tool import canonical
 from pitboss.venues.perp.assembly import prepare, read_skill
 from pitboss.venues.perp.course import PerpCourse
@@ -384,6 +388,43 @@ def test_a_server_gets_only_what_its_entry_names(workspace: Workspace) -> None:
     assert held.bearer is not None
     assert held.bearer.reveal() == "canary-0123456789"
     assert "canary" not in repr(held)
+
+
+def leaky(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    """The server gets a key in a variable and repeats it in every encoding."""
+    file = Path(str(workspace.settings.mcp_catalog))
+    file.write_text(file.read_text().replace("tools = {", 'env = ["LITTLE_API_KEY"]\n        tools = {', 1))
+    monkeypatch.setenv("LITTLE_API_KEY", key)
+    (tmp_path / "words").write_text(json.dumps([encode(key) for encode in ENCODINGS.values()]))
+
+
+def test_a_key_that_a_server_repeats_reaches_no_answer_and_no_recording(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "lk-Canary/9f3aQ7xZb2+LITTLE"
+    approve(workspace, "twice")
+    leaky(workspace, tmp_path, monkeypatch, key)
+
+    told = asked(workspace, skill("twice"), TWICE, simulated=False, record=True)
+    kept = StoredRecordings(workspace.database).latest("little", "twice", '{"word":"hi"}', workspace.now())
+    assert kept is not None
+    for text in (told, kept.result):
+        assert text.count("***") >= len(ENCODINGS)
+        assert leaks({"key": key}, inert(text).encode(), "the answer") == []
+        assert leaks({"key": key}, re.sub(r"<[^<>]*>|\s", "", inert(text)).encode(), "the answer, joined") == []
+
+
+def test_a_tool_whose_definition_holds_a_key_is_left_out(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    approve(workspace, "twice")
+    leaky(workspace, tmp_path, monkeypatch, "lk-Canary/9f3aQ7xZb2+LITTLE")
+    mode(tmp_path, "tells")
+
+    assert seen(workspace, skill("twice"), simulated=False) == (
+        [],
+        (f"{TWICE} is not available: its server does not have it",),
+    )
 
 
 def test_an_approval_whose_text_was_exchanged_is_found_out(workspace: Workspace) -> None:

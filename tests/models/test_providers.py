@@ -2,13 +2,16 @@
 
 import copy
 import pickle
+from collections.abc import Callable
 
 import pytest
+from encodings_of_keys import forms
 
 from pitboss.core.errors import UserError
+from pitboss.core.redaction import HIDDEN
 from pitboss.models.providers import PROVIDERS, origin
 from pitboss.models.routes import route
-from pitboss.models.secret import HIDDEN, Secret, forms
+from pitboss.models.secret import Secret
 
 
 def test_a_name_is_split_at_its_first_slash() -> None:
@@ -165,9 +168,15 @@ def test_what_is_hidden_behind_escapes_leaves_the_other_escapes_and_so_the_json_
 @pytest.mark.parametrize("written", sorted(forms("sk/canary+1234")))
 def test_every_form_that_a_log_is_kept_free_of_is_taken_out_of_replies_too(written: str) -> None:
     secret = Secret("sk/canary+1234")
-    for form in (written, written.upper(), written.lower()):
-        assert secret.hide(f"<{form}>").startswith(f"<{HIDDEN}")
-        assert secret.hide_bytes(form.encode() + b"\xff").startswith(HIDDEN.encode())
+    assert HIDDEN in secret.hide(f"({written})")
+    assert HIDDEN.encode() in secret.hide_bytes(written.encode() + b"\xff")
+
+
+@pytest.mark.parametrize("change", [str.upper, str.lower])
+def test_a_key_whose_case_was_changed_is_taken_out_too(change: Callable[[str], str]) -> None:
+    secret = Secret("sk/canary+1234")
+    for written in ("sk/canary+1234", "sk%2Fcanary%2B1234", "c2svY2FuYXJ5KzEyMzQ", "736b2f63616e6172792b31323334"):
+        assert secret.hide(f"({change(written)})").startswith(f"({HIDDEN}")
 
 
 def test_a_word_too_short_to_be_a_key_is_left_in_the_text() -> None:

@@ -108,7 +108,11 @@ async def open_connection(
     if problem:
         raise UserError(problem, " ".join(entry.note.split()).partition(". ")[0])
     async with connect(
-        entry, environment=credentials.variables, bearer=credentials.bearer, transport=CheckedTransport
+        entry,
+        environment=credentials.variables,
+        bearer=credentials.bearer,
+        hide=REDACTOR.redact,
+        transport=CheckedTransport,
     ) as connection:
         yield connection
 

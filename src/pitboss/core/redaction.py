@@ -44,15 +44,13 @@ _NOT_HEX = re.compile(r"[%\\x]+")
 
 
 def _unescaped(match: "re.Match[str]") -> str:
-    """The characters that an escape stands for: nothing for an escaped line end, one backslash for several."""
+    """The characters that an escape stands for; nothing for an escaped line end."""
     code = match[1] or match[2] or match[4]
     if code:
         return chr(int(code, 16))
     if match[5]:
         return bytes.fromhex(_NOT_HEX.sub("", match[5])).decode("utf-8", "ignore")
-    if match[0][0] == "&":
-        return _entity(match[0])
-    return "\\" if match[0][-1] == "\\" else match[3] or ""
+    return _entity(match[0]) if match[0][0] == "&" else match[3] or ""
 
 
 _entity = lru_cache(maxsize=4_096)(html.unescape)
@@ -60,8 +58,8 @@ _entity = lru_cache(maxsize=4_096)(html.unescape)
 _NO_INVISIBLE = Rewrite(re.compile(f"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f{INVISIBLE}]+"), may_match=_has_invisible)
 _NO_ESCAPES = Rewrite(
     re.compile(
-        r"""\\\\*+(?:u([0-9A-Fa-f]{4})|x([0-7][0-9A-Fa-f])|[nrtbf]|(["'/]|(?<=\\\\)))"""
-        r"|%([0-7][0-9A-Fa-f])|((?:(?:%|\\\\*x)[89A-Fa-f][0-9A-Fa-f])+)"
+        r"""\\(?:u([0-9A-Fa-f]{4})|x([0-7][0-9A-Fa-f])|[nrtbf]|(["'/\\]))"""
+        r"|%([0-7][0-9A-Fa-f])|((?:(?:%|\\x)[89A-Fa-f][0-9A-Fa-f])+)"
         # Without its semicolon an entity may be cut by something that is removed only afterwards.
         r"|&(?:#0*+[0-9]{1,7}+|#[xX]0*+[0-9A-Fa-f]{1,6}+|[A-Za-z][A-Za-z0-9]{1,30}+)(?:;|(?![\\%<\s]))"
     ),
@@ -102,7 +100,7 @@ class ValueRedactor:
 
     def hide(self, text: str) -> str:
         """The text without the values."""
-        if len(text) < self._shortest or not self._holds(text, MOST_LAYERS):
+        if not self._lower or len(text) < self._shortest or not self._holds(text, MOST_LAYERS):
             return text
         if len(text) > MOST_PRECISE:
             hidden = self._pattern.sub(HIDDEN, text)
