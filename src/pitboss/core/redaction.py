@@ -58,10 +58,12 @@ _entity = lru_cache(maxsize=4_096)(html.unescape)
 _NO_INVISIBLE = Rewrite(re.compile(f"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f{INVISIBLE}]+"), may_match=_has_invisible)
 _NO_ESCAPES = Rewrite(
     re.compile(
-        r"""\\(?:u([0-9A-Fa-f]{4})|x([0-7][0-9A-Fa-f])|[nrtbf]|(["'/\\]))"""
-        r"|%([0-7][0-9A-Fa-f])|((?:(?:%|\\x)[89A-Fa-f][0-9A-Fa-f])+)"
+        # It begins with a set of characters, by which the engine skips text without escapes.
+        r"""[\\%&](?:(?<=\\)(?:u([0-9A-Fa-f]{4})|x([0-7][0-9A-Fa-f])|[nrtbf]|(["'/\\]))"""
+        r"|(?<=%)([0-7][0-9A-Fa-f])"
+        r"|(?:(?<=%)|(?<=\\)x)([89A-Fa-f][0-9A-Fa-f](?:(?:%|\\x)[89A-Fa-f][0-9A-Fa-f])*)"
         # Without its semicolon an entity may be cut by something that is removed only afterwards.
-        r"|&(?:#0*+[0-9]{1,7}+|#[xX]0*+[0-9A-Fa-f]{1,6}+|[A-Za-z][A-Za-z0-9]{1,30}+)(?:;|(?![\\%<\s]))"
+        r"|(?<=&)(?:#0*+[0-9]{1,7}+|#[xX]0*+[0-9A-Fa-f]{1,6}+|[A-Za-z][A-Za-z0-9]{1,30}+)(?:;|(?![\\%<\s])))"
     ),
     _unescaped,
     _has_escape,
@@ -74,7 +76,6 @@ _READ_UNTAGGED = (_NO_INVISIBLE, _NO_SPACE, _NO_TAGS, _NO_ESCAPES)
 _READINGS = (_READ_PLAIN, _READ_JOINED, _READ_UNTAGGED)
 """A text is searched after each of these, because a tag or an escape may also be a part of a secret, or hold one."""
 
-_BASE64 = re.compile("[A-Za-z0-9+/]+")
 _FROM_UTF8 = (
     Rewrite(
         re.compile("[\xc2-\xf4][\x80-\xbf]{1,3}|[\x80-\xff]"),
@@ -86,7 +87,7 @@ _FROM_UTF8 = (
 class ValueRedactor:
     """Removes values from texts. Values too short to be secrets are ignored."""
 
-    __slots__ = ("_bytes", "_hex", "_lower", "_pattern", "_shortest")
+    __slots__ = ("_base64", "_bytes", "_hex", "_lower", "_pattern", "_shortest", "_texts")
 
     def __init__(self, values: Iterable[str]) -> None:
         forms = {form for value in values if len(value) >= SHORTEST for form in _forms(value)}
@@ -94,7 +95,10 @@ class ValueRedactor:
         self._lower = tuple(dict.fromkeys(form.lower() for form in longest_first))
         self._pattern = re.compile("|".join(map(re.escape, longest_first)), re.IGNORECASE)
         self._shortest = min(map(len, forms), default=0)
-        self._hex = re.compile(f"[0-9A-Fa-f]{{{2 * max(self._shortest, 1)},}}")
+        least = max(self._shortest, 1)
+        self._base64 = re.compile(f"[A-Za-z0-9+/]{{{least * 8 // 6},}}")
+        self._hex = re.compile(f"[0-9A-Fa-f]{{{least * 2},}}")
+        self._texts = re.compile(b"[^\\0]{%d,}" % least)
         text_bytes = _TEXT_BYTES.union(*(form.encode("utf-8", "ignore") for form in forms))
         self._bytes = bytes(code if code in text_bytes else 0 for code in range(256))
 
@@ -138,7 +142,7 @@ class ValueRedactor:
 
     def _decoded(self, view: str) -> Iterator[str]:
         """What may be encoded in a text, at every alignment. Runs of characters are decoded together, which is faster."""
-        runs = [run for run in _BASE64.findall(_standard(view)) if len(run) * 6 >= self._shortest * 8]
+        runs = self._base64.findall(_standard(view))
         for shift in range(4) if runs else ():
             yield self._text(a2b_base64("LCws".join([run[shift:] + "AAA"[: (shift - len(run)) % 4] for run in runs])))
         runs = self._hex.findall(view)
@@ -147,8 +151,7 @@ class ValueRedactor:
 
     def _text(self, data: bytes) -> str:
         """The texts among decoded bytes that are long enough for a value."""
-        texts = data.translate(self._bytes, _CONTROLS).split(b"\0")
-        return b",".join([text for text in texts if len(text) >= self._shortest]).decode("utf-8", "ignore")
+        return b",".join(self._texts.findall(data.translate(self._bytes, _CONTROLS))).decode("utf-8", "ignore")
 
     def _spans(self, text: str, layers: int) -> Iterator[Span]:
         """The places of the values in a text that holds some."""
@@ -161,7 +164,7 @@ class ValueRedactor:
                 yield from (traced.source(span) for span in self._encoded_spans(traced.text, layers - 1))
 
     def _encoded_spans(self, view: str, layers: int) -> Iterator[Span]:
-        for pattern, bits, unit in ((_BASE64, 6, 4), (self._hex, 4, 2)):
+        for pattern, bits, unit in ((self._base64, 6, 4), (self._hex, 4, 2)):
             for match in pattern.finditer(_standard(view) if bits == 6 else view):
                 for shift in range(min(unit, len(match[0]))):
                     run = match[0][shift:] + "AAA"[: (shift - len(match[0])) % unit]
