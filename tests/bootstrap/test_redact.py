@@ -3,10 +3,10 @@
 import base64
 
 import pytest
-from encodings_of_keys import BLOCKS, ENCODINGS, ESCAPES, SPLITS
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from encodings_of_keys import BLOCKS, ENCODINGS, ESCAPES, SPLITS
 from pitboss.bootstrap.redact import Redactor, secrets_of
 from pitboss.core.redaction import HIDDEN
 

@@ -60,7 +60,7 @@ async def start(
     finish.
     """
     prepared = prepare(workspace, request)
-    with telemetry(workspace.settings.telemetry) as tracer:  # a wrong setting must fail before anything is stored
+    with telemetry(workspace.settings) as tracer:  # a wrong setting must fail before anything is stored
         run_id = _create(workspace, prepared)
         on_start(run_id)
         return await _observed(workspace, run_id, prepared, watch, tracer)
@@ -126,7 +126,7 @@ async def resume(
         request = dataclasses.replace(request, max_cost_usd=max_cost_usd)
     decider_source.check_unchanged(workspace, run.params)
     prepared = _prepare_resumed(workspace, run, request)
-    with telemetry(workspace.settings.telemetry) as tracer:
+    with telemetry(workspace.settings) as tracer:
         return await _observed(workspace, run.id, prepared, watch, tracer)
 
 

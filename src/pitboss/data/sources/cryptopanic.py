@@ -8,6 +8,7 @@ from typing import Any
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, parse_instant
+from pitboss.core.plain_http import check_plain_http
 from pitboss.data.downloaded_news import DownloadedItem, new_items
 from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, address, host_of
 from pitboss.data.source import DataSource, DownloadRequest, SeriesRows, Single, StoredState, Task
@@ -67,6 +68,7 @@ async def plan(request: DownloadRequest, fetcher: Fetcher) -> list[Task]:
     if not key:
         raise UserError("CryptoPanic needs a key", f"`pitboss secrets set {KEY}`, or set the variable {KEY}")
     base = address(request.base_url or URL)
+    check_plain_http(base, "the address of CryptoPanic", request.http_hosts)
     budget = fetcher.budget(PER_MINUTE)
 
     async def fetch(stored: StoredState) -> list[SeriesRows]:
@@ -84,7 +86,7 @@ async def plan(request: DownloadRequest, fetcher: Fetcher) -> list[Task]:
             items += page_items
             if not has_more or not page_items:
                 break
-        return [new_items(items, stored, (), host_of(base))]
+        return [new_items(items, stored, (), host_of(base), request.hide)]
 
     return [Single("posts", "news", fetch)]
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from encodings_of_keys import forms
 
+from encodings_of_keys import forms
 from pitboss.bootstrap.redact import Redactor
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
