@@ -75,7 +75,7 @@ def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise DuplicateKey(f"the key {ascii(twice[:40])} is given twice")
+        raise DuplicateKey(f"the key {twice[:40]!a} is given twice")
     return value
 
 
