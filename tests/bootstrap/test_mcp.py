@@ -240,6 +240,19 @@ def test_a_pinned_tool_needs_no_approval_and_its_text_is_kept_once_it_is_used(
         assert seen(other, skill("twice")) == ([TWICE], ())
 
 
+def test_a_server_that_is_approved_as_shipped_is_approved_in_a_fresh_workspace(lake: Path, tmp_path: Path) -> None:
+    shipped = "hyperliquid-info-mcp"
+    changes = {"database_url": str(tmp_path / "fresh.db")}
+    with open_workspace(load_settings(lake).model_copy(update=changes)) as fresh:
+        names, notes = seen(fresh, skill(server=shipped))
+        pinned = servers.catalogue(fresh.settings)[shipped].pins
+        assert names == [f"mcp_{shipped}__{tool}" for tool in pinned]
+        assert notes == ()
+        requested = mcp.requested_tools(fresh, skill(server=shipped), VENUE.tools())
+        assert {tool.tool: tool.digest for tool in requested} == dict(pinned)
+        assert all(tool.approved is not None and tool.approved.description for tool in requested)
+
+
 @pytest.mark.parametrize(
     ("wanted", "said", "hint"),
     [
