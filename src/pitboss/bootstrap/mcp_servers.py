@@ -155,21 +155,24 @@ def write_definition(definition: Definition) -> bytes:
 
 def approved_definition(entry: ServerEntry, tool: str, approval: Approval | None) -> Definition | None:
     """The definition of a tool that the user approved, else the one that is shipped for its pin; None if there is none."""
-    if approval is None:
-        return _shipped_definitions().get(entry.pins.get(tool, ""))
+    return read_definition(approval) if approval else _shipped_definitions().get(entry.pins.get(tool, ""))
+
+
+def read_definition(approval: Approval) -> Definition:
+    """The definition that was approved."""
     if hashlib.sha256(approval.definition).hexdigest() != approval.digest:
         raise ReplayMismatch(f"the approval of {approval.tool} of {approval.server} is not what was approved")
-    return _read_definition(approval.definition)
+    return _parse_definition(approval.definition)
 
 
 @cache
 def _shipped_definitions() -> dict[str, Definition]:
     """By digest, the definitions of the servers that are approved as shipped, in the bytes of `write_definition`."""
     lines = files("pitboss.tools.mcp").joinpath("shipped_definitions.jsonl").read_bytes().splitlines()
-    return {hashlib.sha256(line).hexdigest(): _read_definition(line) for line in lines}
+    return {hashlib.sha256(line).hexdigest(): _parse_definition(line) for line in lines}
 
 
-def _read_definition(content: bytes) -> Definition:
+def _parse_definition(content: bytes) -> Definition:
     # Not the codec, which changes integers of more than 64 bits.
     plain = json.loads(content)
     return definitions.read_definition(plain["server"], plain["version"], plain["tool"])
