@@ -216,7 +216,9 @@ def test_a_server_ends_with_the_process_that_watches_over_it() -> None:
         assert ends()
 
 
-def test_what_was_left_behind_nevertheless_ends_at_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_left_behind_nevertheless_ends_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with started(sys.executable, "-c", "pass") as gone:
         gone.wait()
