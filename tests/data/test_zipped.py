@@ -143,7 +143,7 @@ def test_no_more_than_the_bound_and_a_piece_is_unpacked(monkeypatch: pytest.Monk
     monkeypatch.setattr(reading, "MOST_UNPACKED", 3 * 2**20)
     endless = CountingFile()
     with pytest.raises(reading.TooLarge, match="it unpacks to more than 3 MB"):
-        reading.unpack(endless)
+        reading.unpack(endless.read)
     assert endless.count == 4 * 2**20
 
 

@@ -15,8 +15,9 @@ import re
 import sys
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import orjson
 import polars as pl
@@ -116,7 +117,7 @@ def _read(path: Path, file_format: str, content: bytes) -> pl.DataFrame | Any:
         return _read_zip(path, content)
     if path.name.lower().endswith(".gz"):
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
-            content = unpack(file)
+            content = unpack(file.read)
         if file_format == "csv":
             return _read_csv(path, content, most_cells=MOST_CELLS)
         _require(sum(map(content.count, (b"[", b"{", b","))), MOST_JSON_VALUES, "values")
@@ -132,10 +133,10 @@ def _read(path: Path, file_format: str, content: bytes) -> pl.DataFrame | Any:
     return _table(path, value) if is_rows else value
 
 
-def unpack(file: IO[bytes]) -> bytes:
-    """Everything that a compressed file holds, at most `MOST_UNPACKED` bytes; `TooLarge` before more is unpacked."""
+def unpack(read_bytes: Callable[[int], bytes]) -> bytes:
+    """Everything that can be read of a compressed file, at most `MOST_UNPACKED` bytes; `TooLarge` before more is unpacked."""
     pieces, size = list[bytes](), 0
-    while piece := file.read(_PIECE):
+    while piece := read_bytes(_PIECE):
         pieces.append(piece)
         size += len(piece)
         if size > MOST_UNPACKED:
@@ -230,7 +231,7 @@ def zipped_csv(content: bytes) -> bytes:
             if len(tables) != 1 or len(entries) > MOST_ZIP_ENTRIES:
                 raise BadZip("not a zip with one CSV inside")
             with archive.open(tables[0]) as file:
-                text = unpack(file)
+                text = unpack(file.read)
     except TooLarge:
         raise BadZip(f"the CSV inside is larger than {MOST_UNPACKED >> 20} MB") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError) as error:
