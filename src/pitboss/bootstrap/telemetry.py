@@ -61,7 +61,8 @@ def start_telemetry(target: str, http_hosts: str = "") -> Tracer:
         keys = [key for key in _headers(environment) if key]
         REDACTOR.add(*keys)
         if keys or "@" in target:
-            check_plain_http(target, "telemetry", http_hosts)
+            parts = urlsplit(target)
+            check_plain_http(parts.scheme, parts.hostname, "telemetry", http_hosts)
     try:
         _check_variables()
         processor, reader = _console() if target == CONSOLE else _collector(target.rstrip("/"))

@@ -5,7 +5,6 @@ together with a key checks it here. The setting `http_hosts` holds the allowed h
 """
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address
-from urllib.parse import urlsplit
 
 from pitboss.core.errors import UserError
 
@@ -14,12 +13,11 @@ HTTP_HOSTS = "PITBOSS_HTTP_HOSTS"
 _LOOPBACK_4, _LOOPBACK_6 = IPv4Network("127.0.0.0/8"), IPv6Address("::1")
 
 
-def check_plain_http(url: str, name: str, http_hosts: str) -> None:
+def check_plain_http(scheme: str, host: str | None, name: str, http_hosts: str) -> None:
     """Refuse a plain http address of another machine. `name` is that of the variable or option, `http_hosts` the setting."""
-    parts = urlsplit(url)
-    host = (parts.hostname or "").removesuffix(".")
+    host = (host or "").lower().removesuffix(".")
     allowed = {entry.strip().lower().removesuffix(".") for entry in http_hosts.split(",")}
-    if parts.scheme == "http" and not names_this_machine(host) and host not in allowed:
+    if scheme == "http" and not names_this_machine(host) and host not in allowed:
         shown = "".join(letter if letter.isprintable() else "?" for letter in host[:80])
         raise UserError(
             f"{name}: http:// to {shown} is refused: what is sent there, keys included, could be read on its way",

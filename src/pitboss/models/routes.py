@@ -107,7 +107,7 @@ def _address(variable: str, values: Mapping[str, str]) -> str:
             f"{variable} is not an address that can be asked",
             "write it as https://host/v1, without a user, a query or a key in it",
         )
-    check_plain_http(url, variable, values.get(HTTP_HOSTS, ""))
+    check_plain_http(parts.scheme, parts.hostname, variable, values.get(HTTP_HOSTS, ""))
     return url
 
 

@@ -5,6 +5,7 @@ those of the first download, because only they could have been known then.
 """
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, parse_instant
@@ -68,7 +69,8 @@ async def plan(request: DownloadRequest, fetcher: Fetcher) -> list[Task]:
     if not key:
         raise UserError("CryptoPanic needs a key", f"`pitboss secrets set {KEY}`, or set the variable {KEY}")
     base = address(request.base_url or URL)
-    check_plain_http(base, "the address of CryptoPanic", request.http_hosts)
+    parts = urlsplit(base)
+    check_plain_http(parts.scheme, parts.hostname, "the address of CryptoPanic", request.http_hosts)
     budget = fetcher.budget(PER_MINUTE)
 
     async def fetch(stored: StoredState) -> list[SeriesRows]:
