@@ -1,6 +1,7 @@
 """What a reply decides: valid, malformed, repeated, contradictory or nothing."""
 
 import json
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -8,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pitboss.agent.terminal import CUT, MAX_ARGUMENT_CHARS, RECORDED, objects, read_calls, read_text
+from pitboss.agent.terminal import CUT, MAX_ARGUMENT_CHARS, RECORDED, objects, read_calls, read_text, stored_arguments
 from pitboss.core import codec
 from pitboss.core.ports import ModelReply, ToolCall
+from pitboss.models.json_body import as_text, parse_body
 from pitboss.venues.perp.intents import DECISION
 
 OPEN = '{"action": "open_long", "symbol": "BTC", "size_usd": 100, "reason": "up"}'
@@ -127,6 +129,33 @@ def test_the_one_object_of_a_text_is_the_decision(text: str) -> None:
     answer = read_text(ModelReply(text), DECISION)
     assert answer.proposal is not None, answer.problem
     assert answer.proposal["size_usd"] == 100
+
+
+TWICE = '{"action": "open_long", "symbol": "BTC", "size_usd": 5, "reason": "up", "size_usd": 100}'
+NESTED_TWICE = OPEN.replace('"up"', '{"a": [{"b": 1, "b": 1}]}')
+
+
+@pytest.mark.parametrize("arguments", [TWICE, NESTED_TWICE, TWICE.replace('"size_usd": 5', '"size\\u005fusd": 5')])
+def test_a_proposal_that_gives_a_key_twice_is_malformed_and_kept_as_it_was_written(arguments: str) -> None:
+    answer = read_calls(reply(arguments), DECISION)
+    assert answer.proposal is None
+    assert answer.malformed == {0}
+    assert "invalid proposal: the key" in answer.results[0]
+    assert "is given twice" in answer.results[0]
+    assert stored_arguments(ToolCall("c", "propose_order", arguments)) == arguments
+    assert read_calls(reply(OPEN, arguments), DECISION).conflict
+    assert read_text(ModelReply(arguments), DECISION).proposal is None
+    assert read_text(ModelReply(f"{OPEN} {TWICE}"), DECISION).proposal is None
+
+
+@pytest.mark.parametrize("read", [parse_body, lambda body: parse_body(body.encode())])
+def test_a_key_given_twice_in_a_body_that_holds_the_proposal_as_a_value_is_seen_in_the_proposal(
+    read: Callable[[str], Any],
+) -> None:
+    body = read(f'{{"id": "m", "content": [{{"type": "tool_use", "input": {TWICE}}}]}}')
+    arguments = as_text(body["content"][0]["input"])
+    assert body["id"] == "m"
+    assert read_calls(reply(arguments), DECISION).malformed == {0}
 
 
 NO_OBJECT = {

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from pitboss.bootstrap.keys import Values, key_for, open_secrets, owners, variable_of
-from pitboss.bootstrap.redact import GONE, Redactor
+from pitboss.bootstrap.redact import Redactor
 from pitboss.core.errors import UserError
+from pitboss.core.redaction import HIDDEN
 from pitboss.models.providers import PROVIDERS
 from pitboss.models.routes import route
 from pitboss.store.secrets import Secrets
@@ -27,8 +28,8 @@ def found(variables: tuple[str, ...], environment: dict[str, str], store: Secret
     key = key_for(variables, environment.get, store, redactor)
     if key is None:
         return None
-    assert repr(key) == GONE
-    assert redactor.redact(key.reveal()) == GONE
+    assert repr(key) == HIDDEN
+    assert redactor.redact(key.reveal()) == HIDDEN
     return key.reveal()
 
 

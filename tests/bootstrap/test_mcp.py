@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from encodings_of_keys import ENCODINGS
 from pitboss.bootstrap import mcp_servers as servers
 from pitboss.bootstrap import mcp_tools as mcp
 from pitboss.bootstrap.connections import connected
@@ -29,6 +31,7 @@ from pitboss.runs.run import resume, start
 from pitboss.sim.watch import Watch
 from pitboss.store.approvals import Approvals
 from pitboss.store.recordings import StoredRecording, StoredRecordings
+from pitboss.tools.data_fence import inert
 from pitboss.tools.mcp.recorded_tool import canonical
 from pitboss.venues.perp.assembly import prepare, read_skill
 from pitboss.venues.perp.course import PerpCourse
@@ -37,6 +40,7 @@ from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.testing import plain_skill, play
 from pitboss.venues.perp.venue import VENUE
+from scenarios.canary import leaks
 
 SERVER = Path(__file__).with_name("little_server.py")
 FROM, TO, END = (parse_instant(f"2025-03-{day}") for day in ("27", "28", "31"))
@@ -236,6 +240,19 @@ def test_a_pinned_tool_needs_no_approval_and_its_text_is_kept_once_it_is_used(
         assert seen(other, skill("twice")) == ([TWICE], ())
 
 
+def test_a_server_that_is_approved_as_shipped_is_approved_in_a_fresh_workspace(lake: Path, tmp_path: Path) -> None:
+    shipped = "hyperliquid-info-mcp"
+    changes = {"database_url": str(tmp_path / "fresh.db")}
+    with open_workspace(load_settings(lake).model_copy(update=changes)) as fresh:
+        names, notes = seen(fresh, skill(server=shipped))
+        pinned = servers.catalogue(fresh.settings)[shipped].pins
+        assert names == [f"mcp_{shipped}__{tool}" for tool in pinned]
+        assert notes == ()
+        requested = mcp.requested_tools(fresh, skill(server=shipped), VENUE.tools())
+        assert {tool.tool: tool.digest for tool in requested} == dict(pinned)
+        assert all(tool.approved is not None and tool.approved.description for tool in requested)
+
+
 @pytest.mark.parametrize(
     ("wanted", "said", "hint"),
     [
@@ -384,6 +401,43 @@ def test_a_server_gets_only_what_its_entry_names(workspace: Workspace) -> None:
     assert held.bearer is not None
     assert held.bearer.reveal() == "canary-0123456789"
     assert "canary" not in repr(held)
+
+
+def leaky(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    """The server gets a key in a variable and repeats it in every encoding."""
+    file = Path(str(workspace.settings.mcp_catalog))
+    file.write_text(file.read_text().replace("tools = {", 'env = ["LITTLE_API_KEY"]\n        tools = {', 1))
+    monkeypatch.setenv("LITTLE_API_KEY", key)
+    (tmp_path / "words").write_text(json.dumps([encode(key) for encode in ENCODINGS.values()]))
+
+
+def test_a_key_that_a_server_repeats_reaches_no_answer_and_no_recording(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "lk-Canary/9f3aQ7xZb2+LITTLE"
+    approve(workspace, "twice")
+    leaky(workspace, tmp_path, monkeypatch, key)
+
+    told = asked(workspace, skill("twice"), TWICE, simulated=False, record=True)
+    kept = StoredRecordings(workspace.database).latest("little", "twice", '{"word":"hi"}', workspace.now())
+    assert kept is not None
+    for text in (told, kept.result):
+        assert text.count("***") >= len(ENCODINGS)
+        assert leaks({"key": key}, inert(text).encode(), "the answer") == []
+        assert leaks({"key": key}, re.sub(r"<[^<>]*>|\s", "", inert(text)).encode(), "the answer, joined") == []
+
+
+def test_a_tool_whose_definition_holds_a_key_is_left_out(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    approve(workspace, "twice")
+    leaky(workspace, tmp_path, monkeypatch, "lk-Canary/9f3aQ7xZb2+LITTLE")
+    mode(tmp_path, "tells")
+
+    assert seen(workspace, skill("twice"), simulated=False) == (
+        [],
+        (f"{TWICE} is not available: its server does not have it",),
+    )
 
 
 def test_an_approval_whose_text_was_exchanged_is_found_out(workspace: Workspace) -> None:

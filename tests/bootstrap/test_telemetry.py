@@ -150,6 +150,18 @@ def test_a_variable_of_the_library_that_is_wrong_is_the_persons_mistake(
     assert set(threading.enumerate()) <= before  # a reader left alone warns in whatever runs a minute later
 
 
+def test_a_key_for_a_collector_is_not_sent_over_plain_http_to_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match=r"^telemetry: http:// to host is refused"):
+        start_telemetry("http://me:secret-four-123@host:4318")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=secret-two-123")
+    with pytest.raises(UserError, match=r"^telemetry: http:// to host is refused"):
+        start_telemetry("http://host:4318", "other")
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace.export", None)
+    with pytest.raises(UserError, match="not installed"):
+        start_telemetry("http://host:4318", "host")
+    REDACTOR.forget()
+
+
 def test_secrets_in_the_headers_and_in_the_address_of_a_collector_are_known_to_the_redactor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

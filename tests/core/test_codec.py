@@ -163,7 +163,7 @@ def test_endless_nesting_is_cut_and_never_fails() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", ["NaN", "[Infinity]", "-Infinity", "{", "1e99999999999999999999", "'x'", "{'a': 1}", ""]
+    "data", ["NaN", "[Infinity]", "-Infinity", "{", "1e99999999999999999999", "'x'", "{'a': 1}", "", '{"a": 1, "a": 1}']
 )
 def test_what_is_not_json_is_a_value_error(data: str) -> None:
     with pytest.raises(ValueError):

@@ -144,6 +144,45 @@ def test_bad_rows_of_other_kinds_are_refused(tmp_path: Path, lake: Lake, kind: s
     assert lake.list() == []
 
 
+LONG = "word\x1b[2J\u202e " * 2_000
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "more"),
+    [
+        ("5m/BTC.csv", setting(3, high=LONG)(bar_rows()), {}),
+        ("5m/BTC.csv", setting(3, date=LONG)(bar_rows()), {}),
+        ("5m/BTC.csv", [row | {"interval": LONG} for row in bar_rows()], {}),
+        (
+            "5m/all.csv",
+            [row | {"symbol": LONG + str(index)} for index, row in enumerate(bar_rows(3))],
+            {"symbol": "BTC"},
+        ),
+        ("5m/BTC.csv", [{LONG: 1, "open": 2}], {}),
+        ("some/BTC.csv", [{LONG: 1}], {}),
+        ("funding/BTC.csv", [{"date": START, "rate": LONG}], {}),
+        ("events/a.csv", [{"release_utc": START, "title": "x", "importance": LONG}], {}),
+        ("events/a.csv", [{"release_utc": START, "title": "x", "known_at": LONG}], {}),
+        ("l2/BTC.csv", [{"time": LONG, "side": "bid", "price": 1, "size": 1}], {"kind": "l2"}),
+        ("l2/BTC.csv", [{"time": START, "side": LONG, "price": 1, "size": 1}], {"kind": "l2"}),
+        ("l2/BTC.csv", [{"time": START, "side": "bid", "price": LONG, "size": 1}], {"kind": "l2"}),
+        ("l2/BTC.csv", [{"time": START, "side": "bid", "price": "1" * 4_000, "size": 1}], {"kind": "l2"}),
+        ("l2/BTC.csv", [{"time": START, "side": "bid", "price": "1e9999", "size": 1}], {"kind": "l2"}),
+        ("listings/a.csv", [{"symbol": LONG, "listed_at": None, "delisted_at": None}], {"kind": "listings"}),
+        ("meta/a.json", [{"name": LONG, "szDecimals": 99, "maxLeverage": 1}], {"kind": "meta"}),
+        ("meta/a.json", [{"name": LONG, "szDecimals": 2, "maxLeverage": 1}] * 2, {"kind": "meta"}),
+    ],
+)
+def test_a_refusal_shows_a_cell_cut_and_printable(
+    tmp_path: Path, lake: Lake, name: str, rows: Rows, more: dict[str, str]
+) -> None:
+    with pytest.raises(UserError) as refused:
+        import_paths(lake, [write(tmp_path / name, rows)], **more)
+    shown = f"{refused.value.message} {refused.value.hint}".replace(str(tmp_path), "")
+    assert shown.isprintable(), shown
+    assert len(shown) < 500, shown
+
+
 def test_an_empty_file_is_refused(tmp_path: Path, lake: Lake) -> None:
     for name in ("BTC.csv", "BTC.jsonl", "BTC.parquet"):
         path = tmp_path / "5m" / name

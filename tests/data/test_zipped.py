@@ -1,14 +1,17 @@
 """Files as Binance publishes them: one CSV in a zip, with or without a heading, with a checksum beside it or not."""
 
+import gzip
 import hashlib
+import io
 import struct
 import zipfile
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lake_files import HOUR, MIN5, START, bar_rows
+from lake_files import HOUR, MIN5, START, bar_rows, write
 
 from pitboss.core.errors import UserError
 from pitboss.data import file_reader as reading
@@ -110,7 +113,7 @@ def test_a_strange_name_inside_is_never_a_path(tmp_path: Path, lake: Lake, name:
 def test_a_bomb_is_refused_before_and_while_it_unpacks(
     tmp_path: Path, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MOST_ZIP_BYTES", 50_000)
+    monkeypatch.setattr(reading, "MOST_UNPACKED", 50_000)
     bomb = packed(tmp_path / "BTCUSDT-5m-2025-01.zip", b"0" * 60_000, checksum=False)
     with pytest.raises(UserError, match="the CSV inside is larger than"):
         import_paths(lake, [bomb])
@@ -119,19 +122,73 @@ def test_a_bomb_is_refused_before_and_while_it_unpacks(
     bomb.write_bytes(content)
     with pytest.raises(UserError, match=r"not a whole zip file|larger than"):
         import_paths(lake, [bomb])
-    monkeypatch.setattr(reading, "MOST_ZIP_BYTES", 50)
+    monkeypatch.setattr(reading, "MOST_UNPACKED", 50)
     with pytest.raises(UserError, match="larger than 0 MB"):
         import_paths(lake, [packed(tmp_path / "ETHUSDT-5m-2025-01.zip", klines(), checksum=False)])
 
 
-def test_a_gz_bomb_is_refused(tmp_path: Path, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    import gzip
+class CountingFile(io.BytesIO):
+    """A file without an end that counts what was read of it."""
 
-    monkeypatch.setattr(reading, "MOST_UNPACKED", 1_000)
-    path = tmp_path / "5m" / "BTC.csv.gz"
+    count = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        assert size is not None
+        assert size >= 0
+        self.count += size
+        return bytes(size)
+
+
+def test_no_more_than_the_bound_and_a_piece_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "MOST_UNPACKED", 3 * 2**20)
+    endless = CountingFile()
+    with pytest.raises(reading.TooLarge, match="it unpacks to more than 3 MB"):
+        reading.unpack(endless.read)
+    assert endless.count == 4 * 2**20
+
+
+@pytest.mark.parametrize("name", ["5m/BTC.csv.gz", "5m/BTC.jsonl.gz", "5m/BTC.json.gz"])
+def test_a_gz_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, lake: Lake, name: str) -> None:
+    path = tmp_path / name
     path.parent.mkdir()
-    path.write_bytes(gzip.compress(b"0" * 5_000))
-    with pytest.raises(UserError, match="unpacks to more than"):
+    piece = gzip.compress(b"0" * 2**20)
+    path.write_bytes(piece * 300)  # a gzip file may have many members; 300 kB stand for 300 MB
+    assert path.stat().st_size < 400_000
+    with pytest.raises(UserError, match=r"it unpacks to more than 256 MB") as caught:
+        import_paths(lake, [path])
+    assert caught.value.hint == "import it in smaller files, or unpack it first"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("5m/BTC.csv.gz", b"date,open,high,low,close,volume\n" + b"1\n" * 200),
+        ("5m/BTC.csv.gz", b"," * 2_000),
+        ("5m/BTC.json.gz", b"[" + b"{}," * 1_500 + b"{}]"),
+        ("5m/BTC.jsonl.gz", b"{}\n" * 1_500),
+    ],
+)
+def test_a_gz_file_of_more_values_than_memory_holds_is_refused(
+    tmp_path: Path, lake: Lake, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes
+) -> None:
+    for bound in ("MOST_CELLS", "MOST_JSON_VALUES", "MOST_COLUMNS"):
+        monkeypatch.setattr(reading, bound, 1_000)
+    path = tmp_path / name
+    path.parent.mkdir()
+    path.write_bytes(gzip.compress(content))
+    with pytest.raises(UserError, match=r"it has [\d,]+ (values|columns); at most 1,000 are read"):
+        import_paths(lake, [path])
+
+
+@pytest.mark.parametrize("name", ["5m/BTC.parquet", "5m/BTC.feather"])
+def test_a_table_whose_file_says_that_it_is_too_large_is_not_read(
+    tmp_path: Path, lake: Lake, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(reading, "MOST_CELLS", 1_000)
+    path = write(tmp_path / name, bar_rows(200))
+    for reader in ("read_parquet", "read_ipc"):
+        monkeypatch.setattr(pl, reader, None)
+    with pytest.raises(UserError, match=r"it has 1,200 values; at most 1,000 are read"):
         import_paths(lake, [path])
 
 

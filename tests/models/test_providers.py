@@ -2,13 +2,17 @@
 
 import copy
 import pickle
+from collections.abc import Callable
 
 import pytest
 
+from encodings_of_keys import forms
 from pitboss.core.errors import UserError
+from pitboss.core.plain_http import HTTP_HOSTS
+from pitboss.core.redaction import HIDDEN
 from pitboss.models.providers import PROVIDERS, origin
 from pitboss.models.routes import route
-from pitboss.models.secret import HIDDEN, Secret, forms
+from pitboss.models.secret import Secret
 
 
 def test_a_name_is_split_at_its_first_slash() -> None:
@@ -49,7 +53,7 @@ def test_native_and_compatible_addresses_share_a_key() -> None:
 )
 @pytest.mark.parametrize("preset", ["llm", "llm/"])
 def test_presets_are_worked_out(values: dict[str, str], url: str, model: str, name: str, preset: str) -> None:
-    resolved = route(preset, values | {"LLM_API_KEY": "secret"})
+    resolved = route(preset, values | {"LLM_API_KEY": "secret", HTTP_HOSTS: "box"})
     assert (resolved.provider.base_url, resolved.model, resolved.provider.name) == (url, model, name)
     assert resolved.name == f"{name}/{model}"
     assert resolved.key == Secret("secret")
@@ -73,12 +77,33 @@ def test_a_preset_without_its_own_key_takes_the_providers() -> None:
 
 
 def test_a_known_host_over_another_scheme_gets_no_key_of_its_own() -> None:
-    resolved = route("llm/m", {"LLM_BASE_URL": "http://api.openai.com/v1", "OPENAI_API_KEY": "mine"})
+    values = {"LLM_BASE_URL": "http://api.openai.com/v1", "OPENAI_API_KEY": "mine", HTTP_HOSTS: "api.openai.com"}
+    resolved = route("llm/m", values)
     assert resolved.key is None
 
 
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST", "127.0.0.1:8080", "127.8.9.1", "[::1]:9", "box", "10.0.0.7:1"]
+)
+def test_plain_http_goes_to_this_machine_and_to_hosts_that_were_allowed(host: str) -> None:
+    values = {"LLM_BASE_URL": f"http://{host}/v1", "LLM_API_KEY": "k", "LLM_MODEL": "m"}
+    assert route("llm", values | {HTTP_HOSTS: "other, Box ,10.0.0.7"}).provider.base_url == f"http://{host}/v1"
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"), [("llm", "LLM_BASE_URL"), ("vllm/m", "VLLM_BASE_URL"), ("ollama/m", "OLLAMA_BASE_URL")]
+)
+@pytest.mark.parametrize(
+    "host", ["box", "10.0.0.7", "localhost.evil.example", "127.0.0.1.evil.example", "[::ffff:127.0.0.1]", "2130706433"]
+)
+def test_plain_http_to_another_machine_is_refused(name: str, variable: str, host: str) -> None:
+    with pytest.raises(UserError, match=f"^{variable}: http:// to .* is refused") as caught:
+        route(name, {variable: f"http://{host}:9/v1", "LLM_API_KEY": "k", "LLM_MODEL": "m", HTTP_HOSTS: "other"})
+    assert caught.value.hint == f"use https://, or allow this host: PITBOSS_HTTP_HOSTS={host.strip('[]')}"
+
+
 def test_servers_of_ones_own_can_be_moved() -> None:
-    resolved = route("vllm/m", {"VLLM_BASE_URL": "http://gpu:9/v1", "VLLM_API_KEY": "k"})
+    resolved = route("vllm/m", {"VLLM_BASE_URL": "http://gpu:9/v1", "VLLM_API_KEY": "k", HTTP_HOSTS: "gpu"})
     assert resolved.provider.base_url == "http://gpu:9/v1"
     assert resolved.provider.may_hold_key
     assert not resolved.provider.free
@@ -97,7 +122,7 @@ def test_servers_of_ones_own_can_be_moved() -> None:
         ("llm", {"LLM_BASE_URL": "ftp://x/v1", "LLM_MODEL": "m"}, "LLM_BASE_URL"),
         ("llm", {"LLM_BASE_URL": "http://user:pass@x/v1", "LLM_MODEL": "m"}, "LLM_BASE_URL"),
         ("llm", {"LLM_BASE_URL": "http://x:99999/v1", "LLM_MODEL": "m"}, "LLM_BASE_URL"),
-        ("llm", {"LLM_BASE_URL": "http://x/v1"}, "no model"),
+        ("llm", {"LLM_BASE_URL": "https://x/v1"}, "no model"),
     ],
 )
 def test_what_cannot_be_worked_out_is_the_users_to_put_right(name: str, values: dict[str, str], part: str) -> None:
@@ -165,9 +190,15 @@ def test_what_is_hidden_behind_escapes_leaves_the_other_escapes_and_so_the_json_
 @pytest.mark.parametrize("written", sorted(forms("sk/canary+1234")))
 def test_every_form_that_a_log_is_kept_free_of_is_taken_out_of_replies_too(written: str) -> None:
     secret = Secret("sk/canary+1234")
-    for form in (written, written.upper(), written.lower()):
-        assert secret.hide(f"<{form}>").startswith(f"<{HIDDEN}")
-        assert secret.hide_bytes(form.encode() + b"\xff").startswith(HIDDEN.encode())
+    assert HIDDEN in secret.hide(f"({written})")
+    assert HIDDEN.encode() in secret.hide_bytes(written.encode() + b"\xff")
+
+
+@pytest.mark.parametrize("change", [str.upper, str.lower])
+def test_a_key_whose_case_was_changed_is_taken_out_too(change: Callable[[str], str]) -> None:
+    secret = Secret("sk/canary+1234")
+    for written in ("sk/canary+1234", "sk%2Fcanary%2B1234", "c2svY2FuYXJ5KzEyMzQ", "736b2f63616e6172792b31323334"):
+        assert secret.hide(f"({change(written)})").startswith(f"({HIDDEN}")
 
 
 def test_a_word_too_short_to_be_a_key_is_left_in_the_text() -> None:

@@ -8,16 +8,33 @@ import bz2
 import gzip
 import io
 import lzma
+import re
 import sqlite3
 import tarfile
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
 import zstandard
 
 DEEPEST = 6
+MOST_DECODED = 200_000
+_SPLITTING = re.compile(
+    rb"[\x00-\x20\x7f]|\\[nrt]|\xc2[\xa0\xad]|\xe2\x80[\x80-\x8f]|\xe2\x81\xa0|\xef\xbb\xbf|\xf3\xa0..|<[^<>]*>"
+)
+_ESCAPED = re.compile(
+    rb"\\+(?:u00|x)([0-9a-fA-F]{2})|\\+u(?:[dD][89a-fA-F]|20)[0-9a-fA-F]{2}|\\+u(?:feff|FEFF)|%([0-9a-fA-F]{2})|&#0*([0-9]+);|&#x([0-9a-f]+);"
+)
+_RUNS = re.compile(rb"[A-Za-z0-9+/]{40,}")
+
+
+def _letter(match: "re.Match[bytes]") -> bytes:
+    if match[3]:
+        return chr(int(match[3])).encode()
+    code = match[1] or match[2] or match[4]
+    return bytes([int(code, 16)]) if code and len(code) <= 2 else b""
 
 
 def shapes(secret: str) -> dict[str, bytes]:
@@ -67,8 +84,15 @@ def leaks_below(secrets: dict[str, str], folder: Path) -> list[str]:
 
 
 def _layers(content: bytes, where: str, depth: int) -> Iterator[tuple[str, bytes]]:
-    """The content itself and everything that is packed into it."""
+    """The content itself, as it reads without what splits or escapes letters, and everything that is packed into it."""
     yield where, content
+    last, plain = b"", content
+    while plain != last:
+        last, plain = plain, _ESCAPED.sub(_letter, _SPLITTING.sub(b"", plain))
+        yield f"{where}, joined", plain
+    for run in _RUNS.findall(plain) if depth < DEEPEST and len(plain) < MOST_DECODED else ():
+        with suppress(ValueError):
+            yield f"{where}, decoded", base64.b64decode(base64.b64decode(run + b"=" * (-len(run) % 4)) + b"==")
     if depth < DEEPEST:
         for name, inner in _inside(content):
             yield from _layers(inner, f"{where} > {name}", depth + 1)

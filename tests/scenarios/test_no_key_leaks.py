@@ -3,7 +3,6 @@
 The provider that is asked is hostile: it repeats the key it got, in every way of writing it, in answers, ids and errors.
 """
 
-import base64
 import bz2
 import gzip
 import io
@@ -30,6 +29,7 @@ from cryptography.fernet import Fernet
 from program import ENVIRONMENT, PATIENCE_S, Told
 from serving import served
 
+from encodings_of_keys import ENCODINGS
 from pitboss.bootstrap.logs import stop_logs
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.cli.main import main
@@ -171,9 +171,7 @@ def heard(request: web.BaseRequest) -> str:
 
 def everything(key: str) -> str:
     """The key in every way of writing it."""
-    coded = base64.b64encode(key.encode()).decode()
-    url = quote(key, safe="")
-    return f"{key} Bearer {key} {coded} {coded.rstrip('=')} {key.encode().hex()} {url} {key[::-1]}"
+    return " , ".join([f"Bearer {key}", *(encode(key) for encode in ENCODINGS.values())])
 
 
 async def repeats(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
@@ -308,6 +306,13 @@ def test_the_search_finds_every_shape_in_every_hiding_place(tmp_path: Path, pack
         (folder / "file").write_bytes(PACKED[pack](b"before " + shape + b" after"))
         assert any(f"({form})" in line for line in leaks_below({"canary": secret}, folder)), form
         assert leaks_below({"canary": "quite/another+secret-0123"}, folder) == []
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_the_search_finds_every_encoding_in_a_stored_reply(encoding: str) -> None:
+    stored = json.dumps({"text": f"before, {ENCODINGS[encoding](KEYS['LLM_API_KEY'])}, after"}, ensure_ascii=False)
+    for packed in (stored.encode(), zstandard.ZstdCompressor().compress(stored.encode())):
+        assert leaks(KEYS, packed, "a record") != []
 
 
 def test_the_search_finds_a_key_in_a_stored_record(place: Home, skill: Path) -> None:

@@ -31,7 +31,7 @@ LONG = f"the arguments are over {MAX_ARGUMENT_CHARS} characters"
 
 _THOUGHT = re.compile(r"\s*<think(?:ing)?>")
 _THOUGHT_ENDS = re.compile(r"</think(?:ing)?>")
-_SCANNER = json.JSONDecoder(parse_float=Decimal)
+_SCANNER = json.JSONDecoder(parse_float=Decimal, object_pairs_hook=codec.distinct_keys)
 """Finds the end of an object; the codec, which is strict about numbers, then parses it."""
 
 
@@ -169,6 +169,8 @@ def _read(arguments: str, decision_format: DecisionFormat) -> tuple[Any, list[st
     try:
         raw = codec.loads_exact(arguments)
         return raw, decision_format.read(raw)[1]
+    except codec.DuplicateKey as error:
+        return None, [str(error)]
     except (ValueError, RecursionError):
         return None, [NOT_JSON]
 

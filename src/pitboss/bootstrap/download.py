@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pitboss.bootstrap.keys import key_for, open_secrets
 from pitboss.bootstrap.machine import SystemClock, environment, stopwatch, unit_random
+from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
 from pitboss.data.download import DownloadProgress, DownloadResult, download
@@ -42,6 +43,8 @@ async def run_download(
         to_at=request.to_at or now(),
         base_url=request.base_url or setting_url,
         key=_keys(settings.home),
+        hide=REDACTOR.redact,
+        http_hosts=settings.http_hosts,
     )
     fetcher = Fetcher(now=now, elapsed=stopwatch, random=unit_random())
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 from pitboss.bootstrap.machine import SystemClock, environment
 from pitboss.bootstrap.redact import REDACTOR, Redactor
 from pitboss.core.errors import UserError
+from pitboss.core.plain_http import HTTP_HOSTS
 from pitboss.core.suggestion import did_you_mean, nearest
 from pitboss.models.providers import PRESET, PROVIDERS
 from pitboss.models.secret import Secret
@@ -47,17 +48,20 @@ class Values(Mapping[str, str]):
     """Values from the environment and the store by variable name, in the form that `models.providers.route` takes.
 
     The store is opened only for a key that the environment does not have, and holds only keys: an address never comes
-    from it. Its `repr` shows neither names nor values.
+    from it. `http_hosts` is the setting of that name. Its `repr` shows neither names nor values.
     """
 
-    def __init__(self, environment: Environment, store: Secrets | None, redactor: Redactor = REDACTOR) -> None:
+    def __init__(
+        self, environment: Environment, store: Secrets | None, redactor: Redactor = REDACTOR, http_hosts: str = ""
+    ) -> None:
         self._environment = environment
         self._store = store
         self._redactor = redactor
+        self._http_hosts = http_hosts
         self._siblings = _siblings()
 
     def __getitem__(self, name: str) -> str:
-        value = self._environment(name) or ""
+        value = self._http_hosts if name == HTTP_HOSTS else self._environment(name) or ""
         if name in self._siblings:
             key = None if value.strip() else key_for(self._siblings[name], self._environment, None, self._redactor)
             if key is None:

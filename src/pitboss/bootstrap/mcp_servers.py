@@ -9,6 +9,8 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
@@ -108,7 +110,11 @@ async def open_connection(
     if problem:
         raise UserError(problem, " ".join(entry.note.split()).partition(". ")[0])
     async with connect(
-        entry, environment=credentials.variables, bearer=credentials.bearer, transport=CheckedTransport
+        entry,
+        environment=credentials.variables,
+        bearer=credentials.bearer,
+        hide=REDACTOR.redact,
+        transport=CheckedTransport,
     ) as connection:
         yield connection
 
@@ -147,10 +153,26 @@ def write_definition(definition: Definition) -> bytes:
     )
 
 
+def approved_definition(entry: ServerEntry, tool: str, approval: Approval | None) -> Definition | None:
+    """The definition of a tool that the user approved, else the one that is shipped for its pin; None if there is none."""
+    return read_definition(approval) if approval else _shipped_definitions().get(entry.pins.get(tool, ""))
+
+
 def read_definition(approval: Approval) -> Definition:
     """The definition that was approved."""
     if hashlib.sha256(approval.definition).hexdigest() != approval.digest:
         raise ReplayMismatch(f"the approval of {approval.tool} of {approval.server} is not what was approved")
+    return _parse_definition(approval.definition)
+
+
+@cache
+def _shipped_definitions() -> dict[str, Definition]:
+    """By digest, the definitions of the servers that are approved as shipped, in the bytes of `write_definition`."""
+    lines = files("pitboss.tools.mcp").joinpath("shipped_definitions.jsonl").read_bytes().splitlines()
+    return {hashlib.sha256(line).hexdigest(): _parse_definition(line) for line in lines}
+
+
+def _parse_definition(content: bytes) -> Definition:
     # Not the codec, which changes integers of more than 64 bits.
-    plain = json.loads(approval.definition)
+    plain = json.loads(content)
     return definitions.read_definition(plain["server"], plain["version"], plain["tool"])

@@ -43,7 +43,7 @@ PIN = "outside"
 
 @dataclass(frozen=True, slots=True)
 class RequestedTool:
-    """One tool that a skill requests. `approved` is the definition that the user approved, None if there is none."""
+    """One tool that a skill requests. `approved` is its approved definition, None if there is none."""
 
     name: str
     entry: ServerEntry
@@ -81,7 +81,7 @@ def requested_tools(workspace: Workspace, skill: SkillDocument, registry: Regist
             raise UserError(refused[0], "exclude it with tool_filter, or rename the server in its catalogue")
         approved = approvals.of(entry.id)
         for tool, name in names.items():
-            definition = servers.read_definition(approved[tool]) if tool in approved else None
+            definition = servers.approved_definition(entry, tool, approved.get(tool))
             requested.append(RequestedTool(name, entry, tool, definition))
     return requested
 

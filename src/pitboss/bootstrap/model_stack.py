@@ -120,7 +120,7 @@ def new_endpoint(workspace: Workspace, request: BacktestRequest) -> Endpoint | N
 
 
 def _values(workspace: Workspace) -> Values:
-    return Values(environment, open_secrets(workspace.home))
+    return Values(environment, open_secrets(workspace.home), http_hosts=workspace.settings.http_hosts)
 
 
 async def open_connection(

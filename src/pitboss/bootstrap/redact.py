@@ -1,8 +1,8 @@
-"""Removes secrets from texts: every value that was ever used as a key is replaced, in whatever encoding it appears.
+"""The secrets of this process: every value that was ever used as a key is removed from text that enters or leaves it.
 
-A redactor works on known values, not on patterns, so it need not guess what a key looks like. It must be the last
-step before a text goes to a log, a terminal or the database; a text must be truncated after redaction, or half a key
-may remain. It is a safety net for code that should not put keys into texts in the first place.
+How a value is recognised is in `core.redaction`. Text of an MCP server or another stranger passes `redact` as it comes
+in; what goes to a log, a terminal or the database passes it as the last step. A text must be cut after redaction, or half
+a key may remain.
 """
 
 import re
@@ -10,18 +10,14 @@ from collections.abc import Iterable, Mapping
 from threading import Lock
 from urllib.parse import urlsplit
 
-from pitboss.models.secret import HIDDEN as GONE
-from pitboss.models.secret import SHORTEST as LEAST
-from pitboss.models.secret import ValueRedactor
+from pitboss.core.redaction import SHORTEST, ValueRedactor
 
 NAMES = re.compile(r"(?:^|_)(?:API_?KEY|TOKEN|SECRET|PASSWORD|SECRET_KEY|PRIVATE_KEY|ACCESS_KEY)$", re.IGNORECASE)
 """Environment variables whose values are treated as secrets."""
 
-__all__ = ["GONE", "LEAST", "REDACTOR", "Redactor", "secrets_of"]
-
 
 class Redactor:
-    """Holds secret values and removes them from texts. The encodings of a value are defined in `models.secret`."""
+    """Holds secret values and removes them from texts."""
 
     def __init__(self) -> None:
         self._values: frozenset[str] = frozenset()
@@ -30,7 +26,7 @@ class Redactor:
 
     def add(self, *values: str | None) -> None:
         """Add values to remove. Values that are too short to be secrets are ignored."""
-        fresh = {value.strip() for value in values if value and len(value.strip()) >= LEAST}
+        fresh = {value.strip() for value in values if value and len(value.strip()) >= SHORTEST}
         with self._lock:
             if not fresh <= self._values:
                 self._values |= fresh

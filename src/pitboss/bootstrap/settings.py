@@ -82,6 +82,9 @@ class Settings(_Declared):
         default=0, ge=0, description="Requests a minute to one provider; 0: learned from its replies."
     )
     model_tpm: int = Field(default=0, ge=0, description="Tokens a minute to one provider; 0: learned from its replies.")
+    http_hosts: str = Field(
+        default="", description="Hosts besides this machine that may be sent keys over plain http, with commas between."
+    )
     local_threads: int = Field(default=0, ge=0, description="Threads of a local model; 0: all cores but one.")
     local_timeout_s: float = Field(default=300.0, gt=0, description="Longest wait for an answer of a local model.")
     model_cutoffs: str = Field(

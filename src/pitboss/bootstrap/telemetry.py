@@ -15,7 +15,9 @@ from urllib.parse import unquote, urlsplit
 from pitboss import __version__
 from pitboss.bootstrap.machine import environment, stopwatch
 from pitboss.bootstrap.redact import REDACTOR, Redactor
+from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
+from pitboss.core.plain_http import check_plain_http
 from pitboss.core.trace import NO_ATTRIBUTES, SILENT, Attributes, Span, Tracer, Value
 
 if TYPE_CHECKING:
@@ -41,22 +43,26 @@ SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 45.0, 90.
 
 
 @contextmanager
-def telemetry(target: str) -> Iterator[Tracer]:
+def telemetry(settings: Settings) -> Iterator[Tracer]:
     """Provide the tracer for the setting `telemetry` inside a block."""
-    tracer = start_telemetry(target)
+    tracer = start_telemetry(settings.telemetry, settings.http_hosts)
     try:
         yield tracer
     finally:
         stop_telemetry(tracer)
 
 
-def start_telemetry(target: str) -> Tracer:
+def start_telemetry(target: str, http_hosts: str = "") -> Tracer:
     """Start the tracer for the setting `telemetry`: none, standard error, or the OTLP address of a collector."""
     if not target:
         return SILENT
     if target != CONSOLE:
         _check_address(target)
-        REDACTOR.add(*_headers(environment))
+        keys = [key for key in _headers(environment) if key]
+        REDACTOR.add(*keys)
+        if keys or "@" in target:
+            parts = urlsplit(target)
+            check_plain_http(parts.scheme, parts.hostname, "telemetry", http_hosts)
     try:
         _check_variables()
         processor, reader = _console() if target == CONSOLE else _collector(target.rstrip("/"))

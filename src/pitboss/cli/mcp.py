@@ -104,7 +104,8 @@ def _approval_row(entry: "ServerEntry", tool: str, approval: "Approval | None") 
     differs = pin is not None and approval is not None and approval.digest != pin
     return {
         "name": tool,
-        "state": "changed" if differs else "approved" if approval else "pinned" if pin else "not approved",
+        "state": "changed" if differs else "approved" if approval or pin else "not approved",
+        "pinned": pin is not None,
         "approved_at": iso(approval.approved_at) if approval else None,
         "as_of_safe": entry.tools[tool].as_of_safe,
     }

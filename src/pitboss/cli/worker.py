@@ -51,7 +51,7 @@ def worker(
         raise UserError(f"--concurrency: {concurrency} is not from 1 to {MAX_RUNS}", "for example --concurrency 16")
     if processes is not None and not 0 <= processes <= MAX_PROCESSES:
         raise UserError(f"--processes: {processes} is not from 0 to {MAX_PROCESSES}", "for example --processes 4")
-    with location.workspace() as workspace, telemetry(workspace.settings.telemetry) as tracer:
+    with location.workspace() as workspace, telemetry(workspace.settings) as tracer:
         queue = open_queue(workspace)
         settings = worker_settings(
             workspace.settings,

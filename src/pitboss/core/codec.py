@@ -65,11 +65,28 @@ def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is not a JSON number")
 
 
-_EXACT = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse_constant)
+class DuplicateKey(ValueError):
+    """An object gives a key twice. Readers differ in which value they take, so it has no meaning."""
+
+
+def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object from its pairs, for `json.JSONDecoder`; raises `DuplicateKey`."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DuplicateKey(f"the key {twice[:40]!a} is given twice")
+    return value
+
+
+_EXACT = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse_constant, object_pairs_hook=distinct_keys)
 
 
 def loads_exact(data: bytes | str) -> Any:
-    """Read untrusted JSON as plain values with exact numbers (int or Decimal); NaN and Infinity raise `ValueError`."""
+    """Read untrusted JSON as plain values with exact numbers (int or Decimal).
+
+    NaN, Infinity and an object that gives a key twice raise `ValueError`.
+    """
     try:
         return _EXACT.decode(data if isinstance(data, str) else data.decode())
     except ArithmeticError as error:  # an exponent beyond the range of `Decimal`

@@ -8,7 +8,8 @@ import hashlib
 import os
 import re
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import orjson
@@ -73,11 +74,18 @@ class SeenItems:
         return {key: at for key, at in value.items() if isinstance(at, int)} if isinstance(value, dict) else {}
 
 
-def new_items(items: list[DownloadedItem], stored: StoredState, symbols: tuple[str, ...], origin: str) -> SeriesRows:
+def new_items(
+    items: list[DownloadedItem],
+    stored: StoredState,
+    symbols: tuple[str, ...],
+    origin: str,
+    hide: Callable[[str], str] = str,
+) -> SeriesRows:
     """The items that are not stored yet. `symbols` are searched in the text of items that name none.
 
-    `origin` is the host of the items: their keys are unique only there.
+    `origin` is the host of the items: their keys are unique only there. `hide` removes secrets that the host repeated.
     """
+    items = [replace(item, source=hide(item.source), text=hide(item.text)) for item in items]
     frame = stored.frame
     titles = set() if frame is None else {(source, normalised_title(text)) for source, text in _titles(frame)}
     rows: list[dict[str, object]] = []

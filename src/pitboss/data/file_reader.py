@@ -1,16 +1,21 @@
 """Reads files of unknown origin into raw columns. Knows formats, not meanings: `table` says what the columns are.
 
 Text formats are read as text, so that no library guesses a type from the first hundred rows. A zip file holds one CSV, as
-Binance publishes klines, funding and open interest: it is checked against a `.CHECKSUM` file beside it and unpacked in
-memory up to a bound, never to disk. Older files of that kind have no heading and get the usual one.
+Binance publishes klines, funding and open interest: it is checked against a `.CHECKSUM` file beside it. Older files of that
+kind have no heading and get the usual one.
+
+A compressed file (.gz, zip, parquet, feather) may be a thousand times larger than it looks. It is unpacked in memory, piece
+by piece, up to `MOST_UNPACKED` bytes, never to disk, and refused before it is read if it has more than `MOST_CELLS` cells.
 """
 
 import gzip
 import hashlib
 import io
 import re
+import sys
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +41,16 @@ _FORMATS = {
 }
 _GZIPPED = ("csv", "jsonl", "json")
 READABLE = "parquet, CSV, CSV.gz, feather, JSON lines, zip with one CSV"
-MOST_UNPACKED = 4 * 2**30
-"""Bytes that a .gz file may unpack to; more is a mistake or an attack."""
-MOST_ZIP_BYTES = 256 * 2**20
-"""Bytes of a zip file and of the CSV inside: a month of one-minute klines has about five million."""
+MOST_UNPACKED = 256 * 2**20
+"""Bytes that a .gz file or a zip may unpack to: a month of one-minute klines has about five million."""
+MOST_CELLS = 50_000_000
+"""Cells of a compressed file. Each takes at least 16 bytes in memory, however little of the file it takes."""
+MOST_JSON_VALUES = 10_000_000
+"""The same for compressed JSON, whose values take more."""
+MOST_COLUMNS = 10_000
 MOST_ZIP_ENTRIES = 100
+SMALLER = "import it in smaller files, or unpack it first"
+_PIECE = 2**20
 _KLINES = (
     "open_time", "open", "high", "low", "close", "volume", "close_time", "quote_volume", "count",
     "taker_buy_volume", "taker_buy_quote_volume", "ignore",
@@ -51,6 +61,10 @@ _TIME_FIRST = re.compile(rb"\s*\"?\d{9,}")
 
 class BadZip(Exception):
     """Why a zip file cannot be used."""
+
+
+class TooLarge(Exception):
+    """A compressed file unpacks to more than is read."""
 
 
 def format_of(path: Path) -> str | None:
@@ -81,6 +95,8 @@ def read_hashed(path: Path) -> tuple[pl.DataFrame | Any, str]:
         table = _read(path, file_format, content)
     except UserError:
         raise
+    except TooLarge as error:
+        raise UserError(f"{path}: {error}", SMALLER) from None
     except (*UNREADABLE, EOFError, TypeError, zlib.error) as error:
         raise UserError(f"{path} cannot be read as {file_format} ({first_line(error)})") from None
     if isinstance(table, pl.DataFrame) and table.is_empty():
@@ -91,18 +107,24 @@ def read_hashed(path: Path) -> tuple[pl.DataFrame | Any, str]:
 def _read(path: Path, file_format: str, content: bytes) -> pl.DataFrame | Any:
     if file_format == "feather":
         with silent_stderr():
+            _check_cells(pl.scan_ipc(content))
             return pl.read_ipc(content)
     if file_format == "parquet":
         with silent_stderr():
+            _check_cells(pl.scan_parquet(content, hive_partitioning=False, glob=False))
             return pl.read_parquet(content, hive_partitioning=False, glob=False)
     if file_format == "zip":
         return _read_zip(path, content)
     if path.name.lower().endswith(".gz"):
-        content = _gunzip(path, content)
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            content = unpack(file.read)
+        if file_format == "csv":
+            return _read_csv(path, content, most_cells=MOST_CELLS)
+        _require(sum(map(content.count, (b"[", b"{", b","))), MOST_JSON_VALUES, "values")
+    if file_format == "csv":
+        return _read_csv(path, content)
     if not content.strip():
         raise _empty(path)
-    if file_format == "csv":
-        return pl.read_csv(content, infer_schema=False)
     if file_format == "jsonl":
         lines = enumerate(content.splitlines(), 1)
         return _table(path, [_line(path, number, line) for number, line in lines if line.strip()])
@@ -111,12 +133,36 @@ def _read(path: Path, file_format: str, content: bytes) -> pl.DataFrame | Any:
     return _table(path, value) if is_rows else value
 
 
-def _gunzip(path: Path, content: bytes) -> bytes:
-    with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
-        text = file.read(MOST_UNPACKED + 1)
-    if len(text) > MOST_UNPACKED:
-        raise UserError(f"{path}: unpacks to more than {MOST_UNPACKED >> 30} GB", "import it in smaller files")
-    return text
+def unpack(read_bytes: Callable[[int], bytes]) -> bytes:
+    """Everything that can be read of a compressed file, at most `MOST_UNPACKED` bytes; `TooLarge` before more is unpacked."""
+    pieces, size = list[bytes](), 0
+    while piece := read_bytes(_PIECE):
+        pieces.append(piece)
+        size += len(piece)
+        if size > MOST_UNPACKED:
+            raise TooLarge(f"it unpacks to more than {MOST_UNPACKED >> 20} MB")
+    return b"".join(pieces)
+
+
+def _read_csv(path: Path, content: bytes, has_header: bool = True, most_cells: int = sys.maxsize) -> pl.DataFrame:
+    if not content.strip():
+        raise _empty(path)
+    columns = content.count(b",", 0, content.find(b"\n") % (len(content) + 1)) + 1
+    _require(columns, MOST_COLUMNS, "columns")
+    _require(columns * content.count(b"\n"), most_cells, "values")  # a line may be shorter than the heading
+    return pl.read_csv(content, infer_schema=False, has_header=has_header)
+
+
+def _check_cells(frame: pl.LazyFrame) -> None:
+    """Refuse a table that is too large by what its file says of itself, without reading its values."""
+    columns = len(frame.collect_schema())
+    _require(columns, MOST_COLUMNS, "columns")
+    _require(columns * frame.select(pl.len()).collect().item(), MOST_CELLS, "values")
+
+
+def _require(count: int, most: int, unit: str) -> None:
+    if count > most:
+        raise TooLarge(f"it has {count:,} {unit}; at most {most:,} are read")
 
 
 def _line(path: Path, number: int, line: bytes) -> Any:
@@ -140,23 +186,21 @@ def _empty(path: Path) -> UserError:
 
 
 def _read_zip(path: Path, content: bytes) -> pl.DataFrame:
-    if len(content) > MOST_ZIP_BYTES:
-        raise UserError(f"{path}: larger than {MOST_ZIP_BYTES >> 20} MB", "unpack it and import the CSV inside")
+    if len(content) > MOST_UNPACKED:
+        raise TooLarge(f"larger than {MOST_UNPACKED >> 20} MB")
     _verify_checksum(path, content)
     try:
         text = zipped_csv(content)
     except BadZip as error:
         raise UserError(f"{path}: {error}", "download it again, or unpack it and import its files") from None
-    if not text.strip():
-        raise _empty(path)
     if _TIME_FIRST.match(text):  # no heading
-        frame = pl.read_csv(text, infer_schema=False, has_header=False)
+        frame = _read_csv(path, text, has_header=False, most_cells=MOST_CELLS)
         names = next((names for names in (_KLINES, _FUNDING) if len(names) == frame.width), None)
         if names is None:
             raise UserError(f"{path}: {frame.width} columns without names", "klines have 12, funding has 3")
         frame.columns = list(names)
     else:
-        frame = pl.read_csv(text, infer_schema=False)
+        frame = _read_csv(path, text, most_cells=MOST_CELLS)
     if "calc_time" in frame.columns:
         # stamped some milliseconds after the hour; downloads round it down in the same way
         times = to_instants(frame["calc_time"])
@@ -187,9 +231,9 @@ def zipped_csv(content: bytes) -> bytes:
             if len(tables) != 1 or len(entries) > MOST_ZIP_ENTRIES:
                 raise BadZip("not a zip with one CSV inside")
             with archive.open(tables[0]) as file:
-                text = file.read(MOST_ZIP_BYTES + 1)
+                text = unpack(file.read)
+    except TooLarge:
+        raise BadZip(f"the CSV inside is larger than {MOST_UNPACKED >> 20} MB") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError) as error:
         raise BadZip(f"not a whole zip file ({str(error)[:80]})") from None
-    if len(text) > MOST_ZIP_BYTES:
-        raise BadZip(f"the CSV inside is larger than {MOST_ZIP_BYTES >> 20} MB")
     return text

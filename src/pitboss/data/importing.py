@@ -16,6 +16,7 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
 from pitboss.data import order_book_rows as bookrows
+from pitboss.data.excerpt import excerpts
 from pitboss.data.file_reader import READABLE, format_of, read_hashed
 from pitboss.data.lake import Lake
 from pitboss.data.listing_rows import exchange_info_rows, is_exchange_info, listings_of, looks_like_listings
@@ -158,7 +159,7 @@ def _file_series(
     kind = options.kind or hints.kind or (bookrows.KIND if bookrows.looks_like_books(table) else None)
     kind = kind or ("listings" if looks_like_listings(table) else table.kind())
     if kind is None:
-        columns = ", ".join(content.columns[:12])
+        columns = excerpts(content.columns)
         raise UserError(
             f"{path}: cannot tell the kind of data in this file (columns: {columns})",
             f"add --kind, one of {', '.join(sorted(SERIES.keys() - {EXTRACTED}))}",
@@ -197,7 +198,7 @@ def _symbols(table: Table, kind: str, options: FileHints, hints: FileHints) -> l
     in_file = table.symbols()
     if options.symbol:
         if len(in_file) > 1 and options.symbol not in in_file:
-            raise UserError(f"{table.origin}: the rows are of {', '.join(in_file[:8])}, none of {options.symbol}")
+            raise UserError(f"{table.origin}: the rows are of {excerpts(in_file)}, none of {options.symbol}")
         return [options.symbol]
     if len(in_file) > 1:
         return in_file
@@ -220,7 +221,7 @@ def _series(table: Table, kind: str, symbol: str, options: FileHints, hints: Fil
         looks = f"; the rows look {spacing} apart" if spacing else ""
         raise UserError(f"{table.origin}: bars of which interval?", f"add --interval, for example --interval 5m{looks}")
     if in_file and interval not in in_file:
-        raise UserError(f"{table.origin}: the rows have interval {', '.join(in_file)}, not {interval}")
+        raise UserError(f"{table.origin}: the rows have interval {excerpts(in_file)}, not {interval}")
     rows = table.select(symbol, interval)
     return _FileSeries(kind, symbol, interval, bars_of(rows, interval), tuple(rows.notes))
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, Instant
+from pitboss.data.excerpt import excerpt
 from pitboss.data.series import TIME, count_noun, series
 from pitboss.data.table import RowCheck, Table, optional_times
 
@@ -39,7 +40,7 @@ def listings_of(table: Table) -> pl.DataFrame:
     for number, (symbol, *row) in enumerate(zip(symbols, *times, strict=True), 1):
         _validate(f"{table.origin}: row {number}", symbol, row[0], row[1], row[2])
         if rows.setdefault(symbol, tuple(row)) != tuple(row):
-            raise UserError(f"{table.origin}: row {number}: {symbol} is listed twice, with different times")
+            raise UserError(f"{table.origin}: row {number}: {excerpt(symbol)} is listed twice, with different times")
     unannounced = sum(1 for _, end, known_at in rows.values() if end is not None and known_at is None)
     if unannounced:
         table.notes.append(
@@ -79,12 +80,12 @@ def _validate(origin: str, symbol: str, begins: Instant | None, ends: Instant | 
     if not symbol:
         raise UserError(f"{origin}: there is no symbol")
     if begins is None and ends is None:
-        raise UserError(f"{origin}: {symbol} has neither listed_at nor delisted_at")
+        raise UserError(f"{origin}: {excerpt(symbol)} has neither listed_at nor delisted_at")
     if begins is not None and ends is not None and ends <= begins:
-        raise UserError(f"{origin}: {symbol} is delisted before it is listed")
+        raise UserError(f"{origin}: {excerpt(symbol)} is delisted before it is listed")
     if known_at is not None and (ends is None or known_at > ends):
         raise UserError(
-            f"{origin}: known_at of {symbol} is not before a delisting", "it says when an end was announced"
+            f"{origin}: known_at of {excerpt(symbol)} is not before a delisting", "it says when an end was announced"
         )
 
 

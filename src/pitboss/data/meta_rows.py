@@ -11,6 +11,7 @@ import polars as pl
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.money import text
+from pitboss.data.excerpt import excerpt
 from pitboss.data.series import SERIES
 
 MOST_DECIMALS, MOST_LEVERAGE = 18, 1_000
@@ -45,10 +46,10 @@ def meta_rows(value: Any, origin: str) -> tuple[pl.DataFrame, list[str]]:
                     f"{origin}: asset {number} of the universe lacks a usable name, szDecimals, maxLeverage or marginTableId"
                 ) from None
             if symbol in rows:
-                raise UserError(f"{origin}: {symbol} is listed twice")
+                raise UserError(f"{origin}: {excerpt(symbol)} is listed twice")
             tiers, note = _tiers(table_id, cap, tables)
             if not 0 <= decimals <= MOST_DECIMALS or any(not 1 <= leverage <= MOST_LEVERAGE for _, leverage in tiers):
-                raise UserError(f"{origin}: {symbol} has an impossible size precision or leverage")
+                raise UserError(f"{origin}: {excerpt(symbol)} has an impossible size precision or leverage")
             notes += [f"{symbol}: {note}"] if note else []
             stored_tiers = [[text(lower_bound), leverage] for lower_bound, leverage in tiers]
             rows[symbol] = (symbol, decimals, codec.dumps(stored_tiers).decode())

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, Instant, iso
+from pitboss.data.excerpt import display
 from pitboss.data.series import count_noun, series
 from pitboss.data.table import (
     SYMBOLS,
@@ -17,7 +18,6 @@ from pitboss.data.table import (
     RowCheck,
     Table,
     constant_column,
-    display,
     frame_of,
     numbers_of,
     optional_number,

@@ -18,6 +18,7 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.core.money import text
+from pitboss.data.excerpt import display, excerpt
 from pitboss.data.series import count_noun, series
 from pitboss.data.table import TIMES, Table, row_error
 from pitboss.data.time_columns import to_instants
@@ -73,7 +74,9 @@ def books_of(table: Table) -> pl.DataFrame:
                 continue
             book = (_stored_side(bids, 1), _stored_side(asks, -1))
             if float(bids[0][0]) >= float(asks[0][0]):
-                raise _Bad(f"the best bid {bids[0][0]} is not below the best ask {asks[0][0]} (crossed book)")
+                raise _Bad(
+                    f"the best bid {excerpt(bids[0][0])} is not below the best ask {excerpt(asks[0][0])} (crossed book)"
+                )
             if rows.get(at, book) != book:
                 raise _Bad("another book of the same time differs")
             repeated += at in rows
@@ -180,7 +183,7 @@ def _level_rows(table: Table) -> Iterator[_LevelRow]:
         try:
             sign = _SIDES.get(str(side).strip().lower())
             if sign is None:
-                raise _Bad(f"side {side!r} is neither bid nor ask")
+                raise _Bad(f"side {display(side)} is neither bid nor ask")
             price_text, size_text = _number(price, "price"), _number(size, "size")
             order = float(_number(more[0], "level")) if more else -sign * float(price_text)
         except _Bad as bad:
@@ -196,7 +199,7 @@ def _times(table: Table) -> list[Instant]:
     times = to_instants(column)
     if times.null_count():
         row = int(times.is_null().arg_max() or 0)
-        raise row_error(table, row, None, f"{column[row]!r} is not a time")
+        raise row_error(table, row, None, f"{display(column[row])} is not a time")
     return times.to_list()
 
 
@@ -209,9 +212,9 @@ def _number(value: Any, name: str) -> str:
     try:
         number = Decimal(repr(value)) if isinstance(value, float) else Decimal(str(value).strip())
     except ArithmeticError:
-        raise _Bad(f"{name} is {'missing' if value is None else repr(value)}") from None
+        raise _Bad(f"{name} is {'missing' if value is None else display(value)}") from None
     if value is None or isinstance(value, bool) or not number.is_finite():
-        raise _Bad(f"{name} is {'missing' if value is None else value}, not a finite number")
+        raise _Bad(f"{name} is {'missing' if value is None else excerpt(str(value))}, not a finite number")
     return text(number)
 
 
@@ -222,10 +225,10 @@ def _stored_side(levels: _Side, side: int) -> str:
     for price, size in levels:
         value, amount = float(price), float(size)
         if not value > 0 or not isfinite(value):
-            raise _Bad(f"the {name} price {price} is not a price")
+            raise _Bad(f"the {name} price {excerpt(price)} is not a price")
         if not amount > 0 or not isfinite(amount):
-            raise _Bad(f"the size at {price} is {size}: a snapshot has only sizes above zero")
+            raise _Bad(f"the size at {excerpt(price)} is {excerpt(size)}: a snapshot has only sizes above zero")
         if previous is not None and side * (previous - value) <= 0:
-            raise _Bad(f"the {name} {price} is out of order (bids fall, asks rise)")
+            raise _Bad(f"the {name} {excerpt(price)} is out of order (bids fall, asks rise)")
         previous = value
     return " ".join([f"{price}:{size}" for price, size in levels])

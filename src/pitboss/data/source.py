@@ -31,6 +31,10 @@ class DownloadRequest:
     """Published files rather than the API, where a source has both."""
     key: Callable[[str], str] = field(default=lambda name: "")
     """Returns an API key by the name of its variable, or an empty text. Called only when a key is needed."""
+    hide: Callable[[str], str] = str
+    """Removes keys from the texts of others."""
+    http_hosts: str = ""
+    """Hosts besides this machine that may be sent a key over plain http."""
 
 
 @dataclass(frozen=True, slots=True)

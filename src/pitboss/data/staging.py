@@ -18,6 +18,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.data import manifest
 from pitboss.data.commit import MOVES, STAGING, commit_moves, lake_lock, remove_staged
+from pitboss.data.excerpt import excerpt
 from pitboss.data.manifest import MANIFEST, LakeManifest, SourceFile, StoredFile
 from pitboss.data.merge import RowChanges, RowMerger
 from pitboss.data.series import SeriesKind
@@ -74,9 +75,9 @@ def silent_stderr() -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of a library's error, at most 120 characters."""
+    """The first line of a library's error, which may hold a part of the file, at most 120 characters."""
     lines = str(error).strip().splitlines()
-    return (lines[0] if lines else type(error).__name__)[:120]
+    return excerpt(lines[0], 120) if lines else type(error).__name__
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, interval_ms, iso
+from pitboss.data.excerpt import display, excerpts
 from pitboss.data.series import count_noun, series
 from pitboss.data.time_columns import to_instants
 
@@ -71,7 +72,7 @@ class Table:
         """As `find`, but its absence is an error."""
         name = self.find(*names)
         if name is None:
-            columns = ", ".join(self.frame.columns[:12])
+            columns = excerpts(self.frame.columns)
             raise UserError(
                 f"{self.origin}: no column for {label}", f"one of {', '.join(names)}; the file has {columns}"
             )
@@ -295,8 +296,3 @@ def _reason(form: str, values: NDArray[np.float64]) -> Callable[[int], str]:
 
 def _not_a_number(label: str, value: object) -> str:
     return f"{label} is missing" if value is None else f"{label} is {display(value)}, not a finite number"
-
-
-def display(value: object) -> str:
-    """A value as it is shown in a refusal."""
-    return repr(value) if isinstance(value, str) else str(value)

@@ -33,7 +33,8 @@ def model_variables(workspace: Workspace, models: Iterable[str]) -> dict[str, st
     """The keys and addresses that these models need. Programs and local models need none."""
     variables: dict[str, str] = {}
     for name in sorted(set(models)):
-        values = _TrackedValues(Values(environment, open_secrets(workspace.home)))
+        secrets = open_secrets(workspace.home)
+        values = _TrackedValues(Values(environment, secrets, http_hosts=workspace.settings.http_hosts))
         try:
             entry = catalog.describe(name)
             if entry.is_model and name.partition("/")[0] not in (catalog.LOCAL, catalog.REPLAY):

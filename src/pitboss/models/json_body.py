@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -9,19 +10,40 @@ import orjson
 from pitboss.core import codec
 
 MOST_TOKENS = 10**12
+TWICE = "key given twice"
+_KEYS = json.JSONDecoder(object_pairs_hook=codec.distinct_keys, parse_int=len, parse_float=len)
+"""Finds keys that are given twice. It reads no numbers, which may be longer than Python reads."""
 
 
 def parse_body(raw: bytes | str) -> object:
-    """A body as plain values; the text itself where it is not readable JSON."""
-    try:
-        return orjson.loads(raw)
-    except ValueError:
-        pass
+    """A body as plain values; the text itself where it is not readable JSON.
+
+    An object that gives a key twice gets `TWICE` with that key: a proposal in it is then malformed, the rest is as it was.
+    """
     text = (raw if isinstance(raw, str) else raw.decode("utf-8", "replace")).removeprefix("\ufeff")
+    hook = None
     try:
-        return json.loads(text)  # accepts half surrogate pairs, which some servers send
+        _KEYS.decode(text)
+    except codec.DuplicateKey:
+        hook = _marked
+    except ValueError:
+        return text
+    except RecursionError:
+        pass  # the faster reader reads deeper, and arguments that deep are malformed anyway
+    if hook is None:
+        with suppress(ValueError):
+            return orjson.loads(raw)
+    try:
+        return json.loads(text, object_pairs_hook=hook)  # accepts half surrogate pairs, which some servers send
     except (ValueError, RecursionError):
         return text
+
+
+def _marked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    try:
+        return codec.distinct_keys(pairs)
+    except codec.DuplicateKey as error:
+        return {**dict(pairs), TWICE: str(error)}
 
 
 def as_text(value: object) -> str:

@@ -51,12 +51,17 @@ class Unsupported:
 
 
 Outcome = ModelReply | Failure | Unsupported
+MOST_LINE_BYTES = 64 * 2**20
 
 
 def read(path: Path) -> Iterator[Exchange]:
     """Every exchange of a file, in order."""
     with _open(path) as lines:
-        for line in lines:
+        while line := lines.readline(MOST_LINE_BYTES + 1):  # a compressed line may be far longer than its file
+            if len(line) > MOST_LINE_BYTES:
+                raise UserError(
+                    f"{path} has a line of more than {MOST_LINE_BYTES >> 20} MB", "one session in each line"
+                )
             if not line.strip():
                 continue
             session: Any = parse_body(line)

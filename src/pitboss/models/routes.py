@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from pitboss.core.errors import KeyMissing, UserError
 from pitboss.core.noun import noun
+from pitboss.core.plain_http import HTTP_HOSTS, check_plain_http
 from pitboss.core.suggestion import did_you_mean, nearest
 from pitboss.models.providers import PRESET, PROVIDERS, Dialect, Provider, origin
 from pitboss.models.secret import Secret
@@ -29,7 +30,10 @@ class Route:
 
 
 def route(name: str, values: Mapping[str, str]) -> Route:
-    """Resolve a model name. `values` holds the environment and the stored secrets by variable name."""
+    """Resolve a model name. `values` holds the environment and the stored secrets by variable name.
+
+    Under `HTTP_HOSTS` it holds the hosts, besides this machine, whose address may begin with `http://`.
+    """
     prefix, _, model = name.partition("/")
     if prefix == PRESET:
         return _preset(model, values)
@@ -42,7 +46,7 @@ def route(name: str, values: Mapping[str, str]) -> Route:
         raise UserError(f"{name!r} names no model of {prefix}", f"write it as {prefix}/<model>")
     for variable in provider.url_names:
         if values.get(variable, "").strip():
-            provider = _moved(provider, _address(variable, values[variable]))
+            provider = _moved(provider, _address(variable, values))
     _require_address(provider, provider.url_names)
     return Route(name, provider, _wire_model(provider, model), _key(provider, provider.key_names, values))
 
@@ -54,7 +58,7 @@ def _preset(model: str, values: Mapping[str, str]) -> Route:
     provider = _preset_provider(provider_name or "groq")
     key_names = ("LLM_API_KEY", *provider.key_names)
     if address:
-        url = _address("LLM_BASE_URL", address)
+        url = _address("LLM_BASE_URL", values)
         listed = next(
             (entry for entry in PROVIDERS.values() if not entry.native and origin(entry.base_url) == origin(url)), None
         )
@@ -91,8 +95,8 @@ def _moved(provider: Provider, url: str) -> Provider:
     return replace(provider, base_url=url, key_origin=origin(url))
 
 
-def _address(variable: str, url: str) -> str:
-    url = url.strip().rstrip("/").removesuffix("/chat/completions")
+def _address(variable: str, values: Mapping[str, str]) -> str:
+    url = values[variable].strip().rstrip("/").removesuffix("/chat/completions")
     try:
         parts = urlsplit(url)
         _ = parts.port
@@ -103,6 +107,7 @@ def _address(variable: str, url: str) -> str:
             f"{variable} is not an address that can be asked",
             "write it as https://host/v1, without a user, a query or a key in it",
         )
+    check_plain_http(parts.scheme, parts.hostname, variable, values.get(HTTP_HOSTS, ""))
     return url
 
 

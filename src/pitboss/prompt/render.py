@@ -152,13 +152,14 @@ _LOOKALIKES = str.maketrans(
 """Characters that could close the fence, open a code block or look like either, with harmless replacements."""
 
 _BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\ue000-\uf8ff"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff"
 )
-"""Invisible characters. A fixed list, because the categories of `unicodedata` change between Python versions and the
-prompt's bytes must not."""
+"""Invisible characters, as ranges of a regular expression. A fixed list, because the categories of `unicodedata` change
+between Python versions and the prompt's bytes must not."""
+_INVISIBLE = re.compile(f"[{INVISIBLE}]")
 _HEADINGS = re.compile(r"#{2,}|#(?=\s|$)")
 _RULES = re.compile(r"([~=_*-])\1{2,}")
 _SPACES = re.compile(r"\s+")

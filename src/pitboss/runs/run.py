@@ -64,7 +64,7 @@ async def start(
     its request.
     """
     prepared = prepare(workspace, request)
-    with telemetry(workspace.settings.telemetry) as tracer:  # a wrong setting must fail before anything is stored
+    with telemetry(workspace.settings) as tracer:  # a wrong setting must fail before anything is stored
         run_id = _create(workspace, prepared, extra_params or {})
         on_start(run_id)
         return await _observed(workspace, run_id, prepared, watch, tracer)
@@ -132,7 +132,7 @@ async def resume(
         request = dataclasses.replace(request, max_cost_usd=max_cost_usd)
     decider_source.check_unchanged(workspace, run.params)
     prepared = _prepare_resumed(workspace, run, request)
-    with telemetry(workspace.settings.telemetry) as tracer:
+    with telemetry(workspace.settings) as tracer:
         return await _observed(workspace, run.id, prepared, watch, tracer, limit_of(workspace, request))
 
 

@@ -6,16 +6,13 @@ headline or thesis inside a line. The content is not judged; the engine's limits
 
 import re
 
+from pitboss.prompt.render import INVISIBLE
+
 LIMIT = 8_000
 END = "[end of data]"
 
 _LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
-    "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\ue000-\uf8ff"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
-)
-"""Invisible characters. A fixed list: `unicodedata` differs between Python versions, and the output must not."""
+_INVISIBLE = re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f{INVISIBLE}]")
 
 _BRACKETS = str.maketrans(dict.fromkeys("［【〔〖〚⟦⦋⁅﹝", "[") | dict.fromkeys("］】〕〗〛⟧⦌⁆﹞", "]"))
 _MARK = re.compile(r"""\[(?=(?:[^\w"'{\]]|_){0,8}(?!(?:true|false|null)\b)[^\W\d_])""")

@@ -11,6 +11,7 @@ from playing import FreeTime, closing, serving
 
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import DAY_MS, parse_instant
+from pitboss.core.redaction import ValueRedactor
 from pitboss.data.download import DownloadResult, download
 from pitboss.data.lake import Lake
 from pitboss.data.series import series
@@ -205,6 +206,20 @@ def test_a_failure_never_shows_the_key(lake: Lake) -> None:
     with pytest.raises(TransientError) as caught:
         bring(lake, Site(b"<html>", "text/html"), "cryptopanic", key=lambda name: "k3y")
     assert "k3y" not in str(caught.value)
+
+
+def test_a_key_that_the_service_repeats_in_a_headline_is_not_stored(lake: Lake) -> None:
+    key = "panic-0123456789"
+    posts = [{"id": 1, "title": "\u200b".join(key), "source": {"title": key[::-1]}}, {"id": 2, "title": "BTC moves"}]
+    site = Site(json.dumps({"results": posts}).encode(), "application/json")
+    bring(lake, site, "cryptopanic", key=lambda name: key, hide=ValueRedactor([key]).hide)
+    assert {(item.text, item.source) for item in lake.news("calm")} == {("***", "***"), ("BTC moves", "cryptopanic")}
+
+
+def test_a_key_is_not_sent_over_plain_http_to_another_machine(lake: Lake) -> None:
+    with pytest.raises(UserError, match=r"http:// to box is refused") as caught:
+        bring(lake, Site(), "cryptopanic", key=lambda name: "k3y", base_url="http://box:9")
+    assert "PITBOSS_HTTP_HOSTS=box" in caught.value.hint
 
 
 ICS = """BEGIN:VCALENDAR

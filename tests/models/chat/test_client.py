@@ -14,12 +14,13 @@ from aiohttp import web
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.intent import Usage
 from pitboss.core.ports import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
+from pitboss.core.redaction import HIDDEN
 from pitboss.models import http_pool, http_post
 from pitboss.models.call import CallContext
 from pitboss.models.chat.client import ChatModel
 from pitboss.models.providers import PROVIDERS, Provider, entry
 from pitboss.models.retried import Retried
-from pitboss.models.secret import HIDDEN, Secret
+from pitboss.models.secret import Secret
 from pitboss.testing import provider as fake
 from pitboss.testing.provider import FakeProvider, Play
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pitboss.core.errors import TransientError
+from pitboss.core.redaction import ValueRedactor
 from pitboss.tools.mcp.connection import connect
 from pitboss.tools.mcp.server_entry import ServerEntry, ServerLimits, ToolPolicy
 from pitboss.tools.mcp.tool_names import names_of
@@ -136,7 +137,7 @@ async def tick(
     """What a tick gets out of a server: a text, a failure or a note."""
     try:
         async with connect(
-            entry, environment=MARK, limits=limits, transport=CheckedTransport, bearer=Canary()
+            entry, environment=MARK, limits=limits, transport=CheckedTransport, bearer=Canary(), hide=HIDE
         ) as connection:
             await settled()
             approved = (await connection.definitions())["look"] if approved_as_it_is else pinned()
@@ -159,8 +160,8 @@ class Canary:
     def reveal(self) -> str:
         return "canary-0123456789"
 
-    def hide(self, text: str) -> str:
-        return text.replace("canary-0123456789", "***")
+
+HIDE = ValueRedactor(["canary-0123456789"]).hide
 
 
 def deadline(outcome: str) -> float:

@@ -17,7 +17,7 @@ from pitboss.skill.load import check_text
 from pitboss.skill.names import Names
 from pitboss.tools.mcp.catalog import Catalog, load_catalog, missing_setup
 from pitboss.tools.mcp.server_entry import ServerLimits
-from pitboss.tools.mcp.server_process import Meter, ServerProcess
+from pitboss.tools.mcp.server_process import Meter, ServerProcess, launcher_command
 from pitboss.venues.perp.skill import PerpSkill
 
 QUICK, FULL, RUNS = 100, 10_000, 10
@@ -201,7 +201,8 @@ class Play:
                 await child.close(grace_s=0.5)
             ((event, (program, argv, _, environment)),) = seen
             assert event == "subprocess.Popen"
-            assert (program, tuple(argv), environment) == (entry.argv[0], entry.argv, {})
+            command = (*launcher_command(), *entry.argv)
+            assert (program, tuple(argv), environment) == (command[0], command, {})
             self.started += 1
 
 

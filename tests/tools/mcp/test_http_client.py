@@ -19,9 +19,6 @@ class Key:
     def reveal(self) -> str:
         return KEY
 
-    def hide(self, text: str) -> str:
-        return text.replace(KEY, "***")
-
 
 class Address:
     """A server of one tool that notes the headers of every request."""

@@ -4,9 +4,13 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
+import tempfile
 import textwrap
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +93,7 @@ def test_only_the_end_of_standard_error_is_kept() -> None:
         ((), "cannot be started|protocol failed"),
         (("/no/such/program",), "there is no program /no/such/program"),
         (("/",), "failed"),
-        (("echo\0x",), "failed"),
+        (("echo\0x",), "there is no program"),
     ],
 )
 def test_what_cannot_be_started_is_one_line(argv: tuple[str, ...], why: str) -> None:
@@ -174,21 +178,68 @@ KILLED_HARD = """
 """
 
 
-def test_what_a_program_killed_hard_leaves_ends_with_its_input_or_at_the_next_start() -> None:
-    for behaviour, survives in (("plain", False), ("ignores-sigterm", True)):
-        argv = (sys.executable, "-c", textwrap.dedent(KILLED_HARD), MARK["PITBOSS_TEST_MARK"], *hostile(behaviour).argv)
-        with started(*argv) as program:
-            assert program.stdout
-            assert program.stdout.readline() == "connected\n"
-            os.kill(program.pid, signal.SIGKILL)
+@contextmanager
+def killed_hard(*argv: str, victim: Callable[[int], int] = int) -> Iterator[None]:
+    """A program with a connection to a server, of which one process is killed: the program itself if none is named."""
+    words = (sys.executable, "-c", textwrap.dedent(KILLED_HARD), MARK["PITBOSS_TEST_MARK"], *argv)
+    with started(*words) as program:
+        assert program.stdout
+        assert program.stdout.readline() == "connected\n"
+        assert left_over() != []
+        os.kill(victim(program.pid), signal.SIGKILL)
+        yield
+        if victim is int:
             program.wait()
-            program.stdout.close()
-        deadline = time.monotonic() + 30
-        while bool(left_over()) != survives and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert bool(left_over()) == survives
+        program.stdout.close()
+
+
+def ends() -> bool:
+    """Whether every process of a server ends, before a test would be taken for hanging."""
+    deadline = time.monotonic() + 30
+    while left_over() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not left_over()
+
+
+@pytest.mark.parametrize("behaviour", ["plain", "ignores-sigterm", "grandchildren", "daemons"])
+def test_a_server_and_everything_it_started_end_with_a_program_that_is_killed_hard(behaviour: str) -> None:
+    with killed_hard(*hostile(behaviour).argv):
+        assert ends()
+
+
+def test_a_server_ends_with_the_process_that_watches_over_it() -> None:
+    def watcher(program: int) -> int:
+        (pid,) = (Path("/proc") / str(program) / "task" / str(program) / "children").read_text().split()
+        return int(pid)
+
+    with killed_hard(*hostile("ignores-sigterm").argv, victim=watcher):
+        assert ends()
+
+
+def test_what_was_left_behind_nevertheless_ends_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with started(sys.executable, "-c", "pass") as gone:
+        gone.wait()
+    directory = tmp_path / f"pitboss-mcp-{gone.pid}-x"
+    directory.mkdir()
+    with subprocess.Popen((*PYTHON, "-c", "input()"), cwd=directory, stdin=subprocess.PIPE) as orphan:
         server_process.kill_orphans.cache_clear()
         server_process.kill_orphans()
-        while left_over() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert left_over() == []
+        assert orphan.wait(30) == -signal.SIGKILL
+    assert not directory.exists()
+
+
+def test_a_server_gets_default_signals_and_its_exit_is_seen() -> None:
+    lines, _, last = said_by(
+        script(
+            """
+            import os, signal, sys
+            print([signal.getsignal(name) == signal.SIG_DFL for name in (signal.SIGTERM, signal.SIGPIPE, signal.SIGHUP)])
+            sys.exit("the last word")
+            """
+        )
+    )
+    assert lines == [b"[True, False, True]"]  # the interpreter ignores SIGPIPE itself
+    assert last == "the last word"

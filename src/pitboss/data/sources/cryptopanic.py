@@ -5,9 +5,11 @@ those of the first download, because only they could have been known then.
 """
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, parse_instant
+from pitboss.core.plain_http import check_plain_http
 from pitboss.data.downloaded_news import DownloadedItem, new_items
 from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, address, host_of
 from pitboss.data.source import DataSource, DownloadRequest, SeriesRows, Single, StoredState, Task
@@ -67,6 +69,8 @@ async def plan(request: DownloadRequest, fetcher: Fetcher) -> list[Task]:
     if not key:
         raise UserError("CryptoPanic needs a key", f"`pitboss secrets set {KEY}`, or set the variable {KEY}")
     base = address(request.base_url or URL)
+    parts = urlsplit(base)
+    check_plain_http(parts.scheme, parts.hostname, "the address of CryptoPanic", request.http_hosts)
     budget = fetcher.budget(PER_MINUTE)
 
     async def fetch(stored: StoredState) -> list[SeriesRows]:
@@ -84,7 +88,7 @@ async def plan(request: DownloadRequest, fetcher: Fetcher) -> list[Task]:
             items += page_items
             if not has_more or not page_items:
                 break
-        return [new_items(items, stored, (), host_of(base))]
+        return [new_items(items, stored, (), host_of(base), request.hide)]
 
     return [Single("posts", "news", fetch)]
 

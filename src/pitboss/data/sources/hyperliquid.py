@@ -11,6 +11,7 @@ import polars as pl
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, Instant, interval_ms
+from pitboss.data.excerpt import excerpt
 from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, RequestRefused, WeightLimiter, address
 from pitboss.data.meta_rows import meta_rows
 from pitboss.data.reply_rows import checked_bars, checked_points, named_rows, on_the_hour
@@ -48,7 +49,7 @@ class _Info:
             for row in rows:
                 if row.get("s", symbol) != symbol or row.get("i", interval) != interval:
                     raise MalformedReply(
-                        f"asked for {interval} candles of {symbol}, got {row.get('i')} of {row.get('s')}"
+                        f"asked for {interval} candles of {symbol}, got {excerpt(str(row.get('i')))} of {excerpt(str(row.get('s')))}"
                     )
             # the bar that contains the start opens before it; the newest one may still be open
             fit = [row for row in rows if from_at <= row["t"] < to_at and row["t"] + step <= reply.settled_at]
@@ -70,7 +71,7 @@ class _Info:
             rows = named_rows(reply.json(), ("time", "fundingRate"))
             for row in rows:
                 if row.get("coin", symbol) != symbol:
-                    raise MalformedReply(f"asked for funding of {symbol}, got {row.get('coin')}")
+                    raise MalformedReply(f"asked for funding of {symbol}, got {excerpt(str(row.get('coin')))}")
             timed = [{"at": on_the_hour(row["time"]), "value": row["fundingRate"]} for row in rows]
             fit = [row for row in timed if from_at <= row["at"] < to_at]
             return checked_points(fit, "funding", f"funding of {symbol}"), len(rows)

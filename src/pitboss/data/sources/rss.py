@@ -79,7 +79,7 @@ def _feed(url: str, request: DownloadRequest, fetcher: Fetcher) -> Single:
             return read_feed(reply.content, reply.media_type, reply.asked_at, host_of(url))
 
         items = await fetcher.ask(Query(url, most_bytes=MOST_BYTES), parse)
-        return [new_items(items, stored, request.symbols, host_of(url))]
+        return [new_items(items, stored, request.symbols, host_of(url), request.hide)]
 
     # if one of several feeds fails, the others are still stored
     return Single(host_of(url), "news", fetch, optional=len(request.urls) > 1)

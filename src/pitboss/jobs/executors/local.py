@@ -74,7 +74,7 @@ def main(home: str, number: str, descriptor: str, build: str = "") -> int:
     """Run the worker of a slot."""
     settings = load_settings(Path(home))
     start_logs(settings.log_level, settings.log_file)
-    with asyncio.run(wait_for_workspace(settings)) as workspace, telemetry(settings.telemetry) as tracer:
+    with asyncio.run(wait_for_workspace(settings)) as workspace, telemetry(settings) as tracer:
         queue = open_queue(workspace)
         slots, limit = WorkerSlots(workspace.home), worker_limit(settings)
         slot = LocalWorkerSlot(slots, int(number), int(descriptor), queue, limit)

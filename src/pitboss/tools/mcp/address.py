@@ -13,6 +13,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from urllib.parse import urlsplit
 
 from pitboss.core.errors import UserError
+from pitboss.core.plain_http import names_this_machine
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """Resolves a host and port to IP addresses, as text."""
@@ -162,11 +163,6 @@ def _url_problem(url: str, loopback: bool) -> str:
     if parts.scheme == "https" or (parts.scheme == "http" and loopback and is_local):
         return ""
     return "only https is allowed" + (", and http to this machine where the entry allows loopback" if is_local else "")
-
-
-def names_this_machine(host: str) -> bool:
-    """Whether a host as written is localhost or a loopback address."""
-    return host.lower().removesuffix(".") == "localhost" or is_loopback(literal(host) or "")
 
 
 def _parse(text: str) -> IPv4Address | IPv6Address:

@@ -6,10 +6,11 @@ sees of a result, are decided in `guarded_tool`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from pitboss.core import codec
 from pitboss.core.errors import TransientError
 from pitboss.tools.mcp.definition import Definition, clean_text, read_definition
 from pitboss.tools.mcp.server_entry import LIMITS, ServerEntry, ServerLimits
@@ -30,15 +31,16 @@ async def connect(
     *,
     environment: Mapping[str, str],
     bearer: "Bearer | None" = None,
+    hide: Callable[[str], str] = str,
     transport: TransportFactory | None = None,
     limits: ServerLimits = LIMITS,
 ) -> AsyncIterator["Connection"]:
     """Connect, list the tools, and clean up at the end. Raises `TransientError` with a one-line message.
 
     `environment` is the complete environment of a child process; the caller chooses it from the names that the entry
-    allows. The end of a failed child's standard error is added to the exception as a note: for the user, not for a model.
+    allows. `hide` removes secrets from what the server sends. The end of a failed child's standard error is added to the exception as a note: for the user, not for a model.
     """
-    connection = Connection(entry, environment, bearer, transport, limits)
+    connection = Connection(entry, environment, bearer, hide, transport, limits)
     failure: TransientError | None = None
     try:
         await connection.open()
@@ -74,10 +76,12 @@ class Connection:
         entry: ServerEntry,
         environment: Mapping[str, str],
         bearer: "Bearer | None" = None,
+        hide: Callable[[str], str] = str,
         transport: TransportFactory | None = None,
         limits: ServerLimits = LIMITS,
     ) -> None:
         self.entry = entry
+        self.hide = hide
         self.slots = asyncio.Semaphore(entry.concurrency)
         self.server = self.version = self.protocol = ""
         self.skipped: list[str] = []
@@ -151,10 +155,6 @@ class Connection:
         """Reset the failure count at a new tick."""
         self._failures = 0
 
-    def hide(self, text: str) -> str:
-        """The text with pitboss's own secret removed, in case the server repeated it."""
-        return self._bearer.hide(text) if self._bearer else text
-
     @property
     def stderr_tail(self) -> str:
         """The end of the newest child's standard error: untrusted text, for the user only."""
@@ -207,6 +207,10 @@ class Connection:
                     definition = read_definition(session.server, session.version, raw)
                 except ValueError as error:
                     self.skipped.append(f"{self.entry.id} lists {error}")
+                    continue
+                described = codec.dumps([session.server, session.version, raw]).decode()
+                if self.hide(described) != described:
+                    self.skipped.append(f"{self.entry.id} lists a tool whose definition holds a key of this machine")
                     continue
                 if definition.name in definitions:
                     duplicates.add(definition.name)

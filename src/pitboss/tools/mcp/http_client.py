@@ -17,11 +17,9 @@ STREAM_IDLE_S = 300.0
 
 
 class Bearer(Protocol):
-    """A secret that is sent to the server and can be removed from text that the server returns."""
+    """A secret that is sent to the server."""
 
     def reveal(self) -> str: ...
-
-    def hide(self, text: str) -> str: ...
 
 
 class MeteredTransport(httpx2.AsyncBaseTransport):

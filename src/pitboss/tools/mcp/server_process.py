@@ -2,9 +2,9 @@
 
 Messages are one line of JSON each, on standard input and output. `ServerProcess` is the process and `message_streams`
 the pair of streams that the protocol library expects. However the connection ends (closed, cancelled, too much output),
-the process and its descendants are killed; they are found by process group, session, ancestry and working directory. A
-descendant that changed all four is not found. If pitboss itself is killed, a child sees the end of its input; one that
-ignores it is killed by the next pitboss process that starts a child (`kill_orphans`).
+the process and its descendants are killed; they are found by process group, session, ancestry and working directory. On
+Linux the process is `launcher`, which starts the server and kills it if pitboss itself is killed. Elsewhere a child then
+sees the end of its input; one that ignores it is killed by the next pitboss process that starts a child (`kill_orphans`).
 """
 
 import asyncio
@@ -13,6 +13,7 @@ import contextlib
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -29,6 +30,13 @@ _CHUNK = 65_536
 _POLL_S = 0.01
 _PROC = Path("/proc")
 _PREFIX = "pitboss-mcp-"
+
+
+def launcher_command() -> tuple[str, ...]:
+    """What is put before a command so that it ends with this process. Isolated: without the user's packages and files."""
+    if sys.platform != "linux":
+        return ()
+    return sys.executable, "-I", "-S", str(Path(__file__).with_name("launcher.py")), str(os.getpid())
 
 
 class Meter:
@@ -95,10 +103,12 @@ class ServerProcess:
         """Start a process. Raises `OSError` or `ValueError` if it cannot be started."""
         if not argv:
             raise ValueError("there is nothing to start")
+        _require_program(argv[0], environment)
         kill_orphans()
         directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         try:
             process = await asyncio.create_subprocess_exec(
+                *launcher_command(),
                 *argv,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -204,9 +214,9 @@ def _kill_all_at_exit() -> None:
 
 def _kill(leader: int, directory: Path, number: int) -> int:
     """Send a signal to a child and its descendants; returns how many processes there were."""
+    pids = processes_of(leader, directory)  # before the leader is gone, by which descendants are found
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
-    pids = processes_of(leader, directory)
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
@@ -247,6 +257,13 @@ def kill_orphans() -> None:
                 for pid in processes_of(0, directory):
                     os.kill(pid, signal.SIGKILL)
                 _remove(directory)
+
+
+def _require_program(program: str, environment: Mapping[str, str]) -> None:
+    """Raise `OSError` for a program that cannot be run: the launcher could only say so with its exit status."""
+    if shutil.which(program, path=environment.get("PATH", os.defpath)) is None:
+        is_there = os.path.sep in program and Path(program).exists()
+        raise PermissionError(program) if is_there else FileNotFoundError(program)
 
 
 def _is_running(pid: int) -> bool:

@@ -21,6 +21,7 @@ import anyio
 import httpcore2
 import httpx2
 
+from pitboss.core.plain_http import names_this_machine
 from pitboss.tools.mcp.address import (
     LOOPBACK,
     Resolve,
@@ -28,7 +29,6 @@ from pitboss.tools.mcp.address import (
     check_host,
     is_loopback,
     literal,
-    names_this_machine,
 )
 
 CONNECT_S = 10.0

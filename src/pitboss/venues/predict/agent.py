@@ -1,13 +1,13 @@
 """Builds an agent of the predict venue from its skill: decider, caps and ports. Used by backtests and live runs alike."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from pitboss.agent.decider import Decider
 from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap.keys import Values, open_secrets
 from pitboss.bootstrap.machine import environment
+from pitboss.bootstrap.settings import Settings
 from pitboss.core.asof import View
 from pitboss.core.errors import KeyMissing
 from pitboss.core.instant import Instant
@@ -47,7 +47,7 @@ def read_predict_skill(plain: Mapping[str, Any]) -> PredictSkill:
     return read_document(plain, PredictSkill)
 
 
-def fallen_back(name: str, home: Path) -> tuple[str, str]:
+def fallen_back(name: str, settings: Settings) -> tuple[str, str]:
     """Resolve a model name; `llm` without a configured key resolves to the fallback.
 
     Returns the resolved name and a warning, which is empty unless the fallback is used.
@@ -55,7 +55,7 @@ def fallen_back(name: str, home: Path) -> tuple[str, str]:
     if name.partition("/")[0] != PRESET:
         return name, ""
     try:
-        route(name, Values(environment, open_secrets(home)))
+        route(name, Values(environment, open_secrets(settings.home), http_hosts=settings.http_hosts))
     except KeyMissing as error:
         return FALLBACK, f"no model can be asked ({error.message}; {error.hint}): {FALLBACK} decides instead"
     return name, ""

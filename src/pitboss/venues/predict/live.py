@@ -81,7 +81,7 @@ class LiveRunResult:
 
 async def run_live(workspace: Workspace, deployment: Deployment, listener: Listener) -> LiveRunResult:
     """Start or resume a live run, until its number of ticks is reached or a stop is requested."""
-    model, warning = fallen_back(deployment.model, workspace.home)
+    model, warning = fallen_back(deployment.model, workspace.settings)
     warnings = (*deployment.notes, *([warning] if warning else []))
     decider_of(deployment.skill, model)  # rejects an unknown policy before anything is stored
     decider_source.check(workspace, request_of(deployment, model))

@@ -86,7 +86,7 @@ class PredictVenue(Venue):
     def fallback_model(self, model: str, settings: "Settings") -> tuple[str, str]:
         from pitboss.venues.predict.agent import fallen_back
 
-        return fallen_back(model, settings.home)
+        return fallen_back(model, settings)
 
     def realism(self, request: "PredictRequest") -> dict[str, dict[str, str]]:
         from pitboss.venues.predict.request import realism

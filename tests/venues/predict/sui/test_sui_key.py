@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from encodings_of_keys import forms
 from pitboss.bootstrap.redact import Redactor
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
-from pitboss.models.secret import forms
 from pitboss.store.database import open_database
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.sui.signer import Signer, spellings

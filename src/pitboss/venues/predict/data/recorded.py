@@ -14,8 +14,9 @@ import polars as pl
 
 from pitboss.core.errors import UserError
 from pitboss.core.market import Floats, Ints
+from pitboss.data.excerpt import display
 from pitboss.data.file_reader import READABLE, read
-from pitboss.data.table import TIMES, RowCheck, Table, display, numbers_of, read_times
+from pitboss.data.table import TIMES, RowCheck, Table, numbers_of, read_times
 from pitboss.venues.predict.rounds import Agreement, compare
 from pitboss.venues.predict.svi import FLOAT, Svi
 
