@@ -79,24 +79,33 @@ class Toy:
 
 
 @pytest.fixture(scope="module")
-def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package built and installed into a folder, and a workspace with the demo market and the example skill.
 
-    Test processes share one folder: the first makes it, the others wait for it.
+    Test processes share it: the first makes it, the others wait for it.
     """
     base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "toy"
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "installed-toy"
     with FileLock(f"{folder}.lock"):
-        is_made = folder.exists()
-        if not is_made:
+        if not folder.exists():
             shutil.copytree(ROOT / "examples" / "venue", folder / "source")
             install = ("-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--no-build-isolation")
             target = ("--target", str(folder / "site"), str(folder / "source"))
             subprocess.run([sys.executable, *install, *target], check=True, cwd=folder)
-        toy = Toy(folder, [folder / "site", ROOT / "src"])
-        if not is_made:
-            toy.run("data", "demo")
-            toy.run("init", "skills", "--venue", "coin")
+            (folder / "workspace").mkdir()
+            first = Toy(folder / "workspace", [folder / "site", ROOT / "src"])
+            first.run("data", "demo")
+            first.run("init", "skills", "--venue", "coin")
+            first.close()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def toy(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
+    """A process with the installed package and a copy of the workspace."""
+    folder = tmp_path_factory.mktemp("toy") / "workspace"
+    shutil.copytree(installed / "workspace", folder)
+    toy = Toy(folder, [installed / "site", ROOT / "src"])
     yield toy
     toy.close()
 
@@ -124,6 +133,7 @@ def test_its_skills_are_checked_previewed_and_described(toy: Toy) -> None:
     preview = toy.json("skill", "preview", "skills/coin.yaml", "--at", "2025-02-11T05:00:00Z")
     assert "## Flips, newest first" in preview["user"]
     assert [tool["name"] for tool in preview["tools"]] == ["past_flips", "place_bet"]
+    assert toy.json("skill", "preview", "skills/coin.yaml")["at"] > preview["at"]
     assert "max_stake" in json.loads(toy.run("skill", "schema", "--venue", "coin"))["properties"]
     assert [tool["name"] for tool in toy.json("tools", "list", "--venue", "coin")] == ["past_flips", "place_bet"]
 
@@ -180,12 +190,14 @@ def test_its_runs_are_audited_for_look_ahead_and_a_leaky_tool_is_found(toy: Toy)
     assert "LOOK-AHEAD" in toy.run(*words, "--tool-file", "last_close.py", code=1, out=True)
 
 
-def test_the_memory_of_a_model_is_tested_on_its_bars(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_memory_of_a_model_is_tested_on_its_bars(
+    toy: Toy, installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def ask() -> tuple[Any, int]:
         async with FakeProvider(script=guess) as server:
             for name, value in (("BASE_URL", server.url), ("API_KEY", "test-key-123456"), ("MODEL", "fake")):
                 monkeypatch.setenv(f"LLM_{name}", value)
-            asking = Toy(toy.folder, [toy.folder / "site", ROOT / "src"])
+            asking = Toy(toy.folder, [installed / "site", ROOT / "src"])
             words = ("--model", "llm/fake", "--from", "2025-02-10", "--to", "2025-02-20", "--windows", "6")
             prices = ("--price-in", "1", "--price-out", "2")
             found = await asyncio.to_thread(asking.json, "audit", "memory", "skills/coin.yaml", *words, *prices)

@@ -11,6 +11,7 @@ from pitboss.tick.bar_ports import BarObservation
 from pitboss_coin.intents import DECISION
 from pitboss_coin.skill import CoinSkill
 
+SHOWN_FLIPS = 8
 SYSTEM = f"You bet on coin flips. Call {DECISION.tool} exactly once; hold is valid.\n\nStrategy: "
 
 
@@ -22,7 +23,7 @@ def past_flips(observation: BarObservation, count: int) -> str:
 
 SECTIONS: tuple[Section, ...] = (
     lambda seen: f"## Time\n{render.time(seen.at)} UTC",
-    lambda seen: f"## Flips, newest first\n{past_flips(seen, 8)}",
+    lambda seen: f"## Flips, newest first\n{past_flips(seen, SHOWN_FLIPS)}",
     lambda seen: (
         f"## Account\ncash {render.cents(seen.world.cash)}, largest stake {render.cents(seen.skill.max_stake)}"
     ),

@@ -8,11 +8,13 @@ from pitboss.core.decision_format import DecisionFormat
 from pitboss.core.state import State, parse_state
 from pitboss.data.lake import Lake
 from pitboss.report.meaning import Metric
+from pitboss.runs.charts import Charts
 from pitboss.runs.venue import Venue
 from pitboss.sim.bar_course import BarCourse
 from pitboss.sim.metrics import Outcome
 from pitboss.sim.request import BacktestRequest
 from pitboss.skill.load import read_skill
+from pitboss_coin.agent import SHOWN_FLIPS
 from pitboss_coin.intents import DECISION
 from pitboss_coin.run import CoinRun
 from pitboss_coin.skill import CoinSkill
@@ -35,12 +37,12 @@ class CoinVenue(Venue):
     def policies(self) -> Mapping[str, str]:
         return {"heads": "the largest stake on heads at every tick"}
 
-    def bars(self, skill: CoinSkill) -> tuple[tuple[str, ...], str]:
-        return (skill.symbol,), skill.every
+    def charts(self, skill: CoinSkill) -> Charts:
+        return Charts(((skill.every, SHOWN_FLIPS),), (skill.symbol,))
 
     def prepare(self, request: BacktestRequest, lake: Lake, settings: Settings) -> CoinRun:
         skill = read_skill(request.skill, CoinSkill)
-        run = CoinRun.load(request, skill, lake, settings, *self.bars(skill))
+        run = CoinRun.load(request, skill, lake, settings, (skill.symbol,), skill.every)
         run.course()  # refuses an unknown policy and an invalid decisions file
         return run
 

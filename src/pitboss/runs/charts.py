@@ -1,4 +1,4 @@
-"""The bars that the prompts of a skill show, for audits that ask a model about them."""
+"""The bars that the prompts of a skill show: previews begin at their end, and audits ask a model about them."""
 
 from dataclasses import dataclass
 

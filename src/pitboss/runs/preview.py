@@ -79,20 +79,21 @@ def first_tick_request(request: R, at: Instant, period_ms: int) -> R:
 
 
 def newest_tick(lake: Lake, requested_venue: str, symbols: tuple[str, ...], period: int, interval: str = "") -> Instant:
-    """The newest tick at which the last bar of every symbol has closed.
+    """The newest tick at which the last bar of every symbol has closed, of those from which the interval can be built.
 
-    Without an interval these are the bars of every interval that divides the period.
+    Without an interval it is the period.
     """
     if not symbols:
         raise UserError("the newest tick is not known on this venue", "give a tick with --at")
     venue = choose_venue(requested_venue, lake, symbols)
     check_symbols(lake, venue, symbols)
+    length = INTERVALS[interval] if interval else period
     ends: list[Instant] = []
     for symbol in symbols:
         closes = [
             extent[1] + INTERVALS[name]
-            for name in ([interval] if interval else lake.intervals(venue, symbol))
-            if (interval or period % INTERVALS[name] == 0) and (extent := lake.extent(venue, symbol, name))
+            for name in lake.intervals(venue, symbol)
+            if length % INTERVALS[name] == 0 and (extent := lake.extent(venue, symbol, name))
         ]
         if not closes:
             raise UserError(f"no bars of {symbol} fit the schedule", "see `pitboss data list`")

@@ -156,11 +156,6 @@ class Venue(ABC):
     def prepare(self, request: Any, lake: "Lake", settings: "Settings") -> "PreparedRun":
         """Check a request against the data and load it. Raises `UserError` before any work."""
 
-    def bars(self, skill: Any) -> tuple[tuple[str, ...], str]:
-        """The symbols and the interval of the bars that runs of a skill read; empty if they read none."""
-        del skill
-        return (), ""
-
     def preview(
         self,
         request: Any,
@@ -179,9 +174,9 @@ class Venue(ABC):
 
         skill, server_tools = read_skill(request.skill, self.skill_type()), server_tools or NO_SERVER_TOOLS
         if at is None:
-            symbols, interval = self.bars(skill)
+            charts = self.charts(skill)
             data_venue = request.data_venue or settings.data_venue
-            at = newest_tick(lake, data_venue, symbols, skill.every_ms, interval)
+            at = newest_tick(lake, data_venue, charts.symbols, skill.every_ms, charts.tables[0][0])
         prepared = self.prepare(first_tick_request(request, at, skill.every_ms), lake, settings)
         course = prepared.course(Connections(server_tools=server_tools))
         fresh = self.first_state(course)

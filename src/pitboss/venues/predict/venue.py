@@ -98,11 +98,6 @@ class PredictVenue(Venue):
 
         return prepare(request, lake, settings)
 
-    def bars(self, skill: "PredictSkill") -> tuple[tuple[str, ...], str]:
-        from pitboss.venues.predict.assembly import BASE
-
-        return (skill.context.underlying,), BASE
-
     def params(self, prepared: "PredictRun") -> dict[str, Any]:
         """Return the parameters, with the kind of surfaces of the run."""
         from pitboss.venues.predict.assembly import BASE
