@@ -8,7 +8,7 @@ from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.data.wire import ManagerPosition
 from pitboss.venues.predict.observed_world import observe_markets
 from pitboss.venues.predict.state import ACCOUNT, QUOTE, MarketTerms, Vault
-from pitboss.venues.predict.sui_source import SuiSource, chain_desk
+from pitboss.venues.predict.sui_source import ACCOUNT_MS, SuiSource, chain_desk
 from pitboss.venues.predict.trade import mint, preview
 from venues.predict.scene import HOURLY, NOW, SPOT, done, venue, yes
 
@@ -73,7 +73,7 @@ def test_what_others_redeemed_for_the_manager_is_paid_out_once() -> None:
             return (replace(position, quantity=0, status="redeemed"),)
 
     broker = type("Broker", (), {"sender": Chain()})()
-    source = SuiSource(None, Indexed(), broker, PredictCaps(), lambda: END)  # type: ignore[arg-type]
+    source = SuiSource(None, Indexed(), broker, PredictCaps(), lambda: END - ACCOUNT_MS)  # type: ignore[arg-type]
     after, receipts = asyncio.run(source._synchronised(replace(desk, world=step.world), END))
     assert after.world.accounts[ACCOUNT].positions == {}
     assert after.world.accounts[ACCOUNT].cash == 54 * QUOTE

@@ -76,6 +76,8 @@ async def open_live_writer(
             resolves_orders=not deployment.dry_run,
         )
 
+        await source.read_flags()
+
         def begin(since: Instant) -> None:
             source.since = since
 

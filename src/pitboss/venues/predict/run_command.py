@@ -234,7 +234,8 @@ def _intent_text(intent: Any) -> str:
 
 def _verdict_text(verdict: dict[str, Any]) -> str:
     code = f" by {verdict['code']}" if verdict["code"] else ""
-    return f"→ {verdict['outcome']}{code}"
+    detail = f" ({verdict['detail'][:160]})" if verdict["outcome"] == "refused" and verdict["detail"] else ""
+    return f"→ {verdict['outcome']}{code}{detail}"
 
 
 def _is_reported(event: dict[str, Any]) -> bool:

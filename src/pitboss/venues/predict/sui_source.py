@@ -64,7 +64,7 @@ class SuiSource(IndexerSource):
         self._agent_id = agent_id
         self._notify = notify
         self._flags_at: Instant | None = None
-        self._account_at: Instant | None = None
+        self._account_at = now()  # the account was read when the run was opened
         self._paused = self._agent_paused = False
         self._chain_trouble = ""
 
@@ -73,7 +73,7 @@ class SuiSource(IndexerSource):
         now = self.now()
         since = now if self.since is None else self.since
         settled = await self.broker.settle(world, since, now) if self._resolves_orders else Placed(world)
-        await self._read_flags(now)
+        await self.read_flags()
         inner = await super().update(settled.world, before)
         desk, happened = await self._synchronised(inner.world, now)
         terms = replace(desk.world.terms, paused=desk.world.terms.paused or self._paused)
@@ -102,8 +102,9 @@ class SuiSource(IndexerSource):
         agent = "the agent is switched off on the chain (is_active is false)" if self._agent_paused else ""
         return self._chain_trouble or paused or agent or super().trouble()
 
-    async def _read_flags(self, now: Instant) -> None:
-        """Read the chain's pause flag and the agent's flag. A field that is missing counts as not paused."""
+    async def read_flags(self) -> None:
+        """Read the chain's pause flag and the agent's flag, if that is due. A missing pause flag counts as not paused."""
+        now = self.now()
         if self._flags_at is not None and 0 <= now - self._flags_at < FLAGS_MS:
             return
         predict = self.broker.sender.objects.predict
@@ -119,7 +120,7 @@ class SuiSource(IndexerSource):
 
     async def _synchronised(self, desk: Desk, now: Instant) -> tuple[Desk, tuple[Receipt, ...]]:
         """Return the desk with redemptions by others, deposits and withdrawals; unchanged while an order is pending."""
-        if desk.waiting or (self._account_at is not None and 0 <= now - self._account_at < ACCOUNT_MS):
+        if desk.waiting or 0 <= now - self._account_at < ACCOUNT_MS:
             return desk, ()
         try:
             balance = await self.broker.sender.check(may_be_empty=True)

@@ -81,7 +81,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
 
 
 def test_a_dry_run_simulates_every_order_and_signs_and_sends_none(place: Place) -> None:
-    (began, *entries), err = place.run("--dry-run", "--ticks", "3")
+    (began, *entries), err = place.run("--dry-run", "--ticks", "2")
     assert began["mode"] == "dry run"
     assert "2 a tick, 50 a day, 200 in all" in err
     assert f"testnet: manager {PLACE.manager} holds 100 DUSDC and 0 positions" in err
@@ -103,7 +103,7 @@ def test_orders_are_transactions_and_the_desk_is_the_managers(place: Place) -> N
     held = {"oracle_id": name, "expiry": nearest, "strike": 67_000 * 10**9, "is_up": True, "open_quantity": 4 * QUOTE}
     held |= {"open_cost_basis": 2 * QUOTE, "realized_pnl": 0, "mark_price": None, "status": "active"}
     place.services.positions[PLACE.manager] = [held]
-    (began, *_), err = place.run("--ticks", "3")
+    (began, *_), err = place.run("--ticks", "2")
     assert "holds 100 DUSDC and 1 positions" in err
     records = place.records(began["run_id"])
     mints = filled(records)
@@ -136,7 +136,7 @@ def test_killed_while_its_order_is_on_its_way_it_mints_nothing_twice(place: Plac
         process.kill()
         process.communicate()
     assert len(place.chain.mints) == 1  # the reply was lost, the transaction was not
-    (began, *_), _ = place.run("--ticks", "2")
+    (began, *_), _ = place.run("--once")
     assert began["run_id"] == run_id
     records = place.records(run_id)
     digests = [one["facts"]["digest"] for one in filled(records)]
@@ -151,7 +151,7 @@ def test_what_is_paused_on_the_chain_asks_nobody(
 ) -> None:
     monkeypatch.setenv("TRADE_AGENT_ID", AGENT)
     place.chain.paused, place.chain.agent_active = flag == "paused", flag != "agent_paused"
-    (_, *entries), _ = place.run("--ticks", "2")
+    (_, *entries), _ = place.run("--once")
     ticks = [entry for entry in entries if entry["kind"] == "tick"]
     assert {tuple(tick["flags"]) for tick in ticks} == {(flag,)}
     assert any(said in entry["detail"] for entry in entries if entry["kind"] == "remark")
