@@ -36,6 +36,7 @@ def list_(
         pitboss runs list --status complete
     """
     from pitboss.report import figures
+    from pitboss.report.fork_text import model_column
     from pitboss.runs.listing import short
     from pitboss.runs.stored import one_line
 
@@ -58,7 +59,7 @@ def list_(
             row["run_id"],
             status_text(row),
             one_line(row["skill"]),
-            one_line(row["model"]),
+            one_line(model_column(row)),
             f"{row['from'][:10]} to {row['to'][:10]}",
             figures.percent(row["total_return_pct"], signed=True),
             row["created_at"][:16].replace("T", " "),

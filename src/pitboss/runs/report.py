@@ -16,10 +16,10 @@ from pitboss.core import codec
 from pitboss.core.curve import points
 from pitboss.core.errors import UserError
 from pitboss.core.snapshot import Record
-from pitboss.models.providers import PROGRAMS
 from pitboss.report.decisions import MOST_ROWS
 from pitboss.report.page import render
 from pitboss.report.source import RunReport
+from pitboss.runs.lineage import is_by_programs
 from pitboss.runs.stored import decision_rows, document, is_synthetic, journal_of, request_of
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
@@ -118,7 +118,7 @@ def shared_report(
         metric_meanings=venue.metrics(),
         realism=list(venue.realism(request).values()),
         synthetic=is_synthetic(workspace, run),
-        standin=run.model.startswith(PROGRAMS),
+        standin=is_by_programs(run),
         halts=[
             {"at": receipt.at, "kind": receipt.facts["halt"]} for receipt in ledger.receipts if receipt.kind == "halted"
         ],
