@@ -31,7 +31,7 @@ def fork_run(
     json: bool,
 ) -> int:
     """Fork a run, confirm its cost if needed, and execute the branch. Without consent the branch is deleted again."""
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         source = workspace.runs.get(run)
         branch = asyncio.run(fork(workspace, source.id, at, ForkChange(model, overrides, changes)))
         try:

@@ -1,6 +1,7 @@
 """Write the HTML report of a stored run, and build the parts of it that are the same for every venue."""
 
 import os
+import shlex
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -10,7 +11,8 @@ from typing import Any
 import orjson
 
 from pitboss import __version__
-from pitboss.bootstrap.machine import new_id
+from pitboss.bootstrap.machine import new_id, program_name
+from pitboss.bootstrap.settings import find_home
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.curve import points
@@ -122,8 +124,15 @@ def shared_report(
         halts=[
             {"at": receipt.at, "kind": receipt.facts["halt"]} for receipt in ledger.receipts if receipt.kind == "halted"
         ],
+        program=program_name(),
+        workspace_option=_workspace_option(workspace),
         version=str(run.params.get("version", __version__)),
     )
+
+
+def _workspace_option(workspace: Workspace) -> str:
+    is_found = workspace.home.absolute() == find_home().absolute()
+    return "" if is_found else f" --home {shlex.quote(str(workspace.home))}"
 
 
 def plain_page(workspace: Workspace, run: Run, venue: Venue) -> str:
