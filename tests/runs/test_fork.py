@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -12,12 +13,14 @@ from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch, UserError
-from pitboss.core.instant import parse_instant
+from pitboss.core.instant import iso, parse_instant
 from pitboss.core.snapshot import Record
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
 from pitboss.runs.fork import ForkChange, fork
+from pitboss.runs.lineage import decided_by
 from pitboss.runs.run import journal_of, ledger_of, resume, start, verify
+from pitboss.runs.stored import document
 from pitboss.store import schema
 from pitboss.store import sealed_rows as rows
 from pitboss.store.runs import Run
@@ -87,8 +90,39 @@ def test_a_fork_says_what_it_was_forked_from(workspace: Workspace) -> None:
     branch = forked(workspace, source, change=ForkChange(settings=("risk.max_leverage=1",)))
 
     count = sum(record.tick_at < parse_instant(AT) for record in kept(workspace, source))
-    assert branch.params["forked_from"] == {"run_id": source.id, "at": AT, "seq": count, "digest": source.digest}
+    stored = branch.params["forked_from"]
+    assert stored.items() >= {"run_id": source.id, "at": AT, "seq": count, "digest": source.digest}.items()
     assert branch.params["skill"]["risk"]["max_leverage"] == 1
+    assert document(workspace, source)["forked_from"] is None
+    assert document(workspace, branch)["forked_from"] == {"run_id": source.id, "tick_at": AT, "model": "standin/analyst"}
+
+
+def test_a_fork_of_a_fork_holds_every_model_with_its_part(workspace: Workspace) -> None:
+    source = made(workspace, "policy/sma_cross")
+    second = forked(workspace, source, "2025-03-28", ForkChange(model="policy/momentum"))
+    third = forked(workspace, second, "2025-03-28T12:00:00Z", ForkChange(model="policy/hold"))
+    before = forked(workspace, third, "2025-03-27T12:00:00Z")
+
+    start, first, then, end = "2025-03-27T00:00:00Z", "2025-03-28T00:00:00Z", "2025-03-28T12:00:00Z", iso(TO)
+    assert document(workspace, third)["decided_by"] == [
+        {"model": "policy/sma_cross", "from": start, "to": first},
+        {"model": "policy/momentum", "from": first, "to": then},
+        {"model": "policy/hold", "from": then, "to": end},
+    ]
+    assert document(workspace, third)["forked_from"] == {"run_id": second.id, "tick_at": then, "model": "policy/momentum"}
+    assert [part["model"] for part in document(workspace, before)["decided_by"]] == ["policy/sma_cross", "policy/hold"]
+    assert document(workspace, source)["decided_by"] == [{"model": "policy/sma_cross", "from": start, "to": end}]
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [None, "x", 7, {}, {"at": "soon"}, {"at": 5}, {"at": "9999-01-01"}, {"at": AT}, {"at": AT, "decided_by": [7, {}]}],
+)
+def test_any_stored_value_can_be_read(workspace: Workspace, stored: object) -> None:
+    run = made(workspace, "policy/hold")
+    parts = decided_by(replace(run, params={**run.params, "forked_from": stored}))
+    is_fork = isinstance(stored, dict) and stored.get("at") == AT
+    assert [part["model"] for part in parts] == ([None, "policy/hold"] if is_fork else ["policy/hold"])
 
 
 def test_a_span_of_holds_that_goes_on_beyond_the_tick_is_cut_in_two(workspace: Workspace) -> None:

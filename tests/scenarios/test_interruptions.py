@@ -89,7 +89,8 @@ def test_who_starts_us_deaf_to_ctrl_c_has_it_so(tmp_path: Path) -> None:
         name="cyclopts", home=str(tmp_path / "home")
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert (result.returncode, result.stdout) == (0, "there are no runs here yet\n")
+    assert result.returncode == 0
+    assert result.stdout.startswith("there are no runs in the workspace ")
 
 
 def test_kill_9_at_random_points_then_resume_gives_the_same_digest(home: Path, skill: Path, undisturbed: str) -> None:

@@ -63,6 +63,30 @@ def test_one_after_the_other_ahead_of_time_again_and_replayed_end_in_the_same_di
     assert here("runs", "verify", again["run_id"], "--home", home).code == 0
 
 
+def test_a_fork_from_a_model_to_a_policy_says_who_decided_which_part(home: Path, skill: Path) -> None:
+    at = "2025-03-20T03:00:00Z"
+    with served(trading) as server:
+        source = backtest(home, skill, server)
+    branch = here("runs", "fork", source["run_id"], "--at", at, "--model", "policy/hold", "--json", "--home", home).json
+
+    assert source["forked_from"] is None
+    assert branch["forked_from"] == {"run_id": source["run_id"], "tick_at": at, "model": "llm/fake"}
+    shown = here("runs", "show", branch["run_id"], "--json", "--home", home).json
+    assert shown["forked_from"] == branch["forked_from"]
+    assert [part["model"] for part in shown["decided_by"]] == ["llm/fake", "policy/hold"]
+    assert shown["cutoff"]["range"] == "unknown", "a language model decided the first half"
+    text = here("runs", "show", branch["run_id"], "--home", home).out
+    page = Path(branch["report"]).read_text("utf-8")
+    for place in (" ".join(text.split()), page):
+        assert f"Fork of run {source['run_id']} at {at}" in place
+        assert f"llm/fake from 2025-03-20T00:00:00Z to {at}, then policy/hold from {at}" in place
+        assert "not a language model" not in place.lower()
+        assert "decided by policy/hold," not in place.lower()
+    listed = "".join(here("runs", "list", "--home", home).out.split())
+    assert f"forkof{source['run_id'][:8]}" in listed
+    assert "before:llm/fake" in listed
+
+
 def test_a_budget_stops_a_run_before_the_call_that_could_pass_it_and_it_can_go_on(home: Path, skill: Path) -> None:
     with served(trading) as server:
         asked = ("backtest", skill, *SIX_HOURS, "--model", "llm/fake", *PRICES, "--max-cost-usd", "0.04")

@@ -88,7 +88,11 @@ def test_a_client_over_standard_input_tries_a_skill_and_sees_what_became_of_it(
                 < found["metrics"]["total_accepted_actions"]["second"]
             )
             branch = await call(client, "fork_run", run=second["run_id"], at="2025-03-18", model="policy/hold")
-            assert branch["forked_from"] == second["run_id"]
+            assert branch["forked_from"] == {
+                "run_id": second["run_id"],
+                "tick_at": "2025-03-18T00:00:00Z",
+                "model": second["model"],
+            }
             runs = await call(client, "list_runs", limit=2, status="complete")
             assert [one["run_id"] for one in runs["runs"]] == [branch["run_id"], second["run_id"]]
 

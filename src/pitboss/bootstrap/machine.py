@@ -3,8 +3,12 @@
 import os
 import random
 import secrets
+import shlex
+import sys
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from shutil import which
 
 from pitboss.core.instant import Instant
 
@@ -30,6 +34,20 @@ def unit_random() -> Callable[[], float]:
 def stopwatch() -> float:
     """Monotonic seconds, for measuring durations."""
     return time.perf_counter()
+
+
+def program_name() -> str:
+    """How this program is called from a shell in the current folder: `pitboss` if the shell finds this one, else its path."""
+    typed = Path(sys.argv[0])
+    if typed.name == "__main__.py":
+        typed = Path(sys.executable).with_name("pitboss")
+    if typed.name != "pitboss" or not typed.is_file():
+        return "pitboss"
+    installed = which("pitboss")
+    if installed is not None and Path(installed).samefile(typed):
+        return "pitboss"
+    path, here = typed.absolute(), Path.cwd()
+    return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
 
 
 def environment(name: str) -> str | None:

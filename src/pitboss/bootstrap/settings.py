@@ -52,7 +52,10 @@ class Settings(_Declared):
 
     model_config = SettingsConfigDict(extra="allow")
 
-    home: Path = Field(default=DEFAULT_HOME, description="Workspace folder: database, lake, reports, settings.")
+    home: Path = Field(
+        default=DEFAULT_HOME,
+        description="Workspace folder: database, lake, reports, settings. The default is also looked for in the folders above.",
+    )
     database_url: str = Field(default="", description="Database address; empty: pitboss.db in the workspace.")
     lake: str = Field(
         default="",
@@ -183,7 +186,7 @@ def venue_settings() -> tuple[type[VenueSettings], ...]:
 def load_settings(home: Path | None = None, database_url: str | None = None) -> Settings:
     """Load the settings of a workspace. Command line options take precedence over everything."""
     try:
-        root = home or Settings().home
+        root = home or find_home(Settings().home)
         settings = Settings(**_file(root / FILE))
         changes = _venue_values(settings)
     except ValidationError as error:
@@ -193,6 +196,14 @@ def load_settings(home: Path | None = None, database_url: str | None = None) -> 
     if database_url:
         changes["database_url"] = database_url
     return settings.model_copy(update=changes)
+
+
+def find_home(home: Path = DEFAULT_HOME) -> Path:
+    """The workspace folder. The default is looked for upwards from the current folder; if there is none, it is here."""
+    if home != DEFAULT_HOME or home.is_dir():
+        return home
+    here = Path.cwd()
+    return next((folder / home for folder in here.parents if (folder / home).is_dir()), home)
 
 
 def _venue_values(settings: Settings) -> dict[str, Any]:

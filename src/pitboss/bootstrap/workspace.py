@@ -1,9 +1,11 @@
 """A workspace folder: its database, lake and reports."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, cast
 
 from pitboss.bootstrap.machine import SystemClock, environment, new_id
@@ -36,6 +38,7 @@ class Workspace:
     runs: Runs
     skills: Skills
     now: Callable[[], Instant]
+    on_close: Callable[[], None] = lambda: None
 
     @property
     def lake(self) -> "Lake":
@@ -60,6 +63,7 @@ class Workspace:
     def close(self) -> None:
         """Release the database."""
         self.database.close()
+        self.on_close()
 
     def __enter__(self) -> "Workspace":
         return self
@@ -74,7 +78,8 @@ def open_lake(settings: Settings, writing: bool = False) -> "Lake":
         from pitboss.data.remote_lake import read_only_error
 
         raise read_only_error(str(read_address(settings.lake)))
-    _folder(settings.home)
+    if writing:
+        _folder(settings.home)
     return lake_of(settings)
 
 
@@ -115,6 +120,21 @@ def open_workspace(settings: Settings) -> Workspace:
     home = _folder(settings.home)
     database = open_database(settings.database_url or home / "pitboss.db", settings.sqlite_processes)
     return _workspace(settings, home, database)
+
+
+def has_database(settings: Settings) -> bool:
+    """Whether the workspace has a database already."""
+    return bool(settings.database_url) or (settings.home / "pitboss.db").is_file()
+
+
+def open_existing(settings: Settings) -> Workspace:
+    """Open a workspace to look at what it holds. One that does not exist is an empty one; it is not created."""
+    if has_database(settings):
+        return open_workspace(settings)
+    folder = mkdtemp(prefix="pitboss-")
+    database = open_database(Path(folder) / "pitboss.db")
+    database.location = str(settings.home / "pitboss.db")
+    return replace(_workspace(settings, settings.home, database), on_close=lambda: rmtree(folder, ignore_errors=True))
 
 
 def look_into(settings: Settings) -> Workspace:

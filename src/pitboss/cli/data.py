@@ -110,7 +110,7 @@ def list_(*, json: Json = False, location: Location) -> int:
         screen.put_json(series)
         return 0
     if not series:
-        screen.put("there is no data here yet")
+        screen.put(f"there is no data in the workspace {location.settings().home}")
         screen.note(
             f"hint: `{location.command_line('data demo')}` generates data, `{location.command_line('data import PATH')}` imports it"
         )

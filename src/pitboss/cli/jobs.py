@@ -67,11 +67,12 @@ def list_(*, json: Json = False, location: Location) -> int:
     from pitboss.jobs.capacity import WorkerSlots, worker_limit
     from pitboss.jobs.worker_settings import open_queue
 
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         depth = open_queue(workspace).depth()
-        slots = WorkerSlots(workspace.home)
-        with slots.lock():
-            workers = len(slots.occupied(worker_limit(workspace.settings)))
+        slots, workers = WorkerSlots(workspace.home), 0
+        if workspace.home.is_dir():
+            with slots.lock():
+                workers = len(slots.occupied(worker_limit(workspace.settings)))
         rows = [_row(run) for run in _open_runs(workspace)]
     if json:
         counts = {"ready": depth.ready, "later": depth.later, "working": depth.working, "local_workers": workers}
@@ -112,7 +113,7 @@ def show(run: RunId, /, *, json: Json = False, location: Location) -> int:
     from pitboss.core.errors import UserError
     from pitboss.runs.stored import long_document
 
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         stored = workspace.runs.get(workspace.runs.find(run))
         if stored.build is None and stored.queued_at is None:
             raise UserError(
@@ -140,7 +141,7 @@ def cancel(*runs: RunId, json: Json = False, location: Location) -> int:
 
         pitboss jobs cancel 3f9a
     """
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         statuses = {run_id: workspace.runs.request_cancel(run_id) for run_id in map(workspace.runs.find, runs)}
     if json:
         screen.put_json(statuses)
@@ -167,7 +168,7 @@ def again(
     from pitboss.jobs.enqueue import enqueue_again, ensure_workers
     from pitboss.runs.daily_budget import refused_by_budget
 
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         for run_id in map(workspace.runs.find, runs):
             with refused_by_budget():
                 enqueue_again(workspace, run_id, priority)
@@ -194,7 +195,7 @@ def wait(*runs: RunId, json: Json = False, location: Location) -> int:
     async def all_ended(workspace: "Workspace", ids: list[str]) -> "list[Run]":
         return [await wait_for_report(workspace, run) for run in await wait_until_ended(workspace, ids)]
 
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         ids = [workspace.runs.find(run) for run in runs] or [run.id for run in _open_runs(workspace)]
         rows = [_row(run) for run in asyncio.run(all_ended(workspace, ids))]
     if json:

@@ -43,7 +43,7 @@ def list_(*, json: Json = False, location: Location) -> int:
 
         pitboss mcp list
     """
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         servers = _server_rows(workspace)
     if json:
         screen.put_json(servers)

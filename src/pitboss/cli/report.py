@@ -26,7 +26,7 @@ def report(
     """
     from pitboss.runs.report import write_report
 
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         run_id = workspace.runs.find(run)
         path = write_report(workspace, run_id, out)
     if json:

@@ -5,15 +5,14 @@ from typing import Any
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import iso
-from pitboss.models import cutoffs
-from pitboss.models.cutoff_text import cutoff_text
-from pitboss.models.providers import PROGRAMS
 from pitboss.report import figures
+from pitboss.report.fork_text import fork_sentence, program_names
 from pitboss.report.meaning import METRICS
 from pitboss.report.quality import quality_warnings
 from pitboss.report.source import mapping, number
+from pitboss.runs.lineage import is_by_programs
 from pitboss.runs.result_table import ResultTable, counts, metrics_table
-from pitboss.runs.stored import decision_rows, is_synthetic, journal_of, one_line, request_of, spend_of
+from pitboss.runs.stored import decision_rows, document, is_synthetic, journal_of, one_line, request_of, spend_of
 from pitboss.runs.venues import venue_of
 from pitboss.store.database import journal_note
 from pitboss.store.runs import Run
@@ -74,8 +73,10 @@ def labels(workspace: Workspace, run: Run) -> list[str]:
     texts: list[str] = []
     if is_synthetic(workspace, run):
         texts.append("SYNTHETIC DATA: this market was generated; its results say nothing about a real one")
-    if run.model.startswith(PROGRAMS):
-        texts.append(f"NOT A LANGUAGE MODEL: {one_line(run.model)} is a fixed program")
+    if is_by_programs(run):
+        texts.append(f"NOT A LANGUAGE MODEL: decided by {one_line(program_names(document(workspace, run)))}")
+    if sentence := fork_sentence(document(workspace, run)):
+        texts.append(f"FORK: {one_line(sentence, MAX_ERROR)}")
     if run.params.get("blind"):
         notes = venue_of(run.params["skill"]).blind_notes(run.params)
         texts += [f"BLIND: {one_line(note, MAX_ERROR)}" for note in notes]
@@ -84,8 +85,7 @@ def labels(workspace: Workspace, run: Run) -> list[str]:
 
 def cutoff_line(workspace: Workspace, run: Run) -> str:
     """The training cutoff of the deciding model, and whether the run lies before or after it."""
-    request, cutoff = request_of(run), cutoffs.cutoff_of(run.model, workspace.settings.model_cutoffs)
-    return one_line(cutoff_text(cutoff, request.from_at, request.to_at), MAX_ERROR)
+    return one_line(document(workspace, run)["cutoff"]["words"], MAX_ERROR)
 
 
 def _show_tables(tables: Sequence[ResultTable]) -> None:

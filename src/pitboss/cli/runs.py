@@ -36,12 +36,13 @@ def list_(
         pitboss runs list --status complete
     """
     from pitboss.report import figures
+    from pitboss.report.fork_text import model_column
     from pitboss.runs.listing import short
     from pitboss.runs.stored import one_line
 
     if not 1 <= limit <= MAX_LISTED:
         raise UserError(f"--limit: {limit} is not between 1 and {MAX_LISTED}", "for example --limit 20")
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         listing, now = workspace.runs.listing(limit, status), workspace.now()
     for run_id in listing.damaged:
         screen.note(f"run {run_id} is not listed: its row was changed after it was written")
@@ -51,14 +52,15 @@ def list_(
         screen.put_json(rows)
         return 0
     if not rows:
-        screen.put("no run in this workspace can be read" if listing.damaged else "there are no runs here yet")
+        home = f"the workspace {workspace.home}" + ("" if workspace.home.is_dir() else ", which does not exist yet")
+        screen.put(f"no run in {home} can be read" if listing.damaged else f"there are no runs in {home}")
         return 0
     cells = [
         (
             row["run_id"],
             status_text(row),
             one_line(row["skill"]),
-            one_line(row["model"]),
+            one_line(model_column(row)),
             f"{row['from'][:10]} to {row['to'][:10]}",
             figures.percent(row["total_return_pct"], signed=True),
             row["created_at"][:16].replace("T", " "),
@@ -82,7 +84,7 @@ def show(run: RunId, /, *, json: Json = False, location: Location) -> int:
     from pitboss.cli.run_result import show_run
     from pitboss.runs.stored import long_document
 
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         stored = workspace.runs.get(run)
         if json:
             screen.put_json(long_document(workspace, stored))
@@ -99,7 +101,7 @@ def cancel(run: RunId, /, *, json: Json = False, location: Location) -> int:
 
         pitboss runs cancel 3f9a
     """
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         run_id = workspace.runs.find(run)
         status = workspace.runs.request_cancel(run_id)
     if json:
@@ -131,7 +133,7 @@ def resume(
     from pitboss.cli.run_work import resume_run
     from pitboss.runs.stored import document
 
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         finished = resume_run(workspace, location, workspace.runs.find(run), max_cost_usd)
         if json:
             screen.put_json(document(workspace, finished.run))
@@ -203,7 +205,7 @@ def export(
 
     if (what is None) == (bundle is None):
         raise UserError("give either --what or --bundle", "for example --what fills, or --bundle run.pitboss.zip")
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         if bundle is not None:
             from pitboss.cli.runs_bundle import export_file
 
@@ -286,7 +288,7 @@ def diff(first: RunId, second: RunId, /, *, json: Json = False, location: Locati
     from pitboss.cli.runs_diff import show_difference
     from pitboss.runs.compare import compare
 
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         difference = compare(workspace, workspace.runs.get(first), workspace.runs.get(second))
     if json:
         screen.put_json(difference)
@@ -310,7 +312,7 @@ def delete(
 
         pitboss runs delete 3f9a
     """
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         run_id = workspace.runs.find(run)
         workspace.runs.delete(run_id, force=force)
         workspace.report_path(run_id).unlink(missing_ok=True)

@@ -31,7 +31,7 @@ def fork_run(
     json: bool,
 ) -> int:
     """Fork a run, confirm its cost if needed, and execute the branch. Without consent the branch is deleted again."""
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         source = workspace.runs.get(run)
         branch = asyncio.run(fork(workspace, source.id, at, ForkChange(model, overrides, changes)))
         try:
@@ -42,9 +42,7 @@ def fork_run(
         finished = resume_run(workspace, location, branch, most_usd)
         difference = compare(workspace, source, finished.run)
         if json:
-            forked_from = finished.run.params["forked_from"]
-            result = document(workspace, finished.run)
-            screen.put_json({**result, "forked_from": forked_from, "difference": difference})
+            screen.put_json({**document(workspace, finished.run), "difference": difference})
         elif finished.is_complete:
             show_run(workspace, location, finished.run)
             show_difference(difference)

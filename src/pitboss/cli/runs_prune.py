@@ -46,7 +46,7 @@ def prune(
 
     if keep is not None and keep < 0:
         raise UserError("--keep: cannot be below zero", "for example --keep 200")
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         before_at = None if older_than is None else workspace.now() - older_than
         run_ids = candidates(workspace.database, keep=keep, before_at=before_at, status=status, study_id=study)
         answers = 0
@@ -87,7 +87,7 @@ def spend(
     from pitboss.runs.daily_budget import OWNER, daily_budget_line
     from pitboss.store.spend import spend as spend_rows
 
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         costs = spend_rows(workspace.database, from_ or 0, 1 << 62 if to is None else to, owner)
         budget_line = daily_budget_line(workspace, owner or OWNER)
     rows = [

@@ -10,12 +10,10 @@ FULL_ID = 12
 
 def verify_stored(location: WorkspaceOptions, run: str) -> tuple[str, str | None, list[str]]:
     """The run's id, its digest, and every difference found."""
-    settings = location.settings()
-    existed = bool(settings.database_url) or (settings.home / "pitboss.db").is_file()
     try:
-        workspace = location.workspace()
+        workspace = location.existing_workspace()
     except UserError as error:
-        if existed and _damaged(error):
+        if _damaged(error):
             return run, None, [error.message]
         raise
     with workspace:

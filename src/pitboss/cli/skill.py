@@ -214,5 +214,5 @@ def _server_tools(location: WorkspaceOptions, document: Mapping[str, Any]) -> "S
     from pitboss.skill.load import read_skill
 
     venue = venue_of(document)
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         return asyncio.run(preview_server_tools(workspace, read_skill(document, venue.skill_type()), venue.tools()))

@@ -149,7 +149,7 @@ def list_(*, json: Json = False, location: Location) -> int:
     from pitboss.jobs.study_status import study_list
     from pitboss.runs.stored import one_line
 
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         studies = study_list(workspace)
     if json:
         screen.put_json(studies)
@@ -181,7 +181,7 @@ def show(study: StudyId, /, *, json: Json = False, location: Location) -> int:
     from pitboss.jobs.study_page import result_document
     from pitboss.store.studies import Studies
 
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         document = result_document(workspace, Studies(workspace.database).find(study))
     if json:
         screen.put_json(document)
@@ -224,7 +224,7 @@ def runs(
     from pitboss.sim.study.choice import figure
     from pitboss.store.studies import Studies, full_runs
 
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         study_id = Studies(workspace.database).find(study)
         study_document = Studies(workspace.database).document(study_id)
         point = _point(conditions, [axis.partition("=")[0] for axis in study_document["vary"]])
@@ -272,7 +272,7 @@ def report(
     from pitboss.jobs.study_page import result_document, write_page
     from pitboss.store.studies import Studies
 
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         study_id = Studies(workspace.database).find(study)
         screen.put(str(write_page(workspace, result_document(workspace, study_id), out)))
     return 0
@@ -289,7 +289,7 @@ def cancel(study: StudyId, /, *, location: Location) -> int:
     from pitboss.jobs.study import cancel_study
     from pitboss.store.studies import Studies
 
-    with location.workspace() as workspace:
+    with location.existing_workspace() as workspace:
         study_id = Studies(workspace.database).find(study)
         count = cancel_study(workspace, study_id)
     screen.put(f"study {study_id}: {count} runs are cancelled or will stop; the command that started it continues them")

@@ -137,7 +137,7 @@ def call(
             raise UserError(f"{name}: {error}", f"`pitboss tools show {name}` lists its arguments") from None
 
     async def of_run() -> "tuple[ToolContext, dict[str, Any], str]":
-        with location.workspace() as workspace:
+        with location.existing_workspace() as workspace:
             venue = venue_of(workspace.runs.get(run).params["skill"])
             permit(venue.tools(), [name], mode)
             return await answer(venue, await venue.tool_context_of_run(workspace, run, at, mode))
@@ -154,7 +154,7 @@ def call(
             return await answer(venue, context)
         from pitboss.store.recordings import StoredRecordings
 
-        with location.workspace() as workspace:
+        with location.existing_workspace() as workspace:
             return await answer(venue, replace(context, recordings=StoredRecordings(workspace.database)))
 
     context, arguments, text = asyncio.run(of_run() if skill is None else of_skill(skill))

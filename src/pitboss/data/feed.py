@@ -181,7 +181,7 @@ def check_symbols(lake: Lake, venue: str, symbols: Iterable[str]) -> None:
             raise UserError(f"no bars of {symbol} for venue {venue}", hint)
 
 
-def base_interval(
+def base_intervals(
     lake: Lake,
     venue: str,
     symbols: Iterable[str],
@@ -189,23 +189,30 @@ def base_interval(
     from_at: Instant,
     to_at: Instant,
     max_gap: int = MAX_GAP,
-) -> str:
-    """The finest interval that divides the tick period and whose bars span [from, to) for all symbols.
+    requested: str = "",
+) -> list[str]:
+    """The intervals that divide the tick period and whose bars span [from, to) for all symbols, finest first.
 
-    If there is none, one that spans the part of the range in which each symbol is listed.
+    If there is none, one that spans the part of the range in which each symbol is listed. With `requested`, that one only.
     """
     if to_at <= from_at:
         raise UserError(f"the range ends ({iso(to_at)}) before it begins ({iso(from_at)})", "swap --from and --to")
     names = sorted(set(symbols))
     check_symbols(lake, venue, names)
-    for interval, length in INTERVALS.items():
-        if tick_ms % length == 0 and all(_spans(lake, venue, symbol, interval, from_at, to_at) for symbol in names):
-            return interval
-    late = late_base_interval(lake, venue, names, tick_ms, from_at, to_at, max_gap)
-    if late is not None:
-        return late
+    fitting = [
+        interval
+        for interval, length in INTERVALS.items()
+        if tick_ms % length == 0 and all(_spans(lake, venue, symbol, interval, from_at, to_at) for symbol in names)
+    ]
+    late = None if fitting else late_base_interval(lake, venue, names, tick_ms, from_at, to_at, max_gap)
+    intervals = fitting if late is None else [late]
+    if requested in intervals:
+        return [requested]
+    if intervals and not requested:
+        return intervals
     raise UserError(
-        f"no bars that fit the schedule cover {iso(from_at)} to {iso(to_at)} for {', '.join(names)}",
+        f"no bars {f'of {requested} ' if requested else ''}that fit the schedule cover"
+        f" {iso(from_at)} to {iso(to_at)} for {', '.join(names)}",
         _covered(lake, venue, names),
     )
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from pitboss.report import cutoff, figures
+from pitboss.report.fork_text import fork_sentence, program_names
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.quality import quality_warnings
 from pitboss.report.source import RunReport, mapping, number, pair
@@ -14,6 +15,7 @@ def title(report: RunReport) -> Html:
     status = str(report.document.get("status") or "complete").replace("_", " ")
     rows = [
         ("Period", f"{figures.clock(report.from_at)} to {figures.clock(report.to_at)} UTC"),
+        *([("Fork of", fork)] if (fork := _fork(report)) else []),
         ("Model", _model(report)),
         ("Ticks", figures.count(report.document.get("ticks"))),
         ("Starting equity", figures.usd(report.initial_usd)),
@@ -28,7 +30,14 @@ def title(report: RunReport) -> Html:
 
 def _model(report: RunReport) -> str:
     endpoint = report.document.get("endpoint")
-    return f"{report.model} at {endpoint}" if endpoint else report.model
+    model = f"{report.model} at {endpoint}" if endpoint else report.model
+    source = mapping(report.document.get("forked_from"))
+    return f"{model}, from {source.get('tick_at')} on" if source else model
+
+
+def _fork(report: RunReport) -> str:
+    source = mapping(report.document.get("forked_from"))
+    return f"{source.get('run_id')} at {source.get('tick_at')}" if source else ""
 
 
 def header(kind: str, status: str, complete: bool, skill: str, rows: Sequence[tuple[str, object]]) -> Html:
@@ -57,9 +66,11 @@ def labels(report: RunReport) -> Html:
         warnings.append(
             label(
                 "Not a language model",
-                f"Decisions were made by {report.model}, a fixed program. They show how the system works, not the skill of a language model.",
+                f"Decisions were made by {program_names(report.document)}. They show how the system works, not the skill of a language model.",
             )
         )
+    if fork_sentence(report.document):
+        warnings.append(label("Fork", fork_sentence(report.document)))
     if report.document.get("blind"):
         warnings.append(
             label(

@@ -64,11 +64,14 @@ def verify_section(report: RunReport) -> Html:
         ("Made with", f"pitboss {report.version}".strip()),
     ]
     commands = (
-        ("Recompute the digest chain and the metrics from the stored records", f"pitboss runs verify {report.run_id}"),
-        ("Read every tick: prompt, steps, verdict, receipts", f"pitboss runs export {report.run_id} --what snapshots"),
-        ("Every fill, exact to the last digit", f"pitboss runs export {report.run_id} --what fills"),
+        ("Recompute the digest chain and the metrics from the stored records", f"runs verify {report.run_id}"),
+        ("Read every tick: prompt, steps, verdict, receipts", f"runs export {report.run_id} --what snapshots"),
+        ("Every fill, exact to the last digit", f"runs export {report.run_id} --what fills"),
     )
-    steps = [tag("li", text, tag("pre", tag("code", command))) for text, command in commands]
+    steps = [
+        tag("li", text, tag("pre", tag("code", f"{report.program} {command}{report.workspace_option}")))
+        for text, command in commands
+    ]
     text = (
         "A digest chains every tick to the previous one. The same skill, data and model answers give the same run "
         "digest on any machine; a single changed byte gives a different one."

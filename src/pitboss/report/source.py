@@ -51,6 +51,9 @@ class RunReport:
     live: str = ""
     """What a live run traded and where its orders went, in a sentence; empty for a backtest."""
     version: str = ""
+    program: str = "pitboss"
+    workspace_option: str = ""
+    """Program and option of commands on this run: `pitboss`, and ` --home DIR` unless the workspace is found without."""
 
     def rule(self, code: str) -> RuleMeaning:
         """The meaning of a rule, also of one that this version does not know."""

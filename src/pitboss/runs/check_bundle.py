@@ -22,6 +22,7 @@ from pitboss.core.snapshot import GENESIS, Record
 from pitboss.models.endpoint import ENDPOINT, read_endpoint
 from pitboss.models.providers import PRESET, PROGRAMS, REPLAY
 from pitboss.runs.bundle import MONEY, SKILL, STATE, Bundle, BundleRun, is_parsable
+from pitboss.runs.lineage import FORKED_FROM
 from pitboss.runs.venues import venue_of
 from pitboss.sim.outcome import Ledger, stored_rejections
 from pitboss.skill.digest import skill_digest
@@ -337,7 +338,7 @@ def _plain_skill(run: BundleRun) -> Mapping[str, Any]:
 def _answers(bundle: Bundle, steps: dict[tuple[int, int], bytes] | None, result: BundleCheck) -> Iterator[str]:
     """Check every reply against the records that used it, if those are known, and its model against the run's."""
     run = bundle.manifest.run
-    forked_from = run.params.get("forked_from")
+    forked_from = run.params.get(FORKED_FROM)
     first_own = forked_from.get("seq") if isinstance(forked_from, dict) else 0  # the records before are of the source
     for line in bundle.answers():
         result.answers += 1

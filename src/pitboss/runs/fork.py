@@ -24,6 +24,7 @@ from pitboss.core.market import Ints
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.replayed import Replayed
+from pitboss.runs.lineage import FORKED_FROM, fork_record
 from pitboss.runs.run import prepare_stored, refuse_live, stored_form
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.runs.venues import venue_of
@@ -76,8 +77,8 @@ async def fork(workspace: Workspace, run_id: str, at: str, change: ForkChange) -
     journal = journal_of(workspace, source)
     tick_at = _tick(at, source, before, journal)
     records, state = await replay_until(before, journal.records(), tick_at)
-    origin = {"run_id": source.id, "at": iso(tick_at), "seq": len(records), "digest": source.digest}
-    branch = _queued(workspace, source, prepared, {"forked_from": origin}, _progress(before, tick_at))
+    origin = {FORKED_FROM: fork_record(source, tick_at, len(records))}
+    branch = _queued(workspace, source, prepared, origin, _progress(before, tick_at))
     insert_run(workspace.database, branch, map(_as_saved, records), state if records else None)
     return branch.id
 

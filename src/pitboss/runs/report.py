@@ -1,6 +1,7 @@
 """Write the HTML report of a stored run, and build the parts of it that are the same for every venue."""
 
 import os
+import shlex
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -10,16 +11,17 @@ from typing import Any
 import orjson
 
 from pitboss import __version__
-from pitboss.bootstrap.machine import new_id
+from pitboss.bootstrap.machine import new_id, program_name
+from pitboss.bootstrap.settings import find_home
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.curve import points
 from pitboss.core.errors import UserError
 from pitboss.core.snapshot import Record
-from pitboss.models.providers import PROGRAMS
 from pitboss.report.decisions import MOST_ROWS
 from pitboss.report.page import render
 from pitboss.report.source import RunReport
+from pitboss.runs.lineage import is_by_programs
 from pitboss.runs.stored import decision_rows, document, is_synthetic, journal_of, request_of
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
@@ -118,12 +120,19 @@ def shared_report(
         metric_meanings=venue.metrics(),
         realism=list(venue.realism(request).values()),
         synthetic=is_synthetic(workspace, run),
-        standin=run.model.startswith(PROGRAMS),
+        standin=is_by_programs(run),
         halts=[
             {"at": receipt.at, "kind": receipt.facts["halt"]} for receipt in ledger.receipts if receipt.kind == "halted"
         ],
+        program=program_name(),
+        workspace_option=_workspace_option(workspace),
         version=str(run.params.get("version", __version__)),
     )
+
+
+def _workspace_option(workspace: Workspace) -> str:
+    is_found = workspace.home.absolute() == find_home().absolute()
+    return "" if is_found else f" --home {shlex.quote(str(workspace.home))}"
 
 
 def plain_page(workspace: Workspace, run: Run, venue: Venue) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import UserError
-from pitboss.core.instant import iso
+from pitboss.core.instant import iso, parse_instant
 from pitboss.core.snapshot import Record
 from pitboss.core.verdict import margin_fields
 from pitboss.data.synthetic_marker import DEMO, is_marked
@@ -16,6 +16,7 @@ from pitboss.models.cutoff_text import cutoff_record
 from pitboss.models.endpoint import ENDPOINT, read_endpoint
 from pitboss.models.providers import LOCAL
 from pitboss.report.quality import quality_of
+from pitboss.runs.lineage import decided_by, forked_from
 from pitboss.runs.venues import venue_of
 from pitboss.store.journal import StoredJournal
 from pitboss.store.runs import Run
@@ -50,7 +51,6 @@ def spend_of(workspace: Workspace, run: Run) -> dict[str, float | None]:
 def row_document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
     """What the row of a run alone tells. `model_cutoffs` is the setting of that name."""
     params = run.params
-    cutoff = cutoffs.cutoff_of(run.model, model_cutoffs)
     return {
         "run_id": run.id,
         "status": run.status,
@@ -59,6 +59,8 @@ def row_document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
         "data_digest": run.data_digest,
         "model": run.model,
         "endpoint": _endpoint(run),
+        "forked_from": forked_from(run),
+        "decided_by": decided_by(run),
         "from": iso(params["from_at"]),
         "to": iso(params["to_at"]),
         "ticks": run.ticks,
@@ -74,9 +76,25 @@ def row_document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
         "report": run.report,
         "errors": [run.error_text] if run.error_text else [],
         "realism": _realism(run),
-        "cutoff": cutoff_record(cutoff, params["from_at"], params["to_at"]),
+        "cutoff": _cutoff(run, model_cutoffs),
         **({"blind": True} if params.get("blind") else {}),
     }
+
+
+def _cutoff(run: Run, model_cutoffs: str) -> dict[str, Any]:
+    """The training cutoff of the newest language model that decided a part of the run, with sentences on each of them."""
+    parts = [
+        cutoff_record(
+            cutoffs.cutoff_of(str(part["model"]), model_cutoffs),
+            parse_instant(part["from"]),
+            parse_instant(part["to"]),
+        )
+        for part in decided_by(run)
+    ]
+    applicable = [record for record in parts if record["range"] != "not_applicable"]
+    if not applicable:
+        return parts[-1]
+    return {**applicable[-1], "words": " ".join(record["words"] for record in applicable)}
 
 
 def _endpoint(run: Run) -> str | None:

@@ -86,7 +86,7 @@ class Runs:
             latest = [f"{row.id} ({row.status})" for row in connection.execute(newest)]
         raise UserError(
             f"there is no run {prefix!r}",
-            f"the latest are {', '.join(latest)}" if latest else "there are no runs here yet",
+            f"the latest are {', '.join(latest)}" if latest else f"there are no runs in {self._database.location}",
         )
 
     def get(self, prefix: str) -> Run:

@@ -36,6 +36,15 @@ class WorkspaceOptions:
         start_logs(settings.log_level, settings.log_file)
         return open_workspace(settings)
 
+    def existing_workspace(self) -> "Workspace":
+        """The same to look at what is stored: a workspace that does not exist is empty and is not created."""
+        from pitboss.bootstrap.logs import start_logs
+        from pitboss.bootstrap.workspace import open_existing
+
+        settings = self.settings()
+        start_logs(settings.log_level, settings.log_file)
+        return open_existing(settings)
+
     def lake(self, writing: bool = False) -> "Lake":
         """The lake alone; for `writing` it must be a folder of this machine."""
         from pitboss.bootstrap.workspace import open_lake
@@ -44,7 +53,9 @@ class WorkspaceOptions:
 
     def command_line(self, command: str) -> str:
         """The command line of a command in the same workspace, for suggestions."""
-        parts = ["pitboss", command]
+        from pitboss.bootstrap.machine import program_name
+
+        parts = [program_name(), command]
         if self.home is not None:
             parts += ["--home", shlex.quote(str(self.home))]
         if self.db is not None:

@@ -8,10 +8,11 @@ from typing import Any
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
-from pitboss.models.providers import PROGRAMS
+from pitboss.report.fork_text import fork_sentence, model_column
 from pitboss.runs import documents
 from pitboss.runs.compare import compare
 from pitboss.runs.explain import FIRST_REFUSED, explain
+from pitboss.runs.lineage import is_by_programs
 from pitboss.runs.listing import holdings, short
 from pitboss.runs.stored import is_synthetic, long_document, one_line, request_of
 from pitboss.runs.venues import venue_of, venues
@@ -167,7 +168,7 @@ def list_runs(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], t
         listing = workspace.runs.listing(arguments.get("limit", 20), arguments.get("status"))
         runs = [_with_relative_report(server_workspace, short(run, workspace.now())) for run in listing.runs]
     lines = [
-        f"{run['run_id']} {run['status']} {one_line(run['skill'], 60)} {one_line(run['model'], 60)} "
+        f"{run['run_id']} {run['status']} {one_line(run['skill'], 60)} {one_line(model_column(run), 200)} "
         f"{run['from'][:10]} to {run['to'][:10]} return {_number(run['total_return_pct'])} %"
         for run in runs
     ]
@@ -187,13 +188,14 @@ def show_run(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], ta
 def run_output(server_workspace: ServerWorkspace, workspace: Workspace, run: Run) -> ToolOutput:
     """A run as text and values."""
     request, document = request_of(run), _with_relative_report(server_workspace, long_document(workspace, run))
-    synthetic, program = is_synthetic(workspace, run), run.model.startswith(PROGRAMS)
+    synthetic, program = is_synthetic(workspace, run), is_by_programs(run)
     labels = [*(["synthetic data"] if synthetic else []), *(["not a language model"] if program else [])]
     caps = dict(request.skill.get("risk", {}))
     metrics, buy_and_hold = run.metrics or {}, (run.baselines or {}).get("buy_and_hold") or {}
     lines = [
         f"run {run.id} {run.status}, {one_line(request.skill.get('name', ''))} with {one_line(run.model)}, "
         f"{document['from']} to {document['to']}" + "".join(f" [{label}]" for label in labels),
+        *([one_line(sentence, 600)] if (sentence := fork_sentence(document)) else []),
         *(
             f"{name} {_number(metrics[name])}" + _buy_and_hold(buy_and_hold, name)
             for name in FIGURES

@@ -12,7 +12,7 @@ from typing import Any
 
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.settings import Settings
-from pitboss.bootstrap.workspace import Workspace, lake_of, look_into, open_workspace
+from pitboss.bootstrap.workspace import Workspace, has_database, lake_of, look_into, open_workspace
 from pitboss.core.errors import ToolFailed, UserError
 from pitboss.data.lake import Lake
 from pitboss.runs.documents import read_document, read_file, read_stored
@@ -50,7 +50,7 @@ class ServerWorkspace:
 
     def has_database(self) -> bool:
         """Whether the workspace has a database."""
-        return bool(self.settings.database_url) or (self.home / "pitboss.db").is_file()
+        return has_database(self.settings)
 
     def file(self, name: str) -> Path:
         """A skill file of the working directory or the workspace."""

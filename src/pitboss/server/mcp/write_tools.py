@@ -93,7 +93,7 @@ def fork_run(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], ta
             return output
         difference = difference_output(compare(workspace, source, workspace.runs.get(branch)))
     text = f"{output.text}\n\nagainst {source.id}:\n{difference.text}"
-    return ToolOutput(text, {**(output.values or {}), "forked_from": source.id, "difference": difference.values})
+    return ToolOutput(text, {**(output.values or {}), "difference": difference.values})
 
 
 def _run(

@@ -1,6 +1,6 @@
 """Assembles a perp backtest: checks the request, loads the data, and builds the ports over its connections."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pitboss.agent.decider import Decider, Planned
@@ -14,7 +14,7 @@ from pitboss.core.market import Points
 from pitboss.core.order_book import Books
 from pitboss.core.past import NO_PAST
 from pitboss.data.books import load_books
-from pitboss.data.feed import base_interval, choose_venue, data_digest, load_market, with_listings
+from pitboss.data.feed import base_intervals, choose_venue, data_digest, load_market, with_listings
 from pitboss.data.lake import Lake
 from pitboss.data.news_latency import parse_latency
 from pitboss.runs.deciders import Deciders
@@ -55,6 +55,8 @@ class PerpRun(PreparedRun):
     skill: PerpSkill
     market: Market
     base_interval: str
+    base_gap: str
+    """Why finer bars, which the lake has, are not used; empty if the finest are."""
     assets: Mapping[str, Asset]
     books: Mapping[str, Books] | None
     anonymiser: Anonymiser | None
@@ -76,24 +78,11 @@ def prepare(request: PerpRequest, lake: Lake, settings: Settings) -> PerpRun:
     check_range(request)
     data_venue = choose_venue(request.data_venue or settings.data_venue, lake, symbols)
     period = skill.every_ms
-    base = base_interval(lake, data_venue, symbols, period, request.from_at, request.to_at, request.max_gap)
     assets = _assets(lake, data_venue, symbols)
     ticks = ticks_of(request, period)
     prompts = request.builds_prompts
     intervals = (skill.context.bars_interval, *(skill.context.timeframes() if prompts else ()))
-    market = load_market(
-        lake,
-        data_venue,
-        symbols,
-        sorted({base, *intervals}, key=interval_ms),
-        request.to_at,
-        request.news_latency_ms,
-        request.from_at,
-        with_news=prompts,
-        news_latency=parse_latency(request.news_latency) if request.news_latency else None,
-        extracted=request.extracted_events,
-    )
-    market = with_listings(market, lake, data_venue, base, request.from_at, request.to_at, request.max_gap)
+    market, base, gap = _market(request, lake, data_venue, skill, intervals)
     books = run_books(request, lake, data_venue, symbols, int(ticks[0]))
     check_volume(request, market, symbols, base)
     digest = data_digest(market, symbols, {base, *intervals}, news=prompts, events=prompts, books=books)
@@ -106,6 +95,7 @@ def prepare(request: PerpRequest, lake: Lake, settings: Settings) -> PerpRun:
         tick_at=ticks,
         market=market,
         base_interval=base,
+        base_gap=gap,
         assets=assets,
         books=books,
         anonymiser=anonymiser_of_run(request, skill, market, base, int(ticks[0])),
@@ -114,6 +104,39 @@ def prepare(request: PerpRequest, lake: Lake, settings: Settings) -> PerpRun:
     )
     DECIDERS.of_run(run, PerpPrompts(skill))  # refuses an invalid decisions file, an unknown policy or model
     return run
+
+
+def _market(
+    request: PerpRequest, lake: Lake, data_venue: str, skill: PerpSkill, intervals: Sequence[str]
+) -> tuple[Market, str, str]:
+    """The market, its base interval, and the gap for which finer bars are not used.
+
+    The base interval is the finest whose bars have no long gap. If each has one, the gap of the finest is the error.
+    """
+    symbols, from_at, to_at, max_gap = skill.context.sorted_symbols, request.from_at, request.to_at, request.max_gap
+    gaps: list[UserError] = []
+    for base in base_intervals(
+        lake, data_venue, symbols, skill.every_ms, from_at, to_at, max_gap, request.requested_base
+    ):
+        market = load_market(
+            lake,
+            data_venue,
+            symbols,
+            sorted({base, *intervals}, key=interval_ms),
+            to_at,
+            request.news_latency_ms,
+            from_at,
+            with_news=request.builds_prompts,
+            news_latency=parse_latency(request.news_latency) if request.news_latency else None,
+            extracted=request.extracted_events,
+        )
+        try:
+            market = with_listings(market, lake, data_venue, base, from_at, to_at, max_gap)
+        except UserError as error:
+            gaps.append(error)
+        else:
+            return market, base, gaps[0].message if gaps else ""
+    raise gaps[0]
 
 
 def read_skill(plain: Mapping[str, object]) -> PerpSkill:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from pitboss.core.errors import UserError
+from pitboss.core.instant import INTERVALS
 from pitboss.terminal.options import Amount, Duration, Lateness, option
 from pitboss.terminal.workspace_options import WorkspaceOptions
 
@@ -52,6 +53,13 @@ class PerpOptions:
     close_at_end: Annotated[bool, option("--close-at-end", "Close what is open at the end instead of valuing it.")] = (
         False
     )
+    base_interval: Annotated[
+        str,
+        option(
+            "--base-interval",
+            "Bars in which the market moves, such as 1h. Default: the finest that fit the schedule and have no long gap.",
+        ),
+    ] = ""
 
     def fields(self, place: WorkspaceOptions, skill: dict[str, Any]) -> dict[str, Any]:
         """Return the fields of a `PerpRequest` that these options set."""
@@ -62,7 +70,12 @@ class PerpOptions:
             )
         if self.max_volume_pct is not None and not 0 < self.max_volume_pct <= 100:
             raise UserError("--max-volume-pct must be above 0 and at most 100", "for example --max-volume-pct 10")
+        if self.base_interval and self.base_interval not in INTERVALS:
+            raise UserError(
+                f"--base-interval: {self.base_interval!r} is not the length of a bar", f"one of {', '.join(INTERVALS)}"
+            )
         return {
+            "requested_base": self.base_interval,
             "taker_bps": self.fees_taker_bps,
             "maker_bps": self.fees_maker_bps,
             "slippage_bps_per_million": self.slippage_bps_per_million,

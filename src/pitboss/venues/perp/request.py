@@ -29,5 +29,7 @@ class PerpRequest(BacktestRequest):
     max_volume_pct: Decimal | None = None
     """The share of a bar's volume that fills may take; None = any size fills."""
     close_at_end: bool = False
+    requested_base: str = ""
+    """Length of the bars in which the market moves; empty: the finest that have no long gap."""
     disguise: Mapping[str, Any] | None = None
     """The stored blind-run mapping; None before the run begins."""

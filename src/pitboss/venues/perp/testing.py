@@ -131,6 +131,7 @@ def build(
         tick_at=ticks,
         market=market,
         base_interval=base,
+        base_gap="",
         assets={symbol: assets[symbol] for symbol in skill.context.symbols},
         books=books,
         anonymiser=anonymiser_of_run(request, skill, market, base, int(ticks[0])),

@@ -124,6 +124,8 @@ class PerpVenue(Venue):
         disguise = None if anonymiser is None else anonymiser.plain()
         request = dataclasses.replace(prepared.request, skill={}, data_venue=prepared.data_venue, disguise=disguise)
         universe = listing_notes(prepared.market.listings, request.from_at, request.to_at)
+        if prepared.base_gap:
+            universe.append(f"{prepared.base_gap}; so the market moves in bars of {prepared.base_interval}.")
         listed = {"universe": universe} if universe else {}
         return {**codec.plain(request), "base_interval": prepared.base_interval, **listed}
 

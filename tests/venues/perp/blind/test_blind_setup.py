@@ -42,6 +42,7 @@ def prepared_run(blind: bool = True) -> PerpRun:
         tick_at=ticks_between(request.from_at, request.to_at, skill.every_ms),
         market=market,
         base_interval="5m",
+        base_gap="",
         assets={symbol: SHIPPED[symbol] for symbol in skill.context.symbols},
         books=None,
         anonymiser=anonymiser_of_run(request, skill, market, "5m", request.from_at),
