@@ -63,7 +63,7 @@ def check(
     """Check a log.
 
     `expected` are the runs that must be in it; with `ended` all runs must have ended; `stale_ms` is the silence after which a
-    worker counts as lost; `most` limits the requeues of a run; `reclaim_ms` limits the time from the last heartbeat of a lost
+    worker counts as lost; `most` limits the requeues of a run without a commit between them; `reclaim_ms` limits the time from the last heartbeat of a lost
     worker to the next claim of its run.
     """
     histories: dict[str, _RunHistory] = {}
@@ -174,7 +174,7 @@ def _committed(history: _RunHistory, event: RunEvent) -> Iterator[str]:
         return
     if history.next_seq is not None and int(first) != history.next_seq:
         yield f"records {'doubled' if int(first) < history.next_seq else 'lost'}: {history.next_seq} was next, not {first}"
-    history.next_seq, history.alive_at = int(after), event.at
+    history.next_seq, history.alive_at, history.requeues = int(after), event.at, 0
 
 
 def _put_back(

@@ -14,11 +14,20 @@ from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.errors import BudgetExceeded, UserError
 from pitboss.jobs.estimate import Estimate, estimate, needs_consent, require_consent, worst_case
 from pitboss.jobs.plan import planned_runs
-from pitboss.jobs.study import NO_OBSERVER, StudyBudget, StudySettings, ensure_queued, study
+from pitboss.jobs.study import (
+    NO_OBSERVER,
+    StudyBudget,
+    StudyObserver,
+    StudyResult,
+    StudySettings,
+    ensure_queued,
+    study,
+)
 from pitboss.jobs.study_plans import sweep_plan
 from pitboss.sim.study.axis import parse_axes
 from pitboss.store.budgets import Budgets
 from pitboss.store.studies import Studies
+from pitboss.testing.provider import FakeProvider, decide
 from pitboss.venues.perp.assembly import PerpRequest
 
 FIVE = Decimal(5)
@@ -133,3 +142,25 @@ def test_a_longer_run_sets_more_aside_and_every_run_has_room_for_its_last_call(w
     room = 2 * estimated.call["llm/fake"]
     assert long > short > room > 0
     assert abs((long - room) - 3 * (short - room)) <= Decimal("0.04")
+
+
+def test_the_runs_of_a_sweep_start_together_and_equal_requests_are_paid_once(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = sweep_plan(paid_request(), parse_axes(["run.slippage_bps_per_million=7,8,9,10"]))
+    moves: list[tuple[str, str]] = []
+    observer = StudyObserver(moved=lambda run_id, status, progress: moves.append((run_id, status)))
+
+    async def execute() -> tuple[StudyResult, int]:
+        async with FakeProvider(decide, latency_s=0.01) as fake:
+            monkeypatch.setenv("LLM_BASE_URL", fake.url)
+            return await study(workspace, built.plan, built.method, StudySettings("here", 4), observer), fake.calls
+
+    result, calls = asyncio.run(execute())
+    assert result.failed == []
+    began = moves[: next(place for place, (_, status) in enumerate(moves) if status == "complete")]
+    assert len({run_id for run_id, status in began if status == "running"}) == 4, "none waits for another to end"
+    assert calls == TICKS, "the four send the same requests"
+    costs = [run.cost_usd for runs in result.trials.values() for run in runs]
+    saved = [run.saved_usd for runs in result.trials.values() for run in runs]
+    assert {cost + other for cost, other in zip(costs, saved, strict=True)} == {sum(costs)}

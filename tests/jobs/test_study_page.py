@@ -11,6 +11,7 @@ from studied import market, request
 
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
+from pitboss.cli.study_result import show_study
 from pitboss.core.errors import UserError
 from pitboss.jobs.search import is_installed
 from pitboss.jobs.study import StudySettings, study
@@ -19,6 +20,7 @@ from pitboss.jobs.study_plans import BuiltPlan, sweep_plan
 from pitboss.report.study import render
 from pitboss.runs.report import write_report
 from pitboss.sim.study.axis import parse_axes
+from pitboss.terminal.workspace_options import WorkspaceOptions
 
 Plain = dict[str, Any]
 VARIED = ("risk.max_position_pct=10,20,40", "model=policy/sma_cross,policy/momentum")
@@ -140,6 +142,25 @@ def test_a_metric_that_no_run_has_is_said_with_what_to_do(grid: Plain) -> None:
     page = render({**grid, "by": "brier", "better": "less", "trials": bare, "luck": luck})
     assert "No metric to compare" in page
     assert "--by, for example total_return_pct" in page
+
+
+def test_a_best_sharpe_below_zero_is_called_a_loss_and_not_chance(
+    grid: Plain, capsys: pytest.CaptureFixture[str]
+) -> None:
+    luck = {**grid["luck"], "deflated_sharpe": 0.0312, "best_sharpe": -1.204, "lucky_sharpe": 0.9}
+    losing = {**grid, "luck": luck}
+    sentence = (
+        "The best trial has a Sharpe of −1.20: its days lost on average, so there is no gain to tell from chance."
+    )
+    page = render(losing)
+    assert page.count(sentence) == 1
+    assert "chance may explain it" not in page
+    assert "probability that it exceeds the best of" not in page
+    show_study(losing, WorkspaceOptions())
+    printed = " ".join(capsys.readouterr().out.split())
+    assert sentence in printed
+    assert "deflated Sharpe" not in printed
+    assert "−1.20" not in render(grid), "the best of the other one is above zero"
 
 
 def test_less_is_better_turns_the_shades_and_the_words_round(workspace: Workspace) -> None:

@@ -6,8 +6,8 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from bundled import END, FROM, KEY, TO
 
+from bundled import END, FROM, KEY, TO
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.ports import ModelReply

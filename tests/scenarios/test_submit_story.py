@@ -272,3 +272,21 @@ def test_what_cannot_be_queued_gets_one_clear_line(
 def test_a_run_of_the_foreground_is_no_job(home: Path, trends: Path) -> None:
     run = here("backtest", trends, *SIX_HOURS, "--model", "policy/hold", "--json", "--home", home).json
     assert "was never queued" in here("jobs", "show", run["run_id"], "--home", home, code=2).err
+
+
+@pytest.mark.parametrize("command", ["sweep", "arena"])
+def test_a_study_of_a_predict_skill_takes_its_prices_and_ends_like_single_backtests(
+    command: str, home: Path, prices: Path, bets: Path
+) -> None:
+    own = ("--prices", prices, "--vault", "500000")
+    varied = {
+        "sweep": ("--vary", "risk.max_spend_per_day=10,20", "--model", "policy/alternate"),
+        "arena": ("--models", "policy/alternate,policy/yes_only", "--baselines", "", "--repeats", "1"),
+    }[command]
+    where = (*HALF_AN_HOUR, "--json", "--home", home)
+    result = here(command, bets, *varied, *own, *where).json
+    listed = here("study", "runs", result["study_id"], "--json", "--home", home).json
+    alone = here("predict", "backtest", bets, "--model", "policy/alternate", *own, *where).json
+    assert alone["digest"] in {run["digest"] for run in listed}
+    refused = here(command, bets, *varied, *own, "--fees-taker-bps", "3", *where, code=2)
+    assert "--fees-taker-bps: backtests on the predict venue have no such option" in refused.err

@@ -424,6 +424,16 @@ def test_at_orders_alone_it_gives_up_after_a_handful() -> None:
     assert plan.tally.waste_pct <= 35
 
 
+def test_at_orders_that_are_all_refused_it_gives_up_after_a_handful_and_ends_the_same() -> None:
+    """They leave the account as it is, but the next prompt tells of each, so every guess behind one is in vain."""
+    mind, plan = Mind(Habits(0, 0, 100, 0, 0, 0).answer, lambda key: 50), ahead()
+    found = run(script_of(Shared(mind), plan, 120, memory=False))
+    assert plan.tally.launched < 20
+    assert plan.tally.waste_pct <= 10
+    alone = Mind(Habits(0, 0, 100, 0, 0, 0).answer, lambda key: 50)
+    assert found == run(script_of(Shared(alone), None, 120, memory=False))
+
+
 def test_ticks_slept_through_are_not_asked_ahead() -> None:
     wake_when = ({"move_atr": 1.5},)
     alone, mind, plan = Mind(acting({}), lambda key: 50), Mind(acting({}), lambda key: 50), ahead(3, 1_000.0)

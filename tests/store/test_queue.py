@@ -227,6 +227,33 @@ def test_a_run_that_takes_every_worker_down_ends_in_error_with_the_cause(bench):
     assert check(events.read_events(bench.database), [run_id], stale_ms=STALE_MS).violations == []
 
 
+def test_the_count_of_lost_workers_starts_again_when_the_run_has_made_progress_since(bench):
+    (run_id,) = enqueue(bench)
+    records = chained(2 * MOST_REQUEUES + 1)
+
+    def lose(stored, released=False):
+        """A worker commits up to this many records and is lost; with `released` it exits in order, and the next one is."""
+        lease = bench.queue.claim("w", into="running")
+        journal = StoredJournal(bench.database, run_id, lease.epoch, logged=stored % 2 == 0)
+        known = 0 if journal.latest_state() is None else journal.latest_state()[0]
+        if stored > known:
+            asyncio.run(journal.commit(records[known:stored], state_after(records[:stored]), 0.5))
+        if released:
+            bench.queue.release(run_id, lease.epoch, "drained")
+            bench.queue.claim("w", into="running")
+        bench.at += STALE_MS + 1
+        return bench.queue.sweep()
+
+    for stored in range(1, len(records)):
+        assert lose(stored, released=stored == 3).requeued == [run_id]
+        assert bench.runs.get(run_id).requeues == 1, "the first loss since its last progress"
+    for count in range(2, MOST_REQUEUES + 1):
+        assert lose(0).requeued == [run_id]
+        assert bench.runs.get(run_id).requeues == count
+    assert lose(0).failed == [run_id], "it stands still: its workers are lost at the same record"
+    assert "lost 4 times without progress" in bench.runs.get(run_id).error_text
+
+
 def test_a_run_that_broke_off_can_be_queued_again_and_its_count_begins_anew(bench):
     (run_id,) = enqueue(bench)
     lease = bench.queue.claim("w1")

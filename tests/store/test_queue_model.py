@@ -49,6 +49,7 @@ class Known:
     alive_at: int = 0
     losses: int = 0
     records: int = 0
+    records_at_loss: int = 0
     cancel: bool = False
     for_workers: bool = True
 
@@ -259,12 +260,15 @@ class Machine(RuleBasedStateMachine):
             if run.cancel:
                 assert run_id in swept.cancelled
                 self.model.end(run_id, "cancelled")
-            elif run.losses == MOST:
+                continue
+            if run.records > run.records_at_loss:
+                run.losses = 0
+            if run.losses == MOST:
                 assert run_id in swept.failed
                 self.model.end(run_id, "error")
             else:
                 assert run_id in swept.requeued
-                run.status, run.losses = "queued", run.losses + 1
+                run.status, run.losses, run.records_at_loss = "queued", run.losses + 1, run.records
 
     @invariant()
     def both_say_the_same(self):

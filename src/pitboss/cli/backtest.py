@@ -1,17 +1,16 @@
 """`pitboss backtest` and `pitboss submit`: run a skill of any venue over a past range, here or in the queue.
 
-Venue-specific options are declared by the venue (`Venue.options`). `pitboss backtest` takes those of all installed
-venues and refuses the ones that do not belong to the skill's venue; `pitboss <venue> backtest` takes only its
+`pitboss backtest` takes the options of all installed venues (`venue_options.py`); `pitboss <venue> backtest` takes only its
 venue's.
 """
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pitboss.cli.venue_options import VenueOptions, venue_fields, venue_parameters
 from pitboss.core.errors import UserError
 from pitboss.runs.venues import period_ms, venue_of, venues
 from pitboss.terminal import screen
@@ -82,15 +81,8 @@ def _signature(venues_offered: "Sequence[Venue]", queued: bool) -> inspect.Signa
     parameters = [
         inspect.Parameter("skill", positional_only, annotation=Path),
         inspect.Parameter("run_options", keyword_only, annotation=BacktestOptions),
+        *venue_parameters(venues_offered),
     ]
-    used_names: set[str] = set()
-    for venue in venues_offered:
-        kind = venue.options()
-        names = {field.name for field in dataclass_fields(kind)} if kind else set()
-        if kind is None or names & used_names:
-            continue  # options that several venues have are accepted by `pitboss <venue> backtest` only
-        used_names |= names
-        parameters.append(inspect.Parameter(f"of_{venue.name}", keyword_only, default=None, annotation=kind | None))
     if not queued:
         parameters.append(inspect.Parameter("queue", keyword_only, default=False, annotation=Queue))
     parameters += [
@@ -105,7 +97,7 @@ def run_command(
     location: WorkspaceOptions,
     skill: Path,
     run_options: BacktestOptions,
-    venue_options: dict[str, Any],
+    venue_options: VenueOptions,
     only: "Venue | None",
     queue: bool,
     priority: int | None,
@@ -127,10 +119,10 @@ def request_for(
     location: WorkspaceOptions,
     skill: Path,
     run_options: BacktestOptions,
-    venue_options: dict[str, Any],
+    venue_options: VenueOptions,
     only: "Venue | None" = None,
 ) -> "BacktestRequest":
-    """Build the request of a command line. `venue_options` holds the options of each venue by `of_<venue>`."""
+    """Build the request of a command line."""
     from pitboss.runs.documents import read_file
 
     settings = location.settings()
@@ -138,35 +130,19 @@ def request_for(
     venue = venue_of(document)
     if only is not None and venue is not only:
         raise UserError(f"{skill.name} is a skill of the {venue.name} venue", "use `pitboss backtest`, which takes any")
-    own_options = venue_options.pop(f"of_{venue.name}", None)
-    foreign = [value for value in venue_options.values() if value is not None]
-    if foreign:
-        raise UserError(
-            f"{_first_changed_option(foreign[0])}: backtests on the {venue.name} venue have no such option",
-            "`pitboss backtest --help` lists the options of each venue",
-        )
+    fields_of_venue = venue_fields(location, document, venue_options)
     model, warning = venue.fallback_model(run_options.model or str(document["model"]), settings)
     if warning:
         screen.note(f"warning: {warning}")
         run_options = replace(run_options, model=model)
-    kind = venue.options()
-    venue_fields = (own_options or kind()).fields(location, document) if kind else {}
     return venue.request_type()(
         **{
             "skill": document,
             **run_options.fields(settings),
             "decisions": run_options.read_decisions(period_ms(document), venue.decision()),
-            **venue_fields,
+            **fields_of_venue,
         }
     )
-
-
-def _first_changed_option(options: Any) -> str:
-    """The name of the first option that differs from its default, such as `--taker-bps`."""
-    defaults = type(options)()
-    names = [field.name for field in dataclass_fields(options)]
-    changed = [name for name in names if getattr(options, name) != getattr(defaults, name)]
-    return "--" + (changed or names)[0].replace("_", "-")
 
 
 def run_backtest(

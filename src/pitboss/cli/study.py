@@ -7,6 +7,7 @@ from cyclopts import App, Parameter
 
 from pitboss.cli.run_status import Status
 from pitboss.cli.study_options import NO_OPTIONS, Out, StudyOptions
+from pitboss.cli.venue_options import VenueOptions, with_venue_options
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, RangeOptions, option
@@ -28,7 +29,7 @@ Vary = Annotated[
 StudyId = Annotated[str, Parameter(help="Id of a study, or its first characters.")]
 
 
-def sweep(
+def _sweep(
     skill: Path,
     /,
     *,
@@ -62,6 +63,7 @@ def sweep(
     repeats: Annotated[int, option("--repeats", "Runs per point, with the seeds seed, seed+1, …")] = 1,
     model: Annotated[str, option("--model", "Model to use instead of the skill's. See `pitboss models list`.")] = "",
     study_options: StudyOptions = NO_OPTIONS,
+    venue_options: VenueOptions,
     location: Location,
 ) -> int:
     """Run a skill many times with varied settings, and report the best trial and how much of its result may be luck.
@@ -74,6 +76,7 @@ def sweep(
         pitboss sweep trend.yaml --from 2025-02-01 --to 2025-03-01 --vary risk.max_leverage=1,2,5
         pitboss sweep trend.yaml --from 2025-02-01 --to 2025-03-01 --vary context.bars_lookback=50..200 --random 20
         pitboss sweep trend.yaml --from 2025-01-01 --to 2025-04-01 --grid model=policy/momentum,policy/sma_cross --walk-forward 30d/10d
+        pitboss sweep bets.yaml --from 2026-02-22 --to 2026-02-24 --vary risk.min_edge=0.02,0.05 --prices btc_1m.parquet
 
     Parameters
     ----------
@@ -84,7 +87,7 @@ def sweep(
     from pitboss.jobs.study_plans import sweep_plan
     from pitboss.sim.study.axis import parse_axes
 
-    request = base_request(location, skill, options, model)
+    request = base_request(location, skill, options, venue_options, model)
     plan = sweep_plan(
         request,
         parse_axes(vary),
@@ -99,7 +102,7 @@ def sweep(
     return run_study(location, plan, study_options, options.yes)
 
 
-def arena(
+def _arena(
     skill: Path,
     /,
     *,
@@ -113,6 +116,7 @@ def arena(
     ] = None,
     repeats: Annotated[int, option("--repeats", "Runs per model.")] = 3,
     study_options: StudyOptions = NO_OPTIONS,
+    venue_options: VenueOptions,
     location: Location,
 ) -> int:
     """Run several models with the same skill over the same market, and report which of them differ significantly.
@@ -132,7 +136,7 @@ def arena(
     from pitboss.cli.study_run import base_request, run_study
     from pitboss.jobs.study_plans import arena_plan
 
-    request = base_request(location, skill, options)
+    request = base_request(location, skill, options, venue_options)
     baseline_models = None if baselines is None else _split_list(baselines)
     plan = arena_plan(request, _split_list(models), baseline_models, repeats, study_options.name)
     return run_study(location, plan, study_options, options.yes)
@@ -315,3 +319,12 @@ def _split_list(text: str) -> list[str]:
 
 def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "none"
+
+
+def __getattr__(name: str) -> object:
+    """Build `sweep` and `arena` on first access, because they need the options of every installed venue."""
+    if name in ("sweep", "arena"):
+        from pitboss.runs.venues import venues
+
+        return with_venue_options(_sweep if name == "sweep" else _arena, venues())
+    raise AttributeError(name)

@@ -9,6 +9,7 @@ from pitboss.report import figures
 from pitboss.report.meaning import Metric
 from pitboss.report.measures import format_metric
 from pitboss.report.metric import meanings_of, metric_meaning
+from pitboss.report.study.summary import no_gain
 from pitboss.report.study.view import period
 from pitboss.sim.study.axis import describe_point
 from pitboss.terminal import screen
@@ -81,12 +82,15 @@ def _show_trials(document: Plain) -> None:
 def _show_luck(luck: Plain) -> None:
     screen.put()
     deflated, overfitting = luck["deflated_sharpe"], luck["overfitting"]
+    of_skill = luck["deflated_sharpe_of_skill"]
+    if loss := no_gain(luck["best_sharpe"]):
+        screen.put(loss)
+        deflated = of_skill = None
     if deflated is not None:
         screen.put(
             f"deflated Sharpe of the best: {deflated:.1%} (the probability that its true Sharpe is above the one that the best "
             f"of {luck['runs']} runs has by luck)"
         )
-    of_skill = luck["deflated_sharpe_of_skill"]
     if of_skill is not None and luck["runs_of_skill"] > luck["runs"]:
         screen.put(f"  over all {luck['runs_of_skill']} runs of this skill that are stored here: {of_skill:.1%}")
     if overfitting is None:

@@ -13,6 +13,7 @@ from pitboss.cli.consent import asker, estimate_line
 from pitboss.cli.study_options import StudyOptions
 from pitboss.cli.study_result import show_estimate, show_study
 from pitboss.cli.study_table import live_scoreboard
+from pitboss.cli.venue_options import VenueOptions, venue_fields
 from pitboss.core.errors import BudgetExceeded, RunCancelled, UserError
 from pitboss.jobs.estimate import Estimate, estimate, pilot, require_consent, worst_case
 from pitboss.jobs.plan import PlannedRun, planned_runs
@@ -33,12 +34,15 @@ STOPPED = 130
 """The exit code after Ctrl-C."""
 
 
-def base_request(location: WorkspaceOptions, path: Path, options: RangeOptions, model: str = "") -> Any:
+def base_request(
+    location: WorkspaceOptions, path: Path, options: RangeOptions, venue_options: VenueOptions, model: str = ""
+) -> Any:
     """Build the base request, for the venue that the skill names."""
     options.check()
     settings = location.settings()
     document = read_file(path, options.set_, settings)
-    return venue_of(document).request_type()(skill=document, model=model, **options.fields(settings))
+    fields = {**options.fields(settings), **venue_fields(location, document, venue_options)}
+    return venue_of(document).request_type()(skill=document, model=model, **fields)
 
 
 def run_study(location: WorkspaceOptions, built: BuiltPlan, study_options: StudyOptions, yes: bool) -> int:

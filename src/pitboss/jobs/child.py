@@ -49,6 +49,7 @@ def serve(
         try:
             workspace = workspace or open_workspace(settings)
             outcome = asyncio.run(execute(workspace, worker, str(line["run_id"]), int(str(line["epoch"])), stop))
+            workspace.database.close_idle()
         except Unreachable:
             outcome = "away"
         sys.stdout.write(orjson.dumps({"word": outcome}).decode() + "\n")

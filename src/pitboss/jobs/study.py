@@ -2,7 +2,8 @@
 
 Every run is an ordinary one: it can be shown, verified, resumed and deleted by itself. All state is in the store, so a study
 that was stopped continues when the same study is requested again: finished runs are reused, interrupted ones resumed from
-their last record. Replies of models are shared by all runs, in this study and others.
+their last record. Replies of models are shared by all runs, in this study and others; runs of one process that send the same
+request at the same time share one call (`models/cached.py`).
 """
 
 import asyncio
@@ -84,14 +85,9 @@ class StudyResult:
 
 @dataclass(frozen=True, slots=True)
 class StudyBatch:
-    """Run ids in order.
-
-    `first` are executed before the others, which may send the same requests to a model: sent at the same time they would be
-    paid for twice, sent later they are answered from the store.
-    """
+    """Run ids in order."""
 
     ids: Sequence[str]
-    first: Sequence[str] = ()
 
 
 async def study(
@@ -124,7 +120,6 @@ async def _run_trials(
             observer.began(planned, batch.ids)
             if settings.placement == "here":
                 unique_ids = list(dict.fromkeys(batch.ids))
-                await _execute_here(workspace, batch, batch.first, settings.concurrency, observer, lock.acquire())
                 await _execute_here(workspace, batch, unique_ids, settings.concurrency, observer, lock.acquire())
             await _wait_for_others(workspace, plan.id, batch, settings.placement, observer, lock)
         except BaseException:
@@ -168,17 +163,7 @@ def ensure_queued(
     interrupted = [run_id for run_id in by_id if statuses.get(run_id) in ("error", "cancelled")]
     for run_id in interrupted:
         _enqueue_again(workspace, run_id, by_id[run_id], budget)
-    return StudyBatch(ids, _first_of_equal(by_id))
-
-
-def _first_of_equal(by_id: Mapping[str, PlannedRun]) -> list[str]:
-    """Of all runs that ask the same model in the same repeat over the same period, the first."""
-    first: dict[object, str] = {}
-    for run_id, planned_run in by_id.items():
-        request = planned_run.request
-        if may_cost(request):
-            first.setdefault((request.source, request.repeat, request.from_at, request.to_at), run_id)
-    return list(first.values())
+    return StudyBatch(ids)
 
 
 def _enqueue_again(workspace: Workspace, run_id: str, planned: PlannedRun, budget: StudyBudget) -> None:

@@ -32,7 +32,8 @@ FARTHEST = 512
 
 
 class Holds:
-    """An estimate of the probability that a tick leaves the account unchanged.
+    """An estimate of the probability that the tick after it has the prompt that speculation expects: the account is
+    unchanged, and nothing was refused.
 
     Orders are not independent: some skills act at fixed times, some follow an order with another. So a distance from
     the previous order at which orders are frequent has an estimate of its own; all other ticks share one estimate,

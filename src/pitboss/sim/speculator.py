@@ -149,8 +149,13 @@ class Speculator:
         state, decision = result.state, result.decision
         unchanged = self._course.unchanged(before, state)
         was_asked = not ("asleep" in decision.flags or "ruined" in decision.flags)
+        # After a refusal or a failure the next prompt differs from the speculated one, but the one after it may not.
+        last = state.last
+        is_predicted = unchanged and not (
+            was_asked and last is not None and (last.outcome != "noop" or last.flag != "")
+        )
         if was_asked:
-            self._holds.add(unchanged)
+            self._holds.add(is_predicted)
             if "model_error" not in decision.flags:
                 # another run paid for it, so it is not this run's cost
                 saved = decision.saved_usd and not decision.cost_usd
@@ -166,11 +171,7 @@ class Speculator:
             self._settle(guess, was_asked and (self._is_predicted or same))
         if not unchanged:
             self._drop()
-        # After a refusal or a failure the next prompt differs from the speculated one, but the one after it does not.
-        last = state.last
-        self._is_predicted = unchanged and not (
-            was_asked and last is not None and (last.outcome != "noop" or last.flag != "")
-        )
+        self._is_predicted = is_predicted
 
     def begins(self, index: int) -> bool:
         """Whether a window begins with this tick: it was not speculated, or was the first after a window of holds."""

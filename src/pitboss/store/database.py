@@ -77,8 +77,8 @@ class Database:
     def write_raw(self, lazily: bool = False) -> Iterator[Any]:
         """A write transaction with a driver cursor, for hot paths where SQLAlchemy's layers cost too much.
 
-        The connection is kept between uses: fetching one from the pool costs three times as much as the work itself. With
-        `lazily` the write-ahead log is not flushed to disk: a crash of the process loses nothing, and the next ordinary
+        The connection to a file is kept between uses: fetching one from the pool costs three times as much as the work
+        itself. With `lazily` the write-ahead log is not flushed to disk: a crash of the process loses nothing, and the next ordinary
         commit flushes it, but a power failure before that may lose the transaction.
         """
         lazily = lazily and self.journal_mode == "wal"
@@ -110,7 +110,10 @@ class Database:
 
     @contextmanager
     def _reused_connection(self) -> Iterator[PoolProxiedConnection]:
-        """The connection that is kept between uses, or a new one while that is in use. A connection that failed is dropped."""
+        """The connection that is kept between uses, or a new one while that is in use. A connection that failed is dropped.
+
+        A connection to a server goes back to the pool, which keeps one for all uses.
+        """
         connection: PoolProxiedConnection | None = None
         try:
             try:
@@ -125,7 +128,7 @@ class Database:
             if user_error is None:
                 raise
             raise user_error from error
-        if self._idle:  # another thread has returned its connection meanwhile
+        if self._idle or self.journal_mode is None:  # another thread has returned its connection meanwhile
             connection.close()
         else:
             self._idle.append(connection)
@@ -174,6 +177,11 @@ class Database:
         if not isinstance(error, DBAPIError | UnicodeDecodeError | self._driver_error):
             return None
         return (sqlite.explain if self.journal_mode else postgres.explain)(error, self.location)
+
+    def close_idle(self) -> None:
+        """Close the connection to a server that is kept for the next use, before a process waits for long."""
+        if self.journal_mode is None:
+            self.engine.dispose()
 
     def close(self) -> None:
         """Close all connections and release the lock. Safe to call twice."""

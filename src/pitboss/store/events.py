@@ -4,12 +4,13 @@ Append only. An event is written in the transaction of the change that it descri
 events of a run are in the order in which they happened. Times are the database's.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, insert, select
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
@@ -31,6 +32,7 @@ Kind = Literal[
     "refused",  # a write under an expired lease; the epoch is the old one
 ]
 PAGE = 1_000
+_LOSS_DETAIL = re.compile(r"\d+ ms, (\d+) records: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,21 @@ def append_refusal(database: Database, run_id: str, epoch: int, operation: str) 
     with suppress(UserError), database.write() as connection:
         if rows.fetch(connection, runs, {"id": run_id}, lock=True) is not None:
             append(connection, run_id, epoch, "refused", database.now(connection), None, operation)
+
+
+def loss_detail(silent_ms: int, records: int, cause: str) -> str:
+    """The detail of a `requeued` event: how long its worker was silent, and how many records the run had committed."""
+    return f"{silent_ms} ms, {records} records: {cause}"
+
+
+def records_at_loss(connection: Connection, run_id: str) -> float:
+    """The number of its records when a run last lost its worker; infinite if it never did, or if an earlier version wrote
+    the event, which did not store the number.
+    """
+    lost = run_events.c.run_id == run_id, run_events.c.kind == "requeued"
+    newest = select(run_events.c.detail).where(*lost).order_by(run_events.c.id.desc()).limit(1)
+    match = _LOSS_DETAIL.match(connection.execute(newest).scalar_one_or_none() or "")
+    return int(match[1]) if match else float("inf")
 
 
 def read_events(database: Database, run_id: str | None = None) -> Iterator[RunEvent]:

@@ -34,6 +34,9 @@ REFUSED = ("28", "3D")
 """Wrong user or password, no such database: waiting does not help."""
 REFUSALS = ("does not exist", "authentication failed", "no pg_hba.conf entry", "no password supplied")
 """The same as text: a failed attempt to connect has no code."""
+NO_SLOT = ("too many clients", "remaining connection slots", "too many connections for")
+"""The same for a server, a role or a database whose limit of connections is reached."""
+TOO_MANY = "53300"
 PASSING = ("08", "25P03", "40", "53", "55P03", "57")
 """Broken connections, ended transactions, deadlocks, too many connections, locks, a server that stops or starts."""
 
@@ -55,9 +58,10 @@ def engine(address: str) -> Engine:
             "keepalives_interval": 5,
             "keepalives_count": 3,
         }
-        # One connection for the hot path and one for everything else: a server has about a hundred for all workers.
+        # A server has about a hundred connections for all workers, so a process keeps one. Threads that need one at the same
+        # moment open another, which is closed after use.
         own = {name: value for name, value in defaults.items() if name not in url.query}
-        created = create_engine(url, connect_args=own, pool_size=2, max_overflow=30, pool_pre_ping=True)
+        created = create_engine(url, connect_args=own, pool_size=1, max_overflow=30, pool_pre_ping=True)
     except ModuleNotFoundError as error:
         raise UserError(
             f"cannot open a database at {scheme}://…: the package {error.name} is not installed",
@@ -115,6 +119,13 @@ def explain(error: BaseException, location: str) -> UserError | None:
         return UserError(f"the database {location} cannot be written: {reason}", "is it a read-only replica?")
     if code == FULL:
         return UserError(f"the disk under {location} is full", "free some space; everything committed so far is kept")
+    if code == TOO_MANY or any(phrase in reason for phrase in NO_SLOT):
+        limit = reason.rpartition("FATAL: ")[2].strip()
+        return Unreachable(
+            f"the database {location} has no free connection: its limit (max_connections, 100 unless it was changed) is "
+            f"reached ({limit})",
+            "stop workers that are not needed, each of which keeps one, or raise max_connections on the server",
+        )
     message = f"the database {location} cannot be reached: {reason}"
     hint = "check that the server runs and that --db names its host, user, password and database"
     if code.startswith(REFUSED) or (not code and any(phrase in reason for phrase in REFUSALS)):

@@ -22,7 +22,7 @@ from pitboss.store.database import Database
 from pitboss.store.lifecycle import ACTIVE, LeaseLost
 from pitboss.store.retry import Unreachable
 from pitboss.store.run import Run, new_run_row, read_run, require_run_row
-from pitboss.store.schema import SEAL, run_events, runs
+from pitboss.store.schema import SEAL, run_events, run_states, runs
 
 HEARTBEAT_MS = 5_000
 STALE_MS = 20_000
@@ -254,7 +254,7 @@ class Queue:
         raise LeaseLost(run_id)
 
     def sweep(self, stale_ms: int = STALE_MS, most: int = MOST_REQUEUES, limit: int = 100) -> SweepResult:
-        """Requeue runs without a heartbeat for `stale_ms`; after `most` times they end in error.
+        """Requeue runs without a heartbeat for `stale_ms`; after `most` times without progress they end in error.
 
         Every worker does this regularly; several may do it at once.
         """
@@ -328,16 +328,17 @@ class Queue:
             if row["cancel_requested"]:
                 self._end(connection, row, now, "cancelled", None)
                 swept.cancelled.append(run_id)
-            elif row["requeues"] >= most:
-                error_text = f"its worker was lost {row['requeues'] + 1} times; the last time, {cause}"
+                return
+            stored = _stored_records(connection, run_id)
+            losses = 1 + (0 if stored > events.records_at_loss(connection, run_id) else row["requeues"])
+            if losses > most:
+                error_text = f"its worker was lost {losses} times without progress; the last time, {cause}"
                 self._end(connection, row, now, "error", error_text)
                 swept.failed.append(run_id)
             else:
                 # It keeps its position: a run that was begun must not wait behind all that were enqueued after it.
-                rows.change(
-                    connection, runs, row, {**_requeued(row, row["queued_at"]), "requeues": row["requeues"] + 1}
-                )
-                detail = f"{now - row['heartbeat_at']} ms: {cause}"
+                rows.change(connection, runs, row, {**_requeued(row, row["queued_at"]), "requeues": losses})
+                detail = events.loss_detail(now - row["heartbeat_at"], stored, cause)
                 events.append(connection, run_id, row["lease_epoch"], "requeued", now, row["worker"], detail)
                 budgets.settle_before(connection, run_id, row["lease_epoch"] + 1)
                 swept.requeued.append(run_id)
@@ -388,6 +389,11 @@ def _active(owner: str | None) -> Select[int]:
     """The number of runs that workers have, of one user or of all."""
     query = select(func.count()).where(runs.c.status.in_(_WORKING), runs.c.queued_at.is_not(None))
     return query if owner is None else query.where(runs.c.owner == owner)
+
+
+def _stored_records(connection: Connection, run_id: str) -> int:
+    """The number of records that a run has committed."""
+    return connection.execute(select(run_states.c.seq).where(run_states.c.run_id == run_id)).scalar_one_or_none() or 0
 
 
 def _lost(before: Instant) -> tuple[Any, ...]:

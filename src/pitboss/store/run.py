@@ -21,8 +21,8 @@ class Run:
     """A run. `progress` is the finished share, 0 to 1.
 
     `saved_usd` is what replies stored by other runs would have cost, `wasted_usd` what was paid for and not used.
-    `queued_at` is the time from which a worker may claim it (None: not in the queue), `requeues` how often it was requeued
-    because its worker was lost, `build` the build that created it and must execute it.
+    `queued_at` is the time from which a worker may claim it (None: not in the queue), `requeues` how often its worker was
+    lost since its last progress, `build` the build that created it and must execute it.
     """
 
     id: str

@@ -85,7 +85,7 @@ runs = Table(
     Column("lease_epoch", BigInteger, nullable=False, server_default="0"),
     Column("cancel_requested", Boolean, nullable=False),
     # The queue: the user, the priority, the time from which a worker may claim the run (NULL: not in the queue), how often
-    # it was requeued because its worker was lost, its worker, its study, the build that created it.
+    # its worker was lost since its last progress, its worker, its study, the build that created it.
     Column("owner", String(64), nullable=False, server_default="local"),
     Column("priority", Integer, nullable=False, server_default="0"),
     Column("queued_at", BigInteger),

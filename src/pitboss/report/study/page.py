@@ -8,7 +8,7 @@ from pitboss.report.shell import Part, document, layout, resource
 from pitboss.report.source import Plain, number
 from pitboss.report.study.charts import search_chart, window_section
 from pitboss.report.study.fields import field_section
-from pitboss.report.study.summary import limits, paragraphs, significance_section
+from pitboss.report.study.summary import limits, no_gain, paragraphs, significance_section
 from pitboss.report.study.tables import cost_section, missing_section, trial_section, varied_section
 from pitboss.report.study.view import StudyView, period
 from pitboss.sim.study.axis import describe_point
@@ -94,7 +94,7 @@ def _tiles(view: StudyView) -> Html:
         tile(
             "Deflated Sharpe of the best",
             figures.share(chance, 0),
-            note(_chance(chance, significance.get("runs"))),
+            note(_chance(chance, significance)),
             None,
             "lead",
         ),
@@ -170,9 +170,10 @@ def _cost(view: StudyView) -> Html:
     return tile("Cost", figures.usd(cost), note(text))
 
 
-def _chance(chance: float | None, runs: object) -> str:
+def _chance(chance: float | None, significance: Plain) -> str:
     if chance is None:
         return "unknown: too few daily returns"
-    return (
-        f"probability that it exceeds the best of {figures.plural(runs, 'run')} by chance; below 95% is not significant"
-    )
+    if no_gain(number(significance.get("best_sharpe"))):
+        return "its Sharpe is not above zero: there is no gain to tell from chance"
+    runs = figures.plural(significance.get("runs"), "run")
+    return f"probability that it exceeds the best of {runs} by chance; below 95% is not significant"

@@ -53,6 +53,8 @@ def _significance(view: StudyView) -> str:
     )
     if chance is None:
         return "The role of chance cannot be estimated: the runs have too few daily returns, or none that differ."
+    if loss := no_gain(best):
+        return loss
     runs = figures.plural(significance["runs"], "run")
     benchmark = (
         ""
@@ -62,6 +64,15 @@ def _significance(view: StudyView) -> str:
     )
     meaning = "chance alone is an unlikely explanation" if chance >= PROOF else "chance may explain it"
     return f"After {runs}, the probability that the best exceeds chance is {figures.share(chance, 0)}: {meaning}.{benchmark}"
+
+
+def no_gain(best_sharpe: float | None) -> str:
+    """The sentence that replaces the comparison with chance if the best Sharpe is not above zero; else empty."""
+    if best_sharpe is None or best_sharpe > 0:
+        return ""
+    days = "lost on average" if best_sharpe < 0 else "gained nothing on average"
+    value = figures.plain(best_sharpe)
+    return f"The best trial has a Sharpe of {value}: its days {days}, so there is no gain to tell from chance."
 
 
 def _overfitting(view: StudyView) -> str:
