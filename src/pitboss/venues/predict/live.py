@@ -182,6 +182,8 @@ async def _work(
     board.restore(journal.records())
     stored = journal.latest_state()
     state = State(writer.desk) if stored is None else read_state(stored[1])
+    if stored is None:  # before any order: a process that is killed at its first tick leaves the account it began with
+        await journal.commit([], state, 0.0)
     writer.begin(state.tick_at or workspace.runs.get(stored_run.run_id).created_at)
     spent_usd = board.paid_on(day_of(clock.now()))
     connections, line = await stack.enter_async_context(

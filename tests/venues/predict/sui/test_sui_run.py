@@ -62,7 +62,8 @@ def filled(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    services = PredictionServices(tiers=("1w",))
+    # A price that stands still: no order is refused because it moved between simulation and execution.
+    services = PredictionServices(tiers=("1w",), price=lambda second: 68_020.0)
     ((name, text),) = VENUE.examples().items()
     (tmp_path / name).write_text(text)
     with serving(FakeChain(ADDRESS, services=services)) as node, served(services.app()) as url:
