@@ -86,6 +86,13 @@ def test_a_stored_run_is_audited_with_its_own_decisions(
     assert (code, found["cuts"], found["differences"]) == (0, 4, 0)
     assert found["runs"] == [f"run {run}"]
     assert ("prompt" in found["covered"]) is (model == "standin/analyst")
+    if model == "standin/analyst":
+        fork = ("--at", "2025-03-28T12:00:00Z", "--model", "policy/momentum", "--json", "--home", home)
+        code, out, _ = typed(capsys, "runs", "fork", run, *fork)
+        forked = json.loads(out)["run_id"]
+        code, out, _ = typed(capsys, "audit", "lookahead", "--run", forked, "--cuts", 3, "--json", "--home", home)
+        found = json.loads(out)
+        assert (code, found["cuts"], found["differences"], found["from"]) == (0, 3, 0, "2025-03-28T12:00:00Z")
     late = ("--from", "2025-03-28T23:00:00Z", "--cuts", 1)
     assert typed(capsys, "audit", "lookahead", "--run", run, *late, "--home", home)[0] == 0
     code, _, err = typed(capsys, "audit", "lookahead", "--run", run, "--to", "2025-03-30", "--home", home)

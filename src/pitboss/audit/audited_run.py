@@ -87,6 +87,8 @@ class AuditedRun:
     connect: Connect
     recordings: AuditRecordings
     stored: Sequence[Record] = ()
+    start: State | None = None
+    """The state in which a fork begins; None for a run that begins at its first tick."""
     probe: ToolProbe | None = None
     reference: Rerun = field(default_factory=Rerun)
     _course: Course | None = None
@@ -101,17 +103,19 @@ class AuditedRun:
         """Replay the range once, to have the state before any tick."""
         course = self.prepared.course(self.connect(self.recordings, 0, False))
         self._course = None if self.stored else course
-        await replay(course.until(to_at), self.reference, self.venue.first_state(course), watch)
+        state = self.start or self.venue.first_state(course)
+        self.reference.new.extend(self.stored[: state.seq])
+        await replay(course.until(to_at), self.reference, state, watch)
 
     def state_before(self, at: Instant, ticks: int) -> State | None:
-        """The last state from at least `ticks` ticks before a tick; None if that is the beginning."""
+        """The last state from at least `ticks` ticks before a tick; `start` if that is the beginning."""
         tick_at = self.prepared.tick_at
         index = int(tick_at.searchsorted(at)) - ticks
         if index <= 0:
-            return None
+            return self.start
         states = self.reference.states
         position = bisect_right(states, int(tick_at[index - 1]), key=lambda state: state.tick_at or 0)
-        return states[position - 1] if position else None
+        return states[position - 1] if position else self.start
 
     def eventful_ticks(self) -> list[list[Instant]]:
         """The ticks with a decision to act, those with receipts of more than funding, and those with a reflection."""

@@ -183,7 +183,7 @@ class _CutAuditor:
         if run.probe is not None:
             run.probe.calls = self._calls(at, number)
         start = run.state_before(at, RERUN_TICKS)
-        first = None if not number % RERUN_ALL_EVERY else start
+        first = start if number % RERUN_ALL_EVERY else run.start
         reruns: dict[str, Rerun] = {}
         for future, copy in prepared.items():
             if copy is None:

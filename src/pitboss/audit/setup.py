@@ -19,12 +19,13 @@ from pitboss.audit.recordings import AuditRecordings
 from pitboss.audit.tool_probe import ToolProbe
 from pitboss.bootstrap import mcp_tools as mcp
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.core.errors import ToolFailed, UserError
-from pitboss.core.instant import Instant
+from pitboss.core.errors import ReplayMismatch, ToolFailed, UserError
+from pitboss.core.instant import Instant, parse_instant
 from pitboss.core.ports import Tool
 from pitboss.core.snapshot import Record
+from pitboss.core.state import State
 from pitboss.models.replayed import Replayed
-from pitboss.runs.fork import STAND_IN, RecordedDecider, without_model
+from pitboss.runs.fork import STAND_IN, RecordedDecider, replay_until, without_model
 from pitboss.runs.run import prepare_stored, refuse_live
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.runs.venues import venue_of
@@ -60,7 +61,7 @@ async def prepare(workspace: Workspace, options: AuditRequest, watch: Watch | No
     """Load the data and replay each run once, so that the audit can run any of its ticks again."""
     recordings = AuditRecordings(StoredRecordings(workspace.database))
     if options.run:
-        setup, to_at = _of_run(workspace, options, recordings)
+        setup, to_at = await _of_run(workspace, options, recordings)
     else:
         setup, to_at = _of_skill(workspace, options, recordings)
     for run in setup.runs:
@@ -127,7 +128,9 @@ def _unconnected(recordings: AuditRecordings, seq: int, exact: bool) -> Connecti
 # A stored run ---------------------------------------------------------------------------------------------------------
 
 
-def _of_run(workspace: Workspace, options: AuditRequest, recordings: AuditRecordings) -> tuple[AuditSetup, Instant]:
+async def _of_run(
+    workspace: Workspace, options: AuditRequest, recordings: AuditRecordings
+) -> tuple[AuditSetup, Instant]:
     if options.tools or options.tool_files or options.data_venue:
         raise UserError("a run has its own tools and data", "give a skill for --tools, --tool-file and --data-venue")
     run = workspace.runs.get(options.run)
@@ -140,6 +143,9 @@ def _of_run(workspace: Workspace, options: AuditRequest, recordings: AuditRecord
     if not records:
         raise UserError(f"run {run.id} has no ticks", "audit its skill instead")
     prepared = prepare_stored(workspace, run, without_model(request))
+    start = await _state_at_fork(workspace, run)
+    if start is not None:
+        from_at = max(from_at, parse_instant(run.params["forked_from"]["at"]))
     outside = _recorded_servers(workspace, prepared)
     audited = AuditedRun(
         f"run {run.id}",
@@ -149,6 +155,7 @@ def _of_run(workspace: Workspace, options: AuditRequest, recordings: AuditRecord
         _connect_stored(run, request, records, outside),
         recordings,
         records,
+        start,
     )
     setup = AuditSetup([audited], workspace.lake_of(run.params), from_at, (), outside.not_audited)
     return setup, min(to_at, _last_tick(records) + 1)
@@ -158,15 +165,13 @@ def _connect_stored(
     run: Run, request: BacktestRequest, records: Sequence[Record], outside: "_RecordedServers"
 ) -> Connect:
     """Connections that repeat what the run recorded: the replies of its model, or its decisions."""
-    is_forked = "forked_from" in run.params
-    if request.is_program and not is_forked:
+    if request.is_program:
         return _unconnected
     policy = read_policy(run.params.get("manner"))
-    is_exact = not is_forked and not outside.not_audited
 
     def connect(recordings: AuditRecordings, seq: int, exact: bool) -> Connections:
         model = Replayed(records[seq:])
-        if not (exact and is_exact):
+        if outside.not_audited or not exact:
             return Connections(model=model, decider=RecordedDecider(records))
         return Connections(
             model=model,
@@ -176,6 +181,20 @@ def _connect_stored(
         )
 
     return connect
+
+
+async def _state_at_fork(workspace: Workspace, run: Run) -> State | None:
+    """The state in which a fork begins, from a replay of its source; None for a run that is no fork."""
+    origin = run.params.get("forked_from")
+    if origin is None:
+        return None
+    source = workspace.runs.get(origin["run_id"])
+    prepared = prepare_stored(workspace, source, without_model(request_of(source)))
+    try:
+        records = journal_of(workspace, source).records()
+        return (await replay_until(prepared, records, parse_instant(origin["at"])))[1]
+    except ReplayMismatch as error:
+        raise UserError(f"the source of this fork cannot be replayed: {error}", "audit the skill instead") from None
 
 
 def _last_tick(records: Sequence[Record]) -> Instant:
