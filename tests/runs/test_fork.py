@@ -94,7 +94,11 @@ def test_a_fork_says_what_it_was_forked_from(workspace: Workspace) -> None:
     assert stored.items() >= {"run_id": source.id, "at": AT, "seq": count, "digest": source.digest}.items()
     assert branch.params["skill"]["risk"]["max_leverage"] == 1
     assert document(workspace, source)["forked_from"] is None
-    assert document(workspace, branch)["forked_from"] == {"run_id": source.id, "tick_at": AT, "model": "standin/analyst"}
+    assert document(workspace, branch)["forked_from"] == {
+        "run_id": source.id,
+        "tick_at": AT,
+        "model": "standin/analyst",
+    }
 
 
 def test_a_fork_of_a_fork_holds_every_model_with_its_part(workspace: Workspace) -> None:
@@ -109,7 +113,11 @@ def test_a_fork_of_a_fork_holds_every_model_with_its_part(workspace: Workspace) 
         {"model": "policy/momentum", "from": first, "to": then},
         {"model": "policy/hold", "from": then, "to": end},
     ]
-    assert document(workspace, third)["forked_from"] == {"run_id": second.id, "tick_at": then, "model": "policy/momentum"}
+    assert document(workspace, third)["forked_from"] == {
+        "run_id": second.id,
+        "tick_at": then,
+        "model": "policy/momentum",
+    }
     assert [part["model"] for part in document(workspace, before)["decided_by"]] == ["policy/sma_cross", "policy/hold"]
     assert document(workspace, source)["decided_by"] == [{"model": "policy/sma_cross", "from": start, "to": end}]
 
