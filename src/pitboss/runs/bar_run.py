@@ -8,8 +8,9 @@ from pitboss.core.asof import Market
 from pitboss.core.market import Bars
 from pitboss.data.feed import check_gaps, choose_venue, data_digest, load_market
 from pitboss.data.lake import Lake
+from pitboss.sim.course import ticks_of
 from pitboss.sim.prepared_run import PreparedRun
-from pitboss.sim.request import BacktestRequest, check_range, ticks_of
+from pitboss.sim.request import BacktestRequest, check_range
 from pitboss.skill.schema import SkillDocument
 
 

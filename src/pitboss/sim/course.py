@@ -12,13 +12,14 @@ from typing import Any, Self
 import numpy as np
 
 from pitboss.agent.decider import Plan
-from pitboss.core.errors import InvariantError
-from pitboss.core.instant import Instant
+from pitboss.core.errors import InvariantError, UserError
+from pitboss.core.instant import Instant, duration_text
 from pitboss.core.leg import Leg
 from pitboss.core.market import Ints
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.sim.past import RunPast
+from pitboss.sim.request import BacktestRequest
 from pitboss.sim.speculation import Speculation
 from pitboss.tick import Ports
 
@@ -86,3 +87,11 @@ def ticks_between(from_at: Instant, to_at: Instant, period_ms: int) -> Ints:
     """The multiples of a period in `[from_at, to_at)`, aligned to the epoch."""
     first = -(-from_at // period_ms) * period_ms
     return np.arange(first, to_at, period_ms, dtype=np.int64)
+
+
+def ticks_of(request: BacktestRequest, every_ms: int) -> Ints:
+    """The ticks of a request; a range without any is refused."""
+    ticks = ticks_between(request.from_at, request.to_at, every_ms)
+    if not len(ticks):
+        raise UserError(f"no {duration_text(every_ms)} tick falls into the range", "choose a longer range")
+    return ticks

@@ -10,9 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from pitboss.core.errors import UserError
-from pitboss.core.instant import Instant, duration_text
-from pitboss.core.market import Ints
-from pitboss.sim.course import ticks_between
+from pitboss.core.instant import Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +60,3 @@ def check_range(request: BacktestRequest) -> None:
         raise UserError("the range is empty: --to is not after --from", "swap them, or choose a later --to")
     if request.equity_usd <= 0:
         raise UserError("equity must be above zero", "for example --equity 10000")
-
-
-def ticks_of(request: BacktestRequest, every_ms: int) -> Ints:
-    """The ticks of a request; a range without any is refused."""
-    ticks = ticks_between(request.from_at, request.to_at, every_ms)
-    if not len(ticks):
-        raise UserError(f"no {duration_text(every_ms)} tick falls into the range", "choose a longer range")
-    return ticks

@@ -19,9 +19,10 @@ from pitboss.data.lake import Lake
 from pitboss.data.news_latency import parse_latency
 from pitboss.runs.deciders import Deciders
 from pitboss.sim.connections import UNCONNECTED, Connections
+from pitboss.sim.course import ticks_of
 from pitboss.sim.past import RunPast
 from pitboss.sim.prepared_run import PreparedRun
-from pitboss.sim.request import check_range, ticks_of
+from pitboss.sim.request import check_range
 from pitboss.skill.load import read_skill as read_document
 from pitboss.tools.registry import Registry, permit, registry_of
 from pitboss.venues.perp.assets import SHIPPED
