@@ -222,12 +222,12 @@ def test_an_entrant_that_fails_is_incomplete_where_it_is_ranked_and_the_others_a
     plan = arena_plan(request(days=4), ["policy/random"], ["policy/hold", "policy/momentum"], repeats=2)
     real = studying.resume
 
-    async def fails(place: Workspace, run_id: str, watch: Any, cap: Any) -> Any:
+    async def fails(place: Workspace, run_id: str, watch: Any) -> Any:
         run = place.runs.get(run_id)
         if run.model == "policy/momentum" or (run.model, run.params["study"]["repeat"]) == ("policy/random", 1):
             place.runs.fail(run_id, place.runs.claim(run_id), f"{run.model}: the line went dead")
             raise TransientError("the line went dead")
-        return await real(place, run_id, watch, cap)
+        return await real(place, run_id, watch)
 
     monkeypatch.setattr(studying, "resume", fails)
     study_id = asyncio.run(study(workspace, plan.plan, plan.method, StudySettings("here", 2))).id
