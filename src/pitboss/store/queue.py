@@ -20,15 +20,15 @@ from pitboss.store import budgets, events
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.lifecycle import ACTIVE, LeaseLost
+from pitboss.store.queue_queries import WORKING, count_active, is_silent, silent_runs, stored_records
 from pitboss.store.retry import Unreachable
 from pitboss.store.run import Run, new_run_row, read_run, require_run_row
-from pitboss.store.schema import SEAL, run_events, run_states, runs
+from pitboss.store.schema import SEAL, run_events, runs
 
 HEARTBEAT_MS = 5_000
 STALE_MS = 20_000
 SCAN_MS = 2_000
 MOST_REQUEUES = 3
-_WORKING = sorted(ACTIVE)
 _MAX_SKIPPED = 8
 """So many unreadable rows in succession are taken for a fault of the whole database."""
 
@@ -189,7 +189,7 @@ class Queue:
                     run_id, owner = row
                     if per_user is not None:
                         self._database.lock_name(connection, f"claim/{owner}")
-                        if connection.execute(_active(owner)).scalar_one() >= per_user:
+                        if connection.execute(count_active(owner)).scalar_one() >= per_user:
                             continue  # another worker claimed a run of this user at the same moment
                     lease = self._take(connection, run_id, worker, now, into)
             except Unreachable:
@@ -208,7 +208,7 @@ class Queue:
         """The runs that a worker has. Names of workers are unique, so a worker whose claim got no reply finds out here
         whether the claim was made.
         """
-        query = rows.raw(runs).where(runs.c.status.in_(_WORKING), runs.c.worker == worker).order_by(runs.c.id)
+        query = rows.raw(runs).where(runs.c.status.in_(WORKING), runs.c.worker == worker).order_by(runs.c.id)
         with self._database.read() as connection:
             claimed = rows.fetch_all(connection, query)
         return [Lease(read_run(row), row["lease_epoch"], worker) for row in claimed if rows.intact(runs, row)]
@@ -260,7 +260,7 @@ class Queue:
         """
         with self._database.read() as connection:
             before = self._database.now(connection) - stale_ms
-            ids = connection.execute(_silent(before).limit(limit)).scalars().all()
+            ids = connection.execute(silent_runs(before).limit(limit)).scalars().all()
         swept = SweepResult()
         for run_id in ids:
             try:
@@ -280,13 +280,13 @@ class Queue:
             waiting = select(func.count()).where(runs.c.status == "queued")
             ready = connection.execute(waiting.where(runs.c.queued_at <= now)).scalar_one()
             later = connection.execute(waiting.where(runs.c.queued_at > now)).scalar_one()
-            working = connection.execute(_active(None)).scalar_one()
+            working = connection.execute(count_active(None)).scalar_one()
         return QueueDepth(int(ready), int(later), int(working))
 
     def _next(self, now: Instant, per_user: int | None, build: str | None, skipped: set[str]) -> Select[str, str]:
         query = select(runs.c.id, runs.c.owner).where(runs.c.status == "queued", runs.c.queued_at <= now)
         if per_user is not None:
-            busy = _active(None).with_only_columns(runs.c.owner).group_by(runs.c.owner)
+            busy = count_active(None).with_only_columns(runs.c.owner).group_by(runs.c.owner)
             full = busy.having(func.count() >= per_user).correlate(None)
             query = query.where(runs.c.owner.not_in(full.scalar_subquery()))
         if build is not None:
@@ -319,7 +319,7 @@ class Queue:
     def _sweep_run(self, run_id: str, stale_ms: int, most: int, swept: SweepResult) -> None:
         with self._database.write() as connection:
             now = self._database.now(connection)
-            silent = select(runs.c.id).where(runs.c.id == run_id, *_lost(now - stale_ms))
+            silent = select(runs.c.id).where(runs.c.id == run_id, *is_silent(now - stale_ms))
             if connection.execute(silent.with_for_update(skip_locked=True)).first() is None:
                 return  # it has a new heartbeat, or another worker sweeps it
             row = require_run_row(connection, run_id)
@@ -329,7 +329,7 @@ class Queue:
                 self._end(connection, row, now, "cancelled", None)
                 swept.cancelled.append(run_id)
                 return
-            stored = _stored_records(connection, run_id)
+            stored = stored_records(connection, run_id)
             losses = 1 + (0 if stored > events.records_at_loss(connection, run_id) else row["requeues"])
             if losses > most:
                 error_text = f"its worker was lost {losses} times without progress; the last time, {cause}"
@@ -383,22 +383,3 @@ def _row(run_id: str, job: Job, now: Instant) -> dict[str, object]:
 def _requeued(row: Mapping[str, Any], queued_at: Instant) -> dict[str, object]:
     """The changes that return a run to the queue and invalidate the lease of its worker."""
     return {"status": "queued", "lease_epoch": row["lease_epoch"] + 1, "queued_at": queued_at, "worker": None}
-
-
-def _active(owner: str | None) -> Select[int]:
-    """The number of runs that workers have, of one user or of all."""
-    query = select(func.count()).where(runs.c.status.in_(_WORKING), runs.c.queued_at.is_not(None))
-    return query if owner is None else query.where(runs.c.owner == owner)
-
-
-def _stored_records(connection: Connection, run_id: str) -> int:
-    """The number of records that a run has committed."""
-    return connection.execute(select(run_states.c.seq).where(run_states.c.run_id == run_id)).scalar_one_or_none() or 0
-
-
-def _lost(before: Instant) -> tuple[Any, ...]:
-    return runs.c.status.in_(_WORKING), runs.c.queued_at.is_not(None), runs.c.heartbeat_at < before
-
-
-def _silent(before: Instant) -> Select[str]:
-    return select(runs.c.id).where(*_lost(before)).order_by(runs.c.heartbeat_at)
