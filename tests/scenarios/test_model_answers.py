@@ -62,6 +62,7 @@ def test_the_stored_name_is_that_of_the_provider_and_the_model(home: Path, skill
     assert [row["model"] for row in listed] == ["groq/fake"]
     shown = here("runs", "show", result["run_id"], "--json", "--home", home).json
     assert shown["endpoint"] == address(server)
+    assert f"groq/fake at {address(server)}" in here("runs", "show", result["run_id"], "--home", home).out
 
 
 def test_a_run_goes_on_with_the_server_that_it_began_with_or_not_at_all(home: Path, skill: Path) -> None:

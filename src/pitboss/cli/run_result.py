@@ -12,7 +12,16 @@ from pitboss.report.quality import quality_warnings
 from pitboss.report.source import mapping, number
 from pitboss.runs.lineage import is_by_programs
 from pitboss.runs.result_table import ResultTable, counts, metrics_table
-from pitboss.runs.stored import decision_rows, document, is_synthetic, journal_of, one_line, request_of, spend_of
+from pitboss.runs.stored import (
+    decision_rows,
+    document,
+    endpoint_text,
+    is_synthetic,
+    journal_of,
+    one_line,
+    request_of,
+    spend_of,
+)
 from pitboss.runs.venues import venue_of
 from pitboss.store.database import journal_note
 from pitboss.store.runs import Run
@@ -27,7 +36,7 @@ def show_run(workspace: Workspace, location: WorkspaceOptions, run: Run) -> None
     """Print the result of a run, complete or not."""
     request = request_of(run)
     screen.put(
-        f"{request.skill.get('name', '')} · {one_line(run.model)} · {iso(request.from_at)} to {iso(request.to_at)}",
+        f"{request.skill.get('name', '')} · {_decider(run)} · {iso(request.from_at)} to {iso(request.to_at)}",
         "bold",
     )
     for label in labels(workspace, run):
@@ -59,6 +68,12 @@ def show_run(workspace: Workspace, location: WorkspaceOptions, run: Run) -> None
     if run.report:
         screen.put(f"report  {run.report}")
     _show_next(location, run)
+
+
+def _decider(run: Run) -> str:
+    """The model of a run and the server that answered, if there was one."""
+    endpoint = endpoint_text(run)
+    return one_line(run.model if endpoint is None else f"{run.model} at {endpoint}")
 
 
 def show_journal_note(workspace: Workspace) -> None:

@@ -58,7 +58,7 @@ def row_document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
         "skill_digest": params["skill_digest"],
         "data_digest": run.data_digest,
         "model": run.model,
-        "endpoint": _endpoint(run),
+        "endpoint": endpoint_text(run),
         "forked_from": forked_from(run),
         "decided_by": decided_by(run),
         "from": iso(params["from_at"]),
@@ -97,7 +97,7 @@ def _cutoff(run: Run, model_cutoffs: str) -> dict[str, Any]:
     return {**applicable[-1], "words": " ".join(record["words"] for record in applicable)}
 
 
-def _endpoint(run: Run) -> str | None:
+def endpoint_text(run: Run) -> str | None:
     """The host that answered; None for programs and replays, and for runs of earlier versions."""
     if run.model.startswith(f"{LOCAL}/"):
         return "this machine"
