@@ -27,10 +27,6 @@ PATTERN_ORDERS, PATTERN_SHARE = 2.5, 0.5
 AT_ONCE = 0.7
 """The share of the remaining waste that one window may put at risk; when none is left, ticks run one by one."""
 
-FIRST_WINDOW = 3
-"""Most guesses of a window before any hold was seen; every hold allows as many more. An agent that acts at every tick wastes
-so few guesses, and for one that holds the windows are full after two."""
-
 FARTHEST = 512
 """Larger distances are counted as this one."""
 
@@ -47,7 +43,6 @@ class Holds:
     def __init__(self) -> None:
         self._now, self._prior, self._age = 1.0, 1.0, 0
         self._ticks = self._ordered = 0.0
-        self._count = 0
         self._ticks_at: dict[int, float] = defaultdict(float)
         self._orders: dict[int, float] = defaultdict(float)
 
@@ -58,7 +53,6 @@ class Holds:
             self._fold()
         self._ticks_at[self._age] += self._now
         self._ticks += self._now
-        self._count += is_hold
         if is_hold:
             self._age = min(self._age + 1, FARTHEST)
         else:
@@ -83,10 +77,6 @@ class Holds:
         for _ in range(holds):
             later.add(True)
         return later
-
-    def most(self) -> int:
-        """The largest window that the holds seen so far justify."""
-        return FIRST_WINDOW * (1 + self._count)
 
     def rates(self) -> Iterator[float]:
         """The probability of a hold at the next tick, at the one after it if that held, and so on."""

@@ -268,10 +268,7 @@ class Speculator:
             room = min(room, self._planned_room_usd(known_holds + ahead) / float(tally.most_usd) - doomed)
             max_usd = max(self._budget.max_call_usd(), tally.most_usd)
             most = min(room, float(self._safe_room_usd(known_holds + ahead) / max_usd) - doomed)
-        size = plan.window
-        if size is None:
-            holds = self._holds.after(known_holds)
-            size = min(best_window(holds.rates(), room, ahead), holds.most())
+        size = best_window(self._holds.after(known_holds).rates(), room, ahead) if plan.window is None else plan.window
         return min(size, int(most + 1e-9))
 
     def _planned_room_usd(self, ahead: int) -> float:
