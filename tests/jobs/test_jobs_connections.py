@@ -86,15 +86,16 @@ def test_an_idle_worker_keeps_one_connection_after_it_has_executed_runs(
 
 def test_a_database_without_a_free_connection_says_which_limit_is_reached(address: str) -> None:
     import psycopg
+    from psycopg.sql import SQL, Identifier
     from sqlalchemy import make_url
 
     role = f"few_{os.getpid()}"
     with psycopg.connect(address, autocommit=True) as owner:
-        owner.execute(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 1")  # pyright: ignore[reportArgumentType]
+        owner.execute(SQL("CREATE ROLE {} LOGIN CONNECTION LIMIT 1").format(Identifier(role)))
         own_address = make_url(address).set(username=role).render_as_string(hide_password=False)
         with psycopg.connect(own_address), pytest.raises(UserError) as refusal:
             open_database(own_address)
-        owner.execute(f"DROP ROLE {role}")  # pyright: ignore[reportArgumentType]
+        owner.execute(SQL("DROP ROLE {}").format(Identifier(role)))
     assert "has no free connection: its limit (max_connections, 100 unless it was changed)" in refusal.value.message
     assert refusal.value.message.endswith(f'(too many connections for role "{role}")')
     assert "\n" not in refusal.value.message
