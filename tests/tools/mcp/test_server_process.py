@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
+from forked import Forked
 from pitboss.core.errors import TransientError
 from pitboss.tools.mcp import server_process
 from pitboss.tools.mcp.connection import connect
 from pitboss.tools.mcp.server_entry import ServerEntry, ServerLimits
 from pitboss.tools.mcp.server_process import Meter, ServerProcess
-from tools.mcp.asking import LIMITS, MARK, PYTHON, asked, connected, guard, hostile, left_over, pinned, started
+from tools.mcp.asking import LIMITS, MARK, PYTHON, asked, connected, guard, hostile, left_over, pinned
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what is left is found in /proc")
 
@@ -176,8 +177,8 @@ KILLED_HARD = """
 
 def test_what_a_program_killed_hard_leaves_ends_with_its_input_or_at_the_next_start() -> None:
     for behaviour, survives in (("plain", False), ("ignores-sigterm", True)):
-        argv = (sys.executable, "-c", textwrap.dedent(KILLED_HARD), MARK["PITBOSS_TEST_MARK"], *hostile(behaviour).argv)
-        with started(*argv) as program:
+        words = ("-c", textwrap.dedent(KILLED_HARD), MARK["PITBOSS_TEST_MARK"], *hostile(behaviour).argv)
+        with Forked(*words) as program:
             assert program.stdout
             assert program.stdout.readline() == "connected\n"
             os.kill(program.pid, signal.SIGKILL)
