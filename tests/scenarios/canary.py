@@ -12,6 +12,7 @@ import sqlite3
 import tarfile
 import zipfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -20,6 +21,7 @@ import zstandard
 DEEPEST = 6
 
 
+@cache
 def shapes(secret: str) -> dict[str, bytes]:
     """The ways in which a secret may be written. Halves, because a text that was cut may hold one."""
     plain = secret.encode()
