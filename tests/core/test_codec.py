@@ -79,7 +79,7 @@ def test_p18_a_state_read_back_is_the_same_state(state: State) -> None:
     assert codec.dumps(read) == data
 
 
-@invariant(st.integers(0, 2**32 - 1), quick=12, proof=2_000)
+@invariant(st.integers(0, 2**32 - 1), quick=8, proof=2_000)
 def test_p18_a_world_with_a_history_read_back_is_the_same_world(seed: int) -> None:
     """P18: positions, orders, marks, halts and sixty-digit amounts survive."""
     tape, terms = scenery(seed)

@@ -16,7 +16,7 @@ CALM = settings(
 )
 
 
-def invariant(*strategies: Any, quick: int = 32, proof: int = 10_000) -> Callable[[Callable[..., None]], Any]:
+def invariant(*strategies: Any, quick: int = 20, proof: int = 10_000) -> Callable[[Callable[..., None]], Any]:
     """The property with `quick` examples, carrying its long version with it."""
 
     def wrap(body: Callable[..., None]) -> Any:

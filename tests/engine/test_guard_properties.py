@@ -113,7 +113,7 @@ def worth(world: PerpWorld) -> Fraction:
 # Any input ------------------------------------------------------------------------------------------------------------
 
 
-@invariant(caps(), ANY_STATE, ANYTHING, quick=90, proof=100_000)
+@invariant(caps(), ANY_STATE, ANYTHING, quick=45, proof=100_000)
 def test_e1_any_json_in_any_state_gets_a_verdict_and_nothing_raises(
     limits: PerpCaps, state: State, intent: Any
 ) -> None:
@@ -125,7 +125,7 @@ def test_e1_any_json_in_any_state_gets_a_verdict_and_nothing_raises(
     assert codec.loads(stored)
 
 
-@invariant(st.one_of(worlds(), broken_worlds()), st.one_of(opens(), spoiled()), quick=60)
+@invariant(st.one_of(worlds(), broken_worlds()), st.one_of(opens(), spoiled()), quick=30)
 def test_e1_no_proposal_breaks_a_rule_from_inside(world: PerpWorld, intent: Any) -> None:
     """E1: a hostile proposal is refused by a rule that works; it cannot make a rule fail and so halt the account."""
     assert not judge(LOOSE, State(world), intent).broken
@@ -160,7 +160,7 @@ def turned(value: Any) -> Any:
     return value
 
 
-@invariant(caps(), states(worlds()), st.one_of(opens(), spoiled(), JSON), quick=48)
+@invariant(caps(), states(worlds()), st.one_of(opens(), spoiled(), JSON), quick=24)
 def test_e2_the_verdict_depends_on_nothing_but_its_arguments(limits: PerpCaps, state: State, intent: Any) -> None:
     """E2 determinism: twice the same bytes, whatever the order of keys, the decimal context or the time zone."""
     first = told(judge(limits, state, intent))
@@ -221,7 +221,7 @@ def test_e2_two_processes_with_different_hash_seeds_give_the_same_bytes() -> Non
     assert len(outputs) == 1
 
 
-@invariant(caps(), states(worlds()), st.one_of(spoiled(), JSON, st.none()), quick=48)
+@invariant(caps(), states(worlds()), st.one_of(spoiled(), JSON, st.none()), quick=24)
 def test_e3_what_is_not_a_proposal_does_nothing(limits: PerpCaps, state: State, intent: Any) -> None:
     """E3: null is a no-op and a malformed proposal is refused by R1; neither sends anything."""
     judgement = judge(limits, state, intent)
@@ -237,7 +237,7 @@ def test_e3_what_is_not_a_proposal_does_nothing(limits: PerpCaps, state: State, 
 # What an accepted open guarantees -------------------------------------------------------------------------------------
 
 
-@invariant(caps(), states(worlds()), opens(), quick=80, proof=100_000)
+@invariant(caps(), states(worlds()), opens(), quick=40, proof=100_000)
 def test_e4_an_accepted_open_is_in_scope(limits: PerpCaps, state: State, intent: dict[str, Any]) -> None:
     """E4: its symbol is one of the skill's, on the allow list when there is one, and listed by the venue."""
     if allowed(limits, state, intent):
@@ -246,7 +246,7 @@ def test_e4_an_accepted_open_is_in_scope(limits: PerpCaps, state: State, intent:
         assert intent["symbol"] in TERMS.assets
 
 
-@invariant(caps(), states(worlds(calm=True)), opens(wild=False), quick=80, proof=100_000)
+@invariant(caps(), states(worlds(calm=True)), opens(wild=False), quick=40, proof=100_000)
 def test_e5_e6_an_accepted_open_leaves_every_cap_unbroken(
     limits: PerpCaps, state: State, intent: dict[str, Any]
 ) -> None:
@@ -260,7 +260,7 @@ def test_e5_e6_an_accepted_open_leaves_every_cap_unbroken(
     assert sum(sizes.values()) <= Fraction(limits.max_total_exposure_pct) / 100 * value
 
 
-@invariant(caps(), CALM, opens(), quick=80)
+@invariant(caps(), CALM, opens(), quick=40)
 def test_e7_accepted_leverage_is_whole_capped_and_what_the_account_then_has(
     limits: PerpCaps, state: State, intent: dict[str, Any]
 ) -> None:
@@ -281,7 +281,7 @@ def precise(price: Decimal, size_decimals: int) -> bool:
     return places == 0 or (len(trimmed.as_tuple().digits) <= 5 and places <= 6 - size_decimals)
 
 
-@invariant(caps(), CALM, opens(wild=False), quick=80)
+@invariant(caps(), CALM, opens(wild=False), quick=40)
 def test_e8_accepted_sizes_and_prices_are_the_venues_and_err_toward_less_risk(
     limits: PerpCaps, state: State, intent: dict[str, Any]
 ) -> None:
@@ -304,7 +304,7 @@ def test_e8_accepted_sizes_and_prices_are_the_venues_and_err_toward_less_risk(
 
 
 @invariant(
-    st.lists(st.integers(0, 30), min_size=2, max_size=12), st.integers(0, 4), quick=30, proof=5_000
+    st.lists(st.integers(0, 30), min_size=2, max_size=12), st.integers(0, 4), quick=15, proof=5_000
 )  # minutes between opens
 def test_e9_no_sliding_hour_holds_more_accepted_opens_than_the_cap(pauses: list[int], most: int) -> None:
     """E9: any window of an hour, wherever it begins, holds at most the capped number of accepted opens."""
@@ -328,7 +328,7 @@ def test_e9_no_sliding_hour_holds_more_accepted_opens_than_the_cap(pauses: list[
 # Halts and exits ------------------------------------------------------------------------------------------------------
 
 
-@invariant(worlds(), st.lists(st.sampled_from(HALTS), min_size=1, unique=True), opens(), quick=40)
+@invariant(worlds(), st.lists(st.sampled_from(HALTS), min_size=1, unique=True), opens(), quick=20)
 def test_e11_while_halted_nothing_is_opened(world: PerpWorld, halts: list[Any], intent: dict[str, Any]) -> None:
     """E11: with any halt on, no open is accepted, whatever the caps."""
     assert not allowed(LOOSE, State(replace(world, halts=tuple(halts))), intent)
@@ -341,7 +341,7 @@ def held_with_exit(draw: st.DrawFn) -> tuple[PerpWorld, dict[str, Any]]:
     return replace(world, halts=draw(st.sampled_from([(), HALTS]))), draw(exits(symbol))
 
 
-@invariant(caps(), held_with_exit(), quick=80, proof=50_000)
+@invariant(caps(), held_with_exit(), quick=40, proof=50_000)
 def test_e12_every_state_lets_a_position_be_closed_or_reduced(
     limits: PerpCaps, case: tuple[PerpWorld, dict[str, Any]]
 ) -> None:
@@ -383,7 +383,7 @@ def tighter(one: PerpCaps, other: PerpCaps) -> PerpCaps:
     )
 
 
-@invariant(caps(), caps(), states(worlds(calm=True)), opens(), quick=80, proof=100_000)
+@invariant(caps(), caps(), states(worlds(calm=True)), opens(), quick=40, proof=100_000)
 def test_e13_tightening_a_cap_never_lets_through_what_was_refused(
     one: PerpCaps, other: PerpCaps, state: State, intent: dict[str, Any]
 ) -> None:
@@ -410,7 +410,7 @@ def scaled(world: PerpWorld, factor: int) -> PerpWorld:
     )
 
 
-@invariant(caps(), states(worlds()), opens(), st.integers(2, 1000), quick=80)
+@invariant(caps(), states(worlds()), opens(), st.integers(2, 1000), quick=40)
 def test_e14_an_account_k_times_as_large_gets_the_same_verdict(
     limits: PerpCaps, state: State, intent: dict[str, Any], factor: int
 ) -> None:
@@ -432,7 +432,7 @@ def test_e14_an_account_k_times_as_large_gets_the_same_verdict(
     assert (one.outcome, one.code) == (other.outcome, other.code)
 
 
-@invariant(caps(), states(st.one_of(worlds(), broken_worlds())), st.one_of(opens(), spoiled()), quick=60)
+@invariant(caps(), states(st.one_of(worlds(), broken_worlds())), st.one_of(opens(), spoiled()), quick=30)
 def test_e15_a_refusal_changes_nothing_but_what_has_been_seen(limits: PerpCaps, state: State, intent: Any) -> None:
     """E15: after a refusal the account, the rate window and everything else are as before."""
     judgement = judge(limits, state, intent)
@@ -444,7 +444,7 @@ def test_e15_a_refusal_changes_nothing_but_what_has_been_seen(limits: PerpCaps, 
         assert after.seen == {judgement.key: verdict}
 
 
-@invariant(caps(), states(worlds()), st.one_of(opens(), spoiled()), quick=80)
+@invariant(caps(), states(worlds()), st.one_of(opens(), spoiled()), quick=40)
 def test_e16_the_code_names_the_first_broken_rule_of_the_book(limits: PerpCaps, state: State, intent: Any) -> None:
     """E16: asked one by one from the last to the first, the rules name the same refusal."""
     verdict = judge(limits, state, intent).verdict
@@ -459,13 +459,13 @@ def test_e16_the_code_names_the_first_broken_rule_of_the_book(limits: PerpCaps, 
         assert verdict.code == first
 
 
-@invariant(broken_worlds(), opens(), quick=60)
+@invariant(broken_worlds(), opens(), quick=30)
 def test_e17_an_account_that_cannot_be_valued_opens_nothing(world: PerpWorld, intent: dict[str, Any]) -> None:
     """E17: one number missing or not finite anywhere in the account, and every open is refused."""
     assert not allowed(LOOSE, State(world), intent)
 
 
-@invariant(worlds(calm=True), opens(wild=False), st.integers(1, 10**9), quick=40)
+@invariant(worlds(calm=True), opens(wild=False), st.integers(1, 10**9), quick=20)
 def test_e17_a_stale_or_missing_price_opens_nothing(world: PerpWorld, intent: dict[str, Any], late_ms: int) -> None:
     """E17: a price older than allowed, or none, and every open of that symbol is refused."""
     symbol = intent["symbol"]
@@ -475,7 +475,7 @@ def test_e17_a_stale_or_missing_price_opens_nothing(world: PerpWorld, intent: di
     assert not allowed(LOOSE, State(replace(world, marks=gone, positions={})), intent)
 
 
-@invariant(worlds(), opens(), st.integers(0, 10**6), quick=40)
+@invariant(worlds(), opens(), st.integers(0, 10**6), quick=20)
 def test_e18_without_equity_nothing_is_opened(world: PerpWorld, intent: dict[str, Any], debt: int) -> None:
     """E18: with equity at or below zero only exits are left (E12 shows that they are)."""
     with localcontext(Context(prec=60)):
@@ -484,7 +484,7 @@ def test_e18_without_equity_nothing_is_opened(world: PerpWorld, intent: dict[str
     assert not allowed(LOOSE, State(poor), intent)
 
 
-@invariant(caps(), states(worlds(calm=True)), st.one_of(opens(wild=False), spoiled()), quick=60)
+@invariant(caps(), states(worlds(calm=True)), st.one_of(opens(wild=False), spoiled()), quick=30)
 def test_e22_the_same_intent_twice_is_answered_once(limits: PerpCaps, state: State, intent: Any) -> None:
     """E22 idempotence: the second time the stored verdict comes back, flagged, and nothing new is sent."""
     after, verdict, _ = carry_out(state, judge(limits, state, intent))
@@ -499,7 +499,7 @@ def test_e22_the_same_intent_twice_is_answered_once(limits: PerpCaps, state: Sta
     assert not later.verdict.duplicate, "another tick is another intent"
 
 
-@invariant(caps(), states(worlds()), opens(), quick=80)
+@invariant(caps(), states(worlds()), opens(), quick=40)
 def test_e26_an_accepted_open_records_every_margin_and_none_is_below_zero(
     limits: PerpCaps, state: State, intent: dict[str, Any]
 ) -> None:
@@ -513,7 +513,7 @@ def test_e26_an_accepted_open_records_every_margin_and_none_is_below_zero(
         assert all(margin.left is not None and margin.left >= 0 for margin in verdict.margins)
 
 
-@invariant(caps(), states(worlds()), st.one_of(opens(), spoiled()), quick=60)
+@invariant(caps(), states(worlds()), st.one_of(opens(), spoiled()), quick=30)
 def test_e25_e26_the_stored_state_and_proposal_give_the_same_verdict(
     limits: PerpCaps, state: State, intent: Any
 ) -> None:

@@ -22,7 +22,7 @@ from venues.perp.markets import BASE, MIDNIGHT, drive, fresh_world, scenery
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-@invariant(SEEDS, quick=30, proof=10_000)
+@invariant(SEEDS, quick=15, proof=10_000)
 def test_e19_e20_e21_halts_come_in_the_step_of_the_loss_and_go_only_at_midnight(seed: int) -> None:
     """E19: measured from the last point at or before 00:00, over fills, funding, fees and marks, also after a restart.
     E20: the peak never falls. E21: only the daily-loss halt ends by itself, and only with a new UTC day.

@@ -5,8 +5,6 @@ import os
 import select
 import signal
 import socket
-import subprocess
-import sys
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from time import monotonic
@@ -14,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from forked import Forked
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.ports import Message, ModelReply, ModelRequest
 from pitboss.models import http_pool, local_weights
@@ -193,9 +192,8 @@ asyncio.run(main())
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs pidfd_open to wait for a stranger's process")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda how: how.name)
 def test_a_server_ends_with_its_run_however_that_ends(how: signal.Signals) -> None:
-    run = subprocess.Popen([sys.executable, "-c", RUN], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    assert run.stdout is not None
-    with run.stdout:
+    with Forked("-c", RUN) as run:
+        assert run.stdout is not None
         server = os.pidfd_open(int(run.stdout.readline()))
         run.send_signal(how)
         run.wait(timeout=20)

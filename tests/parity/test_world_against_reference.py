@@ -84,7 +84,7 @@ def compare(case: Case, expected: Result, leap: bool) -> None:
         assert abs(points[-1][1] - want) <= TOLERANCE
 
 
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", range(4))
 def test_random_streams_give_the_reference_fills_and_equity(block: int) -> None:
     for seed in range(block * 25, block * 25 + 25):
         case = random_case(seed)
@@ -93,7 +93,7 @@ def test_random_streams_give_the_reference_fills_and_equity(block: int) -> None:
 
 
 def test_asking_at_every_tick_gives_what_leaping_gives() -> None:
-    for seed in range(1000, 1030):
+    for seed in range(1000, 1012):
         case = random_case(seed)
         assert produce(case, leap=True)[1:] == produce(case, leap=False)[1:], seed
 
@@ -111,20 +111,19 @@ def test_many_random_streams_give_the_reference_fills_and_equity(block: int) -> 
 
 
 def test_every_kind_of_event_occurs_in_the_streams() -> None:
-    reasons: set[str] = set()
-    kinds: set[str] = set()
-    for seed in range(200):
+    missing = {"market", "limit", "stop", "take_profit", "liquidation", "daily_loss", "drawdown"}
+    for seed in range(100):
         result = run(**random_case(seed).arguments())
-        reasons |= {fill["reason"] for fill in result.fills}
-        kinds |= {kind for _, kind in result.halts}
-    assert {"market", "limit", "stop", "take_profit", "liquidation"} <= reasons
-    assert {"daily_loss", "drawdown"} <= kinds
+        missing -= {fill["reason"] for fill in result.fills} | {kind for _, kind in result.halts}
+        if not missing:
+            return
+    raise AssertionError(f"in no stream: {missing}")
 
 
 # Thin markets and order books (docs/adr/0015-fills.md) ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", range(2))
 def test_thin_markets_and_books_give_the_reference_fills_and_equity(block: int) -> None:
     for seed in range(block * 25, block * 25 + 25):
         case = thin_case(seed)
@@ -133,7 +132,7 @@ def test_thin_markets_and_books_give_the_reference_fills_and_equity(block: int) 
 
 
 def test_in_thin_markets_asking_at_every_tick_gives_what_leaping_gives() -> None:
-    for seed in range(1000, 1020):
+    for seed in range(1000, 1008):
         case = thin_case(seed)
         assert produce(case, leap=True)[1:] == produce(case, leap=False)[1:], seed
 
@@ -152,14 +151,16 @@ def test_many_thin_markets_give_the_reference_fills_and_equity(block: int) -> No
 
 def test_every_kind_of_partial_fill_occurs_in_the_thin_streams() -> None:
     """Without this the streams above could agree because nothing ever happens in them."""
-    seen: set[str] = set()
-    for seed in range(100):
+    several = {f"{reason} over several bars" for reason in ("stop", "take_profit", "liquidation", "limit")}
+    missing = several | {"rest cancelled", "walked"}
+    for seed in range(50):
         result = run(**thin_case(seed).arguments())
-        seen |= {"rest cancelled" for _, _, reason in result.cancels if reason == "volume"}
+        missing -= {"rest cancelled" for _, _, reason in result.cancels if reason == "volume"}
         parts: dict[tuple[str, str], set[int]] = {}
         for fill in result.fills:
             parts.setdefault((fill["symbol"], fill["reason"]), set()).add(fill["at"])
-        seen |= {f"{reason} over several bars" for (_, reason), bars in parts.items() if len(bars) > 1}
-        seen |= {"walked" for fill in result.fills if fill["reason"] == "limit" and fill["slippage_usd"] > 0}
-    several = {f"{reason} over several bars" for reason in ("stop", "take_profit", "liquidation", "limit")}
-    assert several | {"rest cancelled", "walked"} <= seen
+        missing -= {f"{reason} over several bars" for (_, reason), bars in parts.items() if len(bars) > 1}
+        missing -= {"walked" for fill in result.fills if fill["reason"] == "limit" and fill["slippage_usd"] > 0}
+        if not missing:
+            return
+    raise AssertionError(f"in no stream: {missing}")

@@ -27,7 +27,7 @@ from pitboss.store.runs import Run
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import plain_skill
 
-FROM, TO, END = (parse_instant(f"2025-03-{day}") for day in ("27", "29", "31"))
+FROM, TO, END = map(parse_instant, ("2025-03-27T04:00", "2025-03-28T08:00", "2025-03-31"))
 AT = "2025-03-28T03:30:00Z"
 
 
@@ -221,5 +221,5 @@ def test_a_past_that_does_not_come_out_again_is_not_taken_over(workspace: Worksp
         rows.change(connection, schema.runs, row, {"params": params})
 
     with pytest.raises(ReplayMismatch, match="came out differently"):
-        forked(workspace, source, "2025-03-28T23:30:00Z")
+        forked(workspace, source, "2025-03-28T07:30:00Z")
     assert [run.id for run in workspace.runs.listing().runs] == [source.id]

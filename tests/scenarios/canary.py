@@ -14,6 +14,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -37,6 +38,7 @@ def _letter(match: "re.Match[bytes]") -> bytes:
     return bytes([int(code, 16)]) if code and len(code) <= 2 else b""
 
 
+@cache
 def shapes(secret: str) -> dict[str, bytes]:
     """The ways in which a secret may be written. Halves, because a text that was cut may hold one."""
     plain = secret.encode()

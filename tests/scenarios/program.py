@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from forked import Forked
 from pitboss.cli.main import main
 
 PATIENCE_S = 60
@@ -47,13 +48,16 @@ def here(*words: object, code: int = 0, **environment: str) -> Told:
 
 
 def begin(*words: object, **environment: str) -> subprocess.Popen[str]:
-    """Start a command and do not wait for it."""
+    """Start a command and do not wait for it; in a new interpreter if that is to start in a certain way."""
+    variables = {**ENVIRONMENT, **environment}
+    if not any(name.startswith("PYTHON") for name in environment):
+        return Forked("-m", "pitboss", *words, env=variables)
     return subprocess.Popen(
         [sys.executable, "-m", "pitboss", *map(str, words)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**ENVIRONMENT, **environment},
+        env=variables,
     )
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from program import begin, end, here, tell, wait_for_records
+from program import begin, end, here, wait_for_records
 
 RANGE = ("--from", "2025-03-20", "--to", "2025-03-23")
 EACH_TICK = {"PITBOSS_COMMIT_RECORDS": "1"}
@@ -112,7 +112,7 @@ def test_kill_9_at_random_points_then_resume_gives_the_same_digest(home: Path, s
 def test_a_cancel_from_another_process_stops_the_run_at_a_tick(home: Path, skill: Path) -> None:
     process = begin("backtest", skill, "--from", "2025-03-13", "--to", "2025-03-31", "--home", home, **EACH_TICK)
     run_id = wait_for_records(process, home, 1)
-    asked = tell("runs", "cancel", run_id, "--json", "--home", home).json
+    asked = here("runs", "cancel", run_id, "--json", "--home", home).json
     assert asked["cancel_requested"] is True
     result = end(process)
     assert result.code == 130, result.err

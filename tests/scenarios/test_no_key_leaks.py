@@ -11,7 +11,6 @@ import lzma
 import os
 import shutil
 import sqlite3
-import subprocess
 import sys
 import tarfile
 import zipfile
@@ -26,10 +25,11 @@ import zstandard
 from aiohttp import web
 from canary import leaks, leaks_below, shapes
 from cryptography.fernet import Fernet
-from program import ENVIRONMENT, PATIENCE_S, Told
+from program import ENVIRONMENT, Told, end
 from serving import served
 
 from encodings_of_keys import ENCODINGS
+from forked import Forked
 from pitboss.bootstrap.logs import stop_logs
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.cli.main import main
@@ -80,14 +80,8 @@ class Home:
 
     def run_apart(self, *words: object, code: int | None = 0, **environment: str) -> Told:
         """The same as a process of its own: slower, and with all that only a whole process says."""
-        done = subprocess.run(
-            [sys.executable, "-m", "pitboss", *map(str, words), "--home", str(self.home)],
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            env={**self.environment, **environment},
-        )
-        return self._remember(words, Told(done.returncode, done.stdout, done.stderr), code)
+        process = Forked("-m", "pitboss", *words, "--home", self.home, env={**self.environment, **environment})
+        return self._remember(words, end(process), code)
 
     def _remember(self, words: tuple[object, ...], told: Told, code: int | None) -> Told:
         self.said.append((" ".join(map(str, words)), told))

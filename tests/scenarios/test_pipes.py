@@ -44,7 +44,7 @@ def test_documents_are_utf_8_whatever_the_terminal_speaks(home: Path, skill: Pat
 
 
 def test_an_output_that_was_closed_is_not_an_error(home: Path) -> None:
-    command = [sys.executable, "-m", "pitboss", "data", "list", "--json", "--home", str(home)]
+    command = [sys.executable, "-m", "pitboss", "venues", "list", "--json", "--home", str(home)]
     closed = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], capture_output=True, text=True, timeout=60)
     assert (closed.returncode, closed.stderr) == (0, "")
 
@@ -60,7 +60,7 @@ def test_a_standard_error_that_was_closed_is_not_an_error(home: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_an_output_that_is_full_is_said_in_one_line_and_not_blamed_on_the_program(home: Path) -> None:
-    command = [sys.executable, "-m", "pitboss", "data", "list", "--json", "--home", str(home)]
+    command = [sys.executable, "-m", "pitboss", "venues", "list", "--json", "--home", str(home)]
     with Path("/dev/full").open("w") as full:
         result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert result.returncode == 1
@@ -69,6 +69,6 @@ def test_an_output_that_is_full_is_said_in_one_line_and_not_blamed_on_the_progra
 
 def test_the_module_and_the_program_are_the_same(home: Path) -> None:
     program = Path(sys.executable).with_name("pitboss")
-    words = ["data", "list", "--json", "--home", str(home)]
+    words = ["venues", "list", "--json", "--home", str(home)]
     alone = subprocess.run([str(program), *words], capture_output=True, text=True, check=True)
     assert alone.stdout == here(*words).out

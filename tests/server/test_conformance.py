@@ -57,7 +57,7 @@ SERVERS = {
 }
 QUICK = {
     "pitboss": EVERY_SERVER,
-    "hyperliquid-info": ("server-initialize", "tools-list"),
+    "hyperliquid-info": ("tools-list",),
     "the suite's tools": WITH_ITS_TOOLS,
 }
 """Each scenario once, as all three are made and started alike, and the other program's own part; `make proof` has all."""

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
@@ -12,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from figures import keep
+from forked import Forked
 from pitboss.core.errors import BudgetExceeded, InvariantError
 from pitboss.core.instant import DAY_MS
 from pitboss.core.ports import ModelReply
@@ -238,12 +237,7 @@ print(json.dumps(got))
 def race(address, processes, threads, usd, rounds):
     """How many reservations each of `rounds` budgets granted, when all threads of all processes want one of each."""
     arguments = [address, "{}", usd, str(rounds), str(threads)]
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", SPENDER, *[one.format(f"p{n}") for one in arguments]], stdout=subprocess.PIPE
-        )
-        for n in range(processes)
-    ]
+    started = [Forked("-c", SPENDER, *[one.format(f"p{n}") for one in arguments]) for n in range(processes)]
     granted = [0] * rounds
     for process in started:
         for number in json.loads(process.communicate(timeout=3_000)[0]):

@@ -23,6 +23,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from zstandard import ZstdCompressor
 
 import postgres_server
+from forked import Forked
 from pitboss.core import codec
 from pitboss.store import migrations, postgres
 from pitboss.store import sealed_rows as rows
@@ -168,9 +169,10 @@ print(count)
 
 
 def _killed_at(address: str, number: int) -> int:
-    process = subprocess.run([sys.executable, "-c", KILLED, address, str(number)], check=False, capture_output=True)
-    assert process.returncode in (0, -9), process.stderr
-    return int(process.stdout or 0)
+    process = Forked("-c", KILLED, address, number)
+    out, err = process.communicate()
+    assert process.returncode in (0, -9), err
+    return int(out or 0)
 
 
 @pytest.mark.parametrize(
@@ -222,9 +224,9 @@ def test_an_error_inside_a_migration_leaves_the_database_as_it_was_and_the_next_
 def test_processes_that_open_a_new_database_at_once_all_get_the_whole_schema(nowhere):
     address = nowhere()
     code = f"from pitboss.store.database import open_database; open_database({address!r}).close()"
-    started = [subprocess.Popen([sys.executable, "-W", "error", "-c", code], stderr=subprocess.PIPE) for _ in range(2)]
+    started = [Forked("-c", f"import warnings; warnings.simplefilter('error'); {code}") for _ in range(2)]
 
-    assert [(process.communicate()[1], process.returncode) for process in started] == [(b"", 0)] * 2
+    assert [(process.communicate()[1], process.returncode) for process in started] == [("", 0)] * 2
     with open_database(address) as database:
         assert differences(database) == []
 

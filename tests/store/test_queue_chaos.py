@@ -6,13 +6,12 @@ At the level of the store: a run is a chain of records. Real runs under the same
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from forked import Forked
 from history_check import check
 from pitboss.store import events
 from pitboss.store.database import open_database
@@ -24,8 +23,7 @@ WORKER = Path(__file__).with_name("queue_worker.py")
 
 
 def started(address, name, stale_ms, records):
-    arguments = [address, name, str(stale_ms), str(records), "5"]
-    return subprocess.Popen([sys.executable, str(WORKER), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return Forked(WORKER, address, name, stale_ms, records, 5)
 
 
 def cut_connections(address):
@@ -56,8 +54,8 @@ def test_after_faults_of_workers_every_run_is_complete_exactly_once(
         database.clock = None if database.journal_mode is None else (lambda: time.time_ns() // 1_000_000)
         ids = bench.queue.enqueue([bench.job() for _ in range(jobs)])
         alive = [started(address, f"w{n}", stale_ms, records) for n in range(workers)]
-        killed: list[subprocess.Popen[bytes]] = []
-        stopped: list[tuple[float, subprocess.Popen[bytes]]] = []
+        killed: list[Forked] = []
+        stopped: list[tuple[float, Forked]] = []
         number = workers
         _until(lambda: any(event.kind == "committed" for event in events.read_events(database)))
         fault_count = 0
@@ -86,7 +84,7 @@ def test_after_faults_of_workers_every_run_is_complete_exactly_once(
             process.communicate()
 
         # The driver warns about closed connections; a worker that failed prints more.
-        assert [(out, error) for out, error in outputs if out or b"Traceback" in error] == []
+        assert [(out, error) for out, error in outputs if out or "Traceback" in error] == []
         assert [process.returncode for process in alive] == [0] * workers
         log = check(events.read_events(database), ids, stale_ms=stale_ms, most=50)
         assert log.violations == []

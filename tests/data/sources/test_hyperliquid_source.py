@@ -4,7 +4,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from lake_files import SHARED
 from playing import FAULTS, HOUR, MIN15, START, Exchange, FreeTime, candles, closing, funding, serving
 
+from forked import Forked
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import parse_instant
 from pitboss.data.download import DownloadResult, download, rows_digest
@@ -245,12 +245,11 @@ def test_a_server_that_never_recovers_is_given_up_with_what_was_stored_kept(lake
     assert lake.extent("hyperliquid", "BTC", "15m") is not None
 
 
-def pitboss(home: Path, url: str, *more: str) -> "subprocess.Popen[str]":
+def pitboss(home: Path, url: str, *more: str) -> Forked:
     words = "data download hyperliquid --symbols BTC,ETH --interval 15m --from 2024-12-20 --to 2025-04-24"
     words += f" --kinds meta,bars,funding --json --home {home} --base-url {url}"
-    command = [sys.executable, "-m", "pitboss", *words.split(), *more]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PITBOSS_")}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    return Forked("-m", "pitboss", *words.split(), *more, env=environment)
 
 
 @pytest.mark.chaos

@@ -158,7 +158,7 @@ def test_without_books_asked_for_a_receipt_says_nothing_about_them() -> None:
     assert not {"slippage", "book_age_ms"} & set(fill.facts)
 
 
-@invariant(SEEDS, st.integers(0, 59), st.sampled_from(["gone", "absurd", "broken"]), quick=20, proof=5_000)
+@invariant(SEEDS, st.integers(0, 59), st.sampled_from(["gone", "absurd", "broken"]), quick=10, proof=5_000)
 def test_books_after_the_open_of_a_bar_have_no_effect_on_it(seed: int, cut: int, way: str) -> None:
     """Look-ahead: with every later book deleted, replaced or torn the history up to that bar is the same, byte for byte."""
     tape, terms = scenery(seed, thin=True)

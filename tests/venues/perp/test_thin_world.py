@@ -218,7 +218,7 @@ def test_closing_at_the_end_is_a_valuation_and_needs_no_volume() -> None:
 # Always ---------------------------------------------------------------------------------------------------------------
 
 
-@invariant(SEEDS, quick=30, proof=10_000)
+@invariant(SEEDS, quick=15, proof=10_000)
 @exact
 def test_no_bar_gives_more_than_its_share_and_no_size_comes_from_nothing(seed: int) -> None:
     """Per bar and symbol a share of the volume in whole lots; per order what was sent; per position no flip; every cent."""
@@ -264,7 +264,7 @@ def _count(receipt: Receipt, accepted: dict[str, Any], done: dict[str, Decimal],
             assert done[order.id] + facts["left"] == order.size
 
 
-@invariant(SEEDS, quick=20, proof=5_000)
+@invariant(SEEDS, quick=10, proof=5_000)
 def test_with_volume_for_everything_nothing_changes(seed: int) -> None:
     """All of a volume larger than any order is the same as no bound: same world, same receipts, byte for byte.
 

@@ -175,7 +175,7 @@ def test_p10_no_open_takes_more_margin_than_is_free(rows: list[Row], lots: int, 
         assert stretch.world.positions == {}
 
 
-@invariant(bars(4), st.integers(5_000, 60_000), SIDES, quick=48)
+@invariant(bars(4), st.integers(5_000, 60_000), SIDES, quick=24)
 @exact
 def test_p10_an_account_is_liquidated_if_and_only_if_its_path_reaches_maintenance(
     rows: list[Row], units: int, side: int
@@ -226,7 +226,7 @@ def test_p12_mirrored_prices_and_sides_give_a_mirrored_result(
     assert [value - 10**9 for value in points[0]] == [value - 10**9 for value in points[1]]
 
 
-@invariant(st.integers(0, 2**32 - 1), st.sampled_from([2, 4, 8, 0.5]), quick=20)
+@invariant(st.integers(0, 2**32 - 1), st.sampled_from([2, 4, 8, 0.5]), quick=10)
 def test_p13_prices_and_cash_k_times_as_high_give_equity_k_times_as_high(seed: int, factor: float) -> None:
     """P13 scale: without slippage, the same sizes at k times the prices and cash move equity k times as far."""
     rng = Random(seed)
@@ -281,7 +281,7 @@ def test_p14_splitting_a_bar_moves_no_market_fill_and_merging_creates_no_limit_f
     assert len(filled["limit"][1]) <= len(filled["limit"][0])
 
 
-@invariant(st.integers(0, 2**32 - 1), quick=20, proof=3_000)
+@invariant(st.integers(0, 2**32 - 1), quick=10, proof=3_000)
 def test_p15_a_symbol_that_is_not_traded_changes_nothing(seed: int) -> None:
     """P15: with or without bars, holes and funding of another symbol, what happens is the same to the last digit."""
     rng = Random(seed)

@@ -50,7 +50,7 @@ def history(seed: int, method: str, thin: bool = False) -> tuple[bytes, bytes, b
     return codec.dumps(world), codec.dumps(receipts), codec.dumps(equity)
 
 
-@invariant(SEEDS, st.booleans(), quick=30, proof=20_000)
+@invariant(SEEDS, st.booleans(), quick=15, proof=20_000)
 def test_one_call_and_a_call_a_bar_and_the_exact_step_give_the_same_digits(seed: int, thin: bool) -> None:
     """`quiet_until` is an optimisation and nothing else: world, receipts and equity are equal to the last digit."""
     complete = history(seed, "stretch", thin)
@@ -61,7 +61,7 @@ def test_one_call_and_a_call_a_bar_and_the_exact_step_give_the_same_digits(seed:
     assert [*points(codec.loads(complete[2]))] == [*points(codec.loads(slow[2]))]
 
 
-@invariant(SEEDS, st.booleans(), quick=20, proof=10_000)
+@invariant(SEEDS, st.booleans(), quick=10, proof=10_000)
 def test_a_quiet_bar_never_holds_more_than_funding(seed: int, thin: bool) -> None:
     """Whatever `quiet_until` leaps over, the exact step finds nothing there but funding and marks."""
     tape, terms = scenery(seed, thin=thin)
@@ -81,7 +81,7 @@ def test_a_quiet_bar_never_holds_more_than_funding(seed: int, thin: bool) -> Non
     drive(seed, play, thin=thin)
 
 
-@invariant(SEEDS, st.booleans(), quick=20, proof=5_000)
+@invariant(SEEDS, st.booleans(), quick=10, proof=5_000)
 def test_pausing_before_a_change_stops_exactly_there(seed: int, thin: bool) -> None:
     """With `pause_before_change` the bars before the first change are consumed and the one with the change is not."""
     tape, terms = scenery(seed, thin=thin)
@@ -102,7 +102,7 @@ def test_pausing_before_a_change_stops_exactly_there(seed: int, thin: bool) -> N
     drive(seed, play, thin=thin)
 
 
-@invariant(SEEDS, st.booleans(), quick=15, proof=5_000)
+@invariant(SEEDS, st.booleans(), quick=8, proof=5_000)
 def test_p18_a_stored_world_goes_on_exactly_where_it_was(seed: int, thin: bool) -> None:
     """P18: written out and read back before any bar, the world and its whole future are the same."""
     tape, terms = scenery(seed, thin=thin)
@@ -124,7 +124,7 @@ def test_p18_a_stored_world_goes_on_exactly_where_it_was(seed: int, thin: bool) 
     assert (codec.dumps(world), codec.dumps(receipts), codec.dumps(equity)) == complete
 
 
-@invariant(SEEDS, st.booleans(), quick=20, proof=2_000)
+@invariant(SEEDS, st.booleans(), quick=6, proof=2_000)
 def test_p18_the_bars_behind_a_world_are_not_needed_any_more(seed: int, thin: bool) -> None:
     """P18: with the tape cut off behind it the world has the same future, also where what it holds lacks a bar."""
     tape, terms = scenery(seed, thin=thin)

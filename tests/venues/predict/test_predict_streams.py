@@ -139,7 +139,7 @@ def a_contract(rng: Random, market_id: str) -> Contract:
     )
 
 
-@invariant(SEEDS, quick=12, proof=3_000)
+@invariant(SEEDS, quick=8, proof=3_000)
 def test_sums_kept_along_the_way_are_those_worked_out_from_scratch(seed: int) -> None:
     rng = Random(seed)
     terms = MarketTerms(generation=rng.choice(["v1", "v2"]), curve_points=rng.choice([3, 8, 50]))
@@ -175,7 +175,7 @@ def test_sums_kept_along_the_way_are_those_worked_out_from_scratch(seed: int) ->
         ledger.check(world)
 
 
-@invariant(SEEDS, quick=30, proof=10_000)
+@invariant(SEEDS, quick=15, proof=10_000)
 def test_no_settlement_ever_pays_more_than_the_worst_case(seed: int) -> None:
     rng = Random(seed)
     levels: dict[int, list[int]] = {}
@@ -195,7 +195,7 @@ def test_no_settlement_ever_pays_more_than_the_worst_case(seed: int) -> None:
     assert min(payouts) >= 0
 
 
-@invariant(SEEDS, quick=20, proof=5_000)
+@invariant(SEEDS, quick=10, proof=5_000)
 def test_the_executed_ask_is_never_below_the_fair_value_and_never_falls_with_size(seed: int) -> None:
     rng = Random(seed)
     terms = MarketTerms(generation=rng.choice(["v1", "v2"]))
@@ -216,7 +216,7 @@ def test_the_executed_ask_is_never_below_the_fair_value_and_never_falls_with_siz
     assert asks == sorted(asks)
 
 
-@invariant(SEEDS, quick=15, proof=3_000)
+@invariant(SEEDS, quick=8, proof=3_000)
 def test_whatever_the_settlement_the_vault_pays_at_most_what_it_said(seed: int) -> None:
     rng = Random(seed)
     world = venue(2_000 * QUOTE, 2_000 * QUOTE)
@@ -232,7 +232,7 @@ def test_whatever_the_settlement_the_vault_pays_at_most_what_it_said(seed: int) 
     assert money(after) == money(world)
 
 
-@invariant(SEEDS, quick=12, proof=500)
+@invariant(SEEDS, quick=8, proof=500)
 def test_markets_that_share_a_feed_trade_exactly_as_markets_pushed_one_by_one(seed: int) -> None:
     rng = Random(seed)
     shared = apart = open_world(50_000 * QUOTE, 10_000 * QUOTE)

@@ -41,12 +41,10 @@ def measure(bench: Bench) -> Iterable[BenchRow]:
     with bench.folder.workspace(shape, "one") as workspace:
         bare, equipped = (_prepared(workspace, shape, ticks, names) for names in ([], offered))
         try:
-            server_tools = asyncio.run(_count_server_tools(workspace))
+            server_tools, pairs = asyncio.run(_connected_pairs(workspace, equipped, bare, 4 * bench.repeats))
         except (TransientError, UserError) as error:
             yield skipped(NAME, UNIT, str(error), REFERENCE, GATE)
             return
-        # In pairs: tools add a fiftieth of a tick, and the speed of a machine varies by a fifth between runs.
-        pairs = [_pair(workspace, equipped, bare, number % 2 == 0) for number in range(4 * bench.repeats)]
     without_tools = median(without for _, without in pairs)
     with_tools = without_tools * median(equipped_s / bare_s for equipped_s, bare_s in pairs)
     decision = next(name for name, tool in tools.items() if tool.decides)
@@ -54,25 +52,19 @@ def measure(bench: Bench) -> Iterable[BenchRow]:
     yield BenchRow(NAME, with_tools * 1e6, UNIT, REFERENCE, without_tools * 1e6, GATE, note)
 
 
-def _pair(workspace: Workspace, equipped: PreparedRun, bare: PreparedRun, equipped_first: bool) -> tuple[float, float]:
-    """Seconds of a tick with tools and without, measured directly after each other."""
-    bare_s = 0.0 if equipped_first else asyncio.run(_tick_seconds(workspace, bare))
-    equipped_s = asyncio.run(_connected_tick_seconds(workspace, equipped))
-    return equipped_s, bare_s or asyncio.run(_tick_seconds(workspace, bare))
-
-
 def _prepared(workspace: Workspace, shape: MarketShape, ticks: int, names: list[str]) -> PreparedRun:
     request = model_request(shape, ticks)
     return prepare(workspace, replace(request, skill={**request.skill, "tools": {"built_in": names}}))
 
 
-async def _count_server_tools(workspace: Workspace) -> int:
-    async with open_connection(workspace.home, catalogue(workspace.settings).find(SERVER)) as connection:
-        return len(await connection.definitions())
+async def _connected_pairs(
+    workspace: Workspace, equipped: PreparedRun, bare: PreparedRun, count: int
+) -> tuple[int, list[tuple[float, float]]]:
+    """The number of the server's tools; and pairs of seconds of a tick with these and the built-in ones, and without.
 
-
-async def _connected_tick_seconds(workspace: Workspace, prepared: PreparedRun) -> float:
-    """Seconds of one tick with the server's tools and the built-in ones."""
+    In pairs, measured directly after each other: tools add a fiftieth of a tick, and the speed of a machine varies by a
+    fifth between runs.
+    """
     entry = catalogue(workspace.settings).find(SERVER)
     async with open_connection(workspace.home, entry) as connection:
         tools: dict[str, Tool] = {}
@@ -86,7 +78,13 @@ async def _connected_tick_seconds(workspace: Workspace, prepared: PreparedRun) -
             return tools
 
         server_tools = ServerTools(tuple(tool.spec for tool in tools.values()), at)
-        return await _tick_seconds(workspace, prepared, server_tools)
+        pairs: list[tuple[float, float]] = []
+        for number in range(count):
+            bare_first = number % 2 == 1
+            bare_s = await _tick_seconds(workspace, bare) if bare_first else 0.0
+            equipped_s = await _tick_seconds(workspace, equipped, server_tools)
+            pairs.append((equipped_s, bare_s if bare_first else await _tick_seconds(workspace, bare)))
+        return len(tools), pairs
 
 
 async def _tick_seconds(

@@ -46,7 +46,7 @@ def measure(bench: Bench) -> Iterable[BenchRow]:
     """One row for each part, and one for the slowest verdicts."""
     calls, shape = bench.scale.calls, MarketShape(10)
     with bench.folder.workspace(shape) as workspace:
-        prepared = prepare(model_request(shape, 1_500), workspace.lake, workspace.settings)
+        prepared = prepare(model_request(shape, bench.scale.model_ticks), workspace.lake, workspace.settings)
     course = prepared.course()
     ports, state, at = course.ports, first_state(course), int(course.tick_at[0])
     intents = cycle(INTENTS)

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,17 +10,16 @@ from typing import Any
 
 import pytest
 
+from forked import Forked
 from pitboss.store.database import open_database
 from pitboss.store.outbox import OutboxEntry, StoredOutbox
 from venues.predict.sui.fakechain import KEY, PLACE, FakeChain
 from venues.predict.sui.lives import ADDRESS
 from venues.predict.sui.node import Node, serving
 
-TESTS = Path(__file__).parents[3]
-
 
 @contextmanager
-def working(home: Path, node: Node, action: str, orders: int = 1) -> Iterator[subprocess.Popen[str]]:
+def working(home: Path, node: Node, action: str, orders: int = 1) -> Iterator[Forked]:
     """A process that has the writer open and waits for a line to go on."""
     settings = {
         "SUI_NODE_URL": node.url,
@@ -32,15 +29,8 @@ def working(home: Path, node: Node, action: str, orders: int = 1) -> Iterator[su
         "PREDICT_QUOTE_TYPE": PLACE.quote_type,
     }
     variables = {f"PITBOSS_{name}": value for name, value in settings.items()}
-    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
-    process = subprocess.Popen(
-        [sys.executable, "-m", "venues.predict.sui.worker", str(home), action, str(orders)],
-        env={**os.environ, **variables, "SUI_PRIVATE_KEY": KEY, "PYTHONPATH": path},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    environment = {**os.environ, **variables, "SUI_PRIVATE_KEY": KEY}
+    process = Forked("-m", "venues.predict.sui.worker", home, action, orders, env=environment, stdin=True)
     try:
         yield process
     finally:
@@ -48,18 +38,18 @@ def working(home: Path, node: Node, action: str, orders: int = 1) -> Iterator[su
         process.communicate()
 
 
-def ready(process: subprocess.Popen[str]) -> None:
+def ready(process: Forked) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n", process.communicate()[1]
 
 
-def go_on(process: subprocess.Popen[str]) -> None:
+def go_on(process: Forked) -> None:
     assert process.stdin is not None
     process.stdin.write("\n")
     process.stdin.flush()
 
 
-def told(process: subprocess.Popen[str]) -> dict[str, Any]:
+def told(process: Forked) -> dict[str, Any]:
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert KEY not in out + err

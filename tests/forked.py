@@ -1,0 +1,280 @@
+"""Processes for tests, forked from one that has imported pitboss already: to import it takes a second of a processor.
+
+`Forked("-m", "pitboss", …)` is used like `subprocess.Popen([sys.executable, "-m", "pitboss", …])` with pipes and text. It
+is a process of its own, with its own environment, signals and exit code; only the start of the interpreter and the imports
+are not its own. A test about these starts a new interpreter.
+
+One server forks for all workers of a test run. It ends with the last connection to it; whatever it forked and is still
+there when its test has gone is killed.
+"""
+
+import atexit
+import fcntl
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import runpy
+import select
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pitboss
+
+LEFT_OUT = (
+    "server",
+    "testing",
+    "audit",
+    "redteam",
+    "chat",
+    "jobs.executors.ray",
+    "venues.predict.sui",
+    "store.migrations.",
+)
+"""Parts of pitboss that are seldom needed, and import much."""
+LONGEST = 1 << 20
+
+
+class Forked(subprocess.Popen[str]):
+    """A process that runs Python like `python WORDS`: `-m module`, `-c code` or a script, and arguments."""
+
+    def __init__(
+        self, *words: object, env: Mapping[str, str] | None = None, cwd: Path | None = None, stdin: bool = False
+    ) -> None:
+        self.args = list(map(str, words))
+        self.returncode = None  # pyright: ignore[reportAttributeAccessIssue]
+        _keep_server()
+        self._connection = _connect()
+        request = {
+            "words": self.args,
+            "environment": dict(os.environ if env is None else env),
+            "cwd": str(cwd or Path.cwd()),
+        }
+        pipes = [os.pipe(), os.pipe()]
+        ends = [*(os.pipe() if stdin else (os.open(os.devnull, os.O_RDONLY), None)), *(pipe[1] for pipe in pipes)]
+        child_in, own_in, *child_out = ends
+        socket.send_fds(self._connection, [json.dumps(request).encode()], [child_in, *child_out])
+        for descriptor in (child_in, *child_out):
+            os.close(descriptor)
+        self.stdin = None if own_in is None else os.fdopen(own_in, "w")
+        self.stdout, self.stderr = (os.fdopen(pipe[0], encoding="utf-8") for pipe in pipes)
+        self.pid = int(self._connection.recv(64))
+
+    def poll(self) -> int | None:
+        return self._exit_code(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        code = self._exit_code(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(str(self.args), timeout or 0)
+        return code
+
+    def communicate(self, input: str | None = None, timeout: float | None = None) -> tuple[str, str]:
+        if self.stdin is not None and not self.stdin.closed:
+            with suppress(BrokenPipeError):
+                self.stdin.write(input or "")
+                self.stdin.close()
+        texts: dict[Any, str] = {self.stdout: "", self.stderr: ""}
+        until = None if timeout is None else time.monotonic() + timeout
+        readers = [
+            threading.Thread(target=lambda file=file: texts.update({file: file.read()}), daemon=True)
+            for file in texts
+            if not file.closed
+        ]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join(None if until is None else max(0.0, until - time.monotonic()))
+            if reader.is_alive():
+                raise subprocess.TimeoutExpired(str(self.args), timeout or 0)
+        self.wait(timeout)
+        for file in texts:
+            file.close()
+        return texts[self.stdout], texts[self.stderr]
+
+    def send_signal(self, sig: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, sig)
+
+    def __exit__(self, *_: object) -> None:
+        for file in (self.stdin, self.stdout, self.stderr):
+            if file is not None:
+                file.close()
+        self.wait()
+
+    def _exit_code(self, timeout: float | None) -> int | None:
+        if self.returncode is None and select.select([self._connection], [], [], timeout)[0]:
+            self.returncode = os.waitstatus_to_exitcode(int(self._connection.recv(64)))
+            self._connection.close()
+        return self.returncode
+
+
+def _address() -> Path:
+    """Where the server of this test run listens."""
+    parent = os.environ.get("PYTEST_DEBUG_TEMPROOT") or tempfile.gettempdir()
+    return Path(parent) / f"pitboss-fork-{os.environ.get('PYTEST_XDIST_TESTRUNUID', f'alone{os.getpid()}')[:24]}"
+
+
+@cache
+def _keep_server() -> socket.socket:
+    """Start the server unless another worker has; it stays while this connection does."""
+    address = _address()
+    with address.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            return _connect()
+        except OSError:
+            address.unlink(missing_ok=True)
+            subprocess.run([sys.executable, __file__, str(address)], check=True, stdin=subprocess.DEVNULL)
+            return _connect()
+
+
+def _connect() -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        connection.connect(str(_address()))
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def _serve(listener: socket.socket, address: Path) -> tuple[dict[str, Any], list[int]]:
+    """Fork for every request; returns in the forked process, with its request and its three standard files."""
+    selector = selectors.DefaultSelector()
+    wake, woken = os.pipe2(os.O_NONBLOCK)
+    signal.set_wakeup_fd(woken)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    selector.register(listener, selectors.EVENT_READ)
+    selector.register(wake, selectors.EVENT_READ)
+    children: dict[int, socket.socket] = {}
+    connections: set[socket.socket] = set()
+    began = False
+    while connections or not began:
+        for key, _ in selector.select():
+            if key.fileobj is listener:
+                began = True
+                connection, _ = listener.accept()
+                connections.add(connection)
+                selector.register(connection, selectors.EVENT_READ)
+            elif key.fileobj == wake:
+                os.read(wake, 4096)
+                _report(children)
+            else:
+                connection = key.fileobj
+                assert isinstance(connection, socket.socket)
+                text, files, _, _ = socket.recv_fds(connection, LONGEST, 3)
+                if not text:
+                    selector.unregister(connection)
+                    connections.discard(connection)
+                    connection.close()
+                    for pid in [pid for pid, one in children.items() if one is connection]:
+                        os.kill(pid, signal.SIGKILL)
+                    continue
+                pid = os.fork()
+                if not pid:
+                    signal.set_wakeup_fd(-1)
+                    for one in (listener, selector, *connections):
+                        one.close()
+                    os.close(wake)
+                    os.close(woken)
+                    return json.loads(text), files
+                children[pid] = connection
+                for file in files:
+                    os.close(file)
+                connection.send(str(pid).encode())
+    for path in (address, address.with_suffix(".lock")):
+        path.unlink(missing_ok=True)
+    os._exit(0)
+
+
+def _report(children: dict[int, socket.socket]) -> None:
+    """Tell the tests of the children that have ended."""
+    while children:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if not pid:
+            return
+        connection = children.pop(pid)
+        if connection.fileno() >= 0:
+            connection.send(str(status).encode())
+
+
+def _become(request: dict[str, Any], files: list[int]) -> None:
+    """Be the process that was asked for, and run its program."""
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115  until the end
+    sys.stderr = open(2, "w", 1, errors="backslashreplace", closefd=False)  # noqa: SIM115
+    for number, action in ((signal.SIGCHLD, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
+        signal.signal(number, action)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    time.tzset()
+    os.chdir(request["cwd"])
+    first, *rest = request["words"]
+    if first == "-c":
+        sys.argv = ["-c", *rest[1:]]
+        exec(compile(rest[0], "<string>", "exec"), {"__name__": "__main__"})
+    elif first == "-m":
+        sys.argv = rest
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = [first, *rest]
+        sys.path[0] = str(Path(first).parent)
+        runpy.run_path(first, run_name="__main__")
+
+
+def main(address: str) -> None:
+    """Import nearly all of pitboss, and serve from a process of its own, so that whoever started this may go on."""
+    left_out = tuple(f"pitboss.{name}" for name in LEFT_OUT)
+    for module in pkgutil.walk_packages(pitboss.__path__, "pitboss."):
+        if not module.name.startswith(left_out) and not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind(address)
+    listener.listen(64)
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in (1, 2):
+        os.dup2(null, number)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.collect()
+    gc.freeze()
+    code: object = None
+    try:
+        _become(*_serve(listener, Path(address)))
+    except SystemExit as leaving:
+        code = leaving.code
+    _leave(code)
+
+
+def _leave(code: object) -> None:
+    """End as an interpreter does, except that it does not free what it imported, which takes longer than most commands."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    atexit._run_exitfuncs()
+    if isinstance(code, str):
+        sys.stderr.write(f"{code}\n")
+    for file in (sys.stdout, sys.stderr):
+        file.flush()
+    os._exit(code if isinstance(code, int) else code is not None)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
