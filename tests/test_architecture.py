@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,11 @@ def texts() -> Iterator[tuple[Path, str]]:
                 yield path, data.decode("utf-8")
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
 def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
@@ -138,7 +144,7 @@ def test_a_pure_package_imports_nothing_that_touches_the_machine(package: str) -
     found = [
         f"{name_of(path)}:{line} imports {module}"
         for path in pure_modules(package)
-        for line, module in imports(ast.parse(path.read_text("utf-8")))
+        for line, module in imports(parsed(path))
         if module.split(".")[0] in IMPURE and not allowed(path, module)
     ]
     assert found == []
@@ -156,7 +162,7 @@ def test_a_pure_package_is_synchronous(package: str) -> None:
         f"{name_of(path)}:{node.lineno}"
         for path in pure_modules(package)
         if not port(path)
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, waits)
     ]
     assert found == []
@@ -175,7 +181,7 @@ def test_there_is_no_mode() -> None:
         *pure_modules("venues"),
         *(SOURCE / "venues").glob("*/ports.py"),
     ]:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parsed(path)):
             words = (
                 {node.id} if isinstance(node, ast.Name) else {node.attr} if isinstance(node, ast.Attribute) else set()
             )
@@ -196,14 +202,10 @@ def test_no_source_file_has_grown_out_of_one_screenful_of_ideas() -> None:
     assert long == {}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=[path.relative_to(SOURCE).as_posix() for path in MODULES])
-def test_a_module_says_what_it_is(path: Path) -> None:
-    written = path.read_text("utf-8")
-    if not written.strip():
-        return  # an empty package file has nothing to say
-    doc = ast.get_docstring(ast.parse(written))
-    assert doc, "no docstring"
-    assert len(doc) > 20
+def test_a_module_says_what_it_is() -> None:
+    """An empty package file has nothing to say."""
+    modules = [path for path in MODULES if path.stat().st_size]
+    assert [name_of(path) for path in modules if len(ast.get_docstring(parsed(path)) or "") <= 20] == []
 
 
 @pytest.mark.parametrize(
@@ -223,7 +225,7 @@ def test_every_plug_in_explains_itself(folder: str) -> None:
     modules = [path for path in (SOURCE / folder).glob("*.py") if path.stem != "__init__"]
     assert len(modules) >= 4
     for path in modules:
-        doc = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+        doc = ast.get_docstring(parsed(path)) or ""
         assert doc.split("\n\n")[0].endswith((".", ":", "?", "!")), f"{name_of(path)}: the first words are no sentence"
 
 
@@ -273,7 +275,7 @@ def test_a_class_name_has_one_meaning() -> None:
     """One name for one thing across the whole tree; what is listed above has a reason."""
     where: dict[str, list[str]] = {}
     for path in [*MODULES, *sorted((ROOT / "dev").rglob("*.py"))]:
-        for node in ast.parse(path.read_text("utf-8")).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef):
                 where.setdefault(node.name, []).append(name_of(path))
     assert {name: places for name, places in where.items() if len(places) > 1 and name not in SAME_NAME} == {}
@@ -282,12 +284,7 @@ def test_a_class_name_has_one_meaning() -> None:
 def test_every_class_of_the_glossary_exists() -> None:
     """A term that is written as code is a class, a protocol or a module of this tree."""
     page = (ROOT / "docs" / "glossary.md").read_text("utf-8")
-    classes = {
-        node.name
-        for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.ClassDef)
-    }
+    classes = {node.name for path in MODULES for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef)}
     named = set(re.findall(r"`([A-Z][a-z]+(?:[A-Z][A-Za-z]*)*)`", page))
     assert len(named) > 30
     assert named - classes == set()
