@@ -104,10 +104,10 @@ def test_a_fork_says_what_it_was_forked_from(workspace: Workspace) -> None:
 def test_a_fork_of_a_fork_holds_every_model_with_its_part(workspace: Workspace) -> None:
     source = made(workspace, "policy/sma_cross")
     second = forked(workspace, source, "2025-03-28", ForkChange(model="policy/momentum"))
-    third = forked(workspace, second, "2025-03-28T12:00:00Z", ForkChange(model="policy/hold"))
+    third = forked(workspace, second, "2025-03-28T04:00:00Z", ForkChange(model="policy/hold"))
     before = forked(workspace, third, "2025-03-27T12:00:00Z")
 
-    start, first, then, end = "2025-03-27T00:00:00Z", "2025-03-28T00:00:00Z", "2025-03-28T12:00:00Z", iso(TO)
+    start, first, then, end = iso(FROM), "2025-03-28T00:00:00Z", "2025-03-28T04:00:00Z", iso(TO)
     assert document(workspace, third)["decided_by"] == [
         {"model": "policy/sma_cross", "from": start, "to": first},
         {"model": "policy/momentum", "from": first, "to": then},
