@@ -28,7 +28,7 @@ class Bar(NamedTuple):
     volume: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Bars:
     """OHLCV columns of one symbol at one interval. `open_at` rises strictly."""
 
@@ -65,7 +65,7 @@ class Bars:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Points:
     """A value over time: funding rates, open interest, mark or oracle prices. `at` rises strictly.
 
