@@ -120,8 +120,8 @@ def parse(
     """Parse recorded exchanges with providers as a run does, and count the outcomes by kind.
 
     Each line is one session with a list of interactions (uri, request_body, status, response_headers, response_body).
-    Chat completions of any host, Anthropic messages and Google generateContent are parsed, streamed or not; everything
-    else is counted as not supported.
+    Chat completions and Responses of any host, Anthropic messages and Google generateContent are parsed, streamed or
+    not, and Bedrock's Converse where it is not streamed; everything else is counted as not supported.
 
     For example:
 
