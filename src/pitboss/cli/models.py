@@ -177,7 +177,7 @@ def _entries(home: Path) -> list[dict[str, Any]]:
             {
                 "name": f"{provider.name}/<model>",
                 "kind": "model",
-                "summary": f"{provider.host}, {key_state}{example}",
+                "summary": f"{provider.host or f'the address in {provider.url_names[0]}'}, {key_state}{example}",
                 "language_model": True,
                 "price_usd": 0 if provider.free else None,
                 "host": provider.host,
