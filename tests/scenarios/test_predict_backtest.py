@@ -163,6 +163,31 @@ def test_a_model_asked_alone_again_ahead_and_replayed_gives_one_digest(
     assert "test-key-123456" not in Path(alone["report"]).read_text()
 
 
+def minting(question: Mapping[str, Any]) -> Play:
+    """Mints at every tick, also beyond its budget."""
+    words = next(one["content"] for one in question["messages"] if one["role"] == "user")
+    name, strike = re.findall(r"^(BTC-\S+) \|.*\| (\d+): YES", words, re.MULTILINE)[-1]
+    mint = {"action": "mint", "market_id": name, "side": "YES", "strike": int(strike), "spend": 1}
+    return call("submit_decision", {**mint, "confidence": 0.55, "reasoning": "It turns."})
+
+
+def test_an_agent_that_acts_at_every_tick_is_hardly_asked_ahead_and_not_at_all_once_it_has_a_past(
+    tmp_path: Path, prices: Path, bets: Path
+) -> None:
+    home, asked = tmp_path / "home", list[int]()
+    with served(minting, 0.01) as server:
+        reached = {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake"}
+        for hour in ("12", "13"):
+            before = server.calls
+            span = ("--from", f"2026-02-22T{hour}:00:00Z", "--to", f"2026-02-22T{hour}:59:00Z")
+            words = ("predict", "backtest", bets, *span, "--prices", prices, "--price-in", "1", "--price-out", "2")
+            run = here(*words, "--model", "llm/fake", "--json", "--home", home, **reached).json
+            assert run["metrics"]["total_proposed_actions"] == run["ticks"] == 59
+            asked.append(server.calls - before - run["ticks"])
+    assert 0 < asked[0] <= 6
+    assert asked[1] == 0
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -1,12 +1,16 @@
 """How far to ask ahead: `sim.window` by itself, without anybody who asks."""
 
 import math
+from collections.abc import Sequence
 from itertools import islice, repeat
+from random import Random
+from statistics import median
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitboss.sim.speculation_window import MAX_WINDOW, Holds, best_window
+from pitboss.sim.speculation_window import MAX_WINDOW, NO_PAST, PRIOR_TICKS, HoldPrior, Holds, best_window
 
 rates = st.lists(st.floats(0, 1), min_size=MAX_WINDOW, max_size=MAX_WINDOW)
 
@@ -38,12 +42,9 @@ def test_the_window_of_known_shares_is_what_the_sums_say() -> None:
     assert best_window(repeat(1.0), 0, 288) == 0, "however sure it is, without room nothing is guessed"
 
 
-@given(
-    orders=st.lists(st.booleans(), min_size=200, max_size=200),
-    cap=st.sampled_from([10.0, 35.0, 50.0]),
-)
-def test_windows_kept_up_to_the_end_stay_within_the_room(orders: list[bool], cap: float) -> None:
-    holds, here, wasted = Holds(), 0, 0
+def walk(orders: Sequence[bool], cap: float = 35.0, prior: HoldPrior = NO_PAST) -> tuple[int, int]:
+    """The windows that these ticks take, and the guesses that are wasted."""
+    holds, here, wasted, windows = Holds(prior), 0, 0, 0
     while here < len(orders):
         left = len(orders) - here
         room = cap / 100 * len(orders) - wasted
@@ -52,8 +53,42 @@ def test_windows_kept_up_to_the_end_stay_within_the_room(orders: list[bool], cap
         used = asked.index(True) + 1 if True in asked else len(asked)
         for ordered in asked[:used]:
             holds.add(not ordered)
-        here, wasted = here + used, wasted + len(asked) - used
+        here, wasted, windows = here + used, wasted + len(asked) - used, windows + 1
+    return windows, wasted
+
+
+@given(
+    orders=st.lists(st.booleans(), min_size=200, max_size=200),
+    cap=st.sampled_from([10.0, 35.0, 50.0]),
+    holds=st.integers(0, 1_000),
+    acts=st.integers(0, 1_000),
+)
+def test_windows_kept_up_to_the_end_stay_within_the_room(orders: list[bool], cap: float, holds: int, acts: int) -> None:
+    _, wasted = walk(orders, cap, NO_PAST.with_past(holds, acts))
     assert wasted * 100 <= cap * len(orders)
+
+
+def test_an_agent_that_always_acts_is_recognised_in_the_first_windows_and_holders_stay_as_fast() -> None:
+    always = [True] * 288
+    assert walk(always)[1] <= 0.05 * len(always)
+    assert walk([True] * 756)[1] <= 0.02 * 756
+    rng = Random(3)
+    for share, cap, speed in ((0.10, 50.0, 5.0), (0.05, 35.0, 8.0), (0.02, 35.0, 11.0)):
+        windows: list[int] = []
+        while len(windows) < 60:
+            orders = [rng.random() < share for _ in range(288)]
+            if abs(sum(orders) / 288 - share) <= 0.01:
+                windows.append(walk(orders, cap)[0])
+        assert 288 / median(windows) >= speed
+
+
+def test_the_past_of_a_skill_decides_the_first_window_and_what_is_seen_the_later_ones() -> None:
+    acting, holding = NO_PAST.with_past(0, 288), NO_PAST.with_past(288, 0)
+    assert walk([True] * 288, prior=acting)[1] == 0
+    assert best_window(Holds(holding).rates(), 100, 288) > best_window(Holds().rates(), 100, 288) > 0
+    assert walk([False] * 288, prior=acting)[0] < 288 / 4, "it is not held to its past"
+    assert [holding.ticks, acting.ticks] == pytest.approx([PRIOR_TICKS] * 2)
+    assert NO_PAST.with_past(0, 0) == NO_PAST
 
 
 def first_rate(holds: Holds) -> float:

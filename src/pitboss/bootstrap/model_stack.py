@@ -226,23 +226,18 @@ def _retried(client: ModelClient, settings: Settings) -> Retried:
 def open_client(model_route: Route, settings: Settings) -> ModelClient:
     """The bare client of a route: one attempt per call."""
     from pitboss.models.chat.client import ChatModel
-    from pitboss.models.native.client import AnthropicModel, GoogleModel
-    from pitboss.models.native.responses_client import ResponsesModel
+    from pitboss.models.native.client import AnthropicModel, BedrockModel, GoogleModel, ResponsesModel
     from pitboss.models.native.responses_models import needs_responses
     from pitboss.models.openai_client import OpenAIModel
 
     timeout_s = _or_of_family(settings.model_timeout_s, PLAIN.timeout_s, family_limits(model_route.model).timeout_s)
-    options: dict[str, Any] = {"timeout_s": timeout_s, "clock": stopwatch}
-    if model_route.provider.native:
-        native_model = AnthropicModel if model_route.provider.name == "anthropic" else GoogleModel
-        return native_model(
-            model_route.name, model_route.model, model_route.key, base_url=model_route.provider.base_url, **options
-        )
-    chat, responses = (
-        protocol(model_route.name, model_route.provider, model_route.key, model=model_route.model, **options)
-        for protocol in (ChatModel, ResponsesModel)
-    )
-    is_listed = model_route.provider.name in ("openai", "azure")
+    name, provider, key = model_route.name, model_route.provider, model_route.key
+    options: dict[str, Any] = {"model": model_route.model, "timeout_s": timeout_s, "clock": stopwatch}
+    if provider.native:
+        native = {"anthropic": AnthropicModel, "bedrock": BedrockModel, "google": GoogleModel}
+        return native[provider.name](name, provider, key, **options)
+    chat, responses = ChatModel(name, provider, key, **options), ResponsesModel(name, provider, key, **options)
+    is_listed = provider.name in ("openai", "azure")
     return OpenAIModel(chat, responses, lambda request: is_listed and needs_responses(model_route.model, request))
 
 

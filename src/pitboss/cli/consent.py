@@ -1,12 +1,12 @@
 """The cost of runs before anything is spent: the estimate is shown, and above a limit the user has to agree."""
 
-import sys
 from collections.abc import Callable, Sequence
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.jobs.estimate import Estimate, estimate, limited, needs_consent, require_consent
 from pitboss.sim.request import BacktestRequest
 from pitboss.terminal import screen
+from pitboss.terminal.question import agrees, has_terminal
 
 
 def estimate_line(cost: Estimate) -> str:
@@ -37,11 +37,6 @@ def agreed_requests(
 
 def asker(json: bool) -> Callable[[], bool] | None:
     """A function that asks for confirmation; None if there is no terminal."""
-    if json or not (sys.stdin is not None and sys.stdin.isatty() and screen.ERR.is_terminal):
+    if json or not (has_terminal() and screen.ERR.is_terminal):
         return None
-
-    def ask() -> bool:
-        screen.ERR.print("continue? [y/N] ", end="")
-        return input().strip().lower() in ("y", "yes")
-
-    return ask
+    return lambda: agrees("continue?")

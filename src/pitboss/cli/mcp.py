@@ -17,6 +17,7 @@ from pitboss.core.errors import ToolFailed, UserError
 from pitboss.core.instant import iso
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, option
+from pitboss.terminal.question import agrees, has_terminal
 from pitboss.terminal.workspace_options import Location
 
 if TYPE_CHECKING:
@@ -280,7 +281,7 @@ def approve(
                 )
                 continue
             _show_definition(entry, status.definition, approved.get(status.tool))
-            if not yes and not _confirmed(f"approve {status.tool} of {entry.id}? [y/N] "):
+            if not yes and not _confirmed(f"approve {status.tool} of {entry.id}?"):
                 screen.note(f"{status.tool}: not approved")
                 continue
             approvals.approve(entry.id, status.tool, status.definition.digest, write_definition(status.definition))
@@ -332,9 +333,6 @@ def _pretty(definition: "Definition") -> Sequence[str]:
 
 def _confirmed(question: str) -> bool:
     """Ask for confirmation; an error if standard input is not a terminal."""
-    import sys
-
-    if sys.stdin is None or not sys.stdin.isatty():
+    if not has_terminal():
         raise UserError("an approval needs a terminal", "read the definitions above, then approve them with --yes")
-    screen.ERR.print(question, end="", markup=False, highlight=False)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return agrees(question)

@@ -120,8 +120,8 @@ def parse(
     """Parse recorded exchanges with providers as a run does, and count the outcomes by kind.
 
     Each line is one session with a list of interactions (uri, request_body, status, response_headers, response_body).
-    Chat completions of any host, Anthropic messages and Google generateContent are parsed, streamed or not; everything
-    else is counted as not supported.
+    Chat completions and Responses of any host, Anthropic messages and Google generateContent are parsed, streamed or
+    not, and Bedrock's Converse where it is not streamed; everything else is counted as not supported.
 
     For example:
 
@@ -177,7 +177,7 @@ def _entries(home: Path) -> list[dict[str, Any]]:
             {
                 "name": f"{provider.name}/<model>",
                 "kind": "model",
-                "summary": f"{provider.host}, {key_state}{example}",
+                "summary": f"{provider.host or f'the address in {provider.url_names[0]}'}, {key_state}{example}",
                 "language_model": True,
                 "price_usd": 0 if provider.free else None,
                 "host": provider.host,

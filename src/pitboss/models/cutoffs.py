@@ -28,6 +28,8 @@ NOT_LISTED = "no row of the table matches this name"
 OWN_FILE = "a file on this machine: its training data is not known here"
 REPLAYED = "the replies are those of an earlier run: see the model of that run"
 
+_MAKER = re.compile(r"^([a-z]+\.)+")
+"""What Bedrock puts before a name: a region and the maker of the model, as in `us.anthropic.`."""
 _DAY = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?")
 
 
@@ -95,7 +97,7 @@ def cutoff_of(model: str, override: str | date = "") -> Cutoff:
 
 def matching_row(name: str) -> CutoffRow | None:
     """The row with the longest pattern that matches a provider's name of a model."""
-    last = name.rpartition("/")[2].lower().removesuffix(":free")
+    last = _MAKER.sub("", name.rpartition("/")[2].lower().removesuffix(":free"))
     matches = [(len(pattern), row) for row in table() for pattern in row.models if fnmatchcase(last, pattern)]
     return max(matches, key=lambda match: match[0])[1] if matches else None
 

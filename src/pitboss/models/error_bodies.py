@@ -10,6 +10,8 @@ from typing import Any
 from pitboss.core import codec
 
 MAX_MESSAGE_CHARS = 300
+_MESSAGES = ("message", "detail", "Message")
+"""Fields that hold the message of an error; the last is that of Amazon's gateways."""
 
 
 def error_of(body: object) -> Mapping[str, Any]:
@@ -23,13 +25,13 @@ def error_of(body: object) -> Mapping[str, Any]:
         return error
     if isinstance(error, str):
         return {"message": error, "code": body.get("code"), "type": body.get("type")}
-    return body if "message" in body or "detail" in body else {}
+    return body if any(name in body for name in _MESSAGES) else {}
 
 
 def error_message(body: object) -> str:
     """The provider's message, as one line of bounded length."""
     error = error_of(body)
-    message = error.get("message") or error.get("detail")
+    message = next((error[name] for name in _MESSAGES if error.get(name)), None)
     if not isinstance(message, str):
         if message is not None:
             message = _field_errors(message) or str(message)[: MAX_MESSAGE_CHARS * 2]

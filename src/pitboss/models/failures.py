@@ -21,7 +21,8 @@ _RETRIED = frozenset({408, 409, 425, 429})
 _NAMES_MODEL = re.compile(r"model", re.IGNORECASE)
 _NO_MODEL = re.compile(
     r"(model|deployment)\b.{0,120}(not (found|exist)|does ?n[o']t exist|unknown|is not a valid|invalid|decommissioned"
-    r"|not available)|(unknown|invalid|no such|not a valid) model|no endpoints found",
+    r"|not available)|(unknown|invalid|no such|not a valid) model|no endpoints found"
+    r"|on-demand throughput",
     re.IGNORECASE | re.DOTALL,
 )
 _NO_MONEY = re.compile(

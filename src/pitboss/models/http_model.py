@@ -20,6 +20,7 @@ from pitboss.models.call import CallContext, CallResult, ModelClient
 from pitboss.models.failures import Failure, malformed
 from pitboss.models.json_body import encode_json
 from pitboss.models.optional_settings import OptionalSettings, changed_settings
+from pitboss.models.providers import Provider
 from pitboss.models.secret import Secret
 
 TIMEOUT_S = 45.0
@@ -34,28 +35,36 @@ class HttpModel(ModelClient, Generic[Form]):
     def __init__(
         self,
         name: str,
-        url: str,
-        headers: Mapping[str, str],
-        form: Form,
+        provider: Provider,
         key: Secret | None,
+        form: Form,
         *,
+        model: str = "",
         clock: Callable[[], float],
         session: Callable[[], aiohttp.ClientSession] = http_pool.session,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        """`form` is how requests are written at first; `clock` returns seconds that never run backwards."""
+        """`form` is how requests are written at first; `clock` returns seconds that never run backwards.
+
+        `model` is the provider's name for the model; by default that in `name`.
+        """
         self.name = name
+        self._model = model or name.partition("/")[2]
         self.timeout_s = timeout_s
         self._first_form = self._form = form
         self._settings = OptionalSettings()
         self._key = key
-        self._headers = {"Content-Type": "application/json", **headers}
+        self._headers = {"Content-Type": "application/json", **_key_headers(provider, key)}
         self._session = session
         self._clock = clock
         try:
-            self._url = URL(url)
+            self._url = URL(f"{provider.base_url}{self._path()}")
         except ValueError:
             raise UserError(f"{name}: the base URL cannot be read", "write it as https://host/v1") from None
+
+    @abstractmethod
+    def _path(self) -> str:
+        """The path of requests, after the address of the provider."""
 
     @abstractmethod
     def _body(self, request: ModelRequest, form: Form) -> dict[str, Any]:
@@ -120,6 +129,18 @@ class HttpModel(ModelClient, Generic[Form]):
         else:
             content = key.hide_bytes(content)
         return _hidden(self._read(content, response.status, response.headers, request, form), key)
+
+
+def _key_headers(provider: Provider, key: Secret | None) -> dict[str, str]:
+    """The header that carries a provider's key. Refuses to send it to an address that it does not belong to."""
+    if key is None:
+        return {}
+    if not provider.may_hold_key:
+        raise UserError(
+            f"the key of {provider.name} is not sent to {provider.host}",
+            "a key goes only to the address it belongs to; use LLM_BASE_URL with LLM_API_KEY for another one",
+        )
+    return {provider.key_header: key.reveal()} if provider.key_header else {"Authorization": f"Bearer {key.reveal()}"}
 
 
 def _hidden(outcome: ModelReply | Failure, key: Secret) -> ModelReply | Failure:

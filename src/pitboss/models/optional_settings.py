@@ -14,15 +14,17 @@ from pitboss.core.noun import noun
 OPTIONAL = (
     "temperature", "seed", "random_seed", "parallel_tool_calls", "reasoning_effort", "reasoning", "thinking",
     "prompt_cache_key", "include", "store", "generationConfig.temperature", "generationConfig.seed",
-    "generationConfig.thinkingConfig",
+    "generationConfig.thinkingConfig", "inferenceConfig.temperature",
+    "additionalModelRequestFields.thinking", "additionalModelRequestFields.reasoning_effort",
 )  # fmt: skip
 """Fields of request bodies that a request can do without; a dot leads into an object."""
 TOKEN_LIMITS = (
     "max_tokens", "max_completion_tokens", "max_output_tokens", "generationConfig.maxOutputTokens",
+    "inferenceConfig.maxTokens",
 )  # fmt: skip
 """Fields of request bodies that limit the tokens of a reply."""
 _ABOUT_TOKENS = re.compile(
-    r"max_?(completion|output)?_?tokens|maximum (number of )?(output|completion) tokens", re.IGNORECASE
+    r"max_?(completion|output)?_?tokens|maximum (number of )?((output|completion) )?tokens", re.IGNORECASE
 )
 LEAST_TOKENS = 1_024
 """Smaller numbers in a message are not limits of a reply."""
@@ -35,7 +37,7 @@ FORM_SETTINGS = {
     "system": "system message",
     "max_tokens": "max_tokens",
     "has_thinking": "thinking of earlier steps",
-    "has_reasoning_items": "reasoning of earlier steps",
+    "has_cache_marks": "cache marks",
 }
 """The setting that each field of a request's form stands for, by the fields of all protocols."""
 

@@ -51,6 +51,10 @@ class Provider:
     needs_key: bool = True
     url_names: tuple[str, ...] = ()
     """Variables that replace the address, for servers that users have of their own. The key may be sent there too."""
+    example_url: str = ""
+    """The form of that address, where there is no default."""
+    key_header: str = ""
+    """The header that carries the key; by default `Authorization`, as a bearer token."""
 
     @property
     def host(self) -> str:
@@ -102,6 +106,11 @@ PROVIDERS: Mapping[str, Provider] = {
         entry(
             "azure", "", "AZURE_OPENAI_API_KEY", prices="azure",
             dialect=Dialect("function", max_tokens="max_completion_tokens"), url_names=("AZURE_OPENAI_BASE_URL",),
+            example_url="https://NAME.openai.azure.com/openai/v1",
+        ),
+        entry(
+            "bedrock", "", "AWS_BEARER_TOKEN_BEDROCK", prices="aws", native=True, url_names=("BEDROCK_BASE_URL",),
+            example_url="https://bedrock-runtime.us-east-1.amazonaws.com",
         ),
         entry(
             "cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", prices="cerebras",
@@ -111,7 +120,7 @@ PROVIDERS: Mapping[str, Provider] = {
             "deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY", default_model="deepseek-chat", prices="deepseek",
             dialect=Dialect("function", seed="", reasoning="switch", schema="none", keeps=("reasoning_content",)),
         ),
-        entry("google", GOOGLE, *GOOGLE_KEYS, default_model=GEMINI, prices="google", native=True),
+        entry("google", GOOGLE, *GOOGLE_KEYS, default_model=GEMINI, prices="google", native=True, key_header="x-goog-api-key"),
         entry(
             "google-chat", f"{GOOGLE}/v1beta/openai", *GOOGLE_KEYS, default_model=GEMINI, prices="google",
             dialect=Dialect(seed="", keeps=("extra_content", "thought_signature", "tool_calls")),

@@ -18,11 +18,11 @@ from pitboss.core.ports import ModelReply
 from pitboss.models.chat import reply, stream
 from pitboss.models.failures import Failure
 from pitboss.models.json_body import parse_body
-from pitboss.models.native import anthropic_reply, google_reply, responses_reply
+from pitboss.models.native import anthropic_reply, converse, google_reply, responses_reply
 from pitboss.models.native.reply import ReplyContext
 from pitboss.models.server_events import is_stream
 
-Kind = Literal["chat", "anthropic", "google", "responses", "unsupported"]
+Kind = Literal["chat", "anthropic", "google", "responses", "bedrock", "unsupported"]
 
 
 @noun
@@ -99,6 +99,8 @@ def kind(exchange: Exchange) -> Kind:
         return "anthropic"
     if path.endswith("/responses"):
         return "responses"
+    if path.endswith("/converse"):
+        return "bedrock"
     return "google" if path.endswith((":generateContent", ":streamGenerateContent")) else "unsupported"
 
 
@@ -112,6 +114,8 @@ def parse(exchange: Exchange) -> Outcome:
         return anthropic_reply.read(body, exchange.status, exchange.headers, ReplyContext("anthropic/recorded"))
     if which == "responses":
         return responses_reply.read(body, exchange.status, exchange.headers, ReplyContext(f"{host}/recorded"))
+    if which == "bedrock":
+        return converse.read(body, exchange.status, exchange.headers, ReplyContext("bedrock/recorded"))
     if which == "google":
         return google_reply.read(body, exchange.status, exchange.headers, ReplyContext("google/recorded"))
     if exchange.streamed and exchange.status < 300:

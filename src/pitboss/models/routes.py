@@ -87,8 +87,10 @@ def _preset_provider(name: str) -> Provider:
 
 def _require_address(provider: Provider, variables: tuple[str, ...]) -> None:
     if not provider.base_url:
-        example = "https://NAME.openai.azure.com/openai/v1"
-        raise UserError(f"every customer of {provider.name} has an address", f"set {variables[0]}, such as {example}")
+        raise UserError(
+            f"{provider.name} has an address for each customer or region",
+            f"set {variables[0]}, such as {provider.example_url}",
+        )
 
 
 def _moved(provider: Provider, url: str) -> Provider:

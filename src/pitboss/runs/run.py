@@ -24,6 +24,7 @@ from pitboss.core.errors import BudgetExceeded, InvariantError, ReplayMismatch, 
 from pitboss.core.money import ZERO
 from pitboss.core.trace import SILENT, Tracer, Value
 from pitboss.runs.daily_budget import limit_of, refused_by_budget
+from pitboss.runs.hold_prior import hold_prior
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
@@ -304,6 +305,10 @@ class _Execution:
         ledger = venue.read_ledger(() if stored is None else journal.records())
         async with connected(workspace, prepared, venue.tools(), run_id, tracer) as (connections, model):
             self._connection = model
+            if connections.speculation is not None:
+                prior = hold_prior(workspace, workspace.runs.get(run_id), venue, ledger)
+                speculation = dataclasses.replace(connections.speculation, prior=prior)
+                connections = dataclasses.replace(connections, speculation=speculation)
             course = prepared.course(connections)
             state = venue.first_state(course) if stored is None else venue.read_state(stored[1])
             for note in (*venue.notes(prepared), *connections.server_tools.notes()):

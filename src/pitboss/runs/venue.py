@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pitboss.sim.outcome import Ledger
     from pitboss.sim.prepared_run import PreparedRun
     from pitboss.sim.request import BacktestRequest
+    from pitboss.sim.speculation_window import HoldPrior
     from pitboss.skill.names import Names
     from pitboss.skill.schema import SkillDocument
     from pitboss.store.runs import Run
@@ -203,6 +204,12 @@ class Venue(ABC):
     @abstractmethod
     def read_state(self, plain: object) -> "State":
         """Read a stored state."""
+
+    def hold_prior(self) -> "HoldPrior":
+        """How often its agents hold, as assumed for a skill that has not run with its model yet."""
+        from pitboss.sim.speculation_window import NO_PAST
+
+        return NO_PAST
 
     def cut_request(self, request: Any, at: "Instant", folder: "Path") -> Any:
         """The request with the files that it names, besides the lake, cut at an instant; copies go into the folder."""

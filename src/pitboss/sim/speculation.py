@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from pitboss.core.money import ZERO
 from pitboss.sim.speculation_budget import SpeculationBudget
+from pitboss.sim.speculation_window import NO_PAST, HoldPrior
 
 
 @dataclass(slots=True)
@@ -42,10 +43,12 @@ class Tally:
 class Speculation:
     """How far a replay may speculate.
 
-    `window` None chooses a window; the cap on waste also holds for a given window.
+    `window` None chooses a window; the cap on waste also holds for a given window. `prior` is how often the agent is
+    expected to hold before its first tick.
     """
 
     window: int | None = None
     max_waste_pct: float = 35.0
     tally: Tally = field(default_factory=Tally)
     budget: SpeculationBudget = field(default_factory=SpeculationBudget)
+    prior: HoldPrior = NO_PAST

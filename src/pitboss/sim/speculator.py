@@ -120,7 +120,7 @@ class Speculator:
         self._scout = Scout(course)
         self._asks_always = course.asks_always
         self._budget, self._cap = plan.budget, Decimal(plan.max_waste_pct) / 100
-        self._holds = Holds()
+        self._holds = Holds(plan.prior)
         self._guesses: dict[int, _Guess] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._filling: asyncio.Task[None] | None = None

@@ -33,6 +33,8 @@ def message(
     """The body of a valid reply, in the protocol of the question. Arguments of calls are values, or text sent unchanged."""
     if "input" in question:
         return _response(question, content, calls) | top
+    if "inferenceConfig" in question:
+        return _converse(question, content, calls) | top
     reply_message: dict[str, Any] = {"role": "assistant", "content": content}
     if calls:
         reply_message["tool_calls"] = [
@@ -74,6 +76,26 @@ def _response(question: Mapping[str, Any], content: str | None, calls: Sequence[
     }  # fmt: skip
     body = {"id": "resp-fake", "object": "response", "status": "completed", "model": question.get("model", "")}
     return body | {"output": output, "usage": usage, "error": None, "incomplete_details": None}
+
+
+def _converse(question: Mapping[str, Any], content: str | None, calls: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """The body of a valid reply of Bedrock's Converse protocol, with reasoning that must be sent back."""
+    count = len(question["messages"])
+    reasoning = {"reasoningText": {"text": "Let me see.", "signature": f"sealed-{count}"}}
+    blocks: list[dict[str, Any]] = [{"reasoningContent": reasoning}]
+    if content is not None:
+        blocks.append({"text": content})
+    blocks += [
+        {"toolUse": {"toolUseId": f"tooluse_{count}_{index}", "name": name, "input": args}}
+        for index, (name, args) in enumerate(calls)
+    ]
+    usage = {"inputTokens": 600, "outputTokens": 50, "cacheReadInputTokens": 400, "cacheWriteInputTokens": 0}
+    return {
+        "output": {"message": {"role": "assistant", "content": blocks}},
+        "stopReason": "tool_use" if calls else "end_turn",
+        "usage": usage | {"totalTokens": 1_050},
+        "metrics": {"latencyMs": 1},
+    }
 
 
 def body(plain: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Play:
@@ -189,10 +211,10 @@ def _abort(request: web.BaseRequest, lingering: bool = False) -> None:
 
 def decide(question: Mapping[str, Any]) -> Play:
     """Reply with a hold: by the last tool offered, or as JSON text if none is offered."""
-    tools = question.get("tools")
-    if not tools:
-        return say(orjson.dumps(HOLD).decode())
-    return call(tools[-1].get("function", tools[-1])["name"], HOLD)
+    tools = question.get("tools") or (question.get("toolConfig") or {}).get("tools") or ()
+    tools = [tool.get("function") or tool.get("toolSpec") or tool for tool in tools]
+    names = [tool["name"] for tool in tools if "name" in tool]
+    return call(names[-1], HOLD) if names else say(orjson.dumps(HOLD).decode())
 
 
 @dataclass

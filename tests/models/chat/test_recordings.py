@@ -37,7 +37,7 @@ def chats(exchanges: list[Exchange]) -> list[tuple[Exchange, ModelReply | Failur
 @there
 def test_every_exchange_is_of_a_known_kind(exchanges: list[Exchange]) -> None:
     kinds = Counter(recordings.kind(one) for one in exchanges)
-    assert kinds == {"chat": 245, "anthropic": 144, "google": 116, "responses": 156, "unsupported": 130}
+    assert kinds == {"chat": 245, "anthropic": 144, "google": 116, "responses": 156, "bedrock": 70, "unsupported": 60}
 
 
 @there

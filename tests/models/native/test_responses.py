@@ -17,11 +17,12 @@ from pitboss.core.ports import Message, ModelReply, ModelRequest, ToolCall
 from pitboss.models import http_pool, recordings
 from pitboss.models.call import CallContext, CallResult, ModelClient
 from pitboss.models.failures import Failure, classify
+from pitboss.models.native.answer_form import NativeForm
+from pitboss.models.native.client import ResponsesModel
 from pitboss.models.native.reply import ReplyContext
-from pitboss.models.native.responses_client import ResponsesModel
 from pitboss.models.native.responses_models import needs_responses
 from pitboss.models.native.responses_reply import read
-from pitboss.models.native.responses_request import ResponsesForm, body
+from pitboss.models.native.responses_request import body
 from pitboss.models.openai_client import OpenAIModel
 from pitboss.models.providers import entry
 from pitboss.models.retried import Retried
@@ -58,7 +59,7 @@ def reply_of(document: object, status: int = 200) -> ModelReply:
 
 
 def test_a_request_stores_nothing_asks_for_sealed_reasoning_and_forces_by_name() -> None:
-    document = body(replace(MUST, settings={"temperature": 0.2, "reasoning": "low"}), "gpt-5.6", ResponsesForm())
+    document = body(replace(MUST, settings={"temperature": 0.2, "reasoning": "low"}), "gpt-5.6", NativeForm())
     assert (document["store"], document["include"]) == (False, ["reasoning.encrypted_content"])
     assert document["instructions"] == ASK.system
     assert document["input"] == [{"role": "user", "content": "What now?"}]
@@ -69,10 +70,10 @@ def test_a_request_stores_nothing_asks_for_sealed_reasoning_and_forces_by_name()
 
 
 def test_a_decision_as_text_is_checked_against_the_schema_and_no_tool_is_called() -> None:
-    document = body(replace(MUST, answer="schema"), "gpt-5.6", ResponsesForm())
+    document = body(replace(MUST, answer="schema"), "gpt-5.6", NativeForm())
     assert document["text"]["format"]["schema"] == DECIDE.schema
     assert document["tool_choice"] == "none"
-    described = body(replace(MUST, answer="schema"), "gpt-5.6", ResponsesForm(has_schemas=False))
+    described = body(replace(MUST, answer="schema"), "gpt-5.6", NativeForm(has_schemas=False))
     assert "text" not in described
     assert json.dumps("exclusiveMinimum")[1:-1] not in described["input"][-1]["content"]
     assert "JSON Schema" in described["input"][-1]["content"]
@@ -86,7 +87,7 @@ def test_reasoning_text_and_calls_are_read_and_sent_back_as_they_came() -> None:
     assert (reply.usage.output_tokens, reply.usage.reasoning_tokens) == (70, 40)
     turn = Message("assistant", reply.text, reply.calls, state=reply.state)
     result = Message("tool", "60,000", call_id="call_1", name="look")
-    sent = body(replace(ASK, messages=(*ASK.messages, turn, result)), "gpt-5.6", ResponsesForm())["input"]
+    sent = body(replace(ASK, messages=(*ASK.messages, turn, result)), "gpt-5.6", NativeForm())["input"]
     assert sent[1] == REASONING
     assert (sent[2]["id"], sent[2]["content"][0]["text"]) == ("msg_1", "Hold on.")
     assert sent[3] == {name: value for name, value in CALL.items() if name != "status"}
@@ -98,13 +99,13 @@ def test_reasoning_is_not_sent_where_its_call_was_cut_off_or_it_was_refused() ->
     assert (reply.finish_reason, reply.calls) == ("length", ())
     turn = Message("assistant", "", state=reply.state)
     request = replace(ASK, messages=(*ASK.messages, turn, Message("user", "Go on.")))
-    assert body(request, "m", ResponsesForm())["input"] == [
+    assert body(request, "m", NativeForm())["input"] == [
         {"role": "user", "content": "What now?"},
         {"role": "user", "content": "Go on."},
     ]
     whole = Message("assistant", "", state=reply_of(response(REASONING, CALL)).state)
     request = replace(ASK, messages=(*ASK.messages, whole))
-    kinds = [item.get("type") for item in body(request, "m", ResponsesForm(has_reasoning_items=False))["input"]]
+    kinds = [item.get("type") for item in body(request, "m", NativeForm(has_thinking=False))["input"]]
     assert kinds == [None, "function_call"]
 
 
@@ -186,7 +187,7 @@ def test_any_json_gives_a_reply_or_a_failure(document: Any, status: int) -> None
     assert isinstance(outcome, ModelReply | Failure)
     if isinstance(outcome, ModelReply):
         turn = Message("assistant", outcome.text, outcome.calls, state=outcome.state)
-        json.dumps(body(replace(ASK, messages=(*ASK.messages, turn)), "m", ResponsesForm()))
+        json.dumps(body(replace(ASK, messages=(*ASK.messages, turn)), "m", NativeForm()))
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def measure(bench: Bench) -> Iterable[BenchRow]:
         day.run_sequential(case, 0)
         duration, tally = day.checked_seconds(case, wait_s, 0)
         yield BenchRow(case.name, duration, "s", REFERENCE, day.seconds(case, wait_s, 0), case.gate, _waste([tally]))
-        name, gate = f"{case.name}, wasted guesses", RatioGate("at most", 0.10)
+        name, gate = f"{case.name}, wasted guesses", RatioGate("at most", 0.05)
         yield BenchRow(name, tally.wasted, "guesses", "all ticks", ticks, gate)
 
 

@@ -18,6 +18,21 @@ Kind = Literal["free", "forced", "only", "schema", "prompted"]
 
 
 @noun
+class NativeForm:
+    """What requests may contain. It becomes less for the whole life of a client where the provider rejects something.
+
+    Without forcing, the model is offered only the tool that it has to call. Without schemas it gets the schema described
+    in a message. Without thinking the model's own thinking is not sent back: some models bind it to the tools of the
+    request, which change with the last step of a tick. Without cache marks nothing is marked for the provider's cache.
+    """
+
+    can_force: bool = True
+    has_schemas: bool = True
+    has_thinking: bool = True
+    has_cache_marks: bool = True
+
+
+@noun
 class AnswerForm:
     """The form of one request. `call` names the tool that JSON text stands for; `prompt` is a message added at the end."""
 

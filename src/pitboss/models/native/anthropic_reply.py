@@ -9,36 +9,28 @@ from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.intent import Usage
-from pitboss.core.ports import ModelReply, ToolCall
+from pitboss.core.ports import ModelReply
 from pitboss.models.failures import Failure, malformed
 from pitboss.models.json_body import as_dict, as_str, token_count
 from pitboss.models.native.anthropic_stream import join_stream
 from pitboss.models.native.reply import (
-    NO_NAME,
     ReplyContext,
     ReplyEnding,
     ReplyPart,
-    arguments_text,
     build_reply,
     embedded_error,
-    response_body,
+    read_call,
+    reply_document,
 )
-from pitboss.models.server_events import is_stream
 
 _CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
 
 
 def read(content: object, status: int, headers: Mapping[str, str], context: ReplyContext) -> ModelReply | Failure:
     """What a response means. `content` is the bytes or the text of its body, or the plain values of a recording."""
-    body = response_body(content, status, headers, context.name)
-    if isinstance(body, str):
-        if not is_stream(body):
-            return malformed(context.name, "the reply is not JSON")
-        body = join_stream(body, context.name)
+    body = reply_document(content, status, headers, context.name, join_stream)
     if isinstance(body, Failure):
         return body
-    if not isinstance(body, dict):
-        return malformed(context.name, "the reply is not a message")
     failure = embedded_error(body, "content", context.name)
     if failure is not None:
         return failure
@@ -66,8 +58,7 @@ def _part(block: dict[str, Any]) -> ReplyPart | None:
     if kind != "tool_use":
         return None
     value = block.get("input")
-    arguments = "{}" if value is None else codec.printable(value) if isinstance(value, str) else arguments_text(value)
-    call = ToolCall(as_str(block.get("id")), as_str(block.get("name")) or NO_NAME, arguments or "{}")
+    call = read_call(block.get("id"), block.get("name"), value)
     wire = {"type": kind, "id": call.id, "name": call.name, "input": {} if value is None else value}
     return ReplyPart("call", wire, call=call)
 

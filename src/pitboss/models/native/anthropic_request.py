@@ -4,7 +4,7 @@ from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.ports import ModelRequest
-from pitboss.models.native.answer_form import AnswerForm, answer_form, reasoning_level
+from pitboss.models.native.answer_form import AnswerForm, NativeForm, answer_form, reasoning_level
 from pitboss.models.native.capabilities import AnthropicCapabilities
 from pitboss.models.native.conversation import ModelTurn, arguments_object, turns
 from pitboss.models.native.schemas import anthropic_output_schema, anthropic_tool_schema
@@ -20,16 +20,16 @@ MOST_TEMPERATURE = 1.0
 """The provider's scale ends at 1."""
 
 
-def form_of(request: ModelRequest, model: AnthropicCapabilities, may_use_schemas: bool) -> AnswerForm:
+def form_of(request: ModelRequest, model: AnthropicCapabilities, form: NativeForm) -> AnswerForm:
     """How the model is made to answer.
 
     With budgeted thinking a forced call is an error; with adaptive thinking it ends the thinking, which is still better
     than an answer in text, so it is used where the model has no schemas.
     """
-    can_force = model.has_forced_tools
-    if reasoning_level(request) not in ("", "none") and _thinking(request, model) is not None:
+    can_force = form.can_force and model.has_forced_tools
+    if is_thinking(request, model):
         can_force = can_force and model.has_adaptive_thinking and not model.has_schemas
-    return answer_form(request, can_force, model.has_schemas and may_use_schemas, has_tools_with_schema=True)
+    return answer_form(request, can_force, model.has_schemas and form.has_schemas, has_tools_with_schema=True)
 
 
 def body(
@@ -53,7 +53,7 @@ def body(
     output: dict[str, Any] = {}
     if form.output is not None:
         output["format"] = {"type": "json_schema", "schema": anthropic_output_schema(form.output.schema)}
-    thinking = _thinking(request, model)
+    thinking = thinking_setting(request, model)
     if thinking is not None:
         document["thinking"] = thinking
         if thinking["type"] == "adaptive" and model.has_effort:
@@ -61,8 +61,7 @@ def body(
     if output:
         document["output_config"] = output
     temperature = request.settings.get("temperature")
-    is_thinking = thinking is not None and reasoning_level(request) != "none"
-    if temperature is not None and model.has_sampling and not is_thinking:
+    if temperature is not None and model.has_sampling and not is_thinking(request, model):
         document["temperature"] = min(MOST_TEMPERATURE, float(temperature))
     return document
 
@@ -73,7 +72,12 @@ def _tool_choice(request: ModelRequest, form: AnswerForm) -> dict[str, Any]:
     return {"type": "none"} if form.kind in ("schema", "prompted") else {"type": "auto"}
 
 
-def _thinking(request: ModelRequest, model: AnthropicCapabilities) -> dict[str, Any] | None:
+def is_thinking(request: ModelRequest, model: AnthropicCapabilities) -> bool:
+    """Whether the request asks for thinking and has room for it."""
+    return reasoning_level(request) not in ("", "none") and thinking_setting(request, model) is not None
+
+
+def thinking_setting(request: ModelRequest, model: AnthropicCapabilities) -> dict[str, Any] | None:
     """The setting for a level of reasoning; None where there is none, or the limit of tokens leaves no room."""
     level = reasoning_level(request)
     if level == "none":

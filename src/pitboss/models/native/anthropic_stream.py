@@ -8,7 +8,6 @@ from typing import Any
 from pitboss.models.failures import Failure, malformed
 from pitboss.models.json_body import as_dict
 from pitboss.models.native.reply import embedded_error
-from pitboss.models.server_events import json_events
 
 _FIELDS = {
     "text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature", "input_json_delta": "partial_json",
@@ -16,15 +15,12 @@ _FIELDS = {
 _KINDS = {"text": "text", "thinking": "thinking", "signature": "thinking", "partial_json": "tool_use"}
 
 
-def join_stream(text: str, name: str) -> dict[str, Any] | Failure:
+def join_stream(events: list[dict[str, Any]], name: str) -> dict[str, Any] | Failure:
     """The message that the events make. Counts of tokens are running totals: the last ones hold."""
     message: dict[str, Any] | None = None
     blocks: dict[str, dict[str, Any]] = {}
     usage: dict[str, Any] = {}
-    pieces = json_events(text)
-    if pieces is None:
-        return malformed(name, "a piece of the stream is not JSON")
-    for event in pieces:
+    for event in events:
         failure = embedded_error(event, "message", name)
         if failure is not None:
             return failure

@@ -1,91 +1,88 @@
-"""`AnthropicModel` and `GoogleModel`: models behind the providers' own protocols."""
+"""The clients of the protocols that are not chat completions: Anthropic, Google, Bedrock, and OpenAI's Responses."""
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 from pitboss.core.errors import UserError
-from pitboss.core.noun import noun
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.failures import Failure
 from pitboss.models.http_model import HttpModel
-from pitboss.models.native import anthropic_reply, anthropic_request, google_reply, google_request
-from pitboss.models.native.answer_form import AnswerForm
+from pitboss.models.native import (
+    anthropic_reply,
+    anthropic_request,
+    converse,
+    google_reply,
+    google_request,
+    responses_reply,
+    responses_request,
+)
+from pitboss.models.native.answer_form import AnswerForm, NativeForm
 from pitboss.models.native.capabilities import anthropic_capabilities, google_capabilities
 from pitboss.models.native.reply import ReplyContext
-from pitboss.models.providers import ANTHROPIC, GOOGLE
+from pitboss.models.providers import Provider
 from pitboss.models.secret import Secret
 
 ANTHROPIC_VERSION = "2026-10-21"
-STALE_THINKING = "bound to a different conversation"
-"""In the message of an error about thinking that is sent back with other tools than it was made with."""
-_ABOUT_SCHEMA = re.compile(r"schema|output|response|grammar|json", re.IGNORECASE)
+_ABOUT_THINKING = re.compile(
+    r"bound to a different conversation|encrypted content|reasoning.encrypted|of type 'reasoning'", re.IGNORECASE
+)
+"""Messages about thinking that is sent back: with other tools than it was made with, or where it is not accepted."""
+_ABOUT_FORCING = re.compile(r"tool[_ ]?choice", re.IGNORECASE)
+_ABOUT_SCHEMA = re.compile(r"schema|output|response|grammar|json|text\.format", re.IGNORECASE)
 """Messages that may be about the schema of the reply."""
-
-
-@noun
-class NativeForm:
-    """What requests may contain. It becomes less for the whole life of a client where the provider rejects something.
-
-    Without schemas a model gets the schema described in a message. Without thinking the model's own thinking is not sent
-    back: the newest models of Anthropic bind it to the tools of the request, which change with the last step of a tick.
-    """
-
-    has_schemas: bool = True
-    has_thinking: bool = True
+_ABOUT_CACHE = re.compile(r"cache ?point|\bcaching\b", re.IGNORECASE)
 
 
 class NativeModel(HttpModel[NativeForm]):
-    """What both clients share."""
+    """What these clients share."""
 
-    def __init__(self, name: str, key: Secret | None, url: str, header: str, prefix: str = "", **options: Any) -> None:
-        if not key:
+    def __init__(self, name: str, provider: Provider, key: Secret | None = None, **options: Any) -> None:
+        """`options` are those of `HttpModel`."""
+        if key is None and provider.needs_key:
             raise UserError(f"{name} needs a key", "`pitboss secrets set NAME`, or the provider's environment variable")
-        headers = {header: f"{prefix}{key.reveal()}", **options.pop("headers", {})}
-        super().__init__(name, url, headers, NativeForm(), key, **options)
+        super().__init__(name, provider, key, NativeForm(), **options)
 
     def _simpler(self, form: NativeForm, request: ModelRequest, failure: Failure) -> NativeForm | None:
-        if form.has_thinking and STALE_THINKING in failure.message:
+        message, answer = failure.message, self._answer_form(request, form)
+        if form.has_thinking and _ABOUT_THINKING.search(message):
             return replace(form, has_thinking=False)
-        if not _ABOUT_SCHEMA.search(failure.message) or self._answer_form(request, form).output is None:
-            return None
-        return replace(form, has_schemas=False)
+        if answer.kind == "forced" and _ABOUT_FORCING.search(message):
+            return replace(form, can_force=False)
+        if form.has_cache_marks and _ABOUT_CACHE.search(message):
+            return replace(form, has_cache_marks=False)
+        if answer.output is not None and _ABOUT_SCHEMA.search(message):
+            return replace(form, has_schemas=False)
+        return None
 
     @abstractmethod
     def _answer_form(self, request: ModelRequest, form: NativeForm) -> AnswerForm:
         """How the model is made to answer a request."""
 
-    def _context(self, request: ModelRequest, form: NativeForm, model: str = "") -> ReplyContext:
+    def _context(self, request: ModelRequest, form: NativeForm) -> ReplyContext:
         turn = sum(message.role == "assistant" for message in request.messages)
-        return ReplyContext(self.name, turn, self._answer_form(request, form).call, model)
+        return ReplyContext(self.name, turn, self._answer_form(request, form).call, self._model)
 
 
 class AnthropicModel(NativeModel):
     """`anthropic/…`."""
 
-    def __init__(
-        self,
-        name: str,
-        model: str,
-        key: Secret | None,
-        *,
-        base_url: str = "",
-        clock: Callable[[], float],
-        **options: Any,
-    ) -> None:
+    def __init__(self, name: str, provider: Provider, key: Secret | None = None, **options: Any) -> None:
         """`options` are those of `HttpModel`."""
-        url = f"{(base_url or ANTHROPIC).rstrip('/')}/v1/messages"
-        headers = {"anthropic-version": ANTHROPIC_VERSION}
-        super().__init__(name, key, url, "Authorization", "Bearer ", headers=headers, clock=clock, **options)
+        super().__init__(name, provider, key, **options)
+        self._headers["anthropic-version"] = ANTHROPIC_VERSION
         # Names are written with dots as well as dashes; on the wire there are only dashes.
-        self._model = model.replace(".", "-")
+        self._model = self._model.replace(".", "-")
         self._capabilities = anthropic_capabilities(self._model)
 
+    def _path(self) -> str:
+        return "/v1/messages"
+
     def _answer_form(self, request: ModelRequest, form: NativeForm) -> AnswerForm:
-        return anthropic_request.form_of(request, self._capabilities, form.has_schemas)
+        return anthropic_request.form_of(request, self._capabilities, form)
 
     def _body(self, request: ModelRequest, form: NativeForm) -> dict[str, Any]:
         answer = self._answer_form(request, form)
@@ -100,25 +97,17 @@ class AnthropicModel(NativeModel):
 class GoogleModel(NativeModel):
     """`google/…`."""
 
-    def __init__(
-        self,
-        name: str,
-        model: str,
-        key: Secret | None,
-        *,
-        base_url: str = "",
-        clock: Callable[[], float],
-        **options: Any,
-    ) -> None:
+    def __init__(self, name: str, provider: Provider, key: Secret | None = None, **options: Any) -> None:
         """`options` are those of `HttpModel`."""
-        path = model if model.startswith(("models/", "tunedModels/")) else f"models/{model}"
-        url = f"{(base_url or GOOGLE).rstrip('/')}/v1beta/{quote(path)}:generateContent"
-        super().__init__(name, key, url, "x-goog-api-key", clock=clock, **options)
-        self._model = model
-        self._capabilities = google_capabilities(model)
+        super().__init__(name, provider, key, **options)
+        self._capabilities = google_capabilities(self._model)
+
+    def _path(self) -> str:
+        is_path = self._model.startswith(("models/", "tunedModels/"))
+        return f"/v1beta/{quote(self._model if is_path else f'models/{self._model}')}:generateContent"
 
     def _answer_form(self, request: ModelRequest, form: NativeForm) -> AnswerForm:
-        return google_request.form_of(request, self._capabilities, form.has_schemas)
+        return google_request.form_of(request, self._capabilities, form)
 
     def _body(self, request: ModelRequest, form: NativeForm) -> dict[str, Any]:
         return google_request.body(request, self._capabilities, self._answer_form(request, form))
@@ -126,4 +115,40 @@ class GoogleModel(NativeModel):
     def _read(
         self, content: bytes, status: int, headers: Mapping[str, str], request: ModelRequest, form: NativeForm
     ) -> ModelReply | Failure:
-        return google_reply.read(content, status, headers, self._context(request, form, self._model))
+        return google_reply.read(content, status, headers, self._context(request, form))
+
+
+class BedrockModel(NativeModel):
+    """`bedrock/…`: any model that Amazon Bedrock offers, by its Converse protocol."""
+
+    def _path(self) -> str:
+        return f"/model/{quote(self._model, safe='')}/converse"
+
+    def _answer_form(self, request: ModelRequest, form: NativeForm) -> AnswerForm:
+        return converse.form_of(request, self._model, form)
+
+    def _body(self, request: ModelRequest, form: NativeForm) -> dict[str, Any]:
+        return converse.body(request, self._model, form)
+
+    def _read(
+        self, content: bytes, status: int, headers: Mapping[str, str], request: ModelRequest, form: NativeForm
+    ) -> ModelReply | Failure:
+        return converse.read(content, status, headers, self._context(request, form))
+
+
+class ResponsesModel(NativeModel):
+    """A model behind any server that speaks OpenAI's Responses protocol."""
+
+    def _path(self) -> str:
+        return "/responses"
+
+    def _answer_form(self, request: ModelRequest, form: NativeForm) -> AnswerForm:
+        return responses_request.form_of(request, form)
+
+    def _body(self, request: ModelRequest, form: NativeForm) -> dict[str, Any]:
+        return responses_request.body(request, self._model, form)
+
+    def _read(
+        self, content: bytes, status: int, headers: Mapping[str, str], request: ModelRequest, form: NativeForm
+    ) -> ModelReply | Failure:
+        return responses_reply.read(content, status, headers, self._context(request, form))

@@ -3,7 +3,7 @@
 A turn of the model is sent back as it was received where its `state` holds it, else it is rebuilt from text and calls.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -90,13 +90,20 @@ def arguments_object(arguments: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {INVALID: arguments if isinstance(arguments, str) else as_text(value)}
 
 
+def call_place(part: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Where a part of kept content holds a call: the field with the call (empty: the part itself) and that of its id."""
+    if "functionCall" in part:
+        return "functionCall", "id"
+    if "toolUse" in part:
+        return "toolUse", "toolUseId"
+    id_field = {"tool_use": "id", "function_call": "call_id"}.get(str(part.get("type")))
+    return None if id_field is None else ("", id_field)
+
+
 def _call_names(message: Message, content: tuple[dict[str, Any], ...]) -> dict[str, str]:
     """The calls of a turn by id. Kept content decides: a decision through a schema was text, not a call."""
     if not content:
         return {call.id: call.name for call in message.calls}
-    names: dict[str, str] = {}
-    for part in content:
-        call = part.get("functionCall") if "functionCall" in part else part
-        if isinstance(call, dict) and (call is not part or part.get("type") in ("tool_use", "function_call")):
-            names[str(call.get("call_id", call.get("id")))] = str(call.get("name"))
-    return names
+    calls = [(part, place) for part in content if (place := call_place(part)) is not None]
+    fields = [(part[holder] if holder else part, id_field) for part, (holder, id_field) in calls]
+    return {str(call.get(id_field)): str(call.get("name")) for call, id_field in fields if isinstance(call, dict)}

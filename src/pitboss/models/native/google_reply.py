@@ -11,21 +11,19 @@ from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.intent import Usage
-from pitboss.core.ports import ModelReply, ToolCall
+from pitboss.core.ports import ModelReply
 from pitboss.models.failures import Failure, malformed
 from pitboss.models.json_body import as_dict, as_str, token_count
 from pitboss.models.native.google_stream import first_candidate, join_stream
 from pitboss.models.native.reply import (
-    NO_NAME,
     ReplyContext,
     ReplyEnding,
     ReplyPart,
-    arguments_text,
     build_reply,
     embedded_error,
-    response_body,
+    read_call,
+    reply_document,
 )
-from pitboss.models.server_events import is_stream
 
 _FIELDS = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId")
 _FILTERED = frozenset({"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY"})
@@ -36,15 +34,9 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 
 def read(content: object, status: int, headers: Mapping[str, str], context: ReplyContext) -> ModelReply | Failure:
     """What a response means. `content` is the bytes or the text of its body, or the plain values of a recording."""
-    body = response_body(content, status, headers, context.name)
-    if isinstance(body, str) and not is_stream(body):
-        return malformed(context.name, "the reply is not JSON")
-    if isinstance(body, str | list):
-        body = join_stream(body, context.name)
+    body = reply_document(content, status, headers, context.name, join_stream)
     if isinstance(body, Failure):
         return body
-    if not isinstance(body, dict):
-        return malformed(context.name, "the reply is not of generateContent")
     failure = embedded_error(body, "candidates", context.name)
     if failure is not None:
         return failure
@@ -85,7 +77,7 @@ def _part(part: Mapping[str, Any]) -> ReplyPart | None:
             arguments = {}
         elif not isinstance(arguments, dict):
             arguments = {"arguments": arguments}  # no tool takes this, and the model is told so
-        call = ToolCall(as_str(value.get("id")), as_str(value.get("name")) or NO_NAME, arguments_text(arguments))
+        call = read_call(value.get("id"), value.get("name"), arguments)
         wire = {"functionCall": {"id": call.id, "name": call.name, "args": arguments}}
         return ReplyPart("call", wire | signed, call=call, is_signed=bool(signed))
     if not isinstance(part.get("text"), str):

@@ -8,7 +8,7 @@ from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.ports import ModelRequest
-from pitboss.models.native.answer_form import AnswerForm, answer_form, reasoning_level
+from pitboss.models.native.answer_form import AnswerForm, NativeForm, answer_form, reasoning_level
 from pitboss.models.native.capabilities import GoogleCapabilities
 from pitboss.models.native.conversation import ModelTurn, arguments_object, turns
 from pitboss.models.native.schemas import google_schema
@@ -21,9 +21,9 @@ NO_SIGNATURE = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 """Sent with a call that came without a signature, from another model: Google then does not check it."""
 
 
-def form_of(request: ModelRequest, model: GoogleCapabilities, may_use_schemas: bool) -> AnswerForm:
+def form_of(request: ModelRequest, model: GoogleCapabilities, form: NativeForm) -> AnswerForm:
     """How the model is made to answer."""
-    return answer_form(request, True, model.has_schemas and may_use_schemas, model.has_tools_with_schema)
+    return answer_form(request, form.can_force, model.has_schemas and form.has_schemas, model.has_tools_with_schema)
 
 
 def body(request: ModelRequest, model: GoogleCapabilities, form: AnswerForm) -> dict[str, Any]:

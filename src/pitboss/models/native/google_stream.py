@@ -6,19 +6,15 @@ from typing import Any
 from pitboss.models.failures import Failure, malformed
 from pitboss.models.json_body import as_dict, as_str
 from pitboss.models.native.reply import embedded_error
-from pitboss.models.server_events import json_events
 
 
-def join_stream(stream: str | list[Any], name: str) -> dict[str, Any] | Failure:
-    """The reply that the pieces make: events, or the list that a stream is without `alt=sse`."""
-    pieces = json_events(stream) if isinstance(stream, str) else stream
-    if pieces is None:
-        return malformed(name, "a piece of the stream is not JSON")
+def join_stream(pieces: list[dict[str, Any]], name: str) -> dict[str, Any] | Failure:
+    """The reply that the pieces make."""
     reply: dict[str, Any] = {}
     parts: list[Any] = []
     usage: dict[str, Any] = {}
     reason = ""
-    for piece in map(as_dict, pieces):
+    for piece in pieces:
         failure = embedded_error(piece, "candidates", name)
         if failure is not None:
             return failure

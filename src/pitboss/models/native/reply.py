@@ -1,11 +1,11 @@
 """Builds a `ModelReply` from the parts of a native reply, with a defined outcome for every ending.
 
 Calls without an id get one that is the same in every run, and a turn with signed reasoning is kept in `state`, because the
-provider must get it back. `anthropic_reply` and `google_reply` read the parts; nothing here knows a wire format. The texts
-of problems are shown to the model and stored with replies: they must not change.
+provider must get it back. The readers of each protocol read the parts; nothing here knows a wire format. The texts of
+problems are shown to the model and stored with replies: they must not change.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -13,10 +13,10 @@ from pitboss.core import codec
 from pitboss.core.intent import FinishReason, Usage
 from pitboss.core.noun import noun
 from pitboss.core.ports import ModelReply, ToolCall
-from pitboss.models.failures import NO_HEADERS, Failure, classify
-from pitboss.models.json_body import parse_body
-from pitboss.models.native.conversation import state_of
-from pitboss.models.server_events import events, is_stream
+from pitboss.models.failures import NO_HEADERS, Failure, classify, malformed
+from pitboss.models.json_body import as_dict, as_str, parse_body
+from pitboss.models.native.conversation import call_place, state_of
+from pitboss.models.server_events import events, is_stream, json_events
 
 NO_NAME = "unknown"
 """The name of a call that came without one. There is no such tool, which the model is told."""
@@ -94,14 +94,32 @@ def build_reply(
     )
 
 
-def response_body(content: object, status: int, headers: Mapping[str, str], name: str) -> object:
-    """The plain values of a body, or the text where it is not JSON; a `Failure` for a bad status."""
+def reply_document(
+    content: object,
+    status: int,
+    headers: Mapping[str, str],
+    name: str,
+    join_stream: Callable[[list[dict[str, Any]], str], dict[str, Any] | Failure] | None = None,
+) -> dict[str, Any] | Failure:
+    """The document of a reply: the JSON object of a body, or what the events of a stream make; a failure for all else.
+
+    A list stands for the events of a stream, as Google sends them without `alt=sse`.
+    """
     body = parse_body(content) if isinstance(content, bytes | str) else content
-    if status < 300:
+    if status >= 300:
+        if isinstance(body, str) and is_stream(body):
+            body = next((parse_body(data) for _, data in events(body)), body)
+        return classify(status, body, headers, name)
+    if isinstance(body, dict):
         return body
-    if isinstance(body, str) and is_stream(body):
-        body = next((parse_body(data) for _, data in events(body)), body)
-    return classify(status, body, headers, name)
+    if isinstance(body, str) and (join_stream is None or not is_stream(body)):
+        return malformed(name, "the reply is not JSON")
+    pieces = json_events(body) if isinstance(body, str) else body
+    if pieces is None:
+        return malformed(name, "a piece of the stream is not JSON")
+    if join_stream is None or not isinstance(pieces, list):
+        return malformed(name, "the reply is not a JSON object")
+    return join_stream([as_dict(piece) for piece in pieces], name)
 
 
 def embedded_error(body: Mapping[str, Any], reply_field: str, name: str) -> Failure | None:
@@ -113,9 +131,13 @@ def embedded_error(body: Mapping[str, Any], reply_field: str, name: str) -> Fail
     return classify(_STATUS.get(kind, 200) if isinstance(kind, str) else 200, body, NO_HEADERS, name)
 
 
-def arguments_text(arguments: object) -> str:
-    """Arguments that came as a value, as canonical text."""
-    return codec.dumps(codec.number_fragments(arguments)).decode()
+def read_call(call_id: object, name: object, arguments: object) -> ToolCall:
+    """A call of a tool. Arguments that came as a value are canonical text, those that came as text stay as they are."""
+    if isinstance(arguments, str):
+        text = codec.printable(arguments)
+    else:
+        text = "" if arguments is None else codec.dumps(codec.number_fragments(arguments)).decode()
+    return ToolCall(as_str(call_id), as_str(name) or NO_NAME, text or "{}")
 
 
 def _finished(parts: Sequence[ReplyPart], ending: ReplyEnding) -> list[ReplyPart]:
@@ -136,11 +158,9 @@ def _with_ids(parts: list[ReplyPart], turn: int) -> list[ReplyPart]:
             continue
         if not call.id or call.id in ids:
             call = replace(call, id=f"call_{turn}_{len(ids)}")
-            wire = dict(part.wire)
-            if "functionCall" in wire:
-                wire["functionCall"] = {**wire["functionCall"], "id": call.id}
-            else:
-                wire["call_id" if "call_id" in wire else "id"] = call.id
+            holder, id_field = call_place(part.wire) or ("", "id")
+            named = {id_field: call.id}
+            wire = {**part.wire, **({holder: {**part.wire[holder], **named}} if holder else named)}
             parts[index] = replace(part, call=call, wire=wire)
         ids.add(call.id)
     return parts

@@ -8,41 +8,34 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pitboss.core import codec
-from pitboss.core.ports import ModelReply, ToolCall
+from pitboss.core.ports import ModelReply
 from pitboss.models.chat.finish import BLOCKED, REFUSED
 from pitboss.models.chat.reply import read_error
 from pitboss.models.chat.usage import read_cost, read_usage
 from pitboss.models.failures import NO_HEADERS, Failure, malformed
 from pitboss.models.json_body import as_dict, as_str, parse_body
 from pitboss.models.native.reply import (
-    NO_NAME,
     ReplyContext,
     ReplyEnding,
     ReplyPart,
-    arguments_text,
     build_reply,
+    read_call,
+    reply_document,
 )
 from pitboss.models.native.responses_request import PROVIDER
 from pitboss.models.native.responses_stream import join_stream
-from pitboss.models.server_events import is_stream
 
 _REASONING_FIELDS = ("type", "id", "summary", "content", "encrypted_content")
 
 
 def read(content: object, status: int, headers: Mapping[str, str], context: ReplyContext) -> ModelReply | Failure:
     """What a response means. `content` is the bytes or the text of its body, or the plain values of a recording."""
-    body = parse_body(content) if isinstance(content, bytes | str) else content
-    if status >= 300:
+    if status >= 300:  # a prompt that the provider filtered is a reply, not a failure
+        body = parse_body(content) if isinstance(content, bytes | str) else content
         return read_error(status, body, headers, context.name)
-    if isinstance(body, str):
-        if not is_stream(body):
-            return malformed(context.name, "the reply is not JSON")
-        body = join_stream(body, context.name)
+    body = reply_document(content, status, headers, context.name, join_stream)
     if isinstance(body, Failure):
         return body
-    if not isinstance(body, dict):
-        return malformed(context.name, "the reply is not a response")
     if body.get("error") or body.get("status") == "failed":
         return read_error(200, body, NO_HEADERS, context.name)
     if not isinstance(body.get("output"), list):
@@ -78,12 +71,9 @@ def _parts(item: dict[str, Any]) -> tuple[list[ReplyPart], str]:
 
 
 def _call(item: dict[str, Any]) -> ReplyPart:
-    value = item.get("arguments")
-    arguments = "{}" if value is None else codec.printable(value) if isinstance(value, str) else arguments_text(value)
-    call_id = as_str(item.get("call_id")) or as_str(item.get("id"))
-    call = ToolCall(call_id, as_str(item.get("name")) or NO_NAME, arguments or "{}")
+    call = read_call(item.get("call_id") or item.get("id"), item.get("name"), item.get("arguments"))
     wire = {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
-    if isinstance(item.get("id"), str) and item["id"] != call_id:
+    if isinstance(item.get("id"), str) and item["id"] != call.id:
         wire["id"] = item["id"]
     return ReplyPart("call", wire, call=call)
 

@@ -8,10 +8,9 @@ import hashlib
 from typing import Any
 
 from pitboss.core import codec
-from pitboss.core.noun import noun
 from pitboss.core.ports import ModelRequest, ToolSpec
 from pitboss.models.chat.wire import is_strict
-from pitboss.models.native.answer_form import AnswerForm, answer_form, reasoning_level
+from pitboss.models.native.answer_form import AnswerForm, NativeForm, answer_form, reasoning_level
 from pitboss.models.native.conversation import ModelTurn, turns
 from pitboss.models.token_bounds import token_limit
 
@@ -19,26 +18,17 @@ PROVIDER = "responses"
 ENCRYPTED_REASONING = "reasoning.encrypted_content"
 
 
-@noun
-class ResponsesForm:
-    """What requests may contain. It becomes less for the whole life of a client where the provider rejects something."""
-
-    can_force: bool = True
-    has_schemas: bool = True
-    has_reasoning_items: bool = True
-
-
-def form_of(request: ModelRequest, form: ResponsesForm) -> AnswerForm:
+def form_of(request: ModelRequest, form: NativeForm) -> AnswerForm:
     """How the model is made to answer a request."""
     return answer_form(request, form.can_force, form.has_schemas, has_tools_with_schema=True)
 
 
-def body(request: ModelRequest, model: str, form: ResponsesForm) -> dict[str, Any]:
+def body(request: ModelRequest, model: str, form: NativeForm) -> dict[str, Any]:
     """The request as plain JSON values."""
     answer = form_of(request, form)
     document: dict[str, Any] = {
         "model": model,
-        "input": _input(request, answer.prompt, form.has_reasoning_items),
+        "input": _input(request, answer.prompt, form.has_thinking),
         "max_output_tokens": token_limit(request.settings),
         "store": False,
         "stream": False,
@@ -48,7 +38,7 @@ def body(request: ModelRequest, model: str, form: ResponsesForm) -> dict[str, An
         document["instructions"] = system
         # Requests with the same beginning reach the same server, whose cache holds it.
         document["prompt_cache_key"] = hashlib.sha256(system.encode()).hexdigest()[:32]
-    if form.has_reasoning_items:
+    if form.has_thinking:
         document["include"] = [ENCRYPTED_REASONING]
     if answer.tools:
         document["tools"] = [_tool(tool) for tool in answer.tools]

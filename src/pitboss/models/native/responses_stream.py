@@ -8,16 +8,12 @@ from typing import Any
 
 from pitboss.models.failures import NO_HEADERS, Failure, classify, malformed
 from pitboss.models.json_body import as_dict
-from pitboss.models.server_events import json_events
 
 _LAST = frozenset({"response.completed", "response.incomplete", "response.failed", "response.done"})
 
 
-def join_stream(text: str, name: str) -> dict[str, Any] | Failure:
+def join_stream(events: list[dict[str, Any]], name: str) -> dict[str, Any] | Failure:
     """The response that the events make."""
-    events = json_events(text)
-    if events is None:
-        return malformed(name, "a piece of the stream is not JSON")
     response: dict[str, Any] | None = None
     items: dict[str, dict[str, Any]] = {}
     for event in events:

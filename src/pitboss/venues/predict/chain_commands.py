@@ -1,6 +1,5 @@
 """The commands `pitboss predict preflight` and `pitboss predict manager`: what a live run needs, and its account."""
 
-import sys
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +8,7 @@ from cyclopts import App
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
 from pitboss.terminal.options import Amount, Json, option
+from pitboss.terminal.question import ask, has_terminal
 from pitboss.terminal.workspace_options import Location
 from pitboss.venues.predict.writer_choice import Network, Writer
 
@@ -146,10 +146,9 @@ def confirm_mainnet(predict: "PredictSettings", dry_run: bool, effect: str) -> N
     if dry_run or predict.sui_network != "mainnet":
         return
     screen.note(f"mainnet is real money: {effect}")
-    if sys.stdin is None or not sys.stdin.isatty():
+    if not has_terminal():
         raise UserError("mainnet has to be confirmed at a terminal", "add --dry-run, or use --network testnet")
-    screen.ERR.print("type mainnet to go on: ", end="")
-    if sys.stdin.readline().strip() != "mainnet":
+    if ask("type mainnet to go on:") != "mainnet":
         raise UserError("not confirmed: nothing was sent", "type the word mainnet, or use --network testnet")
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pitboss.report.meaning import Metric, RuleMeaning
     from pitboss.runs.charts import Charts
     from pitboss.runs.result_table import ResultTable
+    from pitboss.sim.speculation_window import HoldPrior
     from pitboss.store.runs import Run
     from pitboss.venues.predict.assembly import PredictRun
     from pitboss.venues.predict.course import PredictCourse
@@ -111,6 +112,12 @@ class PredictVenue(Venue):
         from pitboss.venues.predict.request import surfaces_words
 
         return [f"surfaces are {surfaces_words(codec.plain(dataclasses.replace(prepared.request, skill={})))}"]
+
+    def hold_prior(self) -> "HoldPrior":
+        """Return a prior that counts as few ticks: some of its agents hold for hours, others mint at every tick."""
+        from pitboss.sim.speculation_window import HoldPrior
+
+        return HoldPrior(holds=8.0, orders=1.0)
 
     def first_state(self, course: "PredictCourse") -> "State":
         from pitboss.venues.predict.course import first_state
