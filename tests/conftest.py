@@ -1,9 +1,11 @@
 """What holds for every test."""
 
+import atexit
 import os
 import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +28,9 @@ if (
     and shutil.disk_usage(MEMORY).free > ENOUGH
 ):
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    if "PYTEST_XDIST_WORKER" not in os.environ and "TMPDIR" not in os.environ:  # workers inherit it
+        os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="pitboss-tests-", dir=MEMORY)
+        atexit.register(shutil.rmtree, tempfile.tempdir, ignore_errors=True)
 
 # A shell that starts a job in the background makes it ignore Ctrl-C, and every program it starts inherits that. Tests that
 # send Ctrl-C to a program need the ordinary reaction.

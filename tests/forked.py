@@ -123,8 +123,7 @@ class Forked(subprocess.Popen[str]):
 
 def _address() -> Path:
     """Where the server of this test run listens."""
-    parent = os.environ.get("PYTEST_DEBUG_TEMPROOT") or tempfile.gettempdir()
-    return Path(parent) / f"pitboss-fork-{os.environ.get('PYTEST_XDIST_TESTRUNUID', f'alone{os.getpid()}')[:24]}"
+    return Path(tempfile.gettempdir()) / f"pitboss-fork-{os.environ.get('PYTEST_XDIST_TESTRUNUID', f'alone{os.getpid()}')[:24]}"
 
 
 @cache

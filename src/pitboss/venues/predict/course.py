@@ -42,7 +42,7 @@ Surface = Callable[[Oracle, Instant], Svi | None]
 """Returns the recorded surface of a market available at an instant; None if there is none."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Updates:
     """Price updates: prices in billionths, oldest first, unique times. `volatility` is annual and uses no later data."""
 

@@ -28,7 +28,7 @@ _ASSETS = ("asset", "symbol", "coin", "underlying", "underlying_asset")
 _SURFACE = ("a", "b", "rho", "m", "sigma")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Prices:
     """Price updates, oldest first, unique times. The forward equals the spot unless the file has one."""
 
@@ -40,7 +40,7 @@ class Prices:
         return len(self.at)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Surfaces:
     """Surface updates, oldest first. `market_id` is the oracle of each."""
 
@@ -56,7 +56,7 @@ class Surfaces:
         return Svi(*(float(column[row]) for column in self.columns))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Rounds:
     """Up/down rounds by start and length. `up_price` is 1 or 0 if the outcome is recorded."""
 
