@@ -52,7 +52,7 @@ def memory(
     For example:
 
         pitboss audit memory trend-thesis.yaml --model groq/llama-3.3-70b-versatile --from 2023-10-01 --to 2024-04-01
-        pitboss audit memory trend-thesis.yaml --repeats 0 --windows 100
+        pitboss audit memory trend-thesis.yaml --model openai/gpt-5-mini --repeats 0 --windows 100
 
     Parameters
     ----------

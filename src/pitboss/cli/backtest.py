@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pitboss.cli.venue_options import VenueOptions, venue_fields, venue_parameters
 from pitboss.core.errors import UserError
+from pitboss.runs.venue import Venue
 from pitboss.runs.venues import period_ms, venue_of, venues
 from pitboss.terminal import screen
 from pitboss.terminal.options import BacktestOptions, Json, Priority, Queue
@@ -19,7 +20,6 @@ from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
 if TYPE_CHECKING:
     from pitboss.bootstrap.workspace import Workspace
-    from pitboss.runs.venue import Venue
     from pitboss.sim.request import BacktestRequest
 
 HELP = """{action} over a past range of time and show the result.
@@ -30,10 +30,10 @@ HELP = """{action} over a past range of time and show the result.
 
     For example:
 
-        pitboss {command} {skill} --from 2025-02-10 --to 2025-03-10
-        pitboss {command} {skill} --from 2025-02-10 --to 2025-03-10 --model standin/analyst --json
-        pitboss {command} {skill} --from 2025-02-10 --to 2025-03-10 --set max_steps=2
-        pitboss {command} {skill} --from 2025-02-10 --to 2025-03-10 --queue
+        pitboss {command} {skill} {options}
+        pitboss {command} {skill} {options} --json
+        pitboss {command} {skill} {options} --set max_steps=2
+        pitboss {command} {skill} {options} --queue
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ SUBMIT_HELP = """Queue a backtest, start workers for it, and show the estimated 
     """
 
 
-def command_for(venues_offered: "Sequence[Venue]", name: str, queued: bool = False) -> Callable[..., int]:
+def command_for(venues_offered: Sequence[Venue], name: str, queued: bool = False) -> Callable[..., int]:
     """Build a backtest command with the options of some venues; `queued` always puts the run into the queue."""
     only = venues_offered[0] if len(venues_offered) == 1 else None
 
@@ -70,13 +70,14 @@ def command_for(venues_offered: "Sequence[Venue]", name: str, queued: bool = Fal
     backtest.__annotations__ = {parameter.name: parameter.annotation for parameter in signature.parameters.values()}
     action = f"Run a skill of the {only.name} venue" if only else "Run a skill"
     skill = "trend-thesis.yaml" if only is None else next(iter(only.examples()), "skill.yaml")
-    text = HELP.format(action=action, command=name, skill=skill)
+    options = (only or Venue).demo_options
+    text = HELP.format(action=action, command=name, skill=skill, options=options)
     backtest.__doc__ = SUBMIT_HELP if queued else text
     backtest.__name__ = "submit" if queued else "backtest"
     return backtest
 
 
-def _signature(venues_offered: "Sequence[Venue]", queued: bool) -> inspect.Signature:
+def _signature(venues_offered: Sequence[Venue], queued: bool) -> inspect.Signature:
     positional_only, keyword_only = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.KEYWORD_ONLY
     parameters = [
         inspect.Parameter("skill", positional_only, annotation=Path),
@@ -98,7 +99,7 @@ def run_command(
     skill: Path,
     run_options: BacktestOptions,
     venue_options: VenueOptions,
-    only: "Venue | None",
+    only: Venue | None,
     queue: bool,
     priority: int | None,
     json: bool,
@@ -120,7 +121,7 @@ def request_for(
     skill: Path,
     run_options: BacktestOptions,
     venue_options: VenueOptions,
-    only: "Venue | None" = None,
+    only: Venue | None = None,
 ) -> "BacktestRequest":
     """Build the request of a command line."""
     from pitboss.runs.documents import read_file

@@ -45,7 +45,7 @@ def import_(
 
     For example:
 
-        pitboss data import candles/5m/BTC.parquet funding/BTC.parquet
+        pitboss data import candles/5m/BTC.parquet funding/BTC.csv
         pitboss data import prices.csv --kind bars --symbol BTC --interval 1h
         pitboss data import recorded.jsonl --kind l2 --symbol BTC
 
@@ -201,7 +201,7 @@ def extract_events(*, json: Json = False, location: Location) -> int:
 
 @app.command
 def demo(*, json: Json = False, location: Location) -> int:
-    """Generate the demo market: BTC, ETH and SOL, 90 days of 5m bars. The data is synthetic.
+    """Generate the demo market: BTC, ETH and SOL, 90 days of 5m bars; before them 3 days of BTC in 1m bars. It is synthetic.
 
     For example:
 

@@ -73,10 +73,10 @@ def _sweep(
 
     For example:
 
-        pitboss sweep trend.yaml --from 2025-02-01 --to 2025-03-01 --vary risk.max_leverage=1,2,5
-        pitboss sweep trend.yaml --from 2025-02-01 --to 2025-03-01 --vary context.bars_lookback=50..200 --random 20
-        pitboss sweep trend.yaml --from 2025-01-01 --to 2025-04-01 --grid model=policy/momentum,policy/sma_cross --walk-forward 30d/10d
-        pitboss sweep bets.yaml --from 2026-02-22 --to 2026-02-24 --vary risk.min_edge=0.02,0.05 --prices btc_1m.parquet
+        pitboss sweep trend-thesis.yaml --from 2025-02-01 --to 2025-03-01 --vary risk.max_leverage=1,2,5
+        pitboss sweep trend-thesis.yaml --from 2025-02-01 --to 2025-03-01 --vary context.bars_lookback=50..200 --random 20
+        pitboss sweep trend-thesis.yaml --from 2025-01-01 --to 2025-04-01 --grid model=policy/momentum,policy/sma_cross --walk-forward 30d/10d
+        pitboss sweep btc-brain.yaml --from 2026-02-22 --to 2026-02-24 --vary risk.min_edge=0.02,0.05 --prices btc_1m.parquet --model standin/analyst
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def _arena(
 
     For example:
 
-        pitboss arena trend.yaml --from 2025-02-01 --to 2025-03-01 --models groq/llama-3.3-70b-versatile,policy/momentum
+        pitboss arena trend-thesis.yaml --from 2025-02-01 --to 2025-03-01 --models groq/llama-3.3-70b-versatile,policy/momentum
 
     Parameters
     ----------

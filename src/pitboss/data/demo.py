@@ -1,5 +1,8 @@
 """`data demo`: generates a market with trends, calm and volatile phases, jumps and one crash day. It is not real.
 
+Three symbols in 5m bars; before them a few days of one symbol in 1m bars, for skills that need minutes. The two do not
+overlap, so no run mixes them.
+
 Written as venue `demo`, with a marker in the lake, `synthetic` as the source of its news and in the titles of its
 events. The same seed gives the same bytes. It serves to explore the program and to try skills; it says nothing about the
 performance of a skill in a real market.
@@ -28,6 +31,10 @@ END = "2025-04-01"
 INTERVAL = "5m"
 STEP_MS = INTERVALS[INTERVAL]
 _BARS_A_DAY = DAY_MS // STEP_MS
+MINUTE_DAYS = 3
+"""How many days of 1m bars of the first symbol precede its 5m bars."""
+_MINUTE_VOLATILITY = 0.025
+"""Of a day of 1m bars."""
 _SUBSTEPS = 8
 _CRASH_SHARE = 0.58
 """Position of the crash day in the span."""
@@ -78,6 +85,9 @@ def write_demo(lake: Lake, seed: int = 7, days: int = 90, end: Instant | None = 
         for kind, symbol, frame in _market(seed, days, end_at):
             interval = INTERVAL if kind == "bars" else None
             batch.put(series(kind), lake.folder(kind, VENUE, symbol, interval), frame, replace=True)
+        coin = _COINS[0]
+        minutes = _minutes(seed, coin, end_at - days * DAY_MS)
+        batch.put(series("bars"), lake.folder("bars", VENUE, coin.symbol, "1m"), minutes, replace=True)
     return [info for info in lake.list() if info.venue == VENUE]
 
 
@@ -141,15 +151,35 @@ def _bars(random: Generator, coin: _Coin, shared: Floats, jumps: Floats) -> dict
     leaps = np.where(random.random(count) < 1 / (4 * _BARS_A_DAY), random.normal(0.0, 0.012, count), 0.0)
     own[:, 0] += leaps * coin.own
     path = np.cumsum((coin.beta * shared + own).ravel()).reshape(count, _SUBSTEPS)
-    path = coin.price * np.exp(path)
-    opening = np.concatenate(([coin.price], path[:-1, -1]))
+    return _candles(random, coin, coin.price, coin.price * np.exp(path), jumps, HOUR_MS // STEP_MS)
+
+
+def _minutes(seed: int, coin: _Coin, end_at: Instant) -> pl.DataFrame:
+    """1m bars that end at the price and the instant at which the 5m bars begin, more volatile every few hours."""
+    random = Generator(PCG64([seed, 1]))  # of its own: the 5m bars stay the same, whatever changes here
+    opens = end_at - MINUTE_DAYS * DAY_MS + np.arange(MINUTE_DAYS * DAY_MS // MINUTE_MS, dtype=np.int64) * MINUTE_MS
+    spread = _MINUTE_VOLATILITY * np.sqrt(MINUTE_MS / DAY_MS / _SUBSTEPS)
+    spread *= 1.0 + 0.5 * np.sin(2 * np.pi * np.arange(len(opens)) * MINUTE_MS / (9 * HOUR_MS))
+    steps = random.standard_normal((len(opens), _SUBSTEPS)) * spread[:, None]
+    path = np.cumsum(steps.ravel()).reshape(steps.shape) - steps.sum()
+    first = coin.price * float(np.exp(-steps.sum()))
+    quiet = np.zeros(len(opens))
+    bars = _candles(random, coin, first, coin.price * np.exp(path), quiet, HOUR_MS // MINUTE_MS)
+    return pl.DataFrame({"open_at": _times(opens), **bars})
+
+
+def _candles(
+    random: Generator, coin: _Coin, first: float, path: Floats, jumps: Floats, bars_an_hour: int
+) -> dict[str, Floats]:
+    """The bars of a path of prices (bars × substeps), rounded to the venue's precision, with a volume."""
+    opening = np.concatenate(([first], path[:-1, -1]))
     decimals = SIZE_DECIMALS[coin.symbol]
     open_, close = _rounded(opening, decimals), _rounded(path[:, -1], decimals)
     high = np.maximum(_rounded(path.max(axis=1), decimals), np.maximum(open_, close))
     low = np.minimum(_rounded(path.min(axis=1), decimals), np.minimum(open_, close))
     excitement = 0.4 + 260.0 * (high - low) / open_ + 40.0 * np.abs(jumps)
-    turnover = coin.volume_usd * excitement * np.exp(0.35 * random.standard_normal(count))
-    volume = np.round(turnover / 12 / close, decimals)
+    turnover = coin.volume_usd * excitement * np.exp(0.35 * random.standard_normal(len(path)))
+    volume = np.round(turnover / bars_an_hour / close, decimals)
     return {"open": open_, "high": high, "low": low, "close": close, "volume": volume}
 
 

@@ -53,6 +53,8 @@ class Venue(ABC):
     """The unit of its accounts, for tables and pages."""
     judged_by: ClassVar[str] = "total_return_pct"
     """The metric that trials of a study are judged by unless another is named."""
+    demo_options: ClassVar[str] = "--from 2025-02-10 --to 2025-03-10"
+    """Options with which a backtest of its examples runs on the data of `pitboss data demo`, without a key."""
     can_be_blind: ClassVar[bool] = False
     """Whether its runs can be blind, with names, dates and prices anonymised."""
 
@@ -84,7 +86,11 @@ class Venue(ABC):
 
     def first_steps(self, skill_file: str) -> list[str]:
         """Commands to suggest after `pitboss init`, for the last of the example files."""
-        return [f"pitboss skill preview {skill_file}"]
+        return [
+            "pitboss data demo                    # a synthetic market to try things on",
+            f"pitboss skill preview {skill_file}",
+            f"pitboss backtest {skill_file} {self.demo_options}",
+        ]
 
     def names(self, settings: "Settings") -> "Names":
         """The names that a skill may use, for `skill check`."""

@@ -49,13 +49,6 @@ class PerpVenue(Venue):
 
         return DECISION
 
-    def first_steps(self, skill_file: str) -> list[str]:
-        return [
-            "pitboss data demo                    # a synthetic market to try things on",
-            f"pitboss skill preview {skill_file}",
-            f"pitboss backtest {skill_file} --from 2025-02-10 --to 2025-03-10",
-        ]
-
     def names(self, settings: "Settings") -> "Names":
         from pitboss.skill.names import Names
         from pitboss.tools.registry import agent_tools

@@ -37,6 +37,7 @@ class PredictVenue(Venue):
     summary = "binary contracts on the price of BTC, paid by one vault"
     commands = "pitboss.venues.predict.commands:app"
     money = "DUSDC"
+    demo_options = "--from 2024-12-31 --to 2025-01-01 --model standin/analyst"
 
     def settings_type(self) -> "type[PredictSettings]":
         from pitboss.venues.predict.settings import PredictSettings
@@ -54,11 +55,9 @@ class PredictVenue(Venue):
         return DECISION
 
     def first_steps(self, skill_file: str) -> list[str]:
-        bars = "--prices BTC_1M_BARS.parquet --model standin/analyst"
         return [
+            *Venue.first_steps(self, skill_file),
             "pitboss predict markets              # those on the protocol's schedule",
-            f"pitboss skill preview {skill_file}    # with one-minute bars of BTC imported",
-            f"pitboss predict backtest {skill_file} --from 2026-02-22 --to 2026-02-24 {bars}",
             f"pitboss predict run {skill_file} --model policy/alternate --scheduled    # on paper, on live prices",
         ]
 

@@ -1,0 +1,219 @@
+"""Every command of README, CONTRIBUTING and docs is run as printed, with an empty home.
+
+README begins in an empty folder. The other pages go on where README ends, in a copy of the folder of a reader. What needs
+a network, a key, a server or another package is listed in `NOT_RUN` with the reason; it is parsed by the real command line,
+so that its command and options exist. Long ranges are shortened, and ids are those of the folder.
+"""
+
+import io
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from documented import PAGES, ShownCommand, bring_files, other_blocks, shown_commands
+from program import here
+
+from pitboss.cli import demo
+from pitboss.cli.commands import complete_app
+from pitboss.core.instant import HOUR_MS, iso, parse_instant
+
+NOT_RUN = {
+    "arena .*--models groq": "needs a key",
+    "audit memory": "needs a language model",
+    "backtest .*--model llm": "needs a key",
+    "backtest .*--slippage book": "needs order books of the venue of the bars; tests/cli/test_cli_realism.py runs it",
+    "bench": "measures for minutes",
+    "data download": "needs a network",
+    "data pu(sh|ll)": "needs object storage",
+    "jobs wait": "waits for workers, which are processes of their own",
+    "mcp (test|approve|record)": "needs a server of another package",
+    "mcp serve": "serves until it is stopped",
+    "models parse": "needs recordings of a provider",
+    "models test": "needs a key",
+    "predict (manager|preflight)": "needs a network",
+    "predict markets --live": "needs a network",
+    "predict rounds": "needs recorded rounds",
+    "predict run": "needs a network, and waits for the next minute",
+    "secrets set (groq|SUI)": "asks at a terminal",
+    "worker .*--db postgresql|PITBOSS_DATABASE_URL=": "needs a Postgres",
+    "PITBOSS_TELEMETRY=http": "needs a collector",
+    ".*coin": "needs the example venue installed; tests/venues/test_toy_venue.py runs these",
+}
+"""Command lines that are parsed only: a pattern of their beginning, and why."""
+OTHER_PROGRAMS = ("make", "pip", "python", "python3", "source")
+"""Not run here: `tests/test_docs.py` checks the targets of `make`, `tests/scenarios/test_demo_figures.py` runs the demo."""
+SHORTER = {
+    "--cuts": "2",
+    "--idle-exit": "0s",
+    "--limit": "2",
+    "--random": "2",
+    "--ticks": "2",
+    "--walk-forward": "1h/1h",
+}
+"""Options whose printed value takes long, and the value with which they are run."""
+ADDED = {
+    r"audit lookahead (?!--run)": ("--cuts", "2", "--from", "2025-03-31T22:00"),
+    r"redteam": ("--limit", "2", "--ticks", "2"),
+    r"worker": ("--idle-exit", "0s", "--processes", "0"),
+}
+"""Options that are added where they are not printed: defaults that take long or never end."""
+HELP_PAGE = "cli.md"
+"""The examples of the help: each stands for itself. Those that another page has are run there."""
+LONGEST_MS = 2 * HOUR_MS
+SPAN = ("--from", "2025-02-19T23:00", "--to", "2025-02-20T13:00")
+SECRET = "sk-from-a-pipe-0123456789\n"
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a reader who has followed README: example skills, demo data, runs, a study, a key, files."""
+    folder = tmp_path_factory.mktemp("reader") / "folder"
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        empty_home(patch, folder.parent)
+        patch.chdir(folder)
+        here("init", ".")
+        here("init", "predict", "--venue", "predict")
+        shutil.copy("predict/btc-brain.yaml", ".")
+        here("data", "demo")
+        for model in ("policy/momentum", "standin/analyst"):
+            run = here("backtest", "trend-thesis.yaml", *SPAN, "--model", model, "--json").json
+        here("runs", "export", run["run_id"], "--bundle", "run.pitboss.zip")
+        here("sweep", "trend-thesis.yaml", *SPAN, "--vary", "risk.max_leverage=2,3", "--model", "policy/momentum")
+        patch.setattr("sys.stdin", io.StringIO(SECRET))
+        here("secrets", "set", "groq")
+    bring_files(folder)
+    return folder
+
+
+def empty_home(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    """No settings, keys or caches of whoever runs the tests; queued runs wait for a worker that the page starts."""
+    for name in list(os.environ):
+        if name.startswith(("PITBOSS_", "LLM_", "XDG_")) or name.endswith("_API_KEY"):
+            patch.delenv(name)
+    patch.setenv("HOME", str(folder))
+    patch.setenv("PITBOSS_EXECUTOR", "none")
+
+
+# Words ----------------------------------------------------------------------------------------------------------------
+
+
+def run_id(command: str, place: int = 0) -> str:
+    """A run that a command can be about: a queued one to cancel, a cancelled one to queue again, else a finished one."""
+    status = {"cancel": "queued", "again": "cancelled"}.get(command, "complete")
+    runs = here("runs", "list", "--status", status, "--json").json
+    if not runs and status != "complete":
+        here("submit", "trend-thesis.yaml", *SPAN)
+        if status == "cancelled":
+            here("jobs", "cancel", run_id("cancel"))
+        return run_id(command)
+    return runs[place]["run_id"]
+
+
+def study_id(place: int) -> str:
+    """A stored study, newest first."""
+    return here("study", "list", "--json").json[place]["study_id"]
+
+
+IDS = {
+    "RUN": run_id,
+    "3f9a": run_id,
+    "81c0": lambda command: run_id(command, 1),
+    "7c56": lambda _: study_id(-1),
+    "5c24": lambda _: study_id(0),
+}
+"""Ids that pages show, and what they stand for."""
+
+
+def words_to_run(shown: ShownCommand) -> list[str]:
+    """The words of a command with ids of this folder, and ranges and counts that do not take long."""
+    words = [IDS[word](shown.words[1]) if word in IDS else word for word in shown.words]
+    for option, value in SHORTER.items():
+        if option in words:
+            words[words.index(option) + 1] = value
+    for pattern, more in ADDED.items():
+        if re.match(pattern, " ".join(words)):
+            for option, value in zip(more[::2], more[1::2], strict=True):
+                words += [] if option in words else [option, value]
+    if "--from" in words and "--to" in words:
+        begin, end = (words.index(option) + 1 for option in ("--from", "--to"))
+        words[end] = iso(min(parse_instant(words[end]), parse_instant(words[begin]) + LONGEST_MS))
+    return words
+
+
+def full_line(shown: ShownCommand) -> str:
+    """The settings and words of a command."""
+    return " ".join([*(f"{name}={value}" for name, value in shown.environment.items()), *shown.words])
+
+
+def is_run(shown: ShownCommand) -> bool:
+    """Whether a command is run, and not only parsed."""
+    return not any(re.match(pattern, full_line(shown)) for pattern in NOT_RUN)
+
+
+def parse(shown: ShownCommand) -> None:
+    """Parse a command line as the program does; raises if a command or option does not exist."""
+    app = complete_app()
+    _, bound, _ = app.meta.parse_args(list(shown.words), print_error=False, exit_on_error=False)
+    app.parse_args(bound.args, print_error=False, exit_on_error=False)
+
+
+def run_shown(shown: ShownCommand, patch: pytest.MonkeyPatch) -> None:
+    """Run a command of a page in the current folder; it must end with 0."""
+    words = words_to_run(shown)
+    patch.setattr("sys.stdin", io.StringIO(SECRET if shown.is_fed else ""))
+    try:
+        out = here(*words, **shown.environment).out
+    except AssertionError as error:
+        raise AssertionError(f"{shown.line}\nwas run as: pitboss {' '.join(words)}\n{error}") from None
+    if shown.rest.startswith("> "):
+        Path(shown.rest[2:]).write_text(out)
+    elif shown.rest:
+        process = subprocess.run(["bash", "-c", shown.rest[2:]], input=out, capture_output=True, text=True, check=True)
+        assert process.stdout == "True\n", shown.line
+
+
+# Pages ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(shown_commands(page))], ids=lambda page: page.name)
+def test_every_command_of_a_page_runs_as_printed(
+    page: Path, reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty_home(monkeypatch, tmp_path)
+    monkeypatch.setattr(demo, "TO", "2025-01-20T04:00")
+    elsewhere = {shown.words for other in PAGES if other.name != HELP_PAGE for shown in shown_commands(other)}
+    for place, command in enumerate(shown_commands(page)):
+        if page.name == HELP_PAGE and command.words in elsewhere:
+            continue
+        if place == 0 or page.name == HELP_PAGE:
+            folder = tmp_path / str(place)
+            folder.mkdir() if page.name == "README.md" else copy(reader, folder)
+            monkeypatch.chdir(folder)
+        if command.program == "cd":
+            os.chdir(command.words[0])
+        elif command.program == "pitboss":
+            parse(command)
+            if is_run(command):
+                run_shown(command, monkeypatch)
+        else:
+            assert command.program in OTHER_PROGRAMS, command.line
+
+
+def copy(folder: Path, to: Path) -> None:
+    """Copy a folder; files of data, which are replaced and never changed, are linked."""
+    shutil.copytree(folder, to, copy_function=lambda a, b: os.link(a, b) if a.endswith(".parquet") else shutil.copy(a, b))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_are_in_blocks_that_are_marked_as_such(page: Path) -> None:
+    lines = [line for block in other_blocks(page) for line in block.splitlines()]
+    assert [line for line in lines if re.match(r"(\$ )?(pitboss|make) ", line)] == []
+
+
+def test_every_exception_is_still_needed() -> None:
+    lines = [full_line(shown) for page in PAGES for shown in shown_commands(page) if shown.program == "pitboss"]
+    assert [pattern for pattern in NOT_RUN if not any(re.match(pattern, line) for line in lines)] == []
