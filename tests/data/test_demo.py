@@ -58,7 +58,7 @@ def test_writing_it_again_changes_nothing_and_another_seed_takes_its_place(tmp_p
     assert write_demo(lake, days=5) == first
     assert bytes_of(tmp_path) == before
     smaller = write_demo(lake, days=3, seed=1)
-    assert {holding.rows for holding in smaller if holding.kind == "bars"} == {3 * 288}
+    assert {holding.rows for holding in smaller if holding.interval == "5m"} == {3 * 288}
 
 
 def test_it_is_labelled_synthetic_and_other_venues_are_not(demo: Lake) -> None:
@@ -84,7 +84,7 @@ def test_a_lake_that_cannot_be_written_is_a_user_error(tmp_path: Path) -> None:
 
 
 def test_it_has_ninety_days_of_whole_bars_funding_interest_news_and_events(demo: Lake) -> None:
-    assert {finding.problem for finding in check_lake(demo)} == {"outliers"}  # its jumps, on purpose
+    assert {finding.problem for finding in check_lake(demo)} == {"outliers", "ends_early"}  # its jumps; its minutes
     market = load_market(demo, "demo", SYMBOLS, ["5m"], TO)
     for symbol in SYMBOLS:
         bars = market.bars[symbol, "5m"]
@@ -99,6 +99,22 @@ def test_it_has_ninety_days_of_whole_bars_funding_interest_news_and_events(demo:
     assert len(market.news) > 300
     assert len(market.events) > 10
     assert all(event.known_at == event.scheduled_at - 14 * DAY_MS for event in market.events)
+
+
+def test_its_minutes_end_where_its_other_bars_begin(demo: Lake) -> None:
+    minutes, fives = demo.bars("demo", "BTC", "1m"), demo.bars("demo", "BTC", "5m")
+    assert minutes is not None
+    assert fives is not None
+    check_gaps(minutes, FROM - 3 * DAY_MS, FROM, max_gap=0)
+    assert minutes.open_at[-1] + 60_000 == fives.open_at[0]
+    assert minutes.close[-1] == fives.open[0]
+    assert np.all(minutes.high >= np.maximum(minutes.open, minutes.close))
+    assert np.all(minutes.low <= np.minimum(minutes.open, minutes.close))
+    assert 50_000 < minutes.low.min() < minutes.high.max() < 150_000
+    assert 0.2 < np.std(np.diff(np.log(minutes.close))) * np.sqrt(525_600) < 0.8  # a year's volatility
+    for price in minutes.close[::97].tolist():
+        exact = Decimal(repr(price))
+        assert SHIPPED["BTC"].round_price(exact, up=True) == exact
 
 
 def test_its_prices_have_the_precision_of_the_venue(demo: Lake) -> None:

@@ -37,7 +37,11 @@ class ShownCommand:
 def shown_commands(page: Path) -> Iterator[ShownCommand]:
     """Every command of a page, in order."""
     text = page.read_text("utf-8")
-    blocks = EXAMPLE.findall(text) if page.name == GENERATED else [body for kind, body in FENCE.findall(text) if kind == "console"]
+    blocks = (
+        EXAMPLE.findall(text)
+        if page.name == GENERATED
+        else [body for kind, body in FENCE.findall(text) if kind == "console"]
+    )
     for block in blocks:
         for line in block.replace("\\\n", " ").splitlines():
             if line.strip():
@@ -53,7 +57,7 @@ def _parsed(line: str) -> ShownCommand:
     command = re.sub(r"\s+#\s.*$", "", line)
     fed, _, own = command.rpartition(" | pitboss ")
     command = f"pitboss {own}" if fed else command
-    command, sign, rest = (re.split(r"\s([|>])\s", command, maxsplit=1) + ["", ""])[:3]
+    command, sign, rest = [*re.split(r"\s([|>])\s", command, maxsplit=1), "", ""][:3]
     words = shlex.split(command)
     environment: dict[str, str] = {}
     while words and re.match(r"[A-Z_]+=", words[0]):

@@ -32,7 +32,7 @@ NOT_RUN = {
     "mcp (test|approve|record)": "needs a server of another package",
     "mcp serve": "serves until it is stopped",
     "models parse": "needs recordings of a provider",
-    "models test": "needs a key",
+    r"(PITBOSS_HTTP_HOSTS=\S+ )?models test": "needs a key or a server",
     "predict (manager|preflight)": "needs a network",
     "predict markets --live": "needs a network",
     "predict rounds": "needs recorded rounds",
@@ -46,7 +46,7 @@ NOT_RUN = {
 OTHER_PROGRAMS = ("make", "pip", "python", "python3", "source")
 """Not run here: `tests/test_docs.py` checks the targets of `make`, `tests/scenarios/test_demo_figures.py` runs the demo."""
 SHORTER = {
-    "--cuts": "2",
+    "--cuts": "1",
     "--idle-exit": "0s",
     "--limit": "2",
     "--random": "2",
@@ -55,14 +55,13 @@ SHORTER = {
 }
 """Options whose printed value takes long, and the value with which they are run."""
 ADDED = {
-    r"audit lookahead (?!--run)": ("--cuts", "2", "--from", "2025-03-31T22:00"),
+    r"audit lookahead (?!--run)": ("--cuts", "1", "--from", "2025-03-31T22:00"),
     r"redteam": ("--limit", "2", "--ticks", "2"),
     r"worker": ("--idle-exit", "0s", "--processes", "0"),
 }
 """Options that are added where they are not printed: defaults that take long or never end."""
 HELP_PAGE = "cli.md"
 """The examples of the help: each stands for itself. Those that another page has are run there."""
-LONGEST_MS = 2 * HOUR_MS
 SPAN = ("--from", "2025-02-19T23:00", "--to", "2025-02-20T13:00")
 SECRET = "sk-from-a-pipe-0123456789\n"
 
@@ -140,7 +139,8 @@ def words_to_run(shown: ShownCommand) -> list[str]:
                 words += [] if option in words else [option, value]
     if "--from" in words and "--to" in words:
         begin, end = (words.index(option) + 1 for option in ("--from", "--to"))
-        words[end] = iso(min(parse_instant(words[end]), parse_instant(words[begin]) + LONGEST_MS))
+        longest_ms = HOUR_MS * (2 if words[0] == "audit" or "--walk-forward" in words else 1)
+        words[end] = iso(min(parse_instant(words[end]), parse_instant(words[begin]) + longest_ms))
     return words
 
 
@@ -205,7 +205,9 @@ def test_every_command_of_a_page_runs_as_printed(
 
 def copy(folder: Path, to: Path) -> None:
     """Copy a folder; files of data, which are replaced and never changed, are linked."""
-    shutil.copytree(folder, to, copy_function=lambda a, b: os.link(a, b) if a.endswith(".parquet") else shutil.copy(a, b))
+    shutil.copytree(
+        folder, to, copy_function=lambda a, b: os.link(a, b) if a.endswith(".parquet") else shutil.copy(a, b)
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

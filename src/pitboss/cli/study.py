@@ -75,7 +75,7 @@ def _sweep(
 
         pitboss sweep trend-thesis.yaml --from 2025-02-01 --to 2025-03-01 --vary risk.max_leverage=1,2,5
         pitboss sweep trend-thesis.yaml --from 2025-02-01 --to 2025-03-01 --vary context.bars_lookback=50..200 --random 20
-        pitboss sweep trend-thesis.yaml --from 2025-01-01 --to 2025-04-01 --grid model=policy/momentum,policy/sma_cross --walk-forward 30d/10d
+        pitboss sweep trend-thesis.yaml --from 2025-01-01 --to 2025-04-01 --vary model=policy/momentum,policy/sma_cross --walk-forward 30d/10d
         pitboss sweep btc-brain.yaml --from 2026-02-22 --to 2026-02-24 --vary risk.min_edge=0.02,0.05 --prices btc_1m.parquet --model standin/analyst
 
     Parameters
