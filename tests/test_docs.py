@@ -12,6 +12,7 @@ from cyclopts import App
 from pitboss.cli import main as program
 from pitboss.cli.main import app
 from pitboss.core import errors
+from pitboss.report.meaning import METRICS
 from pitboss.runs.venues import venues
 from pitboss.skill.document import describe_fields
 from pitboss.venues.perp.assets import SHIPPED
@@ -236,6 +237,8 @@ def test_policies_assets_errors_and_exit_codes_are_all_reported() -> None:
         for name in venue.policies():
             texts = [predict] if venue.name == "predict" else [perp, assumed]
             assert any(f"`policy/{name}`" in text for text in texts), name
+    for name in {**METRICS, **next(venue for venue in venues() if venue.name == "perp").metrics()}:
+        assert f"`{name}`" in perp, name
     for symbol in SHIPPED:
         assert re.search(rf"\b{symbol}\b", perp), symbol
     for name, kind in inspect.getmembers(errors, inspect.isclass):
