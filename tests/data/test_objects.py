@@ -176,7 +176,7 @@ def test_a_pushed_lake_says_the_same_as_the_one_here(stock: Lake, tmp_path: Path
     assert far.venues() == stock.venues() == ["demo", "hyperliquid"]
     assert far.venues("bars") == ["demo"]
     assert far.symbols("demo") == stock.symbols("demo")
-    assert far.intervals("demo", "BTC") == stock.intervals("demo", "BTC") == ["5m"]
+    assert far.intervals("demo", "BTC") == stock.intervals("demo", "BTC") == ["1m", "5m"]
     assert far.intervals("demo", "DOGE") == []
     assert far.synthetic_note("demo") == stock.synthetic_note("demo")
     assert far.is_synthetic("demo")

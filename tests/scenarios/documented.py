@@ -45,7 +45,7 @@ def shown_commands(page: Path) -> Iterator[ShownCommand]:
     for block in blocks:
         for line in block.replace("\\\n", " ").splitlines():
             if line.strip():
-                yield _parsed(line.strip())
+                yield shown_command(line.strip())
 
 
 def other_blocks(page: Path) -> Iterator[str]:
@@ -53,7 +53,8 @@ def other_blocks(page: Path) -> Iterator[str]:
     return (body for kind, body in FENCE.findall(page.read_text("utf-8")) if kind != "console")
 
 
-def _parsed(line: str) -> ShownCommand:
+def shown_command(line: str) -> ShownCommand:
+    """One line, as a shell would read it."""
     command = re.sub(r"\s+#\s.*$", "", line)
     fed, _, own = command.rpartition(" | pitboss ")
     command = f"pitboss {own}" if fed else command

@@ -13,7 +13,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from documented import PAGES, ShownCommand, bring_files, other_blocks, shown_commands
+from documented import PAGES, ShownCommand, bring_files, other_blocks, shown_command, shown_commands
 from program import here
 
 from pitboss.cli import demo
@@ -161,12 +161,27 @@ def parse(shown: ShownCommand) -> None:
     app.parse_args(bound.args, print_error=False, exit_on_error=False)
 
 
+def follow(shown: ShownCommand, patch: pytest.MonkeyPatch) -> None:
+    """Do what a line says, as far as it can be done here."""
+    if shown.program == "cd":
+        os.chdir(shown.words[0])
+    elif shown.program == "pitboss":
+        parse(shown)
+        if is_run(shown):
+            run_shown(shown, patch)
+    else:
+        assert shown.program in OTHER_PROGRAMS, shown.line
+
+
 def run_shown(shown: ShownCommand, patch: pytest.MonkeyPatch) -> None:
     """Run a command of a page in the current folder; it must end with 0."""
     words = words_to_run(shown)
     patch.setattr("sys.stdin", io.StringIO(SECRET if shown.is_fed else ""))
     try:
-        out = here(*words, **shown.environment).out
+        with pytest.MonkeyPatch.context() as settings:
+            for name, value in shown.environment.items():
+                settings.setenv(name, value)
+            out = here(*words).out
     except AssertionError as error:
         raise AssertionError(f"{shown.line}\nwas run as: pitboss {' '.join(words)}\n{error}") from None
     if shown.rest.startswith("> "):
@@ -193,14 +208,20 @@ def test_every_command_of_a_page_runs_as_printed(
             folder = tmp_path / str(place)
             folder.mkdir() if page.name == "README.md" else copy(reader, folder)
             monkeypatch.chdir(folder)
-        if command.program == "cd":
-            os.chdir(command.words[0])
-        elif command.program == "pitboss":
-            parse(command)
-            if is_run(command):
-                run_shown(command, monkeypatch)
-        else:
-            assert command.program in OTHER_PROGRAMS, command.line
+        follow(command, monkeypatch)
+
+
+@pytest.mark.parametrize("venue", ["perp", "predict"])
+def test_the_commands_that_init_prints_run_as_printed(
+    venue: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty_home(monkeypatch, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    _, _, lines = here("init", "mine", "--venue", venue).out.partition("next:\n")
+    commands = [shown_command(line.strip()) for line in lines.splitlines()]
+    assert any(command.words[:1] == ("backtest",) for command in commands)
+    for command in commands:
+        follow(command, monkeypatch)
 
 
 def copy(folder: Path, to: Path) -> None:

@@ -75,5 +75,5 @@ def test_init_writes_the_skill_of_the_venue_that_is_asked_for(tmp_path: Path):
     assert code == 0
     assert [file.name for file in (tmp_path / "bets").glob("*.yaml")] == ["btc-brain.yaml"]
     assert "pitboss skill check btc-brain.yaml" in out
-    assert "pitboss predict backtest btc-brain.yaml" in out
+    assert "pitboss backtest btc-brain.yaml" in out
     assert pitboss("skill", "check", tmp_path / "bets" / "btc-brain.yaml")[0] == 0
