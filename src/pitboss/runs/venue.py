@@ -9,8 +9,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pitboss.core.errors import UserError
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -27,7 +25,8 @@ if TYPE_CHECKING:
     from pitboss.runs.charts import Charts
     from pitboss.runs.preview import Preview
     from pitboss.runs.result_table import ResultTable
-    from pitboss.sim.connections import ServerTools
+    from pitboss.sim.connections import Connections, ServerTools
+    from pitboss.sim.course import Course
     from pitboss.sim.outcome import Ledger
     from pitboss.sim.prepared_run import PreparedRun
     from pitboss.sim.request import BacktestRequest
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from pitboss.skill.names import Names
     from pitboss.skill.schema import SkillDocument
     from pitboss.store.runs import Run
-    from pitboss.tools.define import ToolContext
     from pitboss.tools.registry import Registry
 
 
@@ -157,6 +155,33 @@ class Venue(ABC):
     def prepare(self, request: Any, lake: "Lake", settings: "Settings") -> "PreparedRun":
         """Check a request against the data and load it. Raises `UserError` before any work."""
 
+    def course_at(
+        self,
+        request: Any,
+        lake: "Lake",
+        settings: "Settings",
+        at: "Instant | None" = None,
+        connections: "Connections | None" = None,
+    ) -> "tuple[Course, State, Instant]":
+        """The course of the first tick of a run at `at`, or at the newest tick with data, and its fresh account.
+
+        The run is prepared as a backtest is, so what its agent sees is the same byte for byte.
+        """
+        from pitboss.runs.preview import first_tick_request, newest_tick
+        from pitboss.sim.connections import UNCONNECTED
+        from pitboss.skill.load import read_skill
+
+        skill = read_skill(request.skill, self.skill_type())
+        if at is None:
+            charts = self.charts(skill)
+            data_venue = request.data_venue or settings.data_venue
+            at = newest_tick(lake, data_venue, charts.symbols, skill.every_ms, charts.tables[0][0])
+        prepared = self.prepare(first_tick_request(request, at, skill.every_ms), lake, settings)
+        course = prepared.course(connections or UNCONNECTED)
+        fresh = self.first_state(course)
+        world = course.advance(fresh.world, 0, course.tick_offsets()[0]).world
+        return course, fresh.after(world=world), at
+
     def preview(
         self,
         request: Any,
@@ -165,24 +190,15 @@ class Venue(ABC):
         at: "Instant | None" = None,
         server_tools: "ServerTools | None" = None,
     ) -> "Preview":
-        """The request a model would receive at the first tick of a run at `at`, or at the newest tick with data.
-
-        The run is prepared as a backtest is, with a fresh account, so the text is the same byte for byte.
-        """
-        from pitboss.runs.preview import first_tick_request, newest_tick, preview_of
+        """The request a model would receive at the first tick of a run at `at`, or at the newest tick with data."""
+        from pitboss.runs.preview import preview_of
         from pitboss.sim.connections import NO_SERVER_TOOLS, Connections
         from pitboss.skill.load import read_skill
 
-        skill, server_tools = read_skill(request.skill, self.skill_type()), server_tools or NO_SERVER_TOOLS
-        if at is None:
-            charts = self.charts(skill)
-            data_venue = request.data_venue or settings.data_venue
-            at = newest_tick(lake, data_venue, charts.symbols, skill.every_ms, charts.tables[0][0])
-        prepared = self.prepare(first_tick_request(request, at, skill.every_ms), lake, settings)
-        course = prepared.course(Connections(server_tools=server_tools))
-        fresh = self.first_state(course)
-        world = course.advance(fresh.world, 0, course.tick_offsets()[0]).world
-        return preview_of(course, fresh.after(world=world), at, skill, self.tools(), self.decision(), server_tools)
+        server_tools = server_tools or NO_SERVER_TOOLS
+        course, state, at = self.course_at(request, lake, settings, at, Connections(server_tools=server_tools))
+        skill = read_skill(request.skill, self.skill_type())
+        return preview_of(course, state, at, skill, self.tools(), self.decision(), server_tools)
 
     def params(self, prepared: Any) -> dict[str, Any]:
         """What is stored with a run besides its skill."""
@@ -311,19 +327,3 @@ class Venue(ABC):
     def result_tables(self, run: "Run") -> "list[ResultTable] | None":
         """The tables of a finished run for a terminal; None to use the common table of metrics."""
         del run
-
-    # Questions ------------------------------------------------------------------------------------------------------
-
-    async def tool_context_of_run(
-        self, workspace: "Workspace", run_id: str, at: "Instant | None", mode: Any
-    ) -> "ToolContext":
-        """The context of a tool call at a tick of a stored run."""
-        raise UserError(
-            f"tools of the {self.name} venue cannot be called on a stored run", "look at `pitboss runs show`"
-        )
-
-    def tool_context_of_skill(
-        self, request: Any, lake: "Lake", settings: "Settings", at: "Instant | None", mode: Any
-    ) -> "ToolContext":
-        """The context of a tool call at a tick of a skill's market, with a fresh account."""
-        raise UserError(f"tools of the {self.name} venue cannot be called outside a run")

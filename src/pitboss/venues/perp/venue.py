@@ -16,13 +16,11 @@ if TYPE_CHECKING:
     from pitboss.data.lake import Lake
     from pitboss.report.meaning import Metric, RuleMeaning
     from pitboss.runs.charts import Charts
-    from pitboss.runs.preview import Preview
     from pitboss.runs.result_table import ResultTable
-    from pitboss.sim.connections import ServerTools
+    from pitboss.sim.connections import Connections
     from pitboss.sim.metrics import Outcome
     from pitboss.skill.names import Names
     from pitboss.store.runs import Run
-    from pitboss.tools.define import ToolContext
     from pitboss.venues.perp.assembly import PerpRun
     from pitboss.venues.perp.course import PerpCourse
     from pitboss.venues.perp.outcome import PerpLedger
@@ -103,17 +101,17 @@ class PerpVenue(Venue):
 
         return prepare(request, lake, settings)
 
-    def preview(
+    def course_at(
         self,
         request: "PerpRequest",
         lake: "Lake",
         settings: "Settings",
         at: "Instant | None" = None,
-        server_tools: "ServerTools | None" = None,
-    ) -> "Preview":
-        from pitboss.venues.perp.preview import preview
+        connections: "Connections | None" = None,
+    ) -> "tuple[PerpCourse, State, Instant]":
+        from pitboss.venues.perp.preview import course_at
 
-        return preview(request, lake, settings, at, server_tools)
+        return course_at(request, lake, settings, at, connections)
 
     def params(self, prepared: "PerpRun") -> dict[str, Any]:
         """Return the run's stored parameters: request, blind-run mapping, base interval and listing periods."""
@@ -219,20 +217,6 @@ class PerpVenue(Venue):
         from pitboss.venues.perp.result_table import result_table
 
         return [result_table(run)]
-
-    async def tool_context_of_run(
-        self, workspace: "Workspace", run_id: str, at: "Instant | None", mode: Any
-    ) -> "ToolContext":
-        from pitboss.venues.perp.tool_context import of_run
-
-        return await of_run(workspace, run_id, at, mode)
-
-    def tool_context_of_skill(
-        self, request: "PerpRequest", lake: "Lake", settings: "Settings", at: "Instant | None", mode: Any
-    ) -> "ToolContext":
-        from pitboss.venues.perp.tool_context import of_skill
-
-        return of_skill(request, lake, settings, at, mode)
 
 
 VENUE = PerpVenue()
