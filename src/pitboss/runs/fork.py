@@ -97,11 +97,12 @@ async def replay_until(
     replies = Connections(model=Replayed(before))
     try:
         return await _replay(prepared, before, tick_at, replace(replies, decider=RecordedDecider(before)))
-    except ReplayMismatch:
+    except ReplayMismatch as mismatch:
         # Rules may depend on what a model was shown, so the replies go through prompts and tools again.
-        if prepared.request.is_program:
-            raise
-        return await _replay(prepared, before, tick_at, replies)
+        try:
+            return await _replay(prepared, before, tick_at, replies)
+        except ReplayMismatch:
+            raise mismatch from None
 
 
 async def _replay(

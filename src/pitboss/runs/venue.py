@@ -51,7 +51,7 @@ class Venue(ABC):
     """The unit of its accounts, for tables and pages."""
     judged_by: ClassVar[str] = "total_return_pct"
     """The metric that trials of a study are judged by unless another is named."""
-    can_be_blind: ClassVar[bool] = False
+    can_be_blind: ClassVar[bool] = True
     """Whether its runs can be blind, with names, dates and prices anonymised."""
 
     def settings_type(self) -> "type[VenueSettings] | None":
@@ -206,12 +206,15 @@ class Venue(ABC):
 
         from pitboss.core import codec
 
-        return codec.plain(dataclasses.replace(prepared.request, skill={}, data_venue=prepared.data_venue))
+        disguise = None if prepared.anonymiser is None else prepared.anonymiser.plain()
+        request = dataclasses.replace(prepared.request, skill={}, data_venue=prepared.data_venue, disguise=disguise)
+        return codec.plain(request)
 
     def notes(self, prepared: Any) -> list[str]:
         """Notes for the user when a run begins."""
-        del prepared
-        return []
+        from pitboss.runs.blind import tools_note
+
+        return tools_note(prepared.request.blind, prepared.skill, self.tools())
 
     @abstractmethod
     def first_state(self, course: Any) -> "State":
@@ -312,13 +315,15 @@ class Venue(ABC):
 
     def reveal(self, rows: list[dict[str, Any]], params: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Rows about decisions with real names restored where the run was blind."""
-        del params
-        return rows
+        from pitboss.runs.blind import stored_translator, with_true_names
+
+        return with_true_names(rows, stored_translator(params))
 
     def blind_notes(self, params: Mapping[str, Any]) -> list[str]:
         """How a blind run was anonymised, in a line or two."""
-        del params
-        return []
+        from pitboss.runs.blind import mapping_line
+
+        return mapping_line(params)
 
     def page(self, workspace: "Workspace", run: "Run") -> str | None:
         """The report as HTML; None to use the page with the sections that every run has."""

@@ -37,10 +37,6 @@ class PerpPrompts(Prompts):
         )
         self._prompts: dict[Instant, tuple[Observation, Prompt]] = {}
 
-    def shown(self, observation: Observation) -> Observation:
-        """Return the observation that the model sees, which is anonymised in a blind run."""
-        return observation if self.anonymiser is None else self.anonymiser.observation(observation)
-
     def prompt(self, observation: Observation) -> Prompt:
         """Return the prompt of a tick; one rendered ahead of its tick is reused if the facts are the same."""
         cached = self._prompts.get(observation.at)

@@ -1,6 +1,5 @@
 """The perp venue behind the platform's `Venue` interface: perpetual futures with funding and liquidation."""
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +34,6 @@ class PerpVenue(Venue):
     package = "pitboss.venues.perp"
     summary = "perpetual futures with funding, leverage and liquidation"
     judged_by = "sharpe"
-    can_be_blind = True
 
     def skill_type(self) -> "type[PerpSkill]":
         from pitboss.venues.perp.skill import PerpSkill
@@ -115,22 +113,14 @@ class PerpVenue(Venue):
 
     def params(self, prepared: "PerpRun") -> dict[str, Any]:
         """Return the run's stored parameters: request, blind-run mapping, base interval and listing periods."""
-        from pitboss.core import codec
         from pitboss.data.listings import listing_notes
 
-        anonymiser = prepared.anonymiser
-        disguise = None if anonymiser is None else anonymiser.plain()
-        request = dataclasses.replace(prepared.request, skill={}, data_venue=prepared.data_venue, disguise=disguise)
+        request = prepared.request
         universe = listing_notes(prepared.market.listings, request.from_at, request.to_at)
         if prepared.base_gap:
             universe.append(f"{prepared.base_gap}; so the market moves in bars of {prepared.base_interval}.")
         listed = {"universe": universe} if universe else {}
-        return {**codec.plain(request), "base_interval": prepared.base_interval, **listed}
-
-    def notes(self, prepared: "PerpRun") -> list[str]:
-        from pitboss.venues.perp.blind.setup import notes
-
-        return notes(prepared.request.blind, prepared.skill)
+        return {**Venue.params(self, prepared), "base_interval": prepared.base_interval, **listed}
 
     def first_state(self, course: "PerpCourse") -> "State":
         from pitboss.venues.perp.course import first_state
@@ -196,16 +186,6 @@ class PerpVenue(Venue):
         from pitboss.venues.perp.meaning import describe_proposal
 
         return describe_proposal(row)
-
-    def reveal(self, rows: list[dict[str, Any]], params: Mapping[str, Any]) -> list[dict[str, Any]]:
-        from pitboss.venues.perp.blind.setup import stored_anonymiser, with_true_names
-
-        return with_true_names(rows, stored_anonymiser(params))
-
-    def blind_notes(self, params: Mapping[str, Any]) -> list[str]:
-        from pitboss.venues.perp.blind.setup import mapping_line
-
-        return mapping_line(params)
 
     def page(self, workspace: "Workspace", run: "Run") -> str:
         from pitboss.venues.perp.panels.page import render

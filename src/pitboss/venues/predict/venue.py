@@ -111,7 +111,8 @@ class PredictVenue(Venue):
         from pitboss.core import codec
         from pitboss.venues.predict.request import surfaces_words
 
-        return [f"surfaces are {surfaces_words(codec.plain(dataclasses.replace(prepared.request, skill={})))}"]
+        surfaces = surfaces_words(codec.plain(dataclasses.replace(prepared.request, skill={})))
+        return [f"surfaces are {surfaces}", *Venue.notes(self, prepared)]
 
     def hold_prior(self) -> "HoldPrior":
         """Return a prior that counts as few ticks: some of its agents hold for hours, others mint at every tick."""

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitboss.agent.blind.mapping import APART, LEAST_POWER, power, scale
+from pitboss.agent.blind.translator import WEEK_MS
 from pitboss.agent.news_ranking import near
 from pitboss.core import codec
 from pitboss.core.asof import Market
@@ -20,7 +21,6 @@ from pitboss.tools.registry import lookup
 from pitboss.venues.perp import regime
 from pitboss.venues.perp.blind import observation
 from pitboss.venues.perp.blind.anonymiser import Anonymiser, make_anonymiser, read_anonymiser
-from pitboss.venues.perp.blind.translation import WEEK_MS
 from pitboss.venues.perp.venue import VENUE
 from venues.perp.blind.blind_runs import FROM, LEVELS, SYMBOLS, market_of
 from venues.perp.prompt_scene import bars_of, wave
