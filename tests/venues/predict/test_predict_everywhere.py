@@ -6,22 +6,17 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
 import pytest
 from mcp import Client
 
 from pitboss.cli.main import main
-from pitboss.core.instant import HOUR_MS, MINUTE_MS, parse_instant
-from pitboss.data.lake import Lake
-from pitboss.data.series import TIME
 from pitboss.runs import venues as installed_venues
 from pitboss.server.mcp import read_tools
 from pitboss.venues.perp.venue import VENUE as PERP
 from pitboss.venues.predict.venue import VENUE, PredictVenue
 from server.workspaces import call, refused, visit, workspace_of
+from venues.predict.minutes import put_minutes
 
-FROM = parse_instant("2026-02-22")
 SPAN = ("--from", "2026-02-22", "--to", "2026-02-22T03:00:00Z")
 TICK = "2026-02-22T02:00:00Z"
 
@@ -30,11 +25,7 @@ TICK = "2026-02-22T02:00:00Z"
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the example skill, three hours of one-minute bars and a run of the stand-in."""
     folder = tmp_path_factory.mktemp("predict")
-    at = np.arange(FROM - 3 * HOUR_MS, FROM + 4 * HOUR_MS, MINUTE_MS)
-    price = np.round(97_000 * np.exp(np.cumsum(np.random.default_rng(3).normal(0, 6e-4, len(at)))), 2)
-    columns = {"open": price, "high": price + 20, "low": price - 20, "close": price + 7.5, "volume": at * 0.0 + 5}
-    bars = pl.DataFrame({"open_at": pl.Series(at).cast(TIME), **columns})
-    Lake(folder / ".pitboss" / "lake").put("bars", "minutes", "BTC", "1m", bars)
+    put_minutes(folder / ".pitboss")
     (folder / "brain.yaml").write_text(VENUE.examples()["btc-brain.yaml"])
     return folder
 

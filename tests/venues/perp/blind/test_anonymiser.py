@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pitboss.agent.blind import market as blind_market
 from pitboss.agent.blind.mapping import APART, LEAST_POWER, power, scale
 from pitboss.agent.blind.translator import WEEK_MS
 from pitboss.agent.news_ranking import near
@@ -19,7 +20,6 @@ from pitboss.core.money import text
 from pitboss.core.verdict import Margin, Verdict
 from pitboss.tools.registry import lookup
 from pitboss.venues.perp import regime
-from pitboss.venues.perp.blind import observation
 from pitboss.venues.perp.blind.anonymiser import Anonymiser, make_anonymiser, read_anonymiser
 from pitboss.venues.perp.venue import VENUE
 from venues.perp.blind.blind_runs import FROM, LEVELS, SYMBOLS, market_of
@@ -206,7 +206,7 @@ def test_words_that_are_not_known_lose_every_number_and_name(code: str, said: st
 def test_regimes_indicators_and_ranks_are_the_same_anonymised_bar_by_bar() -> None:
     flat = wave(60, 100.0, 2) + [100.0] * 40 + wave(120, 100.0, 3)  # ties in volatility must stay ties
     bars = bars_of("BTC", "15m", flat)
-    seen = observation.bars_of(bars, BTC, ANONYMISER.shift_ms)
+    seen = blind_market.bars_of(bars, BTC, ANONYMISER.shift_ms)
     for closed in range(len(flat) + 1):
         assert regime.tag(seen, closed, 50) == regime.tag(bars, closed, 50)
     true, other = regime.indicators(bars), regime.indicators(seen)
