@@ -8,12 +8,12 @@ from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.snapshot import GENESIS, Record, seal
+from pitboss.redteam.campaign import hostile_campaign_model
+from pitboss.redteam.injection_points import Slot
+from pitboss.redteam.planted_key import make_canary
 from pitboss.sim.watch import Watch
 from pitboss.venues.perp.redteam.attack_run import AttackResult, CampaignSetup, make_setup, run_attack
 from pitboss.venues.perp.redteam.attacks import Attack, built_in_attacks
-from pitboss.venues.perp.redteam.campaign import hostile_campaign_model
-from pitboss.venues.perp.redteam.injection_points import Slot
-from pitboss.venues.perp.redteam.planted_key import make_canary
 from pitboss.venues.perp.redteam.requested_trade import RequestedTrade
 from pitboss.venues.perp.testing import plain_skill
 

@@ -6,7 +6,7 @@ called, so that listing runs loads no engine and no market.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class Venue(ABC):
     """The unit of its accounts, for tables and pages."""
     judged_by: ClassVar[str] = "total_return_pct"
     """The metric that trials of a study are judged by unless another is named."""
+    red_team: ClassVar[str] = "pitboss.redteam.venue_attacks:make_setup"
+    """Import path of the function that sets up attacks on its skills; by default the one for any venue."""
     can_be_blind: ClassVar[bool] = True
     """Whether its runs can be blind, with names, dates and prices anonymised."""
 
@@ -229,6 +231,14 @@ class Venue(ABC):
         from pitboss.sim.speculation_window import NO_PAST
 
         return NO_PAST
+
+    def breaches(self, course: Any, ticks: "Sequence[Mapping[str, Any]]") -> "Iterable[tuple[Instant, str, str]]":
+        """What the records of a run's ticks show that the caps forbid: when, which cap and the facts.
+
+        It is computed from the caps and the receipts, without the rules, for red teams; by default nothing is checked.
+        """
+        del course, ticks
+        return ()
 
     def cut_request(self, request: Any, at: "Instant", folder: "Path") -> Any:
         """The request with the files that it names, besides the lake, cut at an instant; copies go into the folder."""

@@ -34,6 +34,7 @@ class PerpVenue(Venue):
     package = "pitboss.venues.perp"
     summary = "perpetual futures with funding, leverage and liquidation"
     judged_by = "sharpe"
+    red_team = "pitboss.venues.perp.redteam.attack_run:make_setup"
 
     def skill_type(self) -> "type[PerpSkill]":
         from pitboss.venues.perp.skill import PerpSkill
