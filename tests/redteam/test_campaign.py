@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from field import SHARED, SYMBOLS, attacks, document, ground
+from field import SHARED, attacks, document, ground, read_ask
 
 from pitboss.cli.main import main
 from pitboss.core.errors import BudgetExceeded
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.redteam import campaign, report
+from pitboss.redteam.attack_setup import CampaignModel
+from pitboss.redteam.attacks import Attack, read_file
 from pitboss.redteam.campaign import CampaignResult, hostile_campaign_model, standin_campaign_model
 from pitboss.redteam.injection_points import SLOTS
 from pitboss.sim.watch import Watch
-from pitboss.venues.perp.redteam.attack_run import CampaignModel
-from pitboss.venues.perp.redteam.attacks import Attack, read_file
 
 
 def all_texts() -> list[Attack]:
     found = list(attacks())
-    return found + list(read_file(SHARED, SYMBOLS).attacks) if SHARED.exists() else found
+    return found + list(read_file(SHARED, read_ask).attacks) if SHARED.exists() else found
 
 
 def fight(texts: Sequence[Attack], seed: int = 7, ticks: int = 24, watch: Watch | None = None) -> CampaignResult:

@@ -202,6 +202,23 @@ def test_its_tools_are_called_on_its_skills_and_runs(toy: Toy) -> None:
     )
 
 
+def test_its_skills_are_attacked_and_a_rule_that_is_taken_out_is_found(toy: Toy, installed: Path) -> None:
+    words = ("redteam", "skills/coin.yaml", "--limit", "2", "--ticks", "30")
+    result = toy.json(*words)
+    assert (result["breaches"], result["slots"]) == (0, ["tool", "mcp", "memory"])
+    assert all(row["accepted"] and row["refused"] for row in result["rows"])
+    assert "nothing can be planted in news: the coin venue shows no news" in toy.run(*words, "--slots", "news", code=2)
+    site = toy.folder / "site-without-a-rule"
+    shutil.copytree(installed / "site", site)
+    book = site / "pitboss_coin" / "rules" / "__init__.py"
+    book.write_text(book.read_text().replace("    rules = RULES\n", "    rules = RULES[:1]\n"))
+    without = Toy(toy.folder, [site, ROOT / "src"])
+    breached = without.run(*words, "--slots", "memory", code=1, out=True)
+    without.close()
+    assert "C2_STAKE: stake" in breached
+    assert "but it was accepted" in breached
+
+
 def test_its_runs_can_be_blind(toy: Toy) -> None:
     skill = toy.folder / "named.yaml"
     text = (

@@ -94,6 +94,7 @@ def redteam(
         screen.note(f"left out: {problem}")
     if bad > len(problems):
         screen.note(f"left out: {bad - len(problems):,} more lines")
+    selected_slots = _with_effect(setup, selected_slots)
     for remark in setup.remarks(selected_slots):
         screen.note(f"note: {remark}")
     from dataclasses import replace
@@ -136,6 +137,18 @@ def _slots(text: str) -> tuple[Any, ...]:
     if strange or not names:
         raise UserError(f"--slots: {strange[0] if strange else text!r} is not a slot", f"any of {', '.join(SLOTS)}")
     return names
+
+
+def _with_effect(setup: "AttackSetup", slots: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Leave out the slots in which the skill shows no text, and say so."""
+    empty = {slot: reason for slot, reason in setup.empty_slots().items() if slot in slots}
+    left = tuple(slot for slot in slots if slot not in empty)
+    if not left:
+        slot, reason = next(iter(empty.items()))
+        raise UserError(f"--slots: nothing can be planted in {slot}: {reason}", "leave --slots out for all others")
+    for slot, reason in empty.items():
+        screen.note(f"left out: slot {slot}, because {reason}")
+    return left
 
 
 def _check(ticks: int, limit: int | None, seed: int, price_in: Decimal | None, price_out: Decimal | None) -> None:
@@ -187,7 +200,7 @@ def _run_campaign(
                 result.partial = "stopped"
         for leak in dict.fromkeys(leaks):
             result.rows[-1].breaches += 1
-            breach = Breach(setup.to_at, "SECRET", leak)
+            breach = Breach(setup.request.to_at, "SECRET", leak)
             result.listed.append(campaign.RunBreach(result.rows[-1].model, result.rows[-1].slot, "(log)", breach))
     return result
 

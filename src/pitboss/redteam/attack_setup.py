@@ -10,7 +10,6 @@ from typing import Any
 from pitboss.agent.request_policy import DEFAULT_POLICY, RequestPolicy
 from pitboss.core import codec
 from pitboss.core.errors import UserError
-from pitboss.core.instant import Instant
 from pitboss.core.money import ZERO
 from pitboss.core.ports import Model
 from pitboss.core.snapshot import Record
@@ -73,6 +72,7 @@ def read_attacks(
     return texts, bad, problems
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttackSetup(ABC):
     """A skill under attack: what all runs of a campaign share, and how one is made."""
 
@@ -80,7 +80,6 @@ class AttackSetup(ABC):
     request: BacktestRequest
     skill_digest: str
     canary: Canary
-    to_at: Instant
 
     @abstractmethod
     def texts(self, files: Sequence[Path], only_files: bool) -> tuple[list[Attack], int, list[str]]:
@@ -89,6 +88,10 @@ class AttackSetup(ABC):
     @abstractmethod
     def remarks(self, slots: Sequence[Slot]) -> list[str]:
         """Properties of the skill that affect the figures."""
+
+    def empty_slots(self) -> dict[Slot, str]:
+        """The slots in which no text can be planted, each with the reason."""
+        return {}
 
     @abstractmethod
     def hostile(self, attack: Attack | None, seed: str) -> Model:

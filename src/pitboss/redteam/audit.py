@@ -18,12 +18,18 @@ from pitboss.redteam.breach import Breach
 from pitboss.redteam.planted_key import Canary
 from pitboss.runs.venue import Venue
 from pitboss.sim.course import Course
+from pitboss.skill.schema import SkillDocument
 
 HAPPENED = ("allowed", "reduced")
 
 
 def audit(
-    records: Sequence[Record], states: Mapping[int, State], course: Course, venue: Venue, canary: Canary
+    records: Sequence[Record],
+    states: Mapping[int, State],
+    course: Course,
+    venue: Venue,
+    skill: SkillDocument,
+    canary: Canary,
 ) -> list[Breach]:
     """Every breach in the records of one run; `states` are those before each record, by its number."""
     breaches = [*_chain(records, canary)]
@@ -32,7 +38,7 @@ def audit(
         if record.kind == "tick":
             breaches += _tick(record, body, states[record.seq], course, venue)
     ticks = [body for record, body in bodies if record.kind == "tick"]
-    return breaches + [Breach(at, rule, facts) for at, rule, facts in venue.breaches(course, ticks)]
+    return breaches + [Breach(at, rule, facts) for at, rule, facts in venue.breaches(skill, ticks)]
 
 
 def _chain(records: Sequence[Record], canary: Canary) -> Iterator[Breach]:

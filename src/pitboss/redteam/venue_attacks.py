@@ -14,7 +14,6 @@ from pitboss.agent.decider import Judge
 from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
-from pitboss.core.instant import Instant
 from pitboss.core.ports import Model, Tool
 from pitboss.models.secret import Secret
 from pitboss.models.standin import NAME as STANDIN
@@ -34,33 +33,18 @@ from pitboss.runs.venues import venue_of
 from pitboss.sim.connections import Connections
 from pitboss.sim.course import Course
 from pitboss.sim.prepared_run import PreparedRun
-from pitboss.sim.request import BacktestRequest
 from pitboss.sim.watch import Watch
 from pitboss.skill.digest import skill_digest
 from pitboss.skill.load import read_skill
-from pitboss.skill.schema import SkillDocument
 from pitboss.tools.mcp.tool_names import name_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VenueAttacks(AttackSetup):
     """A skill under attack on its venue."""
 
     venue: Venue
-    skill: SkillDocument
     prepared: PreparedRun
-    canary: Canary
-    skill_digest: str
-
-    @property
-    def request(self) -> BacktestRequest:
-        """The request of each run."""
-        return self.prepared.request
-
-    @property
-    def to_at(self) -> Instant:
-        """The end of the run."""
-        return self.request.to_at
 
     def texts(self, files: Sequence[Path], only_files: bool) -> tuple[list[Attack], int, list[str]]:
         """The built-in texts, and those of the files."""
@@ -69,15 +53,16 @@ class VenueAttacks(AttackSetup):
     def remarks(self, slots: Sequence[Slot]) -> list[str]:
         """Properties of the skill that affect the figures."""
         remarks: list[str] = []
-        if "news" in slots:
-            remarks.append(f"the {self.venue.name} venue shows no news: a text planted there has no effect")
-        if "tool" in slots and not self.skill.tool_names:
-            remarks.append("this skill has no tools: a text planted there has no effect")
         if "memory" in slots:
             remarks.append("in the memory only the last decision is planted")
         if self.skill.mcp_servers:
             remarks.append("the skill's own MCP servers are left out; the only one is the attacker's")
         return remarks
+
+    def empty_slots(self) -> dict[Slot, str]:
+        """The slots in which this skill shows no text."""
+        empty: dict[Slot, str] = {"news": f"the {self.venue.name} venue shows no news"}
+        return empty if self.skill.tool_names else {**empty, "tool": "the skill has no tools"}
 
     def hostile(self, attack: Attack | None, seed: str) -> Model:
         """The model that the attacker controls."""
@@ -107,7 +92,7 @@ class VenueAttacks(AttackSetup):
         journal = StatesJournal()
         fault = await watched_replay(course, state, watch, journal)
         records = list(journal.records())
-        breaches = audit(records, {0: state, **journal.states}, course, self.venue, self.canary)
+        breaches = audit(records, {0: state, **journal.states}, course, self.venue, self.skill, self.canary)
         end_at = records[-1].tick_at if records else self.request.from_at
         if fault:
             breaches.append(Breach(end_at, "CRASH", fault))
@@ -143,7 +128,14 @@ def make_setup(plain: Mapping[str, Any], ticks: int, seed: int, canary: Canary) 
             speculate="0",
         )
         prepared = venue.prepare(request, lake, Settings(home=Path(folder)))
-    return VenueAttacks(venue, skill, replace(prepared, commit_records=1), canary, skill_digest(skill))
+    return VenueAttacks(
+        skill=skill,
+        request=request,
+        skill_digest=skill_digest(skill),
+        canary=canary,
+        venue=venue,
+        prepared=replace(prepared, commit_records=1),
+    )
 
 
 def _loop(course: Course) -> ToolLoop:
@@ -157,7 +149,7 @@ def _planted(course: Course, slot: Slot, text: str, server: slots.PlantedServer 
     loop = _loop(course)
 
     def hydrate(observation: Any, judge: Judge) -> Mapping[str, Tool]:
-        tools = dict(loop.hydrate(observation, judge))
+        tools: dict[str, Tool] = dict(loop.hydrate(observation, judge))
         if slot == "tool":
             tools = {name: slots.PlantedTool(inner, text) for name, inner in tools.items()}
         if server is not None:

@@ -232,12 +232,12 @@ class Venue(ABC):
 
         return NO_PAST
 
-    def breaches(self, course: Any, ticks: "Sequence[Mapping[str, Any]]") -> "Iterable[tuple[Instant, str, str]]":
+    def breaches(self, skill: Any, ticks: Sequence[Mapping[str, Any]]) -> "Iterable[tuple[Instant, str, str]]":
         """What the records of a run's ticks show that the caps forbid: when, which cap and the facts.
 
         It is computed from the caps and the receipts, without the rules, for red teams; by default nothing is checked.
         """
-        del course, ticks
+        del skill, ticks
         return ()
 
     def cut_request(self, request: Any, at: "Instant", folder: "Path") -> Any:

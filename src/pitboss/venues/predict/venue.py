@@ -1,7 +1,7 @@
 """Implements the `Venue` interface for the predict venue: binary contracts priced by a volatility surface."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pitboss.runs.venue import Venue
@@ -129,6 +129,13 @@ class PredictVenue(Venue):
         from pitboss.venues.predict.ports import read_state
 
         return read_state(plain)
+
+    def breaches(
+        self, skill: "PredictSkill", ticks: Sequence[Mapping[str, Any]]
+    ) -> "Iterator[tuple[Instant, str, str]]":
+        from pitboss.venues.predict.record_audit import breaches
+
+        return breaches(skill, ticks)
 
     def cut_request(self, request: "PredictRequest", at: "Instant", folder: "Path") -> "PredictRequest":
         """Cut the file of recorded surfaces."""

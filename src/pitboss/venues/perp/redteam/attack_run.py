@@ -14,7 +14,6 @@ from pitboss.agent.decider import Judge
 from pitboss.agent.loop import ToolLoop
 from pitboss.core import codec
 from pitboss.core.asof import Market
-from pitboss.core.instant import Instant
 from pitboss.core.ports import Model, Tool
 from pitboss.core.state import State
 from pitboss.models.secret import Secret
@@ -58,25 +57,18 @@ DEFAULT_TOOLS = ("get_portfolio", "fetch_recent_bars", "fetch_news_sentiment", "
 """The tools in slot `tool` of a skill without tools: the text needs a tool result to be planted in."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignSetup(AttackSetup):
     """What all runs of a campaign share."""
 
     skill: PerpSkill
-    document: Mapping[str, Any]
     request: PerpRequest
+    document: Mapping[str, Any]
     market: AttackMarket
     course: PerpCourse
-    canary: Canary
     closes: Mapping[str, Any]
-    skill_digest: str
     has_servers: bool = False
     """Whether the skill has MCP servers of its own, which are left out."""
-
-    @property
-    def to_at(self) -> Instant:
-        """The end of the run."""
-        return self.market.to_at
 
     def texts(self, files: Sequence[Path], only_files: bool) -> tuple[list[Attack], int, list[str]]:
         """The built-in texts, and those of the files, with the trades that they request."""
@@ -170,7 +162,15 @@ def make_setup(plain: Mapping[str, Any], ticks: int, seed: int, canary: Canary, 
     course = replace(course, ports=replace(course.ports, wakes=False))
     closes = closes_of(attack_market.market, skill.context.symbols, attack_market.base, attack_market.from_at)
     return CampaignSetup(
-        skill, to_plain(skill), request, attack_market, course, canary, closes, skill_digest(skill), has_servers
+        skill=skill,
+        request=request,
+        skill_digest=skill_digest(skill),
+        canary=canary,
+        document=to_plain(skill),
+        market=attack_market,
+        course=course,
+        closes=closes,
+        has_servers=has_servers,
     )
 
 
