@@ -107,9 +107,10 @@ def test_the_same_decisions_give_the_same_run_blind_or_not(home: Path) -> None:
     """The model of the blind run gives the decisions of the open one, in the terms that it is shown."""
     open_bodies = played(prepared(home, blind=False), None)
     run = prepared(home)
-    assert isinstance(run.anonymiser, PredictAnonymiser)
+    anonymiser = run.anonymiser
+    assert isinstance(anonymiser, PredictAnonymiser)
     decisions = iter([body["proposals"][0] for body in open_bodies])
-    model = ScriptedModel(lambda request: calls("submit_decision", **run.anonymiser.proposal(next(decisions))))
+    model = ScriptedModel(lambda request: calls("submit_decision", **anonymiser.proposal(next(decisions))))
     blind_bodies = played(run, model)
     assert any(verdict["outcome"] == "refused" for body in open_bodies for verdict in body["verdicts"])
     for key in ("proposals", "receipts", "before", "after", "equity"):

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -20,6 +20,7 @@ from pitboss.venues.predict import rule_book
 from pitboss.venues.predict.record_audit import breaches
 from pitboss.venues.predict.rule_book import PredictRuleBook
 from pitboss.venues.predict.rules import RULES
+from pitboss.venues.predict.skill import PredictSkill
 from pitboss.venues.predict.venue import VENUE
 
 TICKS = 40
@@ -64,7 +65,7 @@ def test_a_rule_that_is_taken_out_is_found(code: str, name: str, cap: str, monke
 
 def test_the_audit_of_the_records_needs_no_rules() -> None:
     """Each cap of the skill, made smaller than what a clean run used, is named."""
-    clean, skill = bodies(run("memory")), ground().skill
+    clean, skill = bodies(run("memory")), cast("PredictSkill", ground().skill)
     assert list(breaches(skill, clean)) == []
     caps = {"max_spend_per_tick": "SPEND_TICK", "max_spend_per_day": "SPEND_DAY", "max_total_spend": "SPEND_TOTAL"}
     caps |= {"max_exposure_per_expiry": "EXPOSURE"}
