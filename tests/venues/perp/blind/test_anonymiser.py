@@ -20,7 +20,7 @@ from pitboss.core.money import text
 from pitboss.core.verdict import Margin, Verdict
 from pitboss.tools.registry import lookup
 from pitboss.venues.perp import regime
-from pitboss.venues.perp.blind.anonymiser import Anonymiser, make_anonymiser, read_anonymiser
+from pitboss.venues.perp.blind.anonymiser import PerpAnonymiser, make_anonymiser, read_anonymiser
 from pitboss.venues.perp.venue import VENUE
 from venues.perp.blind.blind_runs import FROM, LEVELS, SYMBOLS, market_of
 from venues.perp.prompt_scene import bars_of, wave
@@ -272,11 +272,11 @@ def test_the_words_of_the_model_are_unmasked_for_a_reader_and_marked() -> None:
 
 def test_an_instant_of_the_run_is_never_in_a_anonymised_date() -> None:
     assert iso(FROM + ANONYMISER.shift_ms)[:4] not in {"2024", "2025"}
-    assert isinstance(ANONYMISER, Anonymiser)
+    assert isinstance(ANONYMISER, PerpAnonymiser)
 
 
 def test_words_of_somebody_who_saw_the_true_market_lose_their_numbers_too() -> None:
-    program = Anonymiser(ANONYMISER.aliases, ANONYMISER.weeks, author_saw_market=True)
+    program = PerpAnonymiser(ANONYMISER.aliases, ANONYMISER.weeks, author_saw_market=True)
     assert program.own("SMA(20) 63123.5 above 62950 in BTC") == f"SMA(20) [number] above [number] in {BTC.name}"
     assert ANONYMISER.own("stop at 63123.5, like BTC") == "stop at 63123.5, like [coin]"
     assert read_anonymiser(program.plain()).author_saw_market

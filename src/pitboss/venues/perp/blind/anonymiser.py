@@ -1,4 +1,4 @@
-"""`Anonymiser`: shows the model of a blind run other symbol names, other dates and other prices.
+"""`PerpAnonymiser`: shows the model of a blind run other symbol names, other dates and other prices.
 
 Engine, account, orders and records always hold true values. Only what goes to the model is anonymised and only what it
 proposes is translated back, so the same decisions give the same run, blind or not. Scale factors are powers of two, so
@@ -21,7 +21,7 @@ from pitboss.agent.blind.mapping import draw_mapping
 from pitboss.core.asof import Market
 from pitboss.core.ports import ToolSpec
 from pitboss.venues.perp.blind.observation import AnonymisedValues
-from pitboss.venues.perp.blind.translation import Translator
+from pitboss.venues.perp.blind.translation import PerpTranslator
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.skill import PerpSkill
 
@@ -29,7 +29,7 @@ _VENUE = re.compile(r"(?<=trading agent on )Hyperliquid ")
 
 
 @dataclass(frozen=True, eq=True)
-class Anonymiser(Translator):
+class PerpAnonymiser(PerpTranslator):
     """Anonymises everything that the model of one run sees, with caches of the results.
 
     Equality compares the mapping only; the caches are not part of it.
@@ -69,17 +69,17 @@ class Anonymiser(Translator):
         return {}
 
 
-def make_anonymiser(symbols: Sequence[str], seed: int, levels: Mapping[str, float] | None = None) -> Anonymiser:
+def make_anonymiser(symbols: Sequence[str], seed: int, levels: Mapping[str, float] | None = None) -> PerpAnonymiser:
     """Create the anonymiser of a run from its seed and symbols; `levels` are prices known at its start.
 
     With the price level known, prices are scaled to a level that does not identify the coin.
     """
-    return Anonymiser(*draw_mapping(symbols, seed, levels or {}))
+    return PerpAnonymiser(*draw_mapping(symbols, seed, levels or {}))
 
 
-def read_anonymiser(plain: Mapping[str, Any]) -> Anonymiser:
-    """Restore an anonymiser from the form stored with the run (`Anonymiser.plain`)."""
-    return Anonymiser.read(plain)
+def read_anonymiser(plain: Mapping[str, Any]) -> PerpAnonymiser:
+    """Restore an anonymiser from the form stored with the run (`PerpAnonymiser.plain`)."""
+    return PerpAnonymiser.read(plain)
 
 
 _EXAMPLE = re.compile(r"(?<=such as )BTC\b")

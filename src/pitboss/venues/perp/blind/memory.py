@@ -7,14 +7,14 @@ denied. Market and account are in `venues.perp.blind.observation`.
 from dataclasses import fields, replace
 
 from pitboss.core.money import exact
-from pitboss.venues.perp.blind.translation import Translator
+from pitboss.venues.perp.blind.translation import PerpTranslator
 from pitboss.venues.perp.trade_memory import ClosedTrade, LessonNotes, PerpMemory, RoundTrip
 
 SLOTS = tuple(field.name for field in fields(LessonNotes))
 
 
 @exact
-def memory_of(translator: Translator, memory: PerpMemory) -> PerpMemory:
+def memory_of(translator: PerpTranslator, memory: PerpMemory) -> PerpMemory:
     """Return the agent's memory, anonymised."""
     shift, own = translator.shift_ms, translator.own
     notes = memory.notes and LessonNotes(**{name: own(getattr(memory.notes, name)) for name in SLOTS})
@@ -29,7 +29,7 @@ def memory_of(translator: Translator, memory: PerpMemory) -> PerpMemory:
     )
 
 
-def trade_of(translator: Translator, trade: ClosedTrade) -> ClosedTrade:
+def trade_of(translator: PerpTranslator, trade: ClosedTrade) -> ClosedTrade:
     """Return a closed trade, anonymised; results, excursions and regime are unchanged."""
     alias = translator.by_symbol[trade.symbol]
     return replace(
@@ -43,7 +43,7 @@ def trade_of(translator: Translator, trade: ClosedTrade) -> ClosedTrade:
     )
 
 
-def trip_of(translator: Translator, trip: RoundTrip) -> RoundTrip:
+def trip_of(translator: PerpTranslator, trip: RoundTrip) -> RoundTrip:
     """Return an open round trip, anonymised."""
     alias = translator.by_symbol[trip.symbol]
     sizes = {name: getattr(trip, name) * alias.size for name in ("left", "max_size", "grown", "shrunk")}

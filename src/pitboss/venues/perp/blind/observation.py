@@ -15,7 +15,7 @@ from pitboss.core.asset import Asset
 from pitboss.core.money import ONE, exact
 from pitboss.core.noun import noun
 from pitboss.venues.perp.blind.memory import memory_of
-from pitboss.venues.perp.blind.translation import Translator
+from pitboss.venues.perp.blind.translation import PerpTranslator
 from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.skill import PerpSkill
@@ -30,7 +30,7 @@ class AnonymisedValues:
 
     __slots__ = ("_caps", "_memory", "_terms", "_translator", "market", "observation", "skill")
 
-    def __init__(self, translator: Translator) -> None:
+    def __init__(self, translator: PerpTranslator) -> None:
         self._translator = translator
         self.market = IdentityMemo(lambda market: market_of(translator, market))
         self.skill = IdentityMemo(lambda skill: skill_of(translator, skill))
@@ -59,7 +59,7 @@ class AnonymisedValues:
 # The skill, its caps and the venue's terms -----------------------------------------------------------------------------
 
 
-def skill_of(translator: Translator, skill: PerpSkill) -> PerpSkill:
+def skill_of(translator: PerpTranslator, skill: PerpSkill) -> PerpSkill:
     """Return the skill with its symbols renamed, and without names and dates in its author's texts."""
     strategy = {
         name: translator.neutraliser.skill(text)
@@ -78,13 +78,13 @@ def skill_of(translator: Translator, skill: PerpSkill) -> PerpSkill:
     )
 
 
-def caps_of(translator: Translator, caps: PerpCaps) -> PerpCaps:
+def caps_of(translator: PerpTranslator, caps: PerpCaps) -> PerpCaps:
     """Return the same limits for the renamed symbols."""
     allowed, unlisted = _allowed(translator, caps.allowed_symbols), aliases_of(translator, caps.unlisted)
     return replace(caps, symbols=aliases_of(translator, caps.symbols), allowed_symbols=allowed, unlisted=unlisted)
 
 
-def _allowed(translator: Translator, symbols: Sequence[str]) -> tuple[str, ...]:
+def _allowed(translator: PerpTranslator, symbols: Sequence[str]) -> tuple[str, ...]:
     """Return the symbols that may be opened, renamed.
 
     A list that names no symbol of the run must not become empty, because an empty list allows every symbol.
@@ -92,7 +92,7 @@ def _allowed(translator: Translator, symbols: Sequence[str]) -> tuple[str, ...]:
     return aliases_of(translator, symbols) or (("OTHER",) if symbols else ())
 
 
-def terms_of(translator: Translator, terms: TradingTerms) -> TradingTerms:
+def terms_of(translator: PerpTranslator, terms: TradingTerms) -> TradingTerms:
     """Return the same costs and tiers; lots are scaled with the sizes."""
     aliases = translator.by_symbol
     assets = {
@@ -132,7 +132,7 @@ class AnonymisedAsset(Asset):
 
 
 @exact
-def world_of(translator: Translator, world: PerpWorld) -> PerpWorld:
+def world_of(translator: PerpTranslator, world: PerpWorld) -> PerpWorld:
     """Return the account with names, times, prices and sizes anonymised; cash, costs and equity are unchanged."""
     aliases, shift = translator.by_symbol, translator.shift_ms
     positions = {
@@ -150,7 +150,7 @@ def world_of(translator: Translator, world: PerpWorld) -> PerpWorld:
     )
 
 
-def position_of(translator: Translator, position: Position, alias: Alias) -> Position:
+def position_of(translator: PerpTranslator, position: Position, alias: Alias) -> Position:
     """Return a position, anonymised: its cost is money and stays, so the entry price scales inversely to the size."""
     return replace(
         position,
@@ -163,7 +163,7 @@ def position_of(translator: Translator, position: Position, alias: Alias) -> Pos
     )
 
 
-def order_of(translator: Translator, order: WorkingOrder, alias: Alias) -> WorkingOrder:
+def order_of(translator: PerpTranslator, order: WorkingOrder, alias: Alias) -> WorkingOrder:
     """Return a working order, anonymised."""
     shift = translator.shift_ms
     return replace(

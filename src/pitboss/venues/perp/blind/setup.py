@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from pitboss.core.asof import Market
 from pitboss.core.instant import Instant
-from pitboss.venues.perp.blind.anonymiser import Anonymiser, make_anonymiser
+from pitboss.venues.perp.blind.anonymiser import PerpAnonymiser, make_anonymiser
 
 
-def anonymiser_for(market: Market, symbols: Sequence[str], base: str, seed: int, start: Instant) -> Anonymiser:
+def anonymiser_for(market: Market, symbols: Sequence[str], base: str, seed: int, start: Instant) -> PerpAnonymiser:
     """Create the anonymiser of a run that begins at `start`; it reads only the last closes before that."""
     view = market.view(start)
     levels: dict[str, float] = {}

@@ -30,7 +30,7 @@ _SIDE = re.compile(rf"(stop_loss|take_profit) {_NUMBER} is not on the (losing|wi
 
 
 @dataclass(frozen=True, eq=True)
-class Translator(translator.Translator):
+class PerpTranslator(translator.Translator):
     """The mapping between true and anonymised terms of one run of the perp venue."""
 
     @cached_property

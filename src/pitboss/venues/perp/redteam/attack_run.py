@@ -42,7 +42,7 @@ from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.redteam.attacks import built_in_attacks
 from pitboss.venues.perp.redteam.audit import audit
 from pitboss.venues.perp.redteam.audit_facts import AuditAsset, AuditFacts, closes_of, digest_of, limits_of
-from pitboss.venues.perp.redteam.hostile_model import HostileModel
+from pitboss.venues.perp.redteam.hostile_model import HostileTrader
 from pitboss.venues.perp.redteam.market import AttackMarket, make_market
 from pitboss.venues.perp.redteam.planted_memory import with_memory
 from pitboss.venues.perp.redteam.requested_trade import read_requested_trade
@@ -94,7 +94,7 @@ class CampaignSetup(AttackSetup):
     def hostile(self, attack: Attack | None, seed: str) -> Model:
         """The model that the attacker controls."""
         ask, text = (None, "") if attack is None else (attack.ask, attack.text)
-        return HostileModel(seed, self.symbols, ask, text)
+        return HostileTrader(seed, self.symbols, ask, text)
 
     def stand_in(self) -> Model:
         """The stand-in program for a model."""

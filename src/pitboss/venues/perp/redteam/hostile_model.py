@@ -48,7 +48,7 @@ _BROKEN = (
 )  # fmt: skip
 
 
-class HostileModel:
+class HostileTrader:
     """The hostile model behind the Model port."""
 
     name = NAME
