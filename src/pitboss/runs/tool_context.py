@@ -32,6 +32,10 @@ from pitboss.tools.define import Mode, ToolContext
 async def of_run(workspace: Workspace, run_id: str, at: Instant | None = None, mode: Mode = "read") -> ToolContext:
     """Return the context at a tick of a stored run, before its decision; `at` defaults to the latest tick reached."""
     run = workspace.runs.get(run_id)
+    if run.params.get("mode"):
+        raise UserError(
+            f"run {run.id} is a live run: the prices that it saw are not stored", "call the tool with --skill instead"
+        )
     venue, lake = venue_of(run.params["skill"]), workspace.lake_of(run.params)
     prepared = venue.prepare(without_model(request_of(run)), lake, workspace.settings)
     if run.data_digest and run.data_digest != prepared.data_digest:
