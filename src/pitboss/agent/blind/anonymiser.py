@@ -25,11 +25,12 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from pitboss.agent.blind.mapping import draw_mapping, scale
-from pitboss.agent.blind.market import IdentityMemo, market_of
+from pitboss.agent.blind.market import IdentityMemo, bars_of, market_of, points_of
 from pitboss.agent.blind.translator import Translator
-from pitboss.core.asof import View
+from pitboss.core.asof import Market, View
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso, parse_instant
+from pitboss.core.market import Bars, Points
 from pitboss.core.money import text
 from pitboss.core.ports import ToolSpec
 from pitboss.core.receipt import Receipt
@@ -100,13 +101,18 @@ class Anonymiser(Translator):
             return self._number(value, field, owner)
         if isinstance(value, View):
             return value.transformed(self._markets, value.at + self.shift_ms)
+        if isinstance(value, Market):
+            return self._markets(value)
+        if isinstance(value, Bars | Points):
+            alias, series = self.by_symbol.get(value.symbol), bars_of if isinstance(value, Bars) else points_of
+            return value if alias is None else series(value, alias, self.shift_ms)  # pyright: ignore[reportArgumentType]
         if isinstance(value, LastDecision):
             return self.last(value)
         if isinstance(value, BaseModel) or (is_dataclass(value) and not isinstance(value, type)):
             return self._object(value)
         if isinstance(value, Mapping):
             return {self.anonymise(key): self.anonymise(item, str(key), owner) for key, item in value.items()}
-        if isinstance(value, tuple | list):
+        if isinstance(value, tuple | list | frozenset | set):
             return type(value)(self.anonymise(item, field, owner) for item in value)
         return value
 
