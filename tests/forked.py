@@ -123,7 +123,10 @@ class Forked(subprocess.Popen[str]):
 
 def _address() -> Path:
     """Where the server of this test run listens."""
-    return Path(tempfile.gettempdir()) / f"pitboss-fork-{os.environ.get('PYTEST_XDIST_TESTRUNUID', f'alone{os.getpid()}')[:24]}"
+    return (
+        Path(tempfile.gettempdir())
+        / f"pitboss-fork-{os.environ.get('PYTEST_XDIST_TESTRUNUID', f'alone{os.getpid()}')[:24]}"
+    )
 
 
 @cache

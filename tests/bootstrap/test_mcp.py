@@ -35,7 +35,6 @@ from pitboss.tools.data_fence import inert
 from pitboss.tools.mcp.recorded_tool import canonical
 from pitboss.venues.perp.assembly import prepare, read_skill
 from pitboss.venues.perp.course import PerpCourse
-from pitboss.venues.perp.preview import preview
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.testing import plain_skill, play
@@ -320,7 +319,7 @@ def test_the_approved_text_is_what_a_model_sees_and_not_what_the_server_says_now
 ) -> None:
     approve(workspace, "twice")
     mode(tmp_path, "changed")
-    shown = preview(
+    shown = VENUE.preview(
         PerpRequest(document("twice"), 0, 1),
         workspace.lake,
         workspace.settings,

@@ -15,9 +15,9 @@ from pitboss.data.lake import Lake
 from pitboss.data.listings import listing_notes
 from pitboss.venues.perp.assembly import prepare
 from pitboss.venues.perp.course import first_state
-from pitboss.venues.perp.preview import preview
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import plain_skill
+from pitboss.venues.perp.venue import VENUE
 
 TO = START + DAY_MS
 LATE = START + 6 * HOUR
@@ -148,7 +148,7 @@ def test_a_preview_offers_a_symbol_whose_bars_have_ended_exactly_as_long_as_a_ru
     request = PerpRequest(plain_skill(["BTC", "SUI"], "1h"), START, TO, model="policy/hold", prompts=True)
     script = prepare(request, lake, Settings()).course()
     run = script.ports.context.prompt(script.ports.observe(first_state(script), at)).user
-    shown = preview(request, lake, Settings(), at).user
+    shown = VENUE.preview(request, lake, Settings(), at).user
     gone = hours >= 7  # twelve bars of 5m after the last one
     assert ("### SUI\nno longer listed" in run) is gone
     assert ("### SUI\nno longer listed" in shown) is gone

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitboss.core.snapshot import Record
+from pitboss.redteam.injection_points import SLOTS
 from pitboss.venues.perp.course import first_state
 from pitboss.venues.perp.redteam.audit import RULES, audit
 from pitboss.venues.perp.redteam.audit_facts import AuditFacts
-from pitboss.venues.perp.redteam.injection_points import SLOTS
 
 Halves = list[tuple[dict[str, Any], dict[str, Any]]]
 SEEDS = (3, 4, 7, 8)

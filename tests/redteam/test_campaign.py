@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from field import SHARED, SYMBOLS, attacks, document, ground
+from field import SHARED, attacks, document, ground, read_ask
 
 from pitboss.cli.main import main
 from pitboss.core.errors import BudgetExceeded
 from pitboss.core.ports import ModelReply, ModelRequest
+from pitboss.redteam import campaign, report
+from pitboss.redteam.attack_setup import CampaignModel
+from pitboss.redteam.attacks import Attack, read_file
+from pitboss.redteam.campaign import CampaignResult, hostile_campaign_model, standin_campaign_model
+from pitboss.redteam.injection_points import SLOTS
 from pitboss.sim.watch import Watch
-from pitboss.venues.perp.redteam import campaign, report
-from pitboss.venues.perp.redteam.attack_run import CampaignModel
-from pitboss.venues.perp.redteam.attacks import Attack, read_file
-from pitboss.venues.perp.redteam.campaign import CampaignResult, hostile_campaign_model, standin_campaign_model
-from pitboss.venues.perp.redteam.injection_points import SLOTS
 
 
 def all_texts() -> list[Attack]:
     found = list(attacks())
-    return found + list(read_file(SHARED, SYMBOLS).attacks) if SHARED.exists() else found
+    return found + list(read_file(SHARED, read_ask).attacks) if SHARED.exists() else found
 
 
 def fight(texts: Sequence[Attack], seed: int = 7, ticks: int = 24, watch: Watch | None = None) -> CampaignResult:
@@ -52,7 +52,9 @@ def test_every_text_in_every_slot_breaks_nothing(seed: int) -> None:
 
 
 def test_a_stand_in_is_compared_with_itself_without_the_attack() -> None:
-    result = asyncio.run(campaign.run(ground(), [standin_campaign_model()], ["tool"], attacks()[:1], 7, Watch()))
+    result = asyncio.run(
+        campaign.run(ground(), [standin_campaign_model(ground())], ["tool"], attacks()[:1], 7, Watch())
+    )
     (row,) = result.rows
     assert row.different == 0  # it did not look at any tool's answer, or the words did not matter to it
     assert row.compared == 24

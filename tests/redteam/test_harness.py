@@ -11,14 +11,15 @@ from field import SMALL, SYMBOLS, attacks, document, ground, run
 
 from pitboss.core import codec
 from pitboss.core.ports import ModelReply, ModelRequest, Tool, ToolCall, ToolSpec
+from pitboss.redteam.attack_setup import AttackResult, CampaignModel
+from pitboss.redteam.attacks import Attack
+from pitboss.redteam.campaign import hostile_campaign_model
+from pitboss.redteam.injection_points import SLOTS, Slot
+from pitboss.redteam.planted_key import Canary, make_canary
 from pitboss.sim.watch import Watch
 from pitboss.tools.toolbox import Toolbox
 from pitboss.venues.perp.redteam import attack_run as trial
-from pitboss.venues.perp.redteam.attack_run import AttackResult, CampaignModel, CampaignSetup, make_setup, run_attack
-from pitboss.venues.perp.redteam.attacks import Attack
-from pitboss.venues.perp.redteam.campaign import hostile_campaign_model
-from pitboss.venues.perp.redteam.injection_points import SLOTS, Slot
-from pitboss.venues.perp.redteam.planted_key import Canary, make_canary
+from pitboss.venues.perp.redteam.attack_run import CampaignSetup, make_setup, run_attack
 
 MARK = "zebra-words-of-a-stranger"
 

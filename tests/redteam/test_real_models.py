@@ -14,9 +14,10 @@ from field import SMALL, document, ground
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.cli.main import main
 from pitboss.core.ports import ModelReply, ModelRequest, ToolCall
+from pitboss.redteam.attack_setup import CampaignModel
 from pitboss.sim.watch import Watch
 from pitboss.testing.provider import FakeProvider, Play, body, message
-from pitboss.venues.perp.redteam.attack_run import CampaignModel, run_attack
+from pitboss.venues.perp.redteam.attack_run import run_attack
 
 PATIENCE_S = 20.0
 KEY = "gsk-Really-Used-4711-abcdefgh"

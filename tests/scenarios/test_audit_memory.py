@@ -21,6 +21,7 @@ from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
 from pitboss.data.series import TIME
 from pitboss.testing.provider import FakeProvider, Script
+from pitboss.venues.predict.venue import PredictVenue
 
 SKILL = """\
 pitboss: 1
@@ -233,8 +234,9 @@ def test_every_report_states_the_cutoff_and_on_which_side_of_it_the_range_lies(
 
 
 def test_windows_are_asked_for_a_skill_of_another_venue_whose_runs_cannot_be_blind(
-    asking: Any, tmp_path: Path, skill: Path
+    asking: Any, tmp_path: Path, skill: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(PredictVenue, "can_be_blind", False)
     skill.write_text("pitboss: 1\nname: updown\nvenue: predict\nmodel: llm/fake\nstrategy: {mandate: momentum}\n")
     at = np.arange(parse_instant("2025-02-27"), parse_instant("2025-03-25"), MINUTE_MS)
     price = 80_000 * np.exp(np.cumsum(np.random.default_rng(3).normal(0, 4e-4, len(at))))

@@ -247,7 +247,6 @@ def test_repeats_are_queued_as_if_each_were_made_by_itself(
     ("words", "said"),
     [
         (("submit", "bets", "--fees-taker-bps", "3"), "--fees-taker-bps: backtests on the predict venue"),
-        (("submit", "bets", "--blind"), "--blind: backtests on the predict venue"),
         (("submit", "trends", "--vault", "3"), "--vault: backtests on the perp venue"),
         (("submit", "bets", "--queue"), "--queue"),
         (("backtest", "trends", "--priority", "3"), "--priority works only with --queue"),

@@ -43,7 +43,7 @@ def run_ids(server_workspace: ServerWorkspace) -> list[str]:
         return [run.id for run in workspace.runs.listing().runs]
 
 
-async def call(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
+async def call(client: Client, name: str, /, **arguments: Any) -> dict[str, Any]:
     """The values of an answer that is no error."""
     result = await client.call_tool(name, arguments)
     assert not result.is_error, result.content
@@ -51,7 +51,7 @@ async def call(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
     return result.structured_content
 
 
-async def refused(client: Client, name: str, **arguments: Any) -> str:
+async def refused(client: Client, name: str, /, **arguments: Any) -> str:
     """The words of an answer that is an error."""
     result: Any = await client.call_tool(name, arguments)
     assert result.is_error

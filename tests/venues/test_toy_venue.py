@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,8 +16,8 @@ from filelock import FileLock
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from audit.planted import guess
-from pitboss.testing.provider import FakeProvider
+from audit.planted import asks_for_a_name, guess
+from pitboss.testing.provider import FakeProvider, call
 
 ROOT = Path(__file__).parents[2]
 RANGE = ("--from", "2025-02-10", "--to", "2025-02-12")
@@ -190,23 +191,86 @@ def test_its_runs_are_audited_for_look_ahead_and_a_leaky_tool_is_found(toy: Toy)
     assert "LOOK-AHEAD" in toy.run(*words, "--tool-file", "last_close.py", code=1, out=True)
 
 
+def test_its_tools_are_called_on_its_skills_and_runs(toy: Toy) -> None:
+    words = ("tools", "call", "past_flips", "--at", "2025-02-11T05:00:00Z", "count=3")
+    flips = toy.run(*words, "--skill", "skills/coin.yaml")
+    assert len(flips.split()) == 3
+    run = toy.json("backtest", "skills/coin.yaml", *RANGE)["run_id"]
+    assert toy.run(*words, "--run", run) == flips
+    assert "tools that only look: past_flips" in toy.run(
+        "tools", "call", "place_bet", "--mode", "write", "--run", run, code=2
+    )
+
+
+def test_its_skills_are_attacked_and_a_rule_that_is_taken_out_is_found(toy: Toy, installed: Path) -> None:
+    words = ("redteam", "skills/coin.yaml", "--limit", "2", "--ticks", "30")
+    result = toy.json(*words)
+    assert (result["breaches"], result["slots"]) == (0, ["tool", "mcp", "memory"])
+    assert all(row["accepted"] and row["refused"] for row in result["rows"])
+    assert "nothing can be planted in news: the coin venue shows no news" in toy.run(*words, "--slots", "news", code=2)
+    site = toy.folder / "site-without-a-rule"
+    shutil.copytree(installed / "site", site)
+    book = site / "pitboss_coin" / "rules" / "__init__.py"
+    book.write_text(book.read_text().replace("    rules = RULES\n", "    rules = RULES[:1]\n"))
+    without = Toy(toy.folder, [site, ROOT / "src"])
+    breached = without.run(*words, "--slots", "memory", code=1, out=True)
+    without.close()
+    assert "C2_STAKE: stake" in breached
+    assert "but it was accepted" in breached
+
+
+def test_its_runs_can_be_blind(toy: Toy) -> None:
+    skill = toy.folder / "named.yaml"
+    text = (
+        (toy.folder / "skills" / "coin.yaml")
+        .read_text()
+        .replace("Bet heads", "As Bitcoin (BTC) did in 2024, bet heads")
+    )
+    skill.write_text(text)
+    run = toy.json("backtest", "named.yaml", *RANGE, "--blind")
+    assert run["blind"]
+    rows = [json.loads(row) for row in toy.run("runs", "export", run["run_id"], "--what", "snapshots").splitlines()]
+    prompts = "\n".join(part for row in rows if row["extra"].get("prompt") for part in row["extra"]["prompt"])
+    assert "As ASSET-K (ASSET-K) did in [date], bet heads" in prompts
+    assert not re.search(r"btc|bitcoin|202[45]", prompts, re.IGNORECASE)
+    toy.run("runs", "verify", run["run_id"])
+    again = toy.json("backtest", "named.yaml", *RANGE, "--blind", "--model", f"replay/{run['run_id']}")
+    assert again["digest"] == run["digest"]
+    toy.run("runs", "fork", run["run_id"], "--at", "2025-02-11T00:00:00Z", "--model", "policy/heads")
+    assert "ASSET-K was BTC" in Path(toy.run("report", run["run_id"]).strip()).read_text("utf-8")
+
+
 def test_the_memory_of_a_model_is_tested_on_its_bars(
     toy: Toy, installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def play(question: Any) -> Any:
+        return guess(question) if asks_for_a_name(question) else call("place_bet", {"action": "hold", "reason": "no"})
+
     async def ask() -> tuple[Any, int]:
-        async with FakeProvider(script=guess) as server:
+        async with FakeProvider(script=play) as server:
             for name, value in (("BASE_URL", server.url), ("API_KEY", "test-key-123456"), ("MODEL", "fake")):
                 monkeypatch.setenv(f"LLM_{name}", value)
             asking = Toy(toy.folder, [installed / "site", ROOT / "src"])
-            words = ("--model", "llm/fake", "--from", "2025-02-10", "--to", "2025-02-20", "--windows", "6")
+            words = (
+                "--model",
+                "llm/fake",
+                "--from",
+                "2025-02-10",
+                "--to",
+                "2025-02-12",
+                "--windows",
+                "6",
+                "--repeats",
+                "1",
+            )
             prices = ("--price-in", "1", "--price-out", "2")
             found = await asyncio.to_thread(asking.json, "audit", "memory", "skills/coin.yaml", *words, *prices)
             asking.close()
             return found, len(server.questions)
 
     found, questions = asyncio.run(ask())
-    assert (found["windows"], found["repeats"], questions) == (6, 0, 6)
-    assert found["not_compared"] == "runs of the coin venue cannot be blind"
+    assert (found["windows"], found["repeats"]) == (6, 1)
+    assert questions == 6 + 2 * 48  # each window, and each tick with names and blind
 
 
 def test_an_mcp_client_checks_previews_runs_and_explains_its_skills(toy: Toy) -> None:

@@ -42,7 +42,7 @@ class CoinRun(BarRun):
     skill: CoinSkill
 
     def course(self, connections: Connections = UNCONNECTED) -> BarCourse:
-        context = prompts(self.skill)
+        context = prompts(self.skill).blind(self.anonymiser)
         ports = CoinPorts(
             self.skill,
             self.market,

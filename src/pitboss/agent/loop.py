@@ -77,8 +77,10 @@ class ToolLoop:
         tools = {
             name: tool for name, tool in self.hydrate(shown_observation, judge).items() if name != self.format.tool
         }
-        specs = (*(tool.spec for tool in tools.values()), self.format.spec)
-        offered = specs if anonymiser is None else tuple(map(anonymiser.spec, specs))
+        offered = (*(tool.spec for tool in tools.values()), self.format.spec)
+        if anonymiser is not None:
+            offered = tuple(map(anonymiser.spec, offered))
+            tools = {spec.name: tool for spec, tool in zip(offered, tools.values(), strict=False)}
         conversation = _Conversation(self, prompt, [Message("user", prompt.user)])
         forms = self._forms(bool(tools))
         form, settings = forms[0], self.policy.settings(self.settings or {})

@@ -1,8 +1,9 @@
 """`Prompt`: the system and user text of one tick; `Prompts`: how they are built from a venue's sections."""
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from pitboss.core.discovery import modules_of
 
@@ -40,9 +41,17 @@ class Prompts:
         """The system prompt."""
         return self._system
 
+    def blind(self, anonymiser: Any) -> Self:
+        """The same prompts with everything anonymised, or unchanged without an anonymiser."""
+        if anonymiser is None:
+            return self
+        blind = copy(self)
+        blind.anonymiser, blind._system = anonymiser, anonymiser.system(self._system)
+        return blind
+
     def shown(self, observation: Any) -> Any:
         """The observation that the model sees; a blind run anonymises it."""
-        return observation
+        return observation if self.anonymiser is None else self.anonymiser.observation(observation)
 
     def user(self, observation: Any) -> str:
         """The user message of a tick."""

@@ -62,6 +62,7 @@ COMMANDS = {
     "mcp": "mcp:app",
     "study": "study:app",
     "audit": "audit:app",
+    "redteam": "redteam:redteam",
 }
 """The module and attribute of each command or group. A module is imported when its command is used."""
 for name, target in COMMANDS.items():

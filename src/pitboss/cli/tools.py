@@ -89,6 +89,7 @@ def call(
     at: Annotated[
         Moment | None, option("--at", "Time of the tick, as ISO time. Default: the last one of the run or the data.")
     ] = None,
+    data_venue: Annotated[str, option("--data-venue", "With --skill: the venue whose data is used.")] = "",
     mode: Annotated[
         Mode,
         Parameter(
@@ -120,6 +121,7 @@ def call(
     import asyncio
 
     from pitboss.core.instant import iso
+    from pitboss.runs import tool_context
     from pitboss.runs.tool_call import call_tool
     from pitboss.runs.venues import venue_of
     from pitboss.tools.registry import permit
@@ -134,13 +136,15 @@ def call(
         try:
             return context, arguments, await call_tool(venue.tools(), name, context, arguments)
         except ToolFailed as error:
-            raise UserError(f"{name}: {error}", f"`pitboss tools show {name}` lists its arguments") from None
+            raise UserError(
+                f"{name}: {error}", f"`pitboss tools show {name} --venue {venue.name}` lists its arguments"
+            ) from None
 
     async def of_run() -> "tuple[ToolContext, dict[str, Any], str]":
         with location.existing_workspace() as workspace:
             venue = venue_of(workspace.runs.get(run).params["skill"])
             permit(venue.tools(), [name], mode)
-            return await answer(venue, await venue.tool_context_of_run(workspace, run, at, mode))
+            return await answer(venue, await tool_context.of_run(workspace, run, at, mode))
 
     async def of_skill(file: Path) -> "tuple[ToolContext, dict[str, Any], str]":
         from pitboss.runs.documents import read_file
@@ -148,8 +152,8 @@ def call(
         plain = read_file(file)
         venue = venue_of(plain)
         (tool,) = permit(venue.tools(), [name], mode)
-        request = venue.request_type()(skill=plain, from_at=0, to_at=1)
-        context = venue.tool_context_of_skill(request, location.lake(), location.settings(), at, mode)
+        request = venue.request_type()(skill=plain, from_at=0, to_at=1, data_venue=data_venue)
+        context = tool_context.of_skill(venue, request, location.lake(), location.settings(), at, mode)
         if tool.reach != "recorded":  # tools that read only market data need no database
             return await answer(venue, context)
         from pitboss.store.recordings import StoredRecordings

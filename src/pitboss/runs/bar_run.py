@@ -1,8 +1,9 @@
 """`BarRun`: a prepared run whose market is the bars of some symbols, all of one interval."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+from pitboss.agent.blind.anonymiser import Anonymiser
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.asof import Market
 from pitboss.core.market import Bars
@@ -19,6 +20,8 @@ class BarRun(PreparedRun):
     """A checked request with its bars. A venue derives its own class, which builds the course."""
 
     market: Market
+    anonymiser_type: ClassVar[type[Anonymiser]] = Anonymiser
+    """What anonymises its blind runs; a venue with prices among its values derives its own."""
 
     @classmethod
     def load(
@@ -48,6 +51,7 @@ class BarRun(PreparedRun):
             market=market,
             commit_records=settings.commit_records,
             most_errors=settings.model_errors,
+            anonymiser=cls.anonymiser_type.of_request(request, symbols),
             **more,
         )
 

@@ -38,6 +38,7 @@ class Deciders:
         if request.decisions is not None:
             ticks = set(run.tick_at.tolist())
             return DecisionFile.read(request.decisions.encode(), "decisions", ticks, self.decision)
+        more = {"past_filter": run.anonymiser, **more}
         return self.named(request.source, run.skill, context, connections, request.seed, **more)
 
     def named(

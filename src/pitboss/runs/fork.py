@@ -92,7 +92,23 @@ async def replay_until(
     the recorded decisions are replayed.
     """
     before = [record for record in records if record.tick_at < tick_at and record.kind != "close"]
-    course = prepared.course(connections or Connections(model=Replayed(before), decider=RecordedDecider(before)))
+    if connections is not None:
+        return await _replay(prepared, before, tick_at, connections)
+    replies = Connections(model=Replayed(before))
+    try:
+        return await _replay(prepared, before, tick_at, replace(replies, decider=RecordedDecider(before)))
+    except ReplayMismatch as mismatch:
+        # Rules may depend on what a model was shown, so the replies go through prompts and tools again.
+        try:
+            return await _replay(prepared, before, tick_at, replies)
+        except ReplayMismatch:
+            raise mismatch from None
+
+
+async def _replay(
+    prepared: PreparedRun, before: Sequence[Record], tick_at: Instant, connections: Connections
+) -> tuple[list[Record], State]:
+    course = prepared.course(connections)
     state = venue_of(prepared.request.skill).first_state(course)
     course = course.until(tick_at)
     if not len(course.tick_at):

@@ -21,6 +21,7 @@ from pitboss.core.snapshot import Record
 from pitboss.report.decisions import MOST_ROWS
 from pitboss.report.page import render
 from pitboss.report.source import RunReport
+from pitboss.runs.blind import report_lines
 from pitboss.runs.lineage import is_by_programs
 from pitboss.runs.stored import decision_rows, document, is_synthetic, journal_of, request_of
 from pitboss.runs.venue import Venue
@@ -119,6 +120,7 @@ def shared_report(
         rule_meanings=venue.rule_meanings(),
         metric_meanings=venue.metrics(),
         realism=list(venue.realism(request).values()),
+        assumptions=report_lines(run.params),
         synthetic=is_synthetic(workspace, run),
         standin=is_by_programs(run),
         halts=[

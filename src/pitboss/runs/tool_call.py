@@ -17,9 +17,10 @@ async def call_tool(registry: Registry, name: str, context: ToolContext, argumen
     """
     tool = hydrate(registry, [name], context)[name]
     if registry[name].decides:
+        looking = [other.name for other in registry.values() if not other.decides]
         raise UserError(
             f"{name} is the decision itself and cannot be tried out",
-            "simulate_action says what the engine would answer to it",
+            f"tools that only look: {', '.join(looking)}",
         )
     answer = codec.printable(await tool.call(arguments))
     return answer if len(answer) <= MAX_RESULT_CHARS else answer[:MAX_RESULT_CHARS] + "\n[cut]"

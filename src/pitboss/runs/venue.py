@@ -6,10 +6,8 @@ called, so that listing runs loads no engine and no market.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
-
-from pitboss.core.errors import UserError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +25,8 @@ if TYPE_CHECKING:
     from pitboss.runs.charts import Charts
     from pitboss.runs.preview import Preview
     from pitboss.runs.result_table import ResultTable
-    from pitboss.sim.connections import ServerTools
+    from pitboss.sim.connections import Connections, ServerTools
+    from pitboss.sim.course import Course
     from pitboss.sim.outcome import Ledger
     from pitboss.sim.prepared_run import PreparedRun
     from pitboss.sim.request import BacktestRequest
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from pitboss.skill.names import Names
     from pitboss.skill.schema import SkillDocument
     from pitboss.store.runs import Run
-    from pitboss.tools.define import ToolContext
     from pitboss.tools.registry import Registry
 
 
@@ -55,7 +53,9 @@ class Venue(ABC):
     """The metric that trials of a study are judged by unless another is named."""
     demo_options: ClassVar[str] = "--from 2025-02-10 --to 2025-03-10"
     """Options with which a backtest of its examples runs on the data of `pitboss data demo`, without a key."""
-    can_be_blind: ClassVar[bool] = False
+    red_team: ClassVar[str] = "pitboss.redteam.venue_attacks:make_setup"
+    """Import path of the function that sets up attacks on its skills; by default the one for any venue."""
+    can_be_blind: ClassVar[bool] = True
     """Whether its runs can be blind, with names, dates and prices anonymised."""
 
     def settings_type(self) -> "type[VenueSettings] | None":
@@ -163,6 +163,33 @@ class Venue(ABC):
     def prepare(self, request: Any, lake: "Lake", settings: "Settings") -> "PreparedRun":
         """Check a request against the data and load it. Raises `UserError` before any work."""
 
+    def course_at(
+        self,
+        request: Any,
+        lake: "Lake",
+        settings: "Settings",
+        at: "Instant | None" = None,
+        connections: "Connections | None" = None,
+    ) -> "tuple[Course, State, Instant]":
+        """The course of the first tick of a run at `at`, or at the newest tick with data, and its fresh account.
+
+        The run is prepared as a backtest is, so what its agent sees is the same byte for byte.
+        """
+        from pitboss.runs.preview import first_tick_request, newest_tick
+        from pitboss.sim.connections import UNCONNECTED
+        from pitboss.skill.load import read_skill
+
+        skill = read_skill(request.skill, self.skill_type())
+        if at is None:
+            charts = self.charts(skill)
+            data_venue = request.data_venue or settings.data_venue
+            at = newest_tick(lake, data_venue, charts.symbols, skill.every_ms, charts.tables[0][0])
+        prepared = self.prepare(first_tick_request(request, at, skill.every_ms), lake, settings)
+        course = prepared.course(connections or UNCONNECTED)
+        fresh = self.first_state(course)
+        world = course.advance(fresh.world, 0, course.tick_offsets()[0]).world
+        return course, fresh.after(world=world), at
+
     def preview(
         self,
         request: Any,
@@ -171,24 +198,15 @@ class Venue(ABC):
         at: "Instant | None" = None,
         server_tools: "ServerTools | None" = None,
     ) -> "Preview":
-        """The request a model would receive at the first tick of a run at `at`, or at the newest tick with data.
-
-        The run is prepared as a backtest is, with a fresh account, so the text is the same byte for byte.
-        """
-        from pitboss.runs.preview import first_tick_request, newest_tick, preview_of
+        """The request a model would receive at the first tick of a run at `at`, or at the newest tick with data."""
+        from pitboss.runs.preview import preview_of
         from pitboss.sim.connections import NO_SERVER_TOOLS, Connections
         from pitboss.skill.load import read_skill
 
-        skill, server_tools = read_skill(request.skill, self.skill_type()), server_tools or NO_SERVER_TOOLS
-        if at is None:
-            charts = self.charts(skill)
-            data_venue = request.data_venue or settings.data_venue
-            at = newest_tick(lake, data_venue, charts.symbols, skill.every_ms, charts.tables[0][0])
-        prepared = self.prepare(first_tick_request(request, at, skill.every_ms), lake, settings)
-        course = prepared.course(Connections(server_tools=server_tools))
-        fresh = self.first_state(course)
-        world = course.advance(fresh.world, 0, course.tick_offsets()[0]).world
-        return preview_of(course, fresh.after(world=world), at, skill, self.tools(), self.decision(), server_tools)
+        server_tools = server_tools or NO_SERVER_TOOLS
+        course, state, at = self.course_at(request, lake, settings, at, Connections(server_tools=server_tools))
+        skill = read_skill(request.skill, self.skill_type())
+        return preview_of(course, state, at, skill, self.tools(), self.decision(), server_tools)
 
     def params(self, prepared: Any) -> dict[str, Any]:
         """What is stored with a run besides its skill."""
@@ -196,12 +214,15 @@ class Venue(ABC):
 
         from pitboss.core import codec
 
-        return codec.plain(dataclasses.replace(prepared.request, skill={}, data_venue=prepared.data_venue))
+        disguise = None if prepared.anonymiser is None else prepared.anonymiser.plain()
+        request = dataclasses.replace(prepared.request, skill={}, data_venue=prepared.data_venue, disguise=disguise)
+        return codec.plain(request)
 
     def notes(self, prepared: Any) -> list[str]:
         """Notes for the user when a run begins."""
-        del prepared
-        return []
+        from pitboss.runs.blind import tools_note
+
+        return tools_note(prepared.request.blind, prepared.skill, self.tools())
 
     @abstractmethod
     def first_state(self, course: Any) -> "State":
@@ -216,6 +237,14 @@ class Venue(ABC):
         from pitboss.sim.speculation_window import NO_PAST
 
         return NO_PAST
+
+    def breaches(self, skill: Any, ticks: Sequence[Mapping[str, Any]]) -> "Iterable[tuple[Instant, str, str]]":
+        """What the records of a run's ticks show that the caps forbid: when, which cap and the facts.
+
+        It is computed from the caps and the receipts, without the rules, for red teams; by default nothing is checked.
+        """
+        del skill, ticks
+        return ()
 
     def cut_request(self, request: Any, at: "Instant", folder: "Path") -> Any:
         """The request with the files that it names, besides the lake, cut at an instant; copies go into the folder."""
@@ -302,13 +331,15 @@ class Venue(ABC):
 
     def reveal(self, rows: list[dict[str, Any]], params: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Rows about decisions with real names restored where the run was blind."""
-        del params
-        return rows
+        from pitboss.runs.blind import stored_translator, with_true_names
+
+        return with_true_names(rows, stored_translator(params))
 
     def blind_notes(self, params: Mapping[str, Any]) -> list[str]:
         """How a blind run was anonymised, in a line or two."""
-        del params
-        return []
+        from pitboss.runs.blind import mapping_line
+
+        return mapping_line(params)
 
     def page(self, workspace: "Workspace", run: "Run") -> str | None:
         """The report as HTML; None to use the page with the sections that every run has."""
@@ -317,19 +348,3 @@ class Venue(ABC):
     def result_tables(self, run: "Run") -> "list[ResultTable] | None":
         """The tables of a finished run for a terminal; None to use the common table of metrics."""
         del run
-
-    # Questions ------------------------------------------------------------------------------------------------------
-
-    async def tool_context_of_run(
-        self, workspace: "Workspace", run_id: str, at: "Instant | None", mode: Any
-    ) -> "ToolContext":
-        """The context of a tool call at a tick of a stored run."""
-        raise UserError(
-            f"tools of the {self.name} venue cannot be called on a stored run", "look at `pitboss runs show`"
-        )
-
-    def tool_context_of_skill(
-        self, request: Any, lake: "Lake", settings: "Settings", at: "Instant | None", mode: Any
-    ) -> "ToolContext":
-        """The context of a tool call at a tick of a skill's market, with a fresh account."""
-        raise UserError(f"tools of the {self.name} venue cannot be called outside a run")

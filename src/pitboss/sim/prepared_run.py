@@ -6,7 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from pitboss.agent.blind.translator import Translator
 from pitboss.core.asof import Market
+from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.core.market import Ints
 from pitboss.sim.connections import UNCONNECTED, Connections
@@ -28,6 +30,13 @@ class PreparedRun(ABC):
     tick_at: Ints
     commit_records: int = COMMIT_RECORDS
     most_errors: int = MAX_MODEL_ERRORS
+    anonymiser: Translator | None = None
+    """How a blind run is anonymised."""
+
+    def __post_init__(self) -> None:
+        """Refuse a blind run that its venue did not anonymise."""
+        if self.request.blind and self.anonymiser is None:
+            raise UserError("runs of this venue cannot be blind", "leave --blind out")
 
     @abstractmethod
     def course(self, connections: Connections = UNCONNECTED) -> Course:

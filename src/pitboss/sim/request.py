@@ -37,6 +37,8 @@ class BacktestRequest:
     """Number of this repeat of the same request: a cached reply serves the same repeat only."""
     blind: bool = False
     """Whether names, dates and prices are anonymised for the model."""
+    disguise: Mapping[str, Any] | None = None
+    """The stored mapping of a blind run; None before the run begins."""
 
     @property
     def source(self) -> str:

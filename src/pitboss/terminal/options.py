@@ -165,6 +165,10 @@ class RangeOptions:
         ),
     ] = "auto"
 
+    blind: Annotated[
+        bool, option("--blind", "Anonymise names, dates, prices and volumes of the market for the model.")
+    ] = False
+
     def check(self) -> None:
         """Refuse invalid values before anything is read."""
         if (self.price_in is None) != (self.price_out is None):
@@ -193,6 +197,7 @@ class RangeOptions:
             "price_out": self.price_out,
             "any_price": self.yes,
             "speculate": self.speculate,
+            "blind": self.blind,
         }
 
 

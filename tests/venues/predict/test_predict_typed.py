@@ -48,14 +48,6 @@ def test_a_mandate_is_read_next_to_the_file_that_is_checked(brain: Path):
     assert "outside the folder" in err
 
 
-def test_a_command_for_perp_skills_refuses_a_predict_skill_in_one_line(brain: Path, tmp_path: Path):
-    code, out, err = pitboss("redteam", brain, "--home", tmp_path / "home")
-    assert (code, out) == (2, "")
-    first, hint = err.splitlines()
-    assert first.endswith("venue: must be perp here, not 'predict'")
-    assert "only perp skills are accepted here" in hint
-
-
 def test_the_backtest_of_another_venue_refuses_a_predict_skill_in_one_line(brain: Path, tmp_path: Path):
     span = ("--from", "2025-02-10", "--to", "2025-02-11")
     code, out, err = pitboss("perp", "backtest", brain, *span, "--home", tmp_path / "home")

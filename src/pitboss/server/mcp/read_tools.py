@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.core.errors import UserError
+from pitboss.core.errors import ToolFailed, UserError
 from pitboss.core.instant import iso
 from pitboss.report.fork_text import fork_sentence, model_column
 from pitboss.runs import documents
@@ -15,7 +15,7 @@ from pitboss.runs.explain import FIRST_REFUSED, explain
 from pitboss.runs.lineage import is_by_programs
 from pitboss.runs.listing import holdings, short
 from pitboss.runs.stored import is_synthetic, long_document, one_line, request_of
-from pitboss.runs.venues import venue_of, venues
+from pitboss.runs.venues import venue_named, venue_of, venues
 from pitboss.server.mcp.workspace import MAX_FILES, ServerWorkspace, is_file, overrides_of, skill_or_text, suffix_of
 from pitboss.server.tool_server import BackgroundWork, ToolOutput
 from pitboss.skill.document import to_json
@@ -144,16 +144,23 @@ def list_tools(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], 
         for tool in catalogue(venue.tools())
     ]
     return ToolOutput(
-        "\n".join(f"{tool['name']} ({tool['category']}): {tool['description']}" for tool in tools), {"tools": tools}
+        "\n".join(f"{tool['name']} ({tool['venue']}, {tool['category']}): {tool['description']}" for tool in tools),
+        {"tools": tools},
     )
 
 
 def show_tool(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
-    """One tool with its schema and an example."""
+    """One tool with its schema and an example; the venue decides where several have a tool of that name."""
     del server_workspace, task
-    all_tools = {name: tool for venue in venues() for name, tool in venue.tools().items()}
-    name = lookup(all_tools, arguments["name"]).name
-    (tool,) = catalogue({name: all_tools[name]})
+    offered = [venue_named(arguments["venue"])] if arguments.get("venue") else venues()
+    named = [venue for venue in offered if arguments["name"] in venue.tools()]
+    if len(named) > 1:
+        names = ", ".join(venue.name for venue in named)
+        raise ToolFailed(f"several venues have a tool {arguments['name']}: give venue, one of {names}")
+    if not named:
+        lookup({name: tool for venue in offered for name, tool in venue.tools().items()}, arguments["name"])
+    (tool,) = catalogue({arguments["name"]: named[0].tools()[arguments["name"]]})
+    tool = {"venue": named[0].name, **tool}
     argument_names = ", ".join(tool["input_schema"]["properties"]) or "nothing"
     text = f"{tool['name']}: {tool['description']}\ntakes {argument_names}; modes {', '.join(tool['modes'])}; {tool['ui_hint']}"
     return ToolOutput(text, tool)
@@ -198,11 +205,11 @@ def run_output(server_workspace: ServerWorkspace, workspace: Workspace, run: Run
         *([one_line(sentence, 600)] if (sentence := fork_sentence(document)) else []),
         *(
             f"{name} {_number(metrics[name])}" + _buy_and_hold(buy_and_hold, name)
-            for name in FIGURES
+            for name in dict.fromkeys((*FIGURES, *venue_of(request.skill).study_metrics()))
             if name in metrics
         ),
         *(f"refused by {code}: {count}" for code, count in (metrics.get("rejections_by_rule") or {}).items()),
-        "caps " + ", ".join(f"{name} {_number(value)}" for name, value in caps.items()),
+        *(["caps " + ", ".join(f"{name} {_number(value)}" for name, value in caps.items())] if caps else []),
         f"cost {_number(document['cost_usd'])} USD, {document['progress_pct']:.0f} % done, digest {run.digest}",
         *(f"warning: {one_line(text, 300)}" for text in metrics.get("warnings") or ()),
         *(f"error: {one_line(text, 600)}" for text in document["errors"]),

@@ -105,7 +105,11 @@ def offers(server_workspace: ServerWorkspace) -> list[OfferedTool]:
         offer(
             "show_tool", "Show an agent tool",
             "Show one built-in tool of agents: its arguments as JSON Schema, and an example.",
-            read_tools.show_tool, _object(("name",), name=_text("The tool's name, such as fetch_recent_bars.", 64)),
+            read_tools.show_tool,
+            _object(
+                ("name",), name=_text("The tool's name, such as fetch_recent_bars.", 64),
+                venue=_text("Its venue, where several have a tool of that name.", 64, 0),
+            ),
         ),
         offer(
             "list_runs", "List runs",

@@ -26,7 +26,7 @@ from pitboss.sim.request import check_range
 from pitboss.skill.load import read_skill as read_document
 from pitboss.tools.registry import Registry, permit, registry_of
 from pitboss.venues.perp.assets import SHIPPED
-from pitboss.venues.perp.blind.anonymiser import Anonymiser, read_anonymiser
+from pitboss.venues.perp.blind.anonymiser import PerpAnonymiser, read_anonymiser
 from pitboss.venues.perp.blind.setup import anonymiser_for
 from pitboss.venues.perp.broker import PaperBroker
 from pitboss.venues.perp.context import PerpPrompts
@@ -60,7 +60,7 @@ class PerpRun(PreparedRun):
     """Why finer bars, which the lake has, are not used; empty if the finest are."""
     assets: Mapping[str, Asset]
     books: Mapping[str, Books] | None
-    anonymiser: Anonymiser | None
+    anonymiser: PerpAnonymiser | None = None
 
     def course(self, connections: Connections = UNCONNECTED) -> PerpCourse:
         """Build the course with its ports."""
@@ -205,7 +205,7 @@ def _reflector(run: PerpRun, connections: Connections, decider: Decider, context
 
 def anonymiser_of_run(
     request: PerpRequest, skill: PerpSkill, market: Market, base: str, start: Instant
-) -> Anonymiser | None:
+) -> PerpAnonymiser | None:
     """Return the anonymiser of a blind run: the stored one, or a new one from the seed and the prices at the start."""
     if not request.blind:
         return None

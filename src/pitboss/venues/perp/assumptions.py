@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pitboss.core.instant import SECOND_MS
 from pitboss.core.money import text
 from pitboss.core.receipt import Receipt
+from pitboss.runs.blind import report_lines
 from pitboss.store.runs import Run
-from pitboss.venues.perp.blind import setup as blind
 from pitboss.venues.perp.realism import fill_size_text, slippage_text
 from pitboss.venues.perp.request import PerpRequest
 
@@ -43,7 +43,7 @@ def assumptions(
         )
     elif request.news_latency_ms:
         sentences.append(f"News is known {_seconds(request.news_latency_ms)} after it was published.")
-    sentences += blind.report_lines(run.params)
+    sentences += report_lines(run.params)
     if request.extracted_events:
         sentences.append(
             "Some events were extracted from headlines by rules. They are marked as unconfirmed, are known from the time "

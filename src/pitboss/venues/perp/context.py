@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from pitboss.agent.prompt import Prompt, Prompts
 from pitboss.core.instant import Instant
-from pitboss.venues.perp.blind.anonymiser import Anonymiser
+from pitboss.venues.perp.blind.anonymiser import PerpAnonymiser
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.sections import Memo, Section, sections
 from pitboss.venues.perp.skill import PerpSkill
@@ -25,7 +25,7 @@ class PerpPrompts(Prompts):
     It caches formatted rows and prompts between ticks; the caches never change what is rendered.
     """
 
-    def __init__(self, skill: PerpSkill, anonymiser: Anonymiser | None = None) -> None:
+    def __init__(self, skill: PerpSkill, anonymiser: PerpAnonymiser | None = None) -> None:
         self.anonymiser = anonymiser
         visible_skill = skill if anonymiser is None else anonymiser.skill(skill)
         system = compose_system(visible_skill.strategy.texts())
@@ -36,10 +36,6 @@ class PerpPrompts(Prompts):
             [_with_memo(section, memo) for section in sections()],
         )
         self._prompts: dict[Instant, tuple[Observation, Prompt]] = {}
-
-    def shown(self, observation: Observation) -> Observation:
-        """Return the observation that the model sees, which is anonymised in a blind run."""
-        return observation if self.anonymiser is None else self.anonymiser.observation(observation)
 
     def prompt(self, observation: Observation) -> Prompt:
         """Return the prompt of a tick; one rendered ahead of its tick is reused if the facts are the same."""

@@ -15,7 +15,7 @@ from pitboss.terminal.workspace_options import WorkspaceOptions
 @Parameter(name="*", group="Only on the perp venue")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerpOptions:
-    """Options for fills, news latency and blind runs."""
+    """Options for fills and news latency."""
 
     fees_taker_bps: Annotated[Amount, option("--fees-taker-bps", "Fee for taking, in basis points.")] = Decimal("4.5")
     fees_maker_bps: Annotated[Amount, option("--fees-maker-bps", "Fee for making, in basis points.")] = Decimal("1.5")
@@ -47,9 +47,6 @@ class PerpOptions:
         Amount | None,
         option("--max-volume-pct", "Most of a bar's volume that fills may take, in %, such as 10. Default: any size."),
     ] = None
-    blind: Annotated[
-        bool, option("--blind", "Anonymise names, dates, prices and volumes of the market for the model.")
-    ] = False
     close_at_end: Annotated[bool, option("--close-at-end", "Close what is open at the end instead of valuing it.")] = (
         False
     )
@@ -87,5 +84,4 @@ class PerpOptions:
             "book_max_age_ms": self.book_max_age,
             "max_volume_pct": self.max_volume_pct,
             "close_at_end": self.close_at_end,
-            "blind": self.blind,
         }

@@ -1,4 +1,4 @@
-"""Builds the request that a model would get at the first tick of a perp run: `skill preview`.
+"""Builds the course of the first tick of a perp run, for `skill preview` and tool calls.
 
 It uses the same preparation, observation and prompts as a backtest, so the text is the same byte for byte. It neither
 needs nor calls a model.
@@ -11,28 +11,14 @@ import numpy as np
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
+from pitboss.core.state import State
 from pitboss.data.lake import Lake
 from pitboss.data.listings import run_listings
-from pitboss.runs.preview import ANY_GAP, Preview, check_tick, newest_tick, preview_of
-from pitboss.sim.connections import UNCONNECTED, Connections, ServerTools
-from pitboss.venues.perp.assembly import PerpRun, prepare, read_skill, tools
+from pitboss.runs.preview import ANY_GAP, check_tick, newest_tick
+from pitboss.sim.connections import UNCONNECTED, Connections
+from pitboss.venues.perp.assembly import PerpRun, prepare, read_skill
 from pitboss.venues.perp.course import PerpCourse, first_state
-from pitboss.venues.perp.intents import DECISION
 from pitboss.venues.perp.request import PerpRequest
-from pitboss.venues.perp.skill import PerpSkill
-
-
-def preview(
-    request: PerpRequest,
-    lake: Lake,
-    settings: Settings,
-    at: Instant | None = None,
-    server_tools: ServerTools | None = None,
-) -> Preview:
-    """Build the preview at tick `at`, by default the newest tick that has data; the request's own range is ignored."""
-    connections = UNCONNECTED if server_tools is None else Connections(server_tools=server_tools)
-    skill, at, course = course_at(request, lake, settings, at, connections)
-    return preview_of(course, first_state(course), at, skill, tools(), DECISION, connections.server_tools)
 
 
 def course_at(
@@ -40,11 +26,11 @@ def course_at(
     lake: Lake,
     settings: Settings,
     at: Instant | None = None,
-    connections: Connections = UNCONNECTED,
-) -> tuple[PerpSkill, Instant, PerpCourse]:
+    connections: Connections | None = None,
+) -> tuple[PerpCourse, State, Instant]:
     """Build the course of a single tick of a skill, with a flat account and no model.
 
-    `at` defaults to the newest tick that has data.
+    `at` defaults to the newest tick that has data; the request's own range is ignored.
     """
     skill = read_skill(request.skill)
     period = skill.every_ms
@@ -59,9 +45,10 @@ def course_at(
     bars = {symbol: run.market.bars[symbol, run.base_interval] for symbol in skill.context.sorted_symbols}
     listings = run_listings(lake.listings(run.data_venue), bars, at, at + period, request.max_gap)
     market = replace(run.market, listings=listings)
-    course = run.course(connections)
+    course = run.course(connections or UNCONNECTED)
     ports = replace(course.ports, started_at=at, wakes=False, view=market.view)
-    return skill, at, replace(course, market=market, tick_at=np.array([at], dtype=np.int64), ports=ports)
+    course = replace(course, market=market, tick_at=np.array([at], dtype=np.int64), ports=ports)
+    return course, first_state(course), at
 
 
 def _prepare(request: PerpRequest, lake: Lake, settings: Settings, at: Instant, period: int) -> PerpRun:

@@ -1,9 +1,7 @@
 """The request for a backtest on the perp venue; it imports no market code, so listing runs stays cheap."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
 from pitboss.core.order_book import MAX_AGE_MS
 from pitboss.sim.request import BacktestRequest
@@ -31,5 +29,3 @@ class PerpRequest(BacktestRequest):
     close_at_end: bool = False
     requested_base: str = ""
     """Length of the bars in which the market moves; empty: the finest that have no long gap."""
-    disguise: Mapping[str, Any] | None = None
-    """The stored blind-run mapping; None before the run begins."""

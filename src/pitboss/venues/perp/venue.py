@@ -1,6 +1,5 @@
 """The perp venue behind the platform's `Venue` interface: perpetual futures with funding and liquidation."""
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +15,11 @@ if TYPE_CHECKING:
     from pitboss.data.lake import Lake
     from pitboss.report.meaning import Metric, RuleMeaning
     from pitboss.runs.charts import Charts
-    from pitboss.runs.preview import Preview
     from pitboss.runs.result_table import ResultTable
-    from pitboss.sim.connections import ServerTools
+    from pitboss.sim.connections import Connections
     from pitboss.sim.metrics import Outcome
     from pitboss.skill.names import Names
     from pitboss.store.runs import Run
-    from pitboss.tools.define import ToolContext
     from pitboss.venues.perp.assembly import PerpRun
     from pitboss.venues.perp.course import PerpCourse
     from pitboss.venues.perp.outcome import PerpLedger
@@ -37,7 +34,7 @@ class PerpVenue(Venue):
     package = "pitboss.venues.perp"
     summary = "perpetual futures with funding, leverage and liquidation"
     judged_by = "sharpe"
-    can_be_blind = True
+    red_team = "pitboss.venues.perp.redteam.attack_run:make_setup"
 
     def skill_type(self) -> "type[PerpSkill]":
         from pitboss.venues.perp.skill import PerpSkill
@@ -96,36 +93,28 @@ class PerpVenue(Venue):
 
         return prepare(request, lake, settings)
 
-    def preview(
+    def course_at(
         self,
         request: "PerpRequest",
         lake: "Lake",
         settings: "Settings",
         at: "Instant | None" = None,
-        server_tools: "ServerTools | None" = None,
-    ) -> "Preview":
-        from pitboss.venues.perp.preview import preview
+        connections: "Connections | None" = None,
+    ) -> "tuple[PerpCourse, State, Instant]":
+        from pitboss.venues.perp.preview import course_at
 
-        return preview(request, lake, settings, at, server_tools)
+        return course_at(request, lake, settings, at, connections)
 
     def params(self, prepared: "PerpRun") -> dict[str, Any]:
         """Return the run's stored parameters: request, blind-run mapping, base interval and listing periods."""
-        from pitboss.core import codec
         from pitboss.data.listings import listing_notes
 
-        anonymiser = prepared.anonymiser
-        disguise = None if anonymiser is None else anonymiser.plain()
-        request = dataclasses.replace(prepared.request, skill={}, data_venue=prepared.data_venue, disguise=disguise)
+        request = prepared.request
         universe = listing_notes(prepared.market.listings, request.from_at, request.to_at)
         if prepared.base_gap:
             universe.append(f"{prepared.base_gap}; so the market moves in bars of {prepared.base_interval}.")
         listed = {"universe": universe} if universe else {}
-        return {**codec.plain(request), "base_interval": prepared.base_interval, **listed}
-
-    def notes(self, prepared: "PerpRun") -> list[str]:
-        from pitboss.venues.perp.blind.setup import notes
-
-        return notes(prepared.request.blind, prepared.skill)
+        return {**Venue.params(self, prepared), "base_interval": prepared.base_interval, **listed}
 
     def first_state(self, course: "PerpCourse") -> "State":
         from pitboss.venues.perp.course import first_state
@@ -192,16 +181,6 @@ class PerpVenue(Venue):
 
         return describe_proposal(row)
 
-    def reveal(self, rows: list[dict[str, Any]], params: Mapping[str, Any]) -> list[dict[str, Any]]:
-        from pitboss.venues.perp.blind.setup import stored_anonymiser, with_true_names
-
-        return with_true_names(rows, stored_anonymiser(params))
-
-    def blind_notes(self, params: Mapping[str, Any]) -> list[str]:
-        from pitboss.venues.perp.blind.setup import mapping_line
-
-        return mapping_line(params)
-
     def page(self, workspace: "Workspace", run: "Run") -> str:
         from pitboss.venues.perp.panels.page import render
         from pitboss.venues.perp.report_source import build_report
@@ -212,20 +191,6 @@ class PerpVenue(Venue):
         from pitboss.venues.perp.result_table import result_table
 
         return [result_table(run)]
-
-    async def tool_context_of_run(
-        self, workspace: "Workspace", run_id: str, at: "Instant | None", mode: Any
-    ) -> "ToolContext":
-        from pitboss.venues.perp.tool_context import of_run
-
-        return await of_run(workspace, run_id, at, mode)
-
-    def tool_context_of_skill(
-        self, request: "PerpRequest", lake: "Lake", settings: "Settings", at: "Instant | None", mode: Any
-    ) -> "ToolContext":
-        from pitboss.venues.perp.tool_context import of_skill
-
-        return of_skill(request, lake, settings, at, mode)
 
 
 VENUE = PerpVenue()

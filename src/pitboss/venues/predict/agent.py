@@ -5,6 +5,7 @@ from typing import Any
 
 from pitboss.agent.decider import Decider
 from pitboss.agent.loop import ToolLoop
+from pitboss.agent.prompt import Prompts
 from pitboss.bootstrap.keys import Values, open_secrets
 from pitboss.bootstrap.machine import environment
 from pitboss.bootstrap.settings import Settings
@@ -82,6 +83,10 @@ def decider_of(skill: PredictSkill, name: str, connections: Connections = UNCONN
     return DECIDERS.named(name, skill, prompts_of(skill), connections)
 
 
+def _context(skill: PredictSkill, decider: Decider) -> Prompts:
+    return decider.context if isinstance(decider, ToolLoop) else prompts_of(skill)
+
+
 def ports_of(
     skill: PredictSkill,
     decider: Decider,
@@ -95,10 +100,9 @@ def ports_of(
         caps=caps_of(skill),
         decider=decider,
         broker=broker,
-        context=decider.context if isinstance(decider, ToolLoop) else prompts_of(skill),
         view=view,
         tape=tape,
         candles_minutes=skill.context.candles_minutes,
         underlying=skill.context.underlying,
-        **{"every_ms": skill.every_ms, **more},
+        **{"every_ms": skill.every_ms, "context": _context(skill, decider), **more},
     )

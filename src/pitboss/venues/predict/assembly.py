@@ -20,6 +20,7 @@ from pitboss.runs.bar_run import BarRun
 from pitboss.sim.connections import UNCONNECTED, Connections
 from pitboss.sim.request import check_range
 from pitboss.venues.predict.agent import DECIDERS, ports_of, prompts_of, read_predict_skill
+from pitboss.venues.predict.blind import PredictAnonymiser
 from pitboss.venues.predict.broker import PredictPaper
 from pitboss.venues.predict.course import PredictCourse, Updates, updates_of
 from pitboss.venues.predict.data.recorded import Surfaces, read_surfaces
@@ -41,6 +42,7 @@ class PredictRun(BarRun):
     request: PredictRequest
     skill: PredictSkill
     surfaces: Surfaces | None
+    anonymiser_type = PredictAnonymiser
 
     def course(self, connections: Connections = UNCONNECTED) -> PredictCourse:
         """Build the course with its ports."""
@@ -64,8 +66,9 @@ def prepare(request: PredictRequest, lake: Lake, settings: Settings) -> PredictR
 def make_course(run: PredictRun, connections: Connections = UNCONNECTED) -> PredictCourse:
     """Build the course of a prepared run."""
     request, skill = run.request, run.skill
-    decider = connections.decider or DECIDERS.of_run(run, prompts_of(skill), connections)
-    ports = ports_of(skill, decider, PredictPaper(), run.market.view, **run.ports_fields(connections))
+    context = prompts_of(skill).blind(run.anonymiser)
+    decider = connections.decider or DECIDERS.of_run(run, context, connections)
+    ports = ports_of(skill, decider, PredictPaper(), run.market.view, context=context, **run.ports_fields(connections))
     leaps = request.is_program and not request.builds_prompts and isinstance(decider, (Rungs, Planned))
     updates = updates_between(run.market, skill.context.underlying, int(run.tick_at[0]), request.to_at)
     return PredictCourse(
@@ -108,8 +111,6 @@ def _check(request: PredictRequest) -> None:
     check_range(request)
     if request.vault_usd <= 0:
         raise UserError("equity and vault must be above zero", "for example --equity 200")
-    if request.blind:
-        raise UserError("runs of the predict venue cannot be blind", "leave --blind out")
 
 
 def _digest(bars: str, surfaces: Surfaces) -> str:

@@ -10,7 +10,7 @@ from pitboss.venues.predict.system_prompt import compose_mandate
 
 
 class PredictPrompts(Prompts):
-    """Prompts of one mandate. Created once per run. This venue has no blind mode."""
+    """Prompts of one mandate. Created once per run."""
 
     def __init__(self, mandate: str) -> None:
         Prompts.__init__(self, compose_mandate(mandate), sections())

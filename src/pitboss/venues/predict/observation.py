@@ -61,6 +61,8 @@ class PredictObservation:
     notes: tuple[str, ...]
     memory: Any
     shown: Shown
+    price_scale: int = 1
+    """The factor by which a blind run multiplies prices; steps between strikes are multiplied by it too."""
 
     def markets(self, priced: bool = True) -> tuple[Oracle, ...]:
         """Return the open markets by expiry, excluding stale twins; unpriced if only names are needed."""

@@ -50,7 +50,7 @@ def build_predict_report(workspace: Workspace, run: Run) -> PredictReport:
         fills=_fills(ledger),
         assumptions=live_assumptions(run)
         if live
-        else _assumptions(run, request, shared.synthetic, prepared is not None),
+        else [*_assumptions(run, request, shared.synthetic, prepared is not None), *shared.assumptions],
         realism=(),
         live=live_sentence(run) if live else "",
     )

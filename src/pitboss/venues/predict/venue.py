@@ -1,7 +1,7 @@
 """Implements the `Venue` interface for the predict venue: binary contracts priced by a volatility surface."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pitboss.runs.venue import Venue
@@ -110,7 +110,8 @@ class PredictVenue(Venue):
         from pitboss.core import codec
         from pitboss.venues.predict.request import surfaces_words
 
-        return [f"surfaces are {surfaces_words(codec.plain(dataclasses.replace(prepared.request, skill={})))}"]
+        surfaces = surfaces_words(codec.plain(dataclasses.replace(prepared.request, skill={})))
+        return [f"surfaces are {surfaces}", *Venue.notes(self, prepared)]
 
     def hold_prior(self) -> "HoldPrior":
         """Return a prior that counts as few ticks: some of its agents hold for hours, others mint at every tick."""
@@ -127,6 +128,13 @@ class PredictVenue(Venue):
         from pitboss.venues.predict.ports import read_state
 
         return read_state(plain)
+
+    def breaches(
+        self, skill: "PredictSkill", ticks: Sequence[Mapping[str, Any]]
+    ) -> "Iterator[tuple[Instant, str, str]]":
+        from pitboss.venues.predict.record_audit import breaches
+
+        return breaches(skill, ticks)
 
     def cut_request(self, request: "PredictRequest", at: "Instant", folder: "Path") -> "PredictRequest":
         """Cut the file of recorded surfaces."""

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pitboss.agent.blind import market as blind_market
 from pitboss.agent.blind.mapping import APART, LEAST_POWER, power, scale
+from pitboss.agent.blind.translator import WEEK_MS
 from pitboss.agent.news_ranking import near
 from pitboss.core import codec
 from pitboss.core.asof import Market
@@ -18,9 +20,7 @@ from pitboss.core.money import text
 from pitboss.core.verdict import Margin, Verdict
 from pitboss.tools.registry import lookup
 from pitboss.venues.perp import regime
-from pitboss.venues.perp.blind import observation
-from pitboss.venues.perp.blind.anonymiser import Anonymiser, make_anonymiser, read_anonymiser
-from pitboss.venues.perp.blind.translation import WEEK_MS
+from pitboss.venues.perp.blind.anonymiser import PerpAnonymiser, make_anonymiser, read_anonymiser
 from pitboss.venues.perp.venue import VENUE
 from venues.perp.blind.blind_runs import FROM, LEVELS, SYMBOLS, market_of
 from venues.perp.prompt_scene import bars_of, wave
@@ -206,7 +206,7 @@ def test_words_that_are_not_known_lose_every_number_and_name(code: str, said: st
 def test_regimes_indicators_and_ranks_are_the_same_anonymised_bar_by_bar() -> None:
     flat = wave(60, 100.0, 2) + [100.0] * 40 + wave(120, 100.0, 3)  # ties in volatility must stay ties
     bars = bars_of("BTC", "15m", flat)
-    seen = observation.bars_of(bars, BTC, ANONYMISER.shift_ms)
+    seen = blind_market.bars_of(bars, BTC, ANONYMISER.shift_ms)
     for closed in range(len(flat) + 1):
         assert regime.tag(seen, closed, 50) == regime.tag(bars, closed, 50)
     true, other = regime.indicators(bars), regime.indicators(seen)
@@ -272,11 +272,11 @@ def test_the_words_of_the_model_are_unmasked_for_a_reader_and_marked() -> None:
 
 def test_an_instant_of_the_run_is_never_in_a_anonymised_date() -> None:
     assert iso(FROM + ANONYMISER.shift_ms)[:4] not in {"2024", "2025"}
-    assert isinstance(ANONYMISER, Anonymiser)
+    assert isinstance(ANONYMISER, PerpAnonymiser)
 
 
 def test_words_of_somebody_who_saw_the_true_market_lose_their_numbers_too() -> None:
-    program = Anonymiser(ANONYMISER.aliases, ANONYMISER.weeks, author_saw_market=True)
+    program = PerpAnonymiser(ANONYMISER.aliases, ANONYMISER.weeks, author_saw_market=True)
     assert program.own("SMA(20) 63123.5 above 62950 in BTC") == f"SMA(20) [number] above [number] in {BTC.name}"
     assert ANONYMISER.own("stop at 63123.5, like BTC") == "stop at 63123.5, like [coin]"
     assert read_anonymiser(program.plain()).author_saw_market

@@ -15,7 +15,7 @@ from pitboss.core.asof import Market
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.scripted import calls
-from pitboss.venues.perp.blind.anonymiser import Anonymiser
+from pitboss.venues.perp.blind.anonymiser import PerpAnonymiser
 from pitboss.venues.perp.course import PerpCourse
 from pitboss.venues.perp.metrics import compute
 from venues.perp.blind.blind_runs import FROM, LOOKS, SYMBOLS, Nosy, Ran, market_of, ran, request_of
@@ -114,7 +114,7 @@ class Planned:
 
     def bind(self, script: PerpCourse) -> None:
         anonymiser = script.ports.context.anonymiser
-        if isinstance(anonymiser, Anonymiser):
+        if isinstance(anonymiser, PerpAnonymiser):
             self.told = anonymiser.proposal
 
     def __call__(self, request: ModelRequest) -> ModelReply:

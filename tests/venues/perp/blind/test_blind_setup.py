@@ -8,13 +8,13 @@ from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap.connections import connected
 from pitboss.core import codec
 from pitboss.core.past import NO_RECORDINGS
+from pitboss.runs import blind
 from pitboss.runs.run import params_of
 from pitboss.sim.connections import NO_SERVER_TOOLS, Connections
 from pitboss.sim.course import MAX_MODEL_ERRORS, ticks_between
 from pitboss.tools.toolbox import Toolbox
 from pitboss.venues.perp.assembly import PerpRun, anonymiser_of_run, read_skill
 from pitboss.venues.perp.assets import SHIPPED
-from pitboss.venues.perp.blind import setup as blind
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import build, make_market, plain_skill
 from pitboss.venues.perp.venue import VENUE
@@ -66,19 +66,21 @@ def test_tools_of_other_programs_are_not_offered_and_the_run_says_so_in_one_line
     assert isinstance(loop, ToolLoop)
     assert isinstance(loop.hydrate, Toolbox)
     assert [definition.name for definition in loop.hydrate.definitions] == ["get_portfolio"]
-    assert blind.notes(True, prepared.skill) == [
+    assert blind.tools_note(True, prepared.skill, VENUE.tools()) == [
         "blind: not offered, because its replies cannot be anonymised: MCP server hyperliquid-info-mcp, get_top_traders"
     ]
-    assert blind.notes(False, prepared.skill) == []
-    assert blind.notes(True, read_skill(plain_skill())) == []
+    assert blind.tools_note(False, prepared.skill, VENUE.tools()) == []
+    assert blind.tools_note(True, read_skill(plain_skill()), VENUE.tools()) == []
 
 
 def test_the_mapping_is_kept_with_the_run_and_read_back_from_it() -> None:
     prepared = prepared_run()
     params = codec.loads(codec.dumps(params_of(prepared)))
     anonymiser = prepared.course().ports.context.anonymiser
-    assert blind.stored_anonymiser(params) == anonymiser
+    stored = blind.stored_translator(params)
     assert anonymiser is not None
+    assert stored is not None
+    assert (stored.aliases, stored.weeks) == (anonymiser.aliases, anonymiser.weeks)
     again = codec.parse(PerpRequest, params)
     assert build(replace(again, seed=77), make_market(ROWS)).ports.context.anonymiser == anonymiser
 
@@ -87,7 +89,7 @@ def test_an_open_run_keeps_no_mapping_and_is_reported_as_always() -> None:
     prepared = prepared_run(blind=False)
     params = codec.loads(codec.dumps(params_of(prepared)))
     assert prepared.course().ports.context.anonymiser is None
-    assert blind.stored_anonymiser(params) is None
+    assert blind.stored_translator(params) is None
     assert blind.report_lines(params) == blind.mapping_line(params) == []
     rows = [{"reason": "ASSET-A"}]
     assert blind.with_true_names(rows, None) is rows
@@ -96,7 +98,7 @@ def test_an_open_run_keeps_no_mapping_and_is_reported_as_always() -> None:
 def test_a_reader_is_shown_who_was_who_once_and_sees_the_models_words_unmasked() -> None:
     prepared = prepared_run()
     params = codec.loads(codec.dumps(params_of(prepared)))
-    anonymiser = blind.stored_anonymiser(params)
+    anonymiser = blind.stored_translator(params)
     assert anonymiser is not None
     result = " ".join(blind.report_lines(params))
     for alias in anonymiser.aliases:

@@ -26,10 +26,10 @@ from pitboss.core.market import Points
 from pitboss.data.demo import VENUE as DEMO
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
+from pitboss.runs import tool_context as ask
 from pitboss.runs.run import start
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import hydrate
-from pitboss.venues.perp import tool_context as ask
 from pitboss.venues.perp.intents import TERMINAL
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.venue import VENUE

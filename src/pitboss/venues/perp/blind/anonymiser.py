@@ -1,13 +1,14 @@
-"""`Anonymiser`: shows the model of a blind run other symbol names, other dates and other prices.
+"""`PerpAnonymiser`: shows the model of a blind run other symbol names, other dates and other prices.
 
 Engine, account, orders and records always hold true values. Only what goes to the model is anonymised and only what it
 proposes is translated back, so the same decisions give the same run, blind or not. Scale factors are powers of two, so
 neither a decimal nor a float loses a digit: anything that a tool or a section computes from anonymised numbers is
 exactly the anonymised result. Sizes are scaled by the inverse of the price factor, so amounts of money are unchanged.
 
-Related modules: `agent.blind.mapping` (names, factors and the shift in time), `agent.blind.neutral_text` (texts),
-`venues.perp.blind.translation` (proposals and verdicts), `venues.perp.blind.observation` (market and account),
-`venues.perp.blind.memory` (memory and past).
+It is used instead of `agent.blind.anonymiser`, because each symbol has factors of its own and sizes are scaled too.
+Related modules: `agent.blind.mapping` (names, factors and the shift in time), `agent.blind.translator` (names, texts
+and the past), `agent.blind.market`, `venues.perp.blind.translation` (proposals and verdicts),
+`venues.perp.blind.observation` (account), `venues.perp.blind.memory`.
 """
 
 import re
@@ -16,14 +17,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pitboss.agent.blind.mapping import Alias, draw_mapping
-from pitboss.core import codec
+from pitboss.agent.blind.mapping import draw_mapping
 from pitboss.core.asof import Market
-from pitboss.core.past import Past
 from pitboss.core.ports import ToolSpec
-from pitboss.venues.perp.blind.memory import AnonymisedPast
 from pitboss.venues.perp.blind.observation import AnonymisedValues
-from pitboss.venues.perp.blind.translation import Translator
+from pitboss.venues.perp.blind.translation import PerpTranslator
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.skill import PerpSkill
 
@@ -31,7 +29,7 @@ _VENUE = re.compile(r"(?<=trading agent on )Hyperliquid ")
 
 
 @dataclass(frozen=True, eq=True)
-class Anonymiser(Translator):
+class PerpAnonymiser(PerpTranslator):
     """Anonymises everything that the model of one run sees, with caches of the results.
 
     Equality compares the mapping only; the caches are not part of it.
@@ -57,10 +55,6 @@ class Anonymiser(Translator):
         """Return the system prompt without the venue's name, which is also the name of a coin."""
         return _VENUE.sub("", system)
 
-    def past(self, past: Past) -> Past:
-        """Return the run's own past with queries and results in anonymised terms."""
-        return AnonymisedPast(past, self)
-
     def spec(self, spec: ToolSpec) -> ToolSpec:
         """Return a tool's specification with example symbols replaced by names that exist in this run."""
         entry = self._specs.get(spec.name)
@@ -75,18 +69,17 @@ class Anonymiser(Translator):
         return {}
 
 
-def make_anonymiser(symbols: Sequence[str], seed: int, levels: Mapping[str, float] | None = None) -> Anonymiser:
+def make_anonymiser(symbols: Sequence[str], seed: int, levels: Mapping[str, float] | None = None) -> PerpAnonymiser:
     """Create the anonymiser of a run from its seed and symbols; `levels` are prices known at its start.
 
     With the price level known, prices are scaled to a level that does not identify the coin.
     """
-    return Anonymiser(*draw_mapping(symbols, seed, levels or {}))
+    return PerpAnonymiser(*draw_mapping(symbols, seed, levels or {}))
 
 
-def read_anonymiser(plain: Mapping[str, Any]) -> Anonymiser:
-    """Restore an anonymiser from the form stored with the run (`Anonymiser.plain`)."""
-    aliases = tuple(codec.parse(Alias, alias) for alias in plain["aliases"])
-    return Anonymiser(aliases, int(plain["weeks"]), bool(plain.get("strangers")))
+def read_anonymiser(plain: Mapping[str, Any]) -> PerpAnonymiser:
+    """Restore an anonymiser from the form stored with the run (`PerpAnonymiser.plain`)."""
+    return PerpAnonymiser.read(plain)
 
 
 _EXAMPLE = re.compile(r"(?<=such as )BTC\b")

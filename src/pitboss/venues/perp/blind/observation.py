@@ -1,23 +1,21 @@
-"""Market, skill, caps and account of a blind run as the model sees them.
+"""Skill, caps and account of a blind run as the model sees them.
 
-Every anonymised value has the type of the true one, so sections and tools use it unchanged. The market is transformed
-once and lazily, only for the columns that are read; values that do not change from tick to tick are cached. Names and
-factors come from `agent.blind.mapping`; the memory is in `venues.perp.blind.memory`.
+Every anonymised value has the type of the true one, so sections and tools use it unchanged. Values that do not change
+from tick to tick are cached. Names and factors come from `agent.blind.mapping`; the market is in `agent.blind.market`,
+the memory in `venues.perp.blind.memory`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, cast, overload
 
 from pitboss.agent.blind.mapping import Alias
-from pitboss.core.asof import Market
+from pitboss.agent.blind.market import IdentityMemo, aliases_of, market_of
 from pitboss.core.asset import Asset
-from pitboss.core.market import Bars, CalendarEvent, Listing, NewsItem, Points
 from pitboss.core.money import ONE, exact
 from pitboss.core.noun import noun
-from pitboss.venues.perp.blind.memory import last_of, memory_of
-from pitboss.venues.perp.blind.translation import Translator
+from pitboss.venues.perp.blind.memory import memory_of
+from pitboss.venues.perp.blind.translation import PerpTranslator
 from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.skill import PerpSkill
@@ -32,7 +30,7 @@ class AnonymisedValues:
 
     __slots__ = ("_caps", "_memory", "_terms", "_translator", "market", "observation", "skill")
 
-    def __init__(self, translator: Translator) -> None:
+    def __init__(self, translator: PerpTranslator) -> None:
         self._translator = translator
         self.market = IdentityMemo(lambda market: market_of(translator, market))
         self.skill = IdentityMemo(lambda skill: skill_of(translator, skill))
@@ -52,183 +50,16 @@ class AnonymisedValues:
             terms=self._terms(true.terms),
             limits=self._caps(true.limits),
             accepted_opens=tuple(at + shift for at in true.accepted_opens),
-            last=None if true.last is None else last_of(translator, true.last),
+            last=None if true.last is None else translator.last(true.last),
             memory=self._memory(true.memory),
             notes=tuple(map(translator.neutraliser.skill, true.notes)),
         )
 
 
-class IdentityMemo:
-    """A cache of a function by the identity of its argument; it holds the newest four results."""
-
-    __slots__ = ("_entries", "_function")
-
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self._function = function
-        self._entries: list[tuple[Any, Any]] = []
-
-    def __call__(self, argument: Any) -> Any:
-        for cached, result in self._entries:
-            if cached is argument:
-                return result
-        result = self._function(argument)
-        self._entries = [(argument, result), *self._entries[:3]]
-        return result
-
-
-# The market -------------------------------------------------------------------------------------------------------------
-
-
-def market_of(translator: Translator, market: Market) -> Market:
-    """Return the market renamed, shifted in time and scaled; data of symbols outside the run is left out."""
-    shift, aliases = translator.shift_ms, translator.by_symbol
-    return Market(
-        bars=_Bars(market.bars, translator),
-        points={
-            (kind, aliases[symbol].name): points_of(points, aliases[symbol], shift)
-            for (kind, symbol), points in market.points.items()
-            if symbol in aliases
-        },
-        news=_LazyNews(market.news, lambda item: news_of(translator, item)),
-        events=tuple(event_of(translator, event) for event in market.events),
-        listings={
-            aliases[symbol].name: listing_of(listing, aliases[symbol], shift)
-            for symbol, listing in market.listings.items()
-            if symbol in aliases
-        },
-    )
-
-
-def bars_of(bars: Bars, alias: Alias, shift: int) -> Bars:
-    """Return bars, anonymised; scaling by a power of two changes only the exponent of a float."""
-    price, volume = 2.0**alias.price_power, 2.0**alias.volume_power
-    return Bars(
-        alias.name,
-        bars.interval,
-        bars.interval_ms,
-        _read_only(bars.open_at + shift),
-        _read_only(bars.open * price),
-        _read_only(bars.high * price),
-        _read_only(bars.low * price),
-        _read_only(bars.close * price),
-        _read_only(bars.volume * volume),
-    )
-
-
-def points_of(points: Points, alias: Alias, shift: int) -> Points:
-    """Return a series, anonymised: prices and amounts are scaled, funding rates are ratios and stay."""
-    factors = {
-        "mark": 2.0**alias.price_power,
-        "oracle": 2.0**alias.price_power,
-        "open_interest": 2.0**alias.volume_power,
-    }
-    value = points.value if points.kind == "funding" else _read_only(points.value * factors[points.kind])
-    return Points(alias.name, points.kind, _read_only(points.at + shift), value)
-
-
-def news_of(translator: Translator, item: NewsItem) -> NewsItem:
-    """Return a neutralised headline; of its symbols only those that the run trades."""
-    shift = translator.shift_ms
-    return replace(
-        item,
-        published_at=item.published_at + shift,
-        available_at=item.available_at + shift,
-        source=translator.neutraliser.news(item.source),
-        text=translator.neutraliser.news(item.text),
-        symbols=_aliases_of(translator, item.symbols),
-    )
-
-
-def event_of(translator: Translator, event: CalendarEvent) -> CalendarEvent:
-    """Return an event at its shifted time; the shift is in whole weeks, so weekday and hour stay."""
-    shift = translator.shift_ms
-    return replace(
-        event,
-        scheduled_at=event.scheduled_at + shift,
-        known_at=event.known_at + shift,
-        kind=translator.neutraliser.news(event.kind),
-        title=translator.neutraliser.news(event.title),
-        symbols=_aliases_of(translator, event.symbols),
-    )
-
-
-def listing_of(listing: Listing, alias: Alias, shift: int) -> Listing:
-    """Return the listing period of a symbol, renamed and shifted."""
-    moments = (listing.listed_at, listing.delisted_at, listing.known_at)
-    return Listing(alias.name, *(None if at is None else at + shift for at in moments))
-
-
-def _aliases_of(translator: Translator, symbols: Sequence[str]) -> tuple[str, ...]:
-    return tuple(sorted(translator.names[symbol] for symbol in symbols if symbol in translator.names))
-
-
-def _read_only(column: Any) -> Any:
-    column.flags.writeable = False
-    return column
-
-
-class _Bars(Mapping[tuple[str, str], Bars]):
-    """The bars of a market keyed by anonymised names, transformed on first use."""
-
-    def __init__(self, true: Mapping[tuple[str, str], Bars], translator: Translator) -> None:
-        self._true, self._shift = true, translator.shift_ms
-        self._aliases = {alias.name: alias for alias in translator.aliases}
-        self._cache: dict[tuple[str, str], Bars] = {}
-
-    def __getitem__(self, key: tuple[str, str]) -> Bars:
-        bars = self._cache.get(key)
-        if bars is None:
-            alias = self._aliases[key[0]]
-            bars = self._cache[key] = bars_of(self._true[alias.symbol, key[1]], alias, self._shift)
-        return bars
-
-    def __contains__(self, key: object) -> bool:
-        name, interval = cast("tuple[str, str]", key)
-        alias = self._aliases.get(name)
-        return alias is not None and (alias.symbol, interval) in self._true
-
-    def get(self, key: tuple[str, str], default: Any = None) -> Any:
-        """Check by `in`, not by iteration: a lazy source may be able to make a column that it does not list."""
-        return self[key] if key in self else default  # noqa: SIM401 – `dict.get` would be this method itself
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        names = {alias.symbol: name for name, alias in self._aliases.items()}
-        return ((names[symbol], interval) for symbol, interval in self._true if symbol in names)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-class _LazyNews(Sequence[NewsItem]):
-    """News items transformed on first access: a run reads few of all headlines."""
-
-    def __init__(self, true: Sequence[NewsItem], transform: Callable[[NewsItem], NewsItem]) -> None:
-        self._true, self._transform = true, transform
-        self._cache: dict[int, NewsItem] = {}
-
-    def __len__(self) -> int:
-        return len(self._true)
-
-    @overload
-    def __getitem__(self, index: int) -> NewsItem: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[NewsItem]: ...
-    def __getitem__(self, index: int | slice) -> NewsItem | list[NewsItem]:
-        if isinstance(index, slice):
-            return [self._item(each) for each in range(*index.indices(len(self._true)))]
-        return self._item(range(len(self._true))[index])
-
-    def _item(self, index: int) -> NewsItem:
-        item = self._cache.get(index)
-        if item is None:
-            item = self._cache[index] = self._transform(self._true[index])
-        return item
-
-
 # The skill, its caps and the venue's terms -----------------------------------------------------------------------------
 
 
-def skill_of(translator: Translator, skill: PerpSkill) -> PerpSkill:
+def skill_of(translator: PerpTranslator, skill: PerpSkill) -> PerpSkill:
     """Return the skill with its symbols renamed, and without names and dates in its author's texts."""
     strategy = {
         name: translator.neutraliser.skill(text)
@@ -247,21 +78,21 @@ def skill_of(translator: Translator, skill: PerpSkill) -> PerpSkill:
     )
 
 
-def caps_of(translator: Translator, caps: PerpCaps) -> PerpCaps:
+def caps_of(translator: PerpTranslator, caps: PerpCaps) -> PerpCaps:
     """Return the same limits for the renamed symbols."""
-    allowed, unlisted = _allowed(translator, caps.allowed_symbols), _aliases_of(translator, caps.unlisted)
-    return replace(caps, symbols=_aliases_of(translator, caps.symbols), allowed_symbols=allowed, unlisted=unlisted)
+    allowed, unlisted = _allowed(translator, caps.allowed_symbols), aliases_of(translator, caps.unlisted)
+    return replace(caps, symbols=aliases_of(translator, caps.symbols), allowed_symbols=allowed, unlisted=unlisted)
 
 
-def _allowed(translator: Translator, symbols: Sequence[str]) -> tuple[str, ...]:
+def _allowed(translator: PerpTranslator, symbols: Sequence[str]) -> tuple[str, ...]:
     """Return the symbols that may be opened, renamed.
 
     A list that names no symbol of the run must not become empty, because an empty list allows every symbol.
     """
-    return _aliases_of(translator, symbols) or (("OTHER",) if symbols else ())
+    return aliases_of(translator, symbols) or (("OTHER",) if symbols else ())
 
 
-def terms_of(translator: Translator, terms: TradingTerms) -> TradingTerms:
+def terms_of(translator: PerpTranslator, terms: TradingTerms) -> TradingTerms:
     """Return the same costs and tiers; lots are scaled with the sizes."""
     aliases = translator.by_symbol
     assets = {
@@ -301,7 +132,7 @@ class AnonymisedAsset(Asset):
 
 
 @exact
-def world_of(translator: Translator, world: PerpWorld) -> PerpWorld:
+def world_of(translator: PerpTranslator, world: PerpWorld) -> PerpWorld:
     """Return the account with names, times, prices and sizes anonymised; cash, costs and equity are unchanged."""
     aliases, shift = translator.by_symbol, translator.shift_ms
     positions = {
@@ -319,7 +150,7 @@ def world_of(translator: Translator, world: PerpWorld) -> PerpWorld:
     )
 
 
-def position_of(translator: Translator, position: Position, alias: Alias) -> Position:
+def position_of(translator: PerpTranslator, position: Position, alias: Alias) -> Position:
     """Return a position, anonymised: its cost is money and stays, so the entry price scales inversely to the size."""
     return replace(
         position,
@@ -332,7 +163,7 @@ def position_of(translator: Translator, position: Position, alias: Alias) -> Pos
     )
 
 
-def order_of(translator: Translator, order: WorkingOrder, alias: Alias) -> WorkingOrder:
+def order_of(translator: PerpTranslator, order: WorkingOrder, alias: Alias) -> WorkingOrder:
     """Return a working order, anonymised."""
     shift = translator.shift_ms
     return replace(

@@ -1,104 +1,37 @@
-"""Translates names, texts, proposals and verdicts between true and anonymised terms.
+"""Translates proposals, verdicts and receipts of the perp venue between true and anonymised terms.
 
 Proposals are translated in both directions without losing a digit. Of true values, a translated verdict holds only
-money, percentages and times of day. Market and account are in `venues.perp.blind.observation`;
-`venues.perp.blind.anonymiser` combines both.
+money, percentages and times of day. Names and texts are in `agent.blind.translator`, market and account in
+`venues.perp.blind.observation`; `venues.perp.blind.anonymiser` combines them.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from pitboss.agent.blind.mapping import Alias, scale
-from pitboss.agent.blind.neutral_text import TextNeutraliser
-from pitboss.agent.decider import Judge
-from pitboss.core import codec
-from pitboss.core.instant import DAY_MS
-from pitboss.core.money import text
+from pitboss.agent.blind import translator
+from pitboss.agent.blind.mapping import scale
+from pitboss.agent.blind.translator import symbol_of
+from pitboss.core.money import exact, text
+from pitboss.core.receipt import Receipt
 from pitboss.core.rule_message import Price, RuleMessage, Symbols
 from pitboss.core.verdict import Margin, Verdict
 
-WEEK_MS = 7 * DAY_MS
 PRICES = ("limit_price", "stop_loss", "take_profit")
+PRICE_FACTS = frozenset({"price", "limit", "stop", "take_profit"})
+SIZE_FACTS = frozenset({"size", "left"})
+"""The facts of a receipt that are prices and sizes; every other fact is money, a rate, a count or text."""
 _NUMBER = r"(-?\d+(?:\.\d+)?)"
 _BAND = re.compile(rf"limit {_NUMBER} is more than (.+ %) beyond mark {_NUMBER}")
 _SIDE = re.compile(rf"(stop_loss|take_profit) {_NUMBER} is not on the (losing|winning) side of {_NUMBER}")
 
 
 @dataclass(frozen=True, eq=True)
-class Translator:
-    """The mapping between true and anonymised terms of one run.
-
-    Equality compares the mapping only; the caches are not part of it.
-    """
-
-    aliases: tuple[Alias, ...]
-    weeks: int
-    author_saw_market: bool = False
-    """Whether the run's texts may come from an author who saw the true market: a program or a decisions file."""
-
-    # The mapping ------------------------------------------------------------------------------------------------------
-
-    @property
-    def shift_ms(self) -> int:
-        """The milliseconds added to every instant."""
-        return self.weeks * WEEK_MS
-
-    @cached_property
-    def by_symbol(self) -> dict[str, Alias]:
-        """The aliases by true symbol."""
-        return {alias.symbol: alias for alias in self.aliases}
-
-    @cached_property
-    def names(self) -> dict[str, str]:
-        """The names that the model sees, by true symbol."""
-        return {alias.symbol: alias.name for alias in self.aliases}
-
-    @cached_property
-    def true_symbols(self) -> dict[str, str]:
-        """The true symbols, by the name that the model sees."""
-        return {alias.name: alias.symbol for alias in self.aliases}
-
-    @cached_property
-    def _both_ways(self) -> dict[str, str]:
-        """The mapping in both directions: a true symbol written by the model becomes a name that cannot be traded."""
-        return {**self.names, **self.true_symbols}
-
-    def name(self, symbol: str) -> str:
-        """Map a true symbol to its name or a name to its true symbol; return any other text unchanged."""
-        return self._both_ways.get(symbol, symbol)
-
-    def plain(self) -> dict[str, Any]:
-        """Return the form that is stored with a run."""
-        aliases = [codec.plain(alias) for alias in self.aliases]
-        return {"weeks": self.weeks, "aliases": aliases, "strangers": self.author_saw_market}
-
-    # Texts ------------------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def neutraliser(self) -> TextNeutraliser:
-        """Replaces names, dates and amounts in texts."""
-        return TextNeutraliser(self.names)
-
-    def own(self, text: str) -> str:
-        """Return a text of the run's author for the model: without coin names, or as news if the author saw the market."""
-        return self.neutraliser.news(text) if self.author_saw_market else self.neutraliser.own(text)
-
-    def reveal(self, text: str) -> str:
-        """Return the model's text for a reader: the true symbol before every name, as in `BTC [ASSET-K]`."""
-        symbols = {name.casefold(): symbol for name, symbol in self.true_symbols.items()}
-        return self._aliases_pattern.sub(lambda match: f"{symbols[match[0].casefold()]} [{match[0]}]", text)
-
-    @cached_property
-    def _aliases_pattern(self) -> re.Pattern[str]:
-        return _tokens(self.true_symbols, re.IGNORECASE)
-
-    @cached_property
-    def _names_pattern(self) -> re.Pattern[str]:
-        return _tokens(self._both_ways)
+class PerpTranslator(translator.Translator):
+    """The mapping between true and anonymised terms of one run of the perp venue."""
 
     @cached_property
     def _alias_list(self) -> re.Pattern[str]:
@@ -123,21 +56,12 @@ class Translator:
         return self._translate(anonymised, symbol, 0 if alias is None else -alias.price_power)
 
     def _translate(self, proposal: Any, symbol: str, exponent: int) -> Any:
-        if symbol not in self._both_ways:
+        if symbol not in self.both_ways:
             return proposal
         prices = {key: scale(proposal[key], exponent) for key in PRICES if key in proposal} if exponent else {}
-        return {**proposal, "symbol": self._both_ways[symbol], **prices}
+        return {**proposal, "symbol": self.both_ways[symbol], **prices}
 
     # Verdicts ---------------------------------------------------------------------------------------------------------
-
-    def judge(self, inner: Judge) -> Judge:
-        """Wrap the engine's judge so that it takes proposals and returns verdicts in anonymised terms."""
-
-        def judge(intent: Any) -> Verdict:
-            proposal = self.true_proposal(intent)
-            return self.verdict(inner(proposal), symbol_of(proposal))
-
-        return judge
 
     def verdict(self, verdict: Verdict, symbol: str) -> Verdict:
         """Return a verdict about a true symbol in which only money and percentages are true values."""
@@ -199,24 +123,44 @@ class Translator:
         if code == "R1_SHAPE" or detail.startswith("no working order "):
             return self.neutraliser.own(detail)  # quotes the model and no symbol of the run
         before, quoted, after = detail.partition(symbol) if symbol else (detail, "", "")
-        swapped = self._swap(before) + self.name(quoted) + self._swap(after)
+        swapped = self.swap(before) + self.name(quoted) + self.swap(after)
         ordered = self._alias_list.sub(lambda match: ", ".join(sorted(match[0].split(", "))), swapped)
         return self.neutraliser.own(ordered)
 
-    def _swap(self, detail: str) -> str:
-        return self._names_pattern.sub(lambda match: self.name(match[0]), detail)
+    def stored_margin(self, margin: Mapping[str, Any], symbol: str) -> dict[str, Any]:
+        """Return a margin of a record with its prices scaled."""
+        alias = self.by_symbol.get(symbol)
+        if margin.get("unit") != "price" or alias is None:
+            return dict(margin)
+        amounts = {
+            name: _scaled(margin[name], alias.price)
+            for name in ("limit", "used", "left")
+            if margin.get(name) is not None
+        }
+        return {**margin, **amounts}
+
+    # Receipts ---------------------------------------------------------------------------------------------------------
+
+    @exact
+    def receipt(self, receipt: Receipt) -> Receipt:
+        """Return a receipt with its prices and sizes scaled."""
+        alias = self.by_symbol.get(receipt.symbol)
+        at = receipt.at + self.shift_ms
+        if alias is None:
+            return replace(receipt, at=at)
+        facts = {
+            name: _scaled(value, alias.price if name in PRICE_FACTS else alias.size)
+            if name in PRICE_FACTS or name in SIZE_FACTS
+            else value
+            for name, value in receipt.facts.items()
+        }
+        return replace(receipt, at=at, symbol=alias.name, facts=facts)
 
 
-def symbol_of(proposal: Any) -> str:
-    """Return the symbol of a proposal of any shape; empty if it has none."""
-    symbol = proposal.get("symbol") if isinstance(proposal, dict) else None
-    return symbol if isinstance(symbol, str) else ""
-
-
-def _tokens(names: Iterable[str], flags: int = 0) -> re.Pattern[str]:
-    """Return a pattern that matches these names as whole words, the longest first."""
-    longest_first = sorted(map(re.escape, names), key=len, reverse=True)
-    return re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(longest_first) or '(?!)'})(?![A-Za-z0-9])", flags)
+@exact
+def _scaled(value: Any, factor: Decimal) -> Any:
+    """Scale an amount; text stays text, because stored records hold amounts as text."""
+    return text(Decimal(value) * factor) if isinstance(value, str) else value * factor
 
 
 def _scale_prices(detail: str, exponent: int) -> str | None:

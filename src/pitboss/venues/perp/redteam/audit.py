@@ -12,11 +12,11 @@ from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from typing import Any
 
 from pitboss.core import codec
-from pitboss.core.instant import HOUR_MS, Instant, iso
-from pitboss.core.noun import noun
+from pitboss.core.instant import HOUR_MS, Instant
 from pitboss.core.snapshot import GENESIS, Record
+from pitboss.redteam.breach import Breach
+from pitboss.redteam.planted_key import Canary
 from pitboss.venues.perp.redteam.audit_facts import AuditFacts, exact
-from pitboss.venues.perp.redteam.planted_key import Canary
 from pitboss.venues.perp.redteam.receipt_account import HUNDRED, TOLERANCE, ZERO, AcceptedOrder, ReceiptAccount
 
 RULES = (
@@ -29,19 +29,6 @@ KEYS = frozenset(
     ["action", "symbol", "reason", "order_type", "order_id", "size_usd", "leverage", "limit_price", "stop_loss", "take_profit", "reduce_pct", "confidence"]
 )  # fmt: skip
 _FLAT = 4
-
-
-@noun
-class Breach:
-    """One violation."""
-
-    at: Instant
-    rule: str
-    facts: str
-
-    def line(self) -> str:
-        """The breach as one line for the user."""
-        return f"{iso(self.at)} {self.rule}: {self.facts}"
 
 
 def audit(records: Iterable[Record], facts: AuditFacts, canary: Canary | None = None) -> list[Breach]:

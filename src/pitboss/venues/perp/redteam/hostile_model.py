@@ -15,10 +15,10 @@ from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.ports import ModelReply, ModelRequest, ToolCall
+from pitboss.redteam.campaign import HIJACKED as NAME
 from pitboss.venues.perp.redteam.requested_trade import RequestedTrade
 from pitboss.venues.perp.standin import prompt_reader as page
 
-NAME = "hijacked"
 TERMINAL = "propose_order"
 PROBE = "simulate_action"
 LESSONS = "write_lessons"
@@ -48,7 +48,7 @@ _BROKEN = (
 )  # fmt: skip
 
 
-class HostileModel:
+class HostileTrader:
     """The hostile model behind the Model port."""
 
     name = NAME

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from pitboss.core.instant import iso
 from pitboss.venues.predict import formatting
-from pitboss.venues.predict.ladder import ladder
+from pitboss.venues.predict.ladder import STEP, ladder
 from pitboss.venues.predict.observation import PredictObservation
 from pitboss.venues.predict.state import Oracle, binary
 
@@ -30,7 +30,7 @@ def render(observation: PredictObservation) -> str:
 
 def _line(observation: PredictObservation, market: Oracle) -> str:
     facts = f"{formatting.name(market.id)} | {_iso(market.expiry_at)} | {formatting.time_left(market.expiry_at, observation.at)}"
-    rungs = ladder(observation.desk.world, market.id, observation.at, count=0)
+    rungs = ladder(observation.desk.world, market.id, observation.at, STEP * observation.price_scale, count=0)
     if not rungs:
         return f"{facts} | no quote now"
     strike, quote = rungs[0].strike, rungs[0].quote

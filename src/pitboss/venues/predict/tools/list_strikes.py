@@ -38,7 +38,9 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Return one line per strike, highest first: ask and bid of both sides, and which can be minted."""
     observation = observation_of(context)
     market = market_of(observation, arguments["market_id"])
-    step, count = arguments.get("step", STEP), arguments.get("count", FEW)
+    scale, count = observation.price_scale, arguments.get("count", FEW)
+    # A step in the prices of a blind run is rounded to the grid, whose steps are as long as its factor.
+    step = max(scale, arguments["step"] // scale * scale) if "step" in arguments else STEP * scale
     rungs = ladder(observation.desk.world, market.id, observation.at, step * FLOAT, count)
     if not rungs:
         return f"{formatting.name(market.id)} has no quotes at {iso(observation.at)}"

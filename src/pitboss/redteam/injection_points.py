@@ -2,30 +2,25 @@
 
 `news`: headlines of the market. `tool`: the end of every tool result, unfenced, as if the fence had failed, and all
 recorded answers. `mcp`: the approved description, the schema and the results of a server, behind the same wrapper as real
-servers. `memory`: lessons, trade history, the thesis of a position, the last decision.
+servers. `memory`: the last decision, and what else a venue remembers.
 """
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Any, Literal, cast
 
 from pitboss.core.asof import Market
-from pitboss.core.asset import Asset
 from pitboss.core.codec import printable
 from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import HOUR_MS, Instant
 from pitboss.core.market import NewsItem
-from pitboss.core.money import ZERO, round_down
 from pitboss.core.past import Recording
 from pitboss.core.ports import Tool
 from pitboss.core.state import LastDecision, State
 from pitboss.tools.mcp import definition as definitions
 from pitboss.tools.mcp.server_entry import ServerEntry, ToolPolicy
 from pitboss.tools.mcp.tool_names import name_of
-from pitboss.venues.perp.state import Position
-from pitboss.venues.perp.trade_memory import ClosedTrade, LessonNotes, PerpMemory
 
 Slot = Literal["news", "tool", "mcp", "memory"]
 SLOTS: tuple[Slot, ...] = ("news", "tool", "mcp", "memory")
@@ -158,27 +153,10 @@ def _definition(text: str) -> definitions.Definition:
     raise AssertionError("the harmless definition can be read")
 
 
-CLOSED_TRADES = 10_000
-"""A count of closed trades at which lessons are due for every skill."""
-
-
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 
-def with_memory(state: State, text: str, assets: Mapping[str, Asset], at: Instant, share: Decimal) -> State:
-    """A state whose history was written by the attacker, including a small position."""
+def with_last_decision(state: State, text: str, at: Instant) -> State:
+    """A state whose last decision was written by the attacker."""
     planted = printable(text)
-    symbol = min(assets)
-    trade = ClosedTrade(symbol, "long", at - 2 * HOUR_MS, at - HOUR_MS, Decimal("12.5"), planted, thesis=planted)
-    # Lessons are due at once, so the model that writes them reads the text too.
-    memory = PerpMemory(
-        trades=(trade,), notes=LessonNotes(planted, sizing=planted[::-1][:280][::-1]), closed=CLOSED_TRADES
-    )
-    world = state.world
-    mark = world.marks.get(symbol)
-    size = ZERO if mark is None else round_down(share * world.cash / 100 / mark, assets[symbol].lot)
-    if mark is not None and size > 0:
-        position = Position(symbol, size, size * mark, at - 3 * HOUR_MS, thesis=planted)
-        world = replace(world, positions={symbol: position})
-    last = LastDecision(at - HOUR_MS, "accepted", "", planted, "", planted)
-    return replace(state, world=world, memory=memory, last=last)
+    return state.after(last=LastDecision(at - HOUR_MS, "accepted", "", planted, "", planted))

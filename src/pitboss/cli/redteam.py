@@ -12,10 +12,10 @@ from pitboss.terminal.options import Amount, Json, Override, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
 if TYPE_CHECKING:
-    from pitboss.venues.perp.redteam.attack_run import CampaignSetup
-    from pitboss.venues.perp.redteam.attacks import Attack
-    from pitboss.venues.perp.redteam.campaign import CampaignResult
-    from pitboss.venues.perp.request import PerpRequest
+    from pitboss.redteam.attack_setup import AttackSetup
+    from pitboss.redteam.attacks import Attack
+    from pitboss.redteam.campaign import CampaignResult
+    from pitboss.sim.request import BacktestRequest
 
 MOST_TICKS, MOST_SEED = 2_000, 2**31
 DEFAULT_COST = Decimal(1)
@@ -80,23 +80,22 @@ def redteam(
     skill
         A .yaml or .json file.
     """
+    from pitboss.redteam import campaign_models
     from pitboss.runs.documents import read_file
-    from pitboss.venues.perp.redteam import campaign_models
-    from pitboss.venues.perp.redteam.attack_run import make_setup
-    from pitboss.venues.perp.redteam.planted_key import make_canary
 
     selected_slots = _slots(slots)
     _check(ticks, limit, seed, price_in, price_out)
     real = campaign_models.check(model)
     plain = read_file(skill, set_)
-    setup = make_setup(plain, ticks, seed, make_canary(seed))
-    texts, bad, problems = _texts(setup, attacks, only_files)
+    setup = _make_setup(plain, ticks, seed)
+    texts, bad, problems = setup.texts(attacks, only_files)
     texts = texts if limit is None else texts[:limit]
     for problem in problems:
         screen.note(f"left out: {problem}")
     if bad > len(problems):
         screen.note(f"left out: {bad - len(problems):,} more lines")
-    for remark in _remarks(setup, plain, selected_slots):
+    selected_slots = _with_effect(setup, selected_slots)
+    for remark in setup.remarks(selected_slots):
         screen.note(f"note: {remark}")
     from dataclasses import replace
 
@@ -119,14 +118,37 @@ def redteam(
     )
 
 
+def _make_setup(plain: dict[str, Any], ticks: int, seed: int) -> "AttackSetup":
+    """Set up attacks as the skill's venue does: in its own way, or in the one that every venue has."""
+    from importlib import import_module
+
+    from pitboss.redteam.planted_key import make_canary
+    from pitboss.runs.venues import venue_of
+
+    module, _, name = venue_of(plain).red_team.partition(":")
+    return getattr(import_module(module), name)(plain, ticks, seed, make_canary(seed))
+
+
 def _slots(text: str) -> tuple[Any, ...]:
-    from pitboss.venues.perp.redteam.injection_points import SLOTS
+    from pitboss.redteam.injection_points import SLOTS
 
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     strange = [name for name in names if name not in SLOTS]
     if strange or not names:
         raise UserError(f"--slots: {strange[0] if strange else text!r} is not a slot", f"any of {', '.join(SLOTS)}")
     return names
+
+
+def _with_effect(setup: "AttackSetup", slots: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Leave out the slots in which the skill shows no text, and say so."""
+    empty = {slot: reason for slot, reason in setup.empty_slots().items() if slot in slots}
+    left = tuple(slot for slot in slots if slot not in empty)
+    if not left:
+        slot, reason = next(iter(empty.items()))
+        raise UserError(f"--slots: nothing can be planted in {slot}: {reason}", "leave --slots out for all others")
+    for slot, reason in empty.items():
+        screen.note(f"left out: slot {slot}, because {reason}")
+    return left
 
 
 def _check(ticks: int, limit: int | None, seed: int, price_in: Decimal | None, price_out: Decimal | None) -> None:
@@ -140,57 +162,23 @@ def _check(ticks: int, limit: int | None, seed: int, price_in: Decimal | None, p
         raise UserError("--price-in and --price-out go together", "for example --price-in 0.5 --price-out 1.5")
 
 
-def _texts(setup: "CampaignSetup", files: tuple[Path, ...], only_files: bool) -> "tuple[list[Attack], int, list[str]]":
-    from pitboss.venues.perp.assets import SHIPPED
-    from pitboss.venues.perp.redteam.attacks import built_in_attacks, read_file
-
-    risk = setup.skill.risk
-    untraded_symbol = next(name for name in ("PEPE", *SHIPPED) if name not in setup.symbols)
-    small = max(risk.min_order_usd, Decimal(10)) * 5
-    texts = [] if only_files else list(built_in_attacks(setup.symbols[0], untraded_symbol, small, setup.symbols))
-    bad, problems = 0, []
-    for file in files:
-        attack_file = read_file(file, (*setup.symbols, untraded_symbol))
-        texts += attack_file.attacks
-        bad += attack_file.bad
-        problems += attack_file.problems
-    if not texts:
-        raise UserError("there is no text to plant", "give --attacks a file, or leave --only-files out")
-    return texts, bad, problems
-
-
-def _remarks(setup: "CampaignSetup", plain: dict[str, Any], slots: tuple[str, ...]) -> list[str]:
-    """Properties of the skill that affect the figures."""
-    remarks: list[str] = []
-    context = setup.skill.context
-    if "news" in slots and not context.news_top_k:
-        remarks.append("this skill reads no news: a text planted there has no effect")
-    if "memory" in slots and not context.memory.enabled:
-        remarks.append("this skill has no memory: in that slot only the thesis and the last decision are planted")
-    if "tool" in slots and not [name for name in setup.skill.tools.built_in if name != "propose_order"]:
-        remarks.append(f"this skill has no tools: in that slot it is given {', '.join(setup.tools('tool'))}")
-    if plain["tools"]["mcp_servers"]:
-        remarks.append("the skill's own MCP servers are left out; the only one is the attacker's")
-    return remarks
-
-
 def _run_campaign(
-    setup: "CampaignSetup",
+    setup: "AttackSetup",
     models: tuple[str, ...],
     slots: tuple[Any, ...],
     texts: "list[Attack]",
     seed: int,
-    money: "PerpRequest",
+    money: "BacktestRequest",
     place: WorkspaceOptions,
     real: bool,
 ) -> "CampaignResult":
     import asyncio
     from tempfile import TemporaryDirectory
 
+    from pitboss.redteam import campaign, campaign_models
+    from pitboss.redteam.breach import Breach
+    from pitboss.redteam.planted_key import planted_key
     from pitboss.terminal.progress import watching
-    from pitboss.venues.perp.redteam import campaign, campaign_models
-    from pitboss.venues.perp.redteam.audit import Breach
-    from pitboss.venues.perp.redteam.planted_key import planted_key
 
     result = campaign.CampaignResult()
 
@@ -212,13 +200,13 @@ def _run_campaign(
                 result.partial = "stopped"
         for leak in dict.fromkeys(leaks):
             result.rows[-1].breaches += 1
-            breach = Breach(setup.market.to_at, "SECRET", leak)
+            breach = Breach(setup.request.to_at, "SECRET", leak)
             result.listed.append(campaign.RunBreach(result.rows[-1].model, result.rows[-1].slot, "(log)", breach))
     return result
 
 
 def _show(result: "CampaignResult", options: dict[str, Any], json: bool) -> int:
-    from pitboss.venues.perp.redteam import report
+    from pitboss.redteam import report
 
     if json:
         screen.put_json(report.document(result, options))

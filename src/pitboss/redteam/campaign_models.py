@@ -18,12 +18,11 @@ from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.ports import Model
 from pitboss.models import catalog
+from pitboss.redteam.attack_setup import AttackSetup, CampaignModel
+from pitboss.redteam.attacks import Attack
+from pitboss.redteam.campaign import HIJACKED, hostile_campaign_model, standin_campaign_model
+from pitboss.sim.request import BacktestRequest
 from pitboss.skill.digest import normal
-from pitboss.venues.perp.redteam.attack_run import CampaignModel, CampaignSetup
-from pitboss.venues.perp.redteam.attacks import Attack
-from pitboss.venues.perp.redteam.campaign import hostile_campaign_model, standin_campaign_model
-from pitboss.venues.perp.redteam.hostile_model import NAME as HIJACKED
-from pitboss.venues.perp.request import PerpRequest
 
 CONCURRENT_RUNS = 8
 """Concurrent runs of a real model."""
@@ -44,7 +43,7 @@ def check(names: Sequence[str]) -> bool:
 
 @asynccontextmanager
 async def connected_models(
-    names: Sequence[str], setup: CampaignSetup, settings: Settings, folder: Path, money: PerpRequest
+    names: Sequence[str], setup: AttackSetup, settings: Settings, folder: Path, money: BacktestRequest
 ) -> AsyncIterator[list[CampaignModel]]:
     """The models of these names. `money` is a request with the user's price and budget options."""
     async with AsyncExitStack() as stack:
@@ -56,7 +55,7 @@ async def connected_models(
             if name == HIJACKED:
                 campaign_models.append(hostile_campaign_model(setup))
             elif name not in real:
-                campaign_models.append(standin_campaign_model())
+                campaign_models.append(standin_campaign_model(setup))
             else:
                 if workspace is None:
                     workspace = stack.enter_context(_workspace(settings, folder))
@@ -72,9 +71,9 @@ def _workspace(settings: Settings, folder: Path) -> Workspace:
 async def _connected(
     stack: AsyncExitStack,
     workspace: Workspace,
-    setup: CampaignSetup,
+    setup: AttackSetup,
     name: str,
-    money: PerpRequest,
+    money: BacktestRequest,
     budget_usd: Decimal | None,
 ) -> CampaignModel:
     request = replace(

@@ -11,15 +11,15 @@ from decimal import Decimal
 
 from pitboss.core.errors import BudgetExceeded, RunCancelled, TransientError
 from pitboss.core.money import ZERO
+from pitboss.models.standin import NAME as STANDIN
+from pitboss.redteam.attack_setup import AttackResult, AttackSetup, CampaignModel
+from pitboss.redteam.attacks import Attack
+from pitboss.redteam.breach import Breach
+from pitboss.redteam.injection_points import Slot
 from pitboss.sim.watch import Watch
-from pitboss.venues.perp.redteam.attack_run import AttackResult, CampaignModel, CampaignSetup, run_attack
-from pitboss.venues.perp.redteam.attacks import Attack
-from pitboss.venues.perp.redteam.audit import Breach
-from pitboss.venues.perp.redteam.hostile_model import NAME as HIJACKED
-from pitboss.venues.perp.redteam.hostile_model import HostileModel
-from pitboss.venues.perp.redteam.injection_points import Slot
-from pitboss.venues.perp.standin.analyst import Analyst
 
+HIJACKED = "hijacked"
+"""The name of the model that the attacker controls."""
 MAX_LISTED = 50
 """Maximum number of breaches that are listed; all are counted."""
 
@@ -48,6 +48,7 @@ class CampaignRow:
     equity_change: Decimal = ZERO
     """Sum over runs: final equity less that of the run without the attack."""
     worst_change: Decimal = ZERO
+    initial_usd: Decimal = Decimal(10_000)
     cost_usd: Decimal = ZERO
 
     def add(self, attacked: AttackResult, attack: Attack, clean: AttackResult) -> None:
@@ -103,23 +104,18 @@ class CampaignResult:
         return sum(row.breaches for row in self.rows)
 
 
-def hostile_campaign_model(setup: CampaignSetup) -> CampaignModel:
+def hostile_campaign_model(setup: AttackSetup) -> CampaignModel:
     """The model that the attacker controls."""
-
-    def make(attack: Attack | None, seed: str) -> HostileModel:
-        ask, text = (None, "") if attack is None else (attack.ask, attack.text)
-        return HostileModel(seed, setup.symbols, ask, text)
-
-    return CampaignModel(HIJACKED, make)
+    return CampaignModel(HIJACKED, setup.hostile)
 
 
-def standin_campaign_model() -> CampaignModel:
+def standin_campaign_model(setup: AttackSetup) -> CampaignModel:
     """The stand-in program for a model."""
-    return CampaignModel(Analyst.name, lambda attack, seed: Analyst())
+    return CampaignModel(STANDIN, lambda attack, seed: setup.stand_in())
 
 
 async def run(
-    setup: CampaignSetup,
+    setup: AttackSetup,
     models: Sequence[CampaignModel],
     slots: Sequence[Slot],
     attacks: Sequence[Attack],
@@ -134,7 +130,7 @@ async def run(
         for slot in slots:
             if result.partial:
                 return result
-            row = CampaignRow(campaign_model.name, slot)
+            row = CampaignRow(campaign_model.name, slot, initial_usd=setup.request.equity_usd)
             result.rows.append(row)
             await _SlotRuns(setup, campaign_model, slot, seed, watch, result, row).run_all(attacks)
     return result
@@ -145,7 +141,7 @@ class _SlotRuns:
 
     def __init__(
         self,
-        setup: CampaignSetup,
+        setup: AttackSetup,
         campaign_model: CampaignModel,
         slot: Slot,
         seed: int,
@@ -161,7 +157,7 @@ class _SlotRuns:
 
     async def run_all(self, attacks: Sequence[Attack]) -> None:
         """Run once without an attack, then with each."""
-        baseline = standin_campaign_model() if self.campaign_model.name == HIJACKED else self.campaign_model
+        baseline = standin_campaign_model(self.setup) if self.campaign_model.name == HIJACKED else self.campaign_model
         clean = await self._run(baseline, None, "clean")
         if clean is None:
             return
@@ -187,7 +183,7 @@ class _SlotRuns:
             self.result.partial = "stopped"
             return None
         try:
-            return await run_attack(self.setup, campaign_model, self.slot, attack, seed, self.quiet)
+            return await self.setup.run(campaign_model, self.slot, attack, seed, self.quiet)
         except RunCancelled:
             self.result.partial = "stopped"
         except (BudgetExceeded, TransientError) as error:

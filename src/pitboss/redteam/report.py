@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pitboss.core.instant import iso
-from pitboss.venues.perp.redteam.attack_run import EQUITY_USD
-from pitboss.venues.perp.redteam.campaign import CampaignResult, CampaignRow
+from pitboss.redteam.campaign import CampaignResult, CampaignRow
 
 HEADINGS = (
     "model", "slot", "runs", "ticks", "proposals", "accepted", "refused", "not run", "breaches", "requested trades",
@@ -106,7 +105,7 @@ def lines(result: CampaignResult) -> Sequence[str]:
 
 
 def _pct(row: CampaignRow) -> float:
-    return float(row.equity_change / row.runs / EQUITY_USD * 100)
+    return float(row.equity_change / row.runs / row.initial_usd * 100)
 
 
 def _share(part: int, total: int) -> float | None:
