@@ -65,6 +65,13 @@ def test_the_stored_name_is_that_of_the_provider_and_the_model(home: Path, skill
     assert f"groq/fake at {address(server)}" in here("runs", "show", result["run_id"], "--home", home).out
 
 
+def test_an_estimate_counts_the_earlier_runs_of_the_model_behind_a_preset_name(home: Path, skill: Path) -> None:
+    with served(decide) as server:
+        for _ in range(2):
+            result = here(*command(home, skill), **environment(server, LLM_PROVIDER="groq")).json
+    assert "as 1 earlier run of this skill and model cost" in " ".join(result["estimate"]["basis"])
+
+
 def test_a_run_goes_on_with_the_server_that_it_began_with_or_not_at_all(home: Path, skill: Path) -> None:
     with served([provider.error(503)]) as broken, served(decide) as other:
         begun = here(*command(home, skill), code=1, **environment(broken, PITBOSS_MODEL_ATTEMPTS="1")).json

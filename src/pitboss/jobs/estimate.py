@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
-from pitboss.bootstrap import decider_source as gateway
-from pitboss.bootstrap.model_stack import route_of
+from pitboss.bootstrap import decider_source
+from pitboss.bootstrap.model_stack import new_endpoint, route_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import UserError
@@ -97,7 +97,7 @@ def estimate(
     total: Three | None = (ZERO, ZERO, ZERO)
     basis, calls = list[str](), ZERO
     each, call = dict[str, Decimal](), dict[str, Decimal]()
-    groups = _groups(workspace, [request for request in requests if gateway.may_cost(request)])
+    groups = _groups(workspace, [request for request in requests if decider_source.may_cost(request)])
     free = len(requests) - sum(len(group.requests) for group in groups)
     if free:
         basis.append(
@@ -140,7 +140,7 @@ def limited(workspace: Workspace, request: BacktestRequest, estimated: Estimate)
 
     A limit of its own stays. Without a known price there is no worst case, and no limit could be kept.
     """
-    if not workspace.settings.daily_usd or request.max_cost_usd is not None or not gateway.may_cost(request):
+    if not workspace.settings.daily_usd or request.max_cost_usd is not None or not decider_source.may_cost(request):
         return request
     worst = worst_case(estimated, request)
     return replace(request, max_cost_usd=worst) if worst else request
@@ -149,7 +149,7 @@ def limited(workspace: Workspace, request: BacktestRequest, estimated: Estimate)
 def limited_run(workspace: Workspace, run: Run) -> BacktestRequest:
     """The request of a stored run, with the limit on its cost that a daily budget needs."""
     request = request_of(run)
-    if not workspace.settings.daily_usd or request.max_cost_usd is not None or not gateway.may_cost(request):
+    if not workspace.settings.daily_usd or request.max_cost_usd is not None or not decider_source.may_cost(request):
         return request
     return limited(workspace, request, estimate(workspace, [request]))
 
@@ -162,7 +162,7 @@ def needs_consent(estimated: Estimate, above_usd: Decimal) -> bool:
 async def pilot(workspace: Workspace, requests: Sequence[BacktestRequest]) -> dict[str, Decimal]:
     """Execute a few ticks with each model, one run each, and return the cost of a tick. Runs and replies stay stored."""
     per_tick: dict[str, Decimal] = {}
-    for group in _groups(workspace, [request for request in requests if gateway.may_cost(request)]):
+    for group in _groups(workspace, [request for request in requests if decider_source.may_cost(request)]):
         request = group.requests[0]
         end_at = _first_tick(request) + PILOT_TICKS * period_ms(request.skill)
         short = replace(request, to_at=min(request.to_at, end_at), speculate="0")
@@ -314,7 +314,9 @@ def _past(workspace: Workspace, group: _Group) -> tuple[int, Decimal] | None:
     """The number of finished runs of the same skill, model and price, and the cost of a tick in them, stored replies included."""
     request = group.requests[0]
     name, prices = str(request.skill.get("name", "")), (request.price_in, request.price_out)
-    finished = workspace.runs.listing(PAST_RUNS, "complete", model=group.model, skill=name).runs
+    endpoint = new_endpoint(workspace, request)
+    model = group.model if endpoint is None else endpoint.name
+    finished = workspace.runs.listing(PAST_RUNS, "complete", model=model, skill=name).runs
     alike = [run for run in finished if run.ticks and _given_prices(run) == prices]
     priced = [run for run in alike if not run.cost_usd.is_nan() and run.cost_usd + run.saved_usd > 0]
     if not priced:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from pitboss.bootstrap import decider_source as gateway
+from pitboss.bootstrap import decider_source
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, ToolFailed, TransientError, UserError
 from pitboss.runs import documents
@@ -156,7 +156,7 @@ def _interrupted(workspace: Workspace, ids: list[str], cause: str) -> ToolOutput
 
 
 def _require_limit(request: BacktestRequest) -> None:
-    if gateway.may_cost(request) and not request.max_cost_usd:
+    if decider_source.may_cost(request) and not request.max_cost_usd:
         raise ToolFailed(
             f"{request.source[:100]} costs money: give max_cost_usd, or use a policy or a stand-in (policy/…, standin/…)"
         )
