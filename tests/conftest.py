@@ -28,7 +28,8 @@ if (
     and shutil.disk_usage(MEMORY).free > ENOUGH
 ):
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
-    if "PYTEST_XDIST_WORKER" not in os.environ and "TMPDIR" not in os.environ:  # workers inherit it
+    if "PYTEST_XDIST_WORKER" not in os.environ and "TMPDIR" not in os.environ:  # workers inherit what is set here
+        os.environ["TEST_PACKAGES_DIR"] = tempfile.gettempdir()  # installed once, for later runs too
         os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="pitboss-tests-", dir=MEMORY)
         atexit.register(shutil.rmtree, tempfile.tempdir, ignore_errors=True)
 

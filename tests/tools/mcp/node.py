@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-PLACE = Path(tempfile.gettempdir()) / "pitboss-tests-npm"
+FOLDER = Path(os.environ.get("TEST_PACKAGES_DIR") or tempfile.gettempdir()) / "pitboss-tests-npm"
 EVERYTHING = "@modelcontextprotocol/server-everything@2026.8.31"
 CONFORMANCE = "@modelcontextprotocol/conformance@0.1.16"
 NODE = "node@22"
@@ -22,7 +23,7 @@ def installed(*packages: str) -> Path:
     if npm is None or shutil.which("node") is None:
         pytest.skip("node and npm are not on this machine")
     key = json.dumps(sorted(packages))
-    home = PLACE / "".join(letter if letter.isalnum() else "-" for letter in key).strip("-")
+    home = FOLDER / "".join(letter if letter.isalnum() else "-" for letter in key).strip("-")
     home.mkdir(parents=True, exist_ok=True)
     with (home / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

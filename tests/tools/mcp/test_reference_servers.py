@@ -166,8 +166,9 @@ def test_the_public_conformance_suite_passes_our_client(scenario: str, tmp_path:
     modules = installed(CONFORMANCE, NODE)
     suite = modules / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
     client = f"{sys.executable} {Path(__file__).parent / 'conformance_client.py'}"
+    options = ("--command", client, "--scenario", scenario, "--timeout", "110000")
     run = subprocess.run(
-        [modules / "node" / "bin" / "node", suite, "client", "--command", client, "--scenario", scenario],
+        [modules / "node" / "bin" / "node", suite, "client", *options],
         cwd=tmp_path,
         env={"PATH": os.environ["PATH"]},
         capture_output=True,

@@ -10,13 +10,11 @@ import pytest
 
 from pitboss.store.database import Database, open_database
 
-MEMORY = Path("/dev/shm")
-
 
 @pytest.fixture(scope="session")
 def sui_database() -> Iterator[Database]:
     """A database with its schema."""
-    folder = Path(tempfile.mkdtemp(dir=MEMORY if MEMORY.is_dir() else None))
+    folder = Path(tempfile.mkdtemp())
     with open_database(folder / "pitboss.db") as database:
         yield database
     shutil.rmtree(folder)
