@@ -45,7 +45,8 @@ def worst_case(home: Path, skill: Path, server: FakeProvider) -> float:
 
 @pytest.mark.chaos
 def test_tries_that_break_off_use_the_budget_up_and_a_resume_does_not_forget_them(home: Path, skill: Path) -> None:
-    with served([BROKEN]) as server:
+    answers: list[Any] = [lambda question: BROKEN]
+    with served(lambda question: answers[-1](question)) as server:
         worst = worst_case(home, skill, server)
         assert server.calls == 0
         run_id, said = stopped_by_its_budget(here(*words(home, skill, 2.5 * worst), code=1, **environment(server)))
@@ -54,7 +55,7 @@ def test_tries_that_break_off_use_the_budget_up_and_a_resume_does_not_forget_the
         resume = ("runs", "resume", run_id, "--json", "--home", home)
         stopped_by_its_budget(here(*resume, code=1, **environment(server)))
         assert server.calls == 2
-    with served(decide) as server:
+        answers.append(decide)
         done = here(*resume[:3], "--max-cost-usd", "5", *resume[3:], **environment(server)).json
         assert done["status"] == "complete"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pitboss.core.instant import HOUR_MS, day_of
+from pitboss.core.instant import DAY_MS, HOUR_MS, day_of
 from pitboss.venues.predict.caps import PredictCaps, Spent, exposure
 from pitboss.venues.predict.orders import perform
 from pitboss.venues.predict.quote import ask_bounds
@@ -159,3 +159,12 @@ def test_ten_thousand_hostile_decisions_never_pass_a_limit() -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_a_million_hostile_decisions_never_pass_a_limit(seed: int) -> None:
     assert campaign(100 + seed, 100_000)["minted"] > 3_000
+
+
+def test_a_clock_that_goes_back_over_midnight_opens_no_new_day() -> None:
+    midnight = (day_of(NOW) + 1) * DAY_MS
+    before = midnight - 1_000
+    spent = Spent().after(15 * QUOTE, before, before).after(QUOTE, midnight, midnight)
+    assert spent.today_at(midnight) == QUOTE
+    assert spent.today_at(before) >= 15 * QUOTE
+    assert spent.after(QUOTE, midnight, before).today_at(midnight) == 2 * QUOTE

@@ -75,8 +75,9 @@ class Spent:
     shown: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def today_at(self, now: Instant) -> int:
-        """Amount spent on the UTC day of an instant."""
-        return self.today if day_of(now) == self.day else 0
+        """Amount spent on the UTC day of an instant; for a day before `day` at most this much, as the clock went back."""
+        day = day_of(now)
+        return self.today if day == self.day else 0 if day > self.day else self.total
 
     def tick_spend(self, tick_at: Instant) -> int:
         """Amount spent at a tick."""
@@ -86,8 +87,8 @@ class Spent:
         """Return a copy with one more executed mint. The spend of an older tick than `self.tick_at` is not counted by tick."""
         tick = self.tick if tick_at < self.tick_at else self.tick_spend(tick_at) + cost
         return Spent(
-            self.today_at(now) + cost,
-            day_of(now),
+            (0 if day_of(now) > self.day else self.today) + cost,
+            max(day_of(now), self.day),
             self.total + cost,
             tick,
             max(tick_at, self.tick_at),
