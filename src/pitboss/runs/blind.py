@@ -17,7 +17,12 @@ from pitboss.tools.registry import Registry
 def stored_translator(params: Mapping[str, Any]) -> Translator | None:
     """Return the mapping stored with a run; None if the run was not blind."""
     mapping = params.get("disguise")
-    return Translator.read(mapping) if params.get("blind") and mapping else None
+    if not params.get("blind") or not mapping:
+        return None
+    # Most runs are not blind, and this loads market data types.
+    from pitboss.agent.blind.anonymiser import Anonymiser
+
+    return Anonymiser.read(mapping)
 
 
 def unavailable_tools(skill: SkillDocument, registry: Registry) -> list[str]:

@@ -5,6 +5,7 @@ hold values that have to be translated in another way.
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,7 +28,7 @@ REASONS = ("reason", "reasoning")
 
 
 @dataclass(frozen=True, eq=True)
-class Translator:
+class Translator(ABC):
     """The mapping of one run. Equality compares the mapping only; the caches are not part of it."""
 
     aliases: tuple[Alias, ...]
@@ -107,13 +108,13 @@ class Translator:
 
     # Decisions --------------------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def proposal(self, true: Any) -> Any:
         """Return a true proposal in the model's terms."""
-        raise NotImplementedError
 
+    @abstractmethod
     def true_proposal(self, anonymised: Any) -> Any:
         """Return the model's proposal in true terms; the inverse of `proposal`."""
-        raise NotImplementedError
 
     def shown_proposal(self, true: Any) -> Any:
         """Return a proposal in the terms in which the model made it; names of coins in its texts are replaced."""
@@ -168,15 +169,15 @@ class Translator:
         del symbol
         return {key: self.swap(value) if isinstance(value, str) else value for key, value in margin.items()}
 
+    @abstractmethod
     def stored_detail(self, detail: str, code: str, symbol: str) -> str:
         """Return a message of a rule of which only the text is left, anonymised."""
-        raise NotImplementedError
 
     # The past ---------------------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def receipt(self, receipt: Receipt) -> Receipt:
         """Return a receipt, anonymised."""
-        raise NotImplementedError
 
     def past(self, past: Past) -> Past:
         """Return the run's own past with queries and results in anonymised terms."""
