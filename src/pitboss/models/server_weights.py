@@ -25,12 +25,13 @@ async def weights_of(model_route: Route, session: aiohttp.ClientSession) -> str:
             listed = await response.json(content_type=None)
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
         return ""  # a server that is away is reported by the first call
-    return _digest(listed, model_route.model)
+    return listed_digest(listed, model_route.model)
 
 
-def _digest(listed: Any, model: str) -> str:
+def listed_digest(listed: Any, model: str) -> str:
+    """The digest of a model in the list of a server, whatever that list is; empty if it is not there."""
     rows = listed.get("models") if isinstance(listed, Mapping) else None
-    names = {model, f"{model}:latest"}
+    names = (model, f"{model}:latest")  # not a set: a name that is a list or an object has no hash
     for row in rows if isinstance(rows, list) else ():
         if isinstance(row, Mapping) and row.get("name") in names and isinstance(row.get("digest"), str):
             digest = row["digest"].removeprefix("sha256:")[:DIGITS]

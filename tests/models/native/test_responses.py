@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from models.native.vendor import ASK, DECIDE, KEY, LOOK
@@ -181,6 +181,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
+@example([{"type": []}], 200)
 @given(JSON, st.sampled_from([200, 400, 404, 429, 500]))
 def test_any_json_gives_a_reply_or_a_failure(document: Any, status: int) -> None:
     outcome = read(document, status, {}, CONTEXT)

@@ -7,7 +7,7 @@ them out of it.
 from typing import Any
 
 from pitboss.models.failures import NO_HEADERS, Failure, classify, malformed
-from pitboss.models.json_body import as_dict
+from pitboss.models.json_body import as_dict, as_str
 
 _LAST = frozenset({"response.completed", "response.incomplete", "response.failed", "response.done"})
 
@@ -17,7 +17,7 @@ def join_stream(events: list[dict[str, Any]], name: str) -> dict[str, Any] | Fai
     response: dict[str, Any] | None = None
     items: dict[str, dict[str, Any]] = {}
     for event in events:
-        kind = event.get("type")
+        kind = as_str(event.get("type"))
         if kind == "error" or (event.get("error") and not isinstance(event.get("response"), dict)):
             return classify(200, event if event.get("error") else {"error": event}, NO_HEADERS, name)
         if kind == "response.output_item.done" and isinstance(event.get("item"), dict):
