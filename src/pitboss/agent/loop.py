@@ -41,6 +41,9 @@ Form = Literal["open", "call", "schema"]
 EMPTY_REPLY = "(empty reply)"
 """Replaces an empty reply when it is sent back, because some providers refuse an empty turn."""
 
+PROSE = "prose"
+"""The flag of a tick whose reply was text without a decision, where the venue takes that as doing nothing."""
+
 MAX_RESULT_CHARS = 32_000
 MAX_CALLS = 16
 """Most calls of one reply that are run; a model that makes more is looping."""
@@ -96,12 +99,14 @@ class ToolLoop:
             conversation.record(reply, results, answer)
             if answer.conflict:
                 return conversation.decision("multiple_proposals")
+            if answer.is_prose:
+                return conversation.decision(PROSE)
             verdict: Verdict | None = None
             if answer.proposal is not None:
                 conversation.proposal = answer.proposal
                 again = conversation.retries < self.retry_refused and step_number < self.max_steps
-                verdict = judge(answer.proposal) if again else None
-                if verdict is None or verdict.outcome != "refused":
+                verdict = _refused(judge, self.format.intents(answer.proposal)) if again else None
+                if verdict is None:
                     return conversation.decision()
             if answer.proposal is None and reply.finish_reason == "length":
                 raised = self.policy.after_cut(settings)
@@ -207,9 +212,10 @@ class _Conversation:
             cost = None if cost is None or step.cost_usd is None else cost + step.cost_usd
             saved += step.saved_usd
         last = self.steps[-1] if self.steps else None
-        dropped = flag in ("multiple_proposals", "model_error")
-        intents = () if self.proposal is None or dropped else (self._true_proposal(self.proposal),)
-        flags = (flag,) if flag else () if intents else ("no_decision",)
+        dropped = flag in ("multiple_proposals", "model_error", PROSE)
+        raw_intents = () if self.proposal is None or dropped else self.loop.format.intents(self.proposal)
+        intents = tuple(map(self._true_proposal, raw_intents))
+        flags = (flag,) if flag else () if self.proposal is not None else ("no_decision",)
         if self.loop.policy.repairs != "none" and flags == ("no_decision",):
             prefix = f"{last.text.strip()}\n" if last and last.text.strip() else ""
             text = f"{prefix}No decision: {self.why}."
@@ -255,6 +261,12 @@ async def _run(index: int, call: ToolCall, tools: Mapping[str, Tool], answer: Pa
     if len(result) > MAX_RESULT_CHARS:
         result = result[:MAX_RESULT_CHARS] + "\n[cut]"
     return ToolResult(name, stored_arguments(call), codec.printable(result), failed)
+
+
+def _refused(judge: Judge, intents: tuple[Any, ...]) -> Verdict | None:
+    """The first refusal among the verdicts on the intents."""
+    verdicts = map(judge, intents)
+    return next((verdict for verdict in verdicts if verdict.outcome == "refused"), None)
 
 
 def _refusal(verdict: Verdict) -> str:

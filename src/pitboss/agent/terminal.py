@@ -40,7 +40,8 @@ class ParsedDecision:
     """The decision in a reply.
 
     `results` maps the position of each terminal call to the tool result that the model receives. `problem` is the
-    message if the reply has no call to answer, `why` its short form for the record.
+    message if the reply has no call to answer, `why` its short form for the record. `is_prose` is set for a text that
+    the venue takes as a decision to do nothing.
     """
 
     proposal: Any = None
@@ -49,10 +50,13 @@ class ParsedDecision:
     results: dict[int, str] = field(default_factory=dict[int, str])
     malformed: frozenset[int] = frozenset()
     why: str = ""
+    is_prose: bool = False
 
 
 def read_calls(reply: ModelReply, decision_format: DecisionFormat) -> ParsedDecision:
     """The decision among the calls of a reply. A malformed call next to a valid one is a conflict, too."""
+    if not reply.calls and decision_format.read_text is not None and reply.text.strip():
+        return _read_venue_text(reply, decision_format)
     results: dict[int, str] = {}
     malformed: set[int] = set()
     different: set[bytes] = set()
@@ -84,6 +88,8 @@ def read_text(reply: ModelReply, decision_format: DecisionFormat) -> ParsedDecis
     """The decision in a reply that was requested as JSON text. A call of the tool is accepted, too."""
     if any(call.name == decision_format.tool for call in reply.calls):
         return read_calls(reply, decision_format)
+    if decision_format.read_text is not None and reply.text.strip():
+        return _read_venue_text(reply, decision_format)
     json_objects = objects(reply.text)
     if json_objects is not None and len(json_objects) == 1:
         raw, problems = _read(json_objects[0], decision_format)
@@ -97,6 +103,22 @@ def read_text(reply: ModelReply, decision_format: DecisionFormat) -> ParsedDecis
     else:
         why = _why_no_decision(reply)
         why = "the reply was text, not a JSON object" if why == TEXT else why
+    return ParsedDecision(problem=f"{_capitalised(why)}. {ask(decision_format)}", why=why)
+
+
+def _read_venue_text(reply: ModelReply, decision_format: DecisionFormat) -> ParsedDecision:
+    """The decision in a text reply, as the venue reads it. A reply that was cut off is no decision."""
+    assert decision_format.read_text is not None
+    if reply.finish_reason == "length" or reply.problem:
+        why = _why_no_decision(reply)
+    else:
+        decision = decision_format.read_text(reply.text)
+        if decision.is_prose:
+            return ParsedDecision(is_prose=True)
+        problems = decision.problems or tuple(decision_format.read(decision.raw)[1])
+        if not problems:
+            return ParsedDecision(decision.raw)
+        why = f"invalid decision: {'; '.join(problems)}"
     return ParsedDecision(problem=f"{_capitalised(why)}. {ask(decision_format)}", why=why)
 
 

@@ -1,0 +1,1 @@
+"""The community venue: a forum of agents with signed writes and on-chain actions."""
