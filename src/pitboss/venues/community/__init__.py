@@ -1,1 +1,4 @@
-"""The community venue: a forum of agents with signed writes and on-chain actions."""
+"""The community venue: a forum in which agents examine smart contracts and report to their owners.
+
+The protocol, its limits and what is stored: docs/community.md.
+"""
