@@ -58,6 +58,7 @@ COMMANDS = {
     "jobs": "jobs:app",
     "models": "models:app",
     "secrets": "secrets:app",
+    "signer": "signer:app",
     "tools": "tools:app",
     "mcp": "mcp:app",
     "study": "study:app",

@@ -28,7 +28,7 @@ State = Literal["intent", "signed", "sent", "landed", "failed", "void"]
 MOVES: Mapping[State, tuple[State, ...]] = {
     "intent": ("signed", "void"),
     "signed": ("sent", "void"),
-    "sent": ("landed", "failed", "void"),
+    "sent": ("sent", "landed", "failed", "void"),
     "landed": (),
     "failed": (),
     "void": (),
@@ -120,9 +120,12 @@ class StoredOutbox:
         return OutboxEntry(**row), True
 
     def sign(
-        self, entry: OutboxEntry, request: bytes, tx: bytes, signature: str, digest: str, coin: str, last_epoch: int
+        self, entry: OutboxEntry, request: bytes, tx: bytes, signature: str, digest: str | None, coin: str, last_epoch: int
     ) -> OutboxEntry | None:
-        """Store signed bytes before they can be sent. None if the entry has changed or the coin is already used."""
+        """Store signed bytes before they can be sent. None if the entry has changed or the coin is already used.
+
+        On a chain of accounts the coin is the nonce. `digest` is None if only the wallet that sends the bytes knows it.
+        """
         values = {
             "request": request,
             "tx": tx,
@@ -143,6 +146,14 @@ class StoredOutbox:
         """Record that the bytes may be sent from now on. They must not be sent if this returns None."""
         with self._database.write() as connection:
             return self._move(connection, entry, "sent", {})
+
+    def amend(self, entry: OutboxEntry, request: bytes, tx: bytes, digest: str) -> OutboxEntry | None:
+        """Store another version of sent bytes that uses the same coin, before it is sent. None if the entry has changed.
+
+        `request` must name the versions before, because any of them may be executed.
+        """
+        with self._database.write() as connection:
+            return self._move(connection, entry, "sent", {"request": request, "tx": tx, "digest": digest})
 
     def close(self, entry: OutboxEntry, state: State, outcome: bytes | None, note: str) -> OutboxEntry | None:
         """Record the end of an attempt. None if the entry has changed."""
@@ -171,6 +182,11 @@ class StoredOutbox:
             outbox.c.scope == scope, outbox.c.tick_at > tick_at, outbox.c.state.in_(("sent", "landed"))
         )
         return self._fetch(query.order_by(outbox.c.tick_at, outbox.c.order_id))
+
+    def with_coins(self, scope: str, least: str, most: int) -> tuple[OutboxEntry, ...]:
+        """The entries of a scope whose coin is `least` or comes after it, last coin first."""
+        query = rows.raw(outbox).where(outbox.c.scope == scope, outbox.c.coin >= least)
+        return self._fetch(query.order_by(outbox.c.coin.desc()).limit(most))
 
     def taken(self, coins: Sequence[str]) -> frozenset[str]:
         """Which of these coins a stored transaction uses or has used up."""

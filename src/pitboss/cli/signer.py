@@ -1,0 +1,100 @@
+"""`pitboss signer …`: the process that holds a key. These commands start `python -m pitboss.signer`, which imports little else."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from pitboss.core.errors import UserError
+from pitboss.terminal.workspace_options import Location
+
+app = App(name="signer", help="Hold a key in a process of its own, which signs only what its policy file allows.")
+
+Folder = Annotated[Path | None, Parameter(name="--folder")]
+PassphraseFd = Annotated[int | None, Parameter(name="--passphrase-fd")]
+
+
+@app.command
+def init(
+    *,
+    folder: Folder = None,
+    import_key: bool = False,
+    key_fd: int | None = None,
+    passphrase_fd: PassphraseFd = None,
+    location: Location,
+) -> int:
+    """Make an encrypted key and an example policy. The key and its passphrase are never arguments.
+
+    For example:
+
+        pitboss signer init
+
+    Parameters
+    ----------
+    folder
+        Where the files are kept; `signer` in the workspace if left out.
+    import_key
+        Take a key from a hidden prompt instead of making a new one.
+    key_fd
+        Take the key from this file descriptor.
+    passphrase_fd
+        Read the passphrase from this file descriptor instead of the terminal.
+    """
+    return _start("init", folder, location, import_key=import_key, key_fd=key_fd, passphrase_fd=passphrase_fd)
+
+
+@app.command
+def run(
+    *, folder: Folder = None, socket: Path | None = None, passphrase_fd: PassphraseFd = None, location: Location
+) -> int:
+    """Open the key and sign for processes of this user until it is stopped.
+
+    For example:
+
+        pitboss signer run
+
+    Parameters
+    ----------
+    folder
+        Where the files are kept; `signer` in the workspace if left out.
+    socket
+        Where to listen; `signer.sock` in the folder if left out.
+    passphrase_fd
+        Read the passphrase from this file descriptor instead of the terminal.
+    """
+    return _start("run", folder, location, socket=socket, passphrase_fd=passphrase_fd)
+
+
+@app.command
+def show(*, folder: Folder = None, location: Location) -> int:
+    """Show the address, the policy, what is used of the day's caps and the latest signatures, as JSON. Never the key.
+
+    For example:
+
+        pitboss signer show
+
+    Parameters
+    ----------
+    folder
+        Where the files are kept; `signer` in the workspace if left out.
+    """
+    return _start("show", folder, location)
+
+
+def _start(command: str, folder: Path | None, location: Location, **options: object) -> int:
+    """Become the program of the signer: the key is never in a process with the rest of pitboss."""
+    from importlib.util import find_spec
+
+    if find_spec("eth_account") is None:
+        raise UserError("the signer needs eth-account, which is not installed", 'run: pip install "pitboss[chain]"')
+    words = [command, "--folder", str(folder or location.settings().home / "signer")]
+    for name, value in options.items():
+        if value is True:
+            words.append("--" + name.replace("_", "-"))
+        elif value is not None and value is not False:
+            words += ["--" + name.replace("_", "-"), str(value)]
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os.execv(sys.executable, [sys.executable, "-m", "pitboss.signer", *words])

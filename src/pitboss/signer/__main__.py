@@ -1,0 +1,65 @@
+"""`python -m pitboss.signer`: the signing process as a program of its own, with nothing of pitboss but this package and `core`.
+
+`pitboss signer` takes the same words and starts it.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from pitboss.core.errors import UserError
+from pitboss.core.instant import Instant
+from pitboss.signer.program import describe_files, make_files, printed, serve
+
+
+def _now() -> Instant:
+    return time.time_ns() // 1_000_000
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m pitboss.signer",
+        description="Holds a key and signs what its policy allows. For example: python -m pitboss.signer run --folder signer",
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, text in (("init", "make the key and an example policy"), ("run", "serve"), ("show", "show what it holds")):
+        command = commands.add_parser(name, help=text)
+        command.add_argument("--folder", type=Path, required=True)
+        if name != "show":
+            command.add_argument("--passphrase-fd", type=int, help="read the passphrase from this file descriptor")
+        if name == "init":
+            command.add_argument("--import-key", action="store_true", help="take a key instead of making one")
+            command.add_argument("--key-fd", type=int, help="read that key from this file descriptor")
+        if name == "run":
+            command.add_argument("--socket", type=Path, help="where to listen; by default in the folder")
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; 2 for an error that the user can fix."""
+    options = _parser().parse_args(arguments)
+    try:
+        if options.command == "init":
+            address = make_files(options.folder, options.passphrase_fd, options.key_fd, options.import_key)
+            sys.stdout.write(f"the key of {address} is in {options.folder}; edit policy.toml there before `run`\n")
+        elif options.command == "run":
+            serve(options.folder, options.socket, options.passphrase_fd, _now, _say)
+        else:
+            sys.stdout.write(printed(describe_files(options.folder, _now())))
+    except UserError as error:
+        sys.stderr.write(f"error: {error.message}\n" + (f"hint: {error.hint}\n" if error.hint else ""))
+        return 2
+    except OSError as error:
+        sys.stderr.write(f"error: {error.filename or options.folder}: {error.strerror}\n")
+        return 1
+    return 0
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,209 @@
+"""`SigningPolicy`: what the signing process may sign, read once at its start from a TOML file of its own.
+
+It is independent of every skill and of the rules of a venue: whoever controls the asking process cannot change it. Functions
+are listed by full signature. A function that gives rights away (`DENIED_NAMES`) must be listed a second time under
+`allow_denied`, so that it is never allowed by mistake.
+"""
+
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from eth_abi.exceptions import ABITypeError, ParseError
+from eth_abi.grammar import parse
+from eth_utils.address import is_checksum_address
+from eth_utils.crypto import keccak
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from pitboss.core.errors import UserError
+from pitboss.core.noun import noun
+
+DENIED_NAMES = frozenset(
+    "approve permit permit2 permitall setapprovalforall increaseallowance increaseapproval decreaseallowance "
+    "transferownership renounceownership acceptownership setowner changeowner transferadmin setadmin changeadmin "
+    "grantrole revokerole renouncerole setapproval authorize authorizeoperator setoperator addminter "
+    "upgradeto upgradetoandcall upgrade setimplementation selfdestruct destroy kill suicide delegatecall "
+    "execute exec executebatch multicall aggregate setcode delegate delegatebysig".split()
+)
+"""Names, in lower case and without underscores, of functions that hand over tokens, ownership, code or arbitrary calls."""
+
+MOST_WEI = 2**256 - 1
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+_SIGNATURE = re.compile(r"([A-Za-z_$][A-Za-z0-9_$]{0,127})(\(.*\))")
+
+Wei = Annotated[int, Field(ge=0, le=MOST_WEI, strict=True)]
+
+
+def address_problem(text: str) -> str:
+    """Return what is wrong with an address; empty if nothing is. Mixed case must be its checksum."""
+    if not _ADDRESS.fullmatch(text):
+        return "an address is 0x and 40 hexadecimal digits"
+    digits = text[2:]
+    if digits != digits.lower() and digits != digits.upper() and not is_checksum_address(text):
+        return "the checksum of the address is wrong"
+    return ""
+
+
+def signature_parts(signature: str) -> tuple[str, tuple[str, ...]] | None:
+    """Return the name and the argument types of a full signature in canonical form, or None."""
+    match = _SIGNATURE.fullmatch(signature)
+    if match is None or len(signature) > 2_000 or signature.count("(") > 64:
+        return None
+    if match[2] == "()":
+        return match[1], ()
+    try:
+        arguments: Any = parse(match[2])
+        arguments.validate()
+        if arguments.arrlist or arguments.to_type_str() != match[2]:
+            return None
+        return match[1], tuple(component.to_type_str() for component in arguments.components)
+    except (ParseError, ABITypeError, ValueError, AttributeError, RecursionError):
+        return None
+
+
+def selector_of(signature: str) -> str:
+    """Return the first four bytes of the signature's hash as hexadecimal text without 0x."""
+    return keccak(text=signature)[:4].hex()
+
+
+def is_denied(name: str) -> bool:
+    """Whether a function of this name gives rights away."""
+    return name.replace("_", "").lower() in DENIED_NAMES
+
+
+KNOWN_DENIED = frozenset(
+    map(
+        selector_of,
+        (
+            "approve(address,uint256)",
+            "permit(address,address,uint256,uint256,uint8,bytes32,bytes32)",
+            "permit(address,address,uint256,uint256,bool,uint8,bytes32,bytes32)",
+            "setApprovalForAll(address,bool)",
+            "increaseAllowance(address,uint256)",
+            "decreaseAllowance(address,uint256)",
+            "transferOwnership(address)",
+            "renounceOwnership()",
+            "grantRole(bytes32,address)",
+            "upgradeTo(address)",
+            "upgradeToAndCall(address,bytes)",
+            "multicall(bytes[])",
+        ),
+    )
+)
+"""Selectors that are refused with a code of their own, so that an attempt stands out in the journal of a runner."""
+
+
+@noun
+class AllowedFunction:
+    """A function that may be called, with the types of its arguments."""
+
+    signature: str
+    types: tuple[str, ...]
+    payable: bool
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SigningCaps(_Section):
+    """Limits of one transaction and of one UTC day, in wei. `spend_per_day_wei` counts value and the highest possible fee."""
+
+    value_wei: Wei
+    gas: Annotated[int, Field(ge=21_000, le=30_000_000, strict=True)]
+    max_fee_per_gas_wei: Wei
+    max_priority_fee_per_gas_wei: Wei
+    spend_per_day_wei: Wei
+    transactions_per_day: Annotated[int, Field(ge=0, le=1_000_000, strict=True)]
+    replacements: Annotated[int, Field(ge=0, le=100, strict=True)] = 10
+
+
+class ContractPolicy(_Section):
+    """One contract: its address, the functions that may be called, and those of them that may be paid."""
+
+    address: str
+    functions: Annotated[tuple[str, ...], Field(min_length=1, max_length=500)]
+    payable: tuple[str, ...] = ()
+    allow_denied: tuple[str, ...] = ()
+
+    @field_validator("address")
+    @classmethod
+    def _is_an_address(cls, value: str) -> str:
+        problem = address_problem(value)
+        if problem:
+            raise ValueError(problem)
+        return value.lower()
+
+    @model_validator(mode="after")
+    def _functions_fit(self) -> "ContractPolicy":
+        for signature in self.functions:
+            parts = signature_parts(signature)
+            if parts is None:
+                raise ValueError(f"{signature[:80]!r} is no full signature such as withdraw(uint256)")
+            if is_denied(parts[0]) and signature not in self.allow_denied:
+                raise ValueError(f"{signature[:80]} gives rights away; list it under allow_denied too if that is meant")
+        for name, listed in (("payable", self.payable), ("allow_denied", self.allow_denied)):
+            if not set(listed) <= set(self.functions):
+                raise ValueError(f"{name} names a function that is not listed under functions")
+        return self
+
+
+class SigningPolicy(_Section):
+    """The policy file. `table` maps address and selector to the function that may be called there."""
+
+    version: Literal[1]
+    scheme: Literal["evm_transaction"]
+    chain_id: Annotated[int, Field(ge=1, lt=2**63, strict=True)]
+    caps: SigningCaps
+    contracts: Annotated[tuple[ContractPolicy, ...], Field(min_length=1, max_length=1_000)]
+
+    @model_validator(mode="after")
+    def _addresses_differ(self) -> "SigningPolicy":
+        if len({contract.address for contract in self.contracts}) < len(self.contracts):
+            raise ValueError("a contract is listed twice")
+        return self
+
+    def table(self) -> Mapping[str, Mapping[str, AllowedFunction]]:
+        """The functions that may be called, by address in lower case and selector."""
+        return {
+            contract.address: {
+                selector_of(signature): AllowedFunction(signature, _types(signature), signature in contract.payable)
+                for signature in contract.functions
+            }
+            for contract in self.contracts
+        }
+
+
+def _types(signature: str) -> tuple[str, ...]:
+    parts = signature_parts(signature)
+    assert parts is not None  # the model has checked it
+    return parts[1]
+
+
+def read_policy(path: Path) -> SigningPolicy:
+    """Read a policy file that nobody but its owner can change."""
+    check_private(path, write_only=True)
+    try:
+        return SigningPolicy.model_validate(tomllib.loads(path.read_text("utf-8")))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UserError(f"{path}: {where}: {first['msg']}", "`docs/signer.md` describes the policy file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise UserError(f"{path} cannot be read: {error}", "`pitboss signer init` writes an example") from None
+
+
+def check_private(path: Path, write_only: bool = False) -> None:
+    """Refuse a file that another user owns, can change or, unless `write_only`, can read."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}", "`pitboss signer init` makes the files") from None
+    barred = stat.S_IWGRP | stat.S_IWOTH if write_only else stat.S_IRWXG | stat.S_IRWXO
+    if status.st_uid != os.getuid() or status.st_mode & barred:
+        mode = "go-w" if write_only else "go-rwx"
+        raise UserError(f"{path} is open to other users", f"run: chmod {mode} {path}")

@@ -1,0 +1,79 @@
+"""`WalletChain`: the port on a wallet behind JSON-RPC that holds the key itself (`eth_sendTransaction`).
+
+The nonce is given with the transaction. A wallet that keeps to it executes an intent once however often it is asked; of one
+that may choose another nonce this is not known, so it is asked once, and a lost answer stays `unknown` until the transaction
+is found on the chain by its nonce.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+
+from pitboss.core.errors import TransientError
+from pitboss.core.instant import Instant
+from pitboss.store.outbox import StoredOutbox
+from pitboss.venues.community.chain.json_rpc import JsonRpcClient, RpcRejection
+from pitboss.venues.community.chain.node_reader import NodeReader
+from pitboss.venues.community.chain.ports import ChainFailure
+from pitboss.venues.community.chain.rpc_chain import ChainCalls
+from pitboss.venues.community.chain.stored_transaction import StoredTransaction
+from pitboss.venues.community.chain.transaction_sender import SenderSettings, TransactionSender, TransactionSource
+
+_HASH = re.compile(r"0x[0-9a-f]{64}")
+
+
+class WalletChain(ChainCalls):
+    """The port on a wallet. `keeps_nonce` says that the wallet uses the nonce that it is given."""
+
+    def __init__(
+        self,
+        client: JsonRpcClient,
+        address: str,
+        outbox: StoredOutbox,
+        settings: SenderSettings,
+        owner: str,
+        now: Callable[[], Instant],
+        pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        keeps_nonce: bool = False,
+    ) -> None:
+        node = NodeReader(client)
+        source: TransactionSource = WalletSource(node, keeps_nonce)
+        super().__init__(
+            node, TransactionSender(node, source, outbox, address.lower(), settings, owner, now, pause)
+        )
+
+
+class WalletSource:
+    """Has the wallet sign and send."""
+
+    def __init__(self, node: NodeReader, keeps_nonce: bool) -> None:
+        self._node = node
+        self._keeps_nonce = keeps_nonce
+
+    async def prepare(self, request_id: str, transaction: StoredTransaction) -> tuple[bytes, str] | ChainFailure:
+        """Nothing is signed in advance: the wallet signs when it sends."""
+        del request_id, transaction
+        return b"", ""
+
+    async def broadcast(self, transaction: StoredTransaction, raw: bytes, again: bool) -> str:
+        """Have the wallet send the transaction, and check that it is the one that was asked for."""
+        del raw
+        if again and not self._keeps_nonce:
+            return ""
+        await self._node.client.check_chain()
+        fees = {
+            "gas": hex(transaction.gas),
+            "nonce": hex(transaction.nonce),
+            "chainId": hex(transaction.chain_id),
+            "maxFeePerGas": hex(transaction.last.fee),
+            "maxPriorityFeePerGas": hex(transaction.last.priority_fee),
+        }
+        answer = await self._node.client.ask("eth_sendTransaction", [{**transaction.call.params(), **fees}])
+        if isinstance(answer, RpcRejection):
+            return ""
+        if not isinstance(answer, str) or not _HASH.fullmatch(answer):
+            raise TransientError("the wallet's answer is no hash")
+        sent = await self._node.transaction(answer)
+        if sent is None or not transaction.is_same(sent):
+            raise TransientError("the wallet names another transaction than the one it was asked to send")
+        return answer

@@ -1,0 +1,56 @@
+"""A signing process for tests: its folder, and the program running on it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pitboss.signer.keystore import create_keystore
+from pitboss.signer.program import JOURNAL, KEYSTORE, POLICY, SOCKET
+from signer.hostile import KEY
+
+PASSPHRASE = "correct horse battery"
+FAST_SCRYPT = 1024
+"""A work factor for tests: opening the file takes a millisecond instead of a second."""
+
+__all__ = ["JOURNAL", "PASSPHRASE", "SOCKET", "make_folder", "passphrase_pipe", "running"]
+
+
+def make_folder(folder: Path, policy: str, key: bytes = KEY) -> Path:
+    folder.mkdir(mode=0o700)
+    create_keystore(folder / KEYSTORE, key, PASSPHRASE, FAST_SCRYPT)
+    (folder / POLICY).write_text(policy)
+    (folder / POLICY).chmod(0o600)
+    return folder
+
+
+def passphrase_pipe(text: str = PASSPHRASE) -> int:
+    """The reading end of a pipe that holds a passphrase."""
+    reading, writing = os.pipe()
+    os.write(writing, text.encode() + b"\n")
+    os.close(writing)
+    return reading
+
+
+@contextmanager
+def running(folder: Path, words: tuple[str, ...] = ("-m", "pitboss.signer")) -> Iterator[subprocess.Popen[str]]:
+    """The program on a folder, listening; killed at the end."""
+    descriptor = passphrase_pipe()
+    process = subprocess.Popen(
+        [sys.executable, *words, "run", "--folder", str(folder), "--passphrase-fd", str(descriptor)],
+        pass_fds=[descriptor],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    os.close(descriptor)
+    try:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        assert first.startswith("signing for 0x"), process.communicate()
+        yield process
+    finally:
+        process.kill()
+        process.communicate()

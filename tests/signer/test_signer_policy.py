@@ -1,0 +1,302 @@
+"""The policy and the caps hold against any request: nothing outside them is ever signed."""
+
+import json
+import random
+import sqlite3
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitboss.core.errors import UserError
+from pitboss.core.instant import DAY_MS
+from pitboss.signer.evm_transaction import EvmScheme
+from pitboss.signer.journal import SigningJournal
+from pitboss.signer.policy import SigningPolicy, is_denied, read_policy, signature_parts
+from pitboss.signer.program import EXAMPLE_POLICY
+from pitboss.signer.protocol import MEANINGS
+from pitboss.signer.request_handler import RequestHandler
+from signer.hostile import (
+    CALLS,
+    DAY_COUNT_CAP,
+    DAY_SPEND_CAP,
+    FEE_CAP,
+    GAS_CAP,
+    GWEI,
+    KEY,
+    OTHER,
+    POLICY,
+    TOKEN,
+    VALUE_CAP,
+    VAULT,
+    breaches,
+    hostile_line,
+    line,
+    nonce_and_spend,
+    payload,
+    selector,
+)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.at = 20_000 * DAY_MS
+
+    def now(self) -> int:
+        return self.at
+
+
+class Desk:
+    """A handler on a journal in a folder, that can be killed and started again."""
+
+    def __init__(self, folder: Path, policy: SigningPolicy = POLICY) -> None:
+        self.clock = Clock()
+        self.path = folder / "journal.db"
+        self.policy = policy
+        self.start()
+
+    def start(self) -> None:
+        self.journal = SigningJournal(self.path)
+        self.handler = RequestHandler(KEY, EvmScheme(self.policy), self.journal, self.clock.now)
+
+    def ask(self, request_id: str = "a", **changes: Any) -> dict[str, Any]:
+        return self.handler.handle(line(request_id, payload(**changes)))
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def attack(folder: Path, seed: int, requests: int) -> tuple[int, int]:
+    """Send hostile requests; check everything that is signed. Return the numbers of signatures and of refusals."""
+    folder.mkdir(parents=True, exist_ok=True)
+    desk, chance = Desk(folder), random.Random(seed)
+    by_id: dict[str, set[int]] = defaultdict(set)
+    by_nonce: dict[int, set[str]] = defaultdict(set)
+    spends: dict[int, dict[str, int]] = defaultdict(dict)
+    signatures: set[str] = set()
+    answered = refused = 0
+    for number in range(requests):
+        if chance.random() < 0.001:
+            desk.clock.at += chance.choice((DAY_MS, DAY_MS // 2, -DAY_MS // 4))
+        if chance.random() < 0.0005:
+            desk.start()  # the old one is killed: nothing is closed
+        sent = hostile_line(chance)
+        reply = desk.handler.handle(sent)
+        json.dumps(reply)
+        if not reply["ok"]:
+            assert reply["code"] in MEANINGS, number
+            refused += 1
+            continue
+        answered += 1
+        if reply["raw"] in signatures:
+            continue
+        signatures.add(reply["raw"])
+        assert breaches(reply["raw"]) == []
+        request_id = json.loads(sent)["request_id"]
+        nonce, spend = nonce_and_spend(reply["raw"])
+        by_id[request_id].add(nonce)
+        by_nonce[nonce].add(request_id)
+        day = desk.journal.use_of_day(desk.clock.now()).day
+        spends[day][request_id] = max(spend, spends[day].get(request_id, 0))
+    assert all(len(nonces) == 1 for nonces in by_id.values())
+    assert all(len(ids) == 1 for ids in by_nonce.values())
+    for per_request in spends.values():
+        assert sum(per_request.values()) <= DAY_SPEND_CAP
+        assert len(per_request) <= DAY_COUNT_CAP
+    assert answered > 0
+    return len(signatures), refused
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_of_thousands_of_hostile_requests_nothing_outside_the_policy_is_signed(tmp_path: Path, seed: int) -> None:
+    signatures, refused = attack(tmp_path, seed, 4_000)
+    assert signatures >= 5
+    assert refused > 2_000
+
+
+@pytest.mark.proof
+def test_of_a_million_hostile_requests_nothing_outside_the_policy_is_signed(tmp_path: Path) -> None:
+    signatures = sum(attack(tmp_path / str(seed), seed, 20_000)[0] for seed in range(50))
+    assert signatures > 500
+
+
+@given(st.binary(max_size=300) | st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=20), lambda one: st.lists(one, max_size=4) | st.dictionaries(st.text(max_size=12), one, max_size=4), max_leaves=12))  # fmt: skip
+def test_any_line_gets_an_answer_and_never_an_exception(tmp_path_factory: pytest.TempPathFactory, content: Any) -> None:
+    desk = Desk(tmp_path_factory.mktemp("signer"))
+    sent = content if isinstance(content, bytes) else line(payload=content)
+    assert desk.handler.handle(sent)["ok"] is False
+
+
+REFUSALS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    # the code, what is just allowed, what is refused
+    ("S03_CHAIN", {}, {"chain_id": 1}),
+    ("S04_CONTRACT", {}, {"to": OTHER}),
+    ("S05_FUNCTION", {}, {"data": "0x" + selector("withdraw(uint128)") + "00" * 32}),
+    ("S05_FUNCTION", {}, {"data": "0x"}),
+    ("S06_DENIED_FUNCTION", {}, {"data": "0x" + selector("transferOwnership(address)") + "00" * 32}),
+    ("S06_DENIED_FUNCTION", {"to": TOKEN, "data": "0x" + selector("approve(address,uint256)") + "00" * 64}, {"data": "0x" + selector("approve(address,uint256)") + "00" * 64}),  # fmt: skip
+    ("S07_ARGUMENTS", {}, {"data": "0x" + CALLS[1] + "00"}),
+    ("S07_ARGUMENTS", {}, {"data": "0x" + CALLS[1] + "00" * 32}),
+    ("S07_ARGUMENTS", {}, {"data": "0x" + CALLS[1][:-2]}),
+    ("S08_VALUE", {}, {"value": 1}),
+    ("S08_VALUE", {"data": "0x" + CALLS[0], "value": VALUE_CAP}, {"data": "0x" + CALLS[0], "value": VALUE_CAP + 1}),
+    ("S09_GAS", {"gas": GAS_CAP}, {"gas": GAS_CAP + 1}),
+    ("S10_FEE", {"max_fee_per_gas": FEE_CAP}, {"max_fee_per_gas": FEE_CAP + 1}),
+    ("S10_FEE", {"max_priority_fee_per_gas": 3 * GWEI}, {"max_priority_fee_per_gas": 3 * GWEI + 1}),
+    ("S10_FEE", {}, {"max_fee_per_gas": GWEI - 1}),
+    ("S01_MALFORMED", {}, {"nonce": "1"}),
+    ("S01_MALFORMED", {}, {"to": "0x" + "A1b2" * 10}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "allowed", "refused"), REFUSALS)
+def test_each_limit_allows_what_is_at_it_and_refuses_what_is_above(
+    desk: Desk, code: str, allowed: dict[str, Any], refused: dict[str, Any]
+) -> None:
+    assert desk.ask("refused", **refused)["code"] == code
+    assert desk.journal.use_of_day(desk.clock.now()).count == 0
+    assert breaches(desk.ask("allowed", **allowed)["raw"]) == []
+
+
+def test_the_same_request_gets_the_same_bytes_after_a_restart_and_counts_once(desk: Desk) -> None:
+    first = desk.ask("a", nonce=4)
+    desk.start()
+    assert desk.ask("a", nonce=4) == first
+    assert desk.journal.use_of_day(desk.clock.now()).count == 1
+
+
+@pytest.mark.parametrize("change", [{"nonce": 5}, {"gas": 99_000}, {"data": "0x" + CALLS[0]}, {"to": TOKEN, "data": "0x" + selector("transfer(address,uint256)") + "00" * 64}])  # fmt: skip
+def test_another_content_under_a_used_id_is_refused(desk: Desk, change: dict[str, Any]) -> None:
+    assert desk.ask("a", nonce=4)["ok"]
+    assert desk.ask("a", **{"nonce": 4, **change})["code"] == "S13_ID_CONFLICT"
+
+
+def test_a_nonce_belongs_to_one_request_for_ever(desk: Desk) -> None:
+    assert desk.ask("a", nonce=4)["ok"]
+    desk.clock.at += 100 * DAY_MS
+    assert desk.ask("b", nonce=4)["code"] == "S14_NONCE_USED"
+
+
+def test_a_replacement_has_the_same_nonce_and_needs_a_tenth_more(desk: Desk) -> None:
+    first = desk.ask("a", nonce=4)
+    assert desk.ask("a", nonce=4, max_fee_per_gas=11 * GWEI)["code"] == "S15_FEE_NOT_HIGHER"
+    assert desk.ask("a", nonce=4, max_priority_fee_per_gas=2 * GWEI)["code"] == "S15_FEE_NOT_HIGHER"
+    second = desk.ask("a", nonce=4, max_fee_per_gas=11 * GWEI, max_priority_fee_per_gas=11 * GWEI // 10)
+    assert second["number"] == 2
+    assert nonce_and_spend(second["raw"]) == (4, 100_000 * 11 * GWEI)
+    assert desk.journal.use_of_day(desk.clock.now()).spend_wei == 100_000 * 11 * GWEI
+    assert desk.ask("a", nonce=4) == first  # the first bytes stay what they are
+
+
+def test_replacements_are_limited(desk: Desk) -> None:
+    codes = [
+        desk.ask("a", max_fee_per_gas=fee * GWEI, max_priority_fee_per_gas=fee * GWEI // 20).get("code")
+        for fee in (10, 15, 20, 30, 40)
+    ]
+    assert codes == [None, None, None, None, "S16_REPLACEMENTS"]
+
+
+def test_the_caps_of_a_day_hold_until_the_next_one_even_if_the_clock_goes_back(desk: Desk) -> None:
+    replies = [desk.ask(f"r{nonce}", nonce=nonce, gas=21_000, max_fee_per_gas=GWEI) for nonce in range(DAY_COUNT_CAP)]
+    assert all(reply["ok"] for reply in replies)
+    desk.clock.at -= DAY_MS
+    assert desk.ask("more", nonce=90)["code"] == "S12_DAY_COUNT"
+    desk.clock.at += 2 * DAY_MS
+    assert desk.ask("more", nonce=90)["ok"]
+
+
+def test_value_and_fees_of_a_day_are_capped_together(desk: Desk) -> None:
+    spend = GAS_CAP * FEE_CAP
+    replies = [desk.ask(f"r{nonce}", nonce=nonce, gas=GAS_CAP, max_fee_per_gas=FEE_CAP) for nonce in range(12)]
+    assert sum(reply["ok"] for reply in replies) == DAY_SPEND_CAP // spend
+    assert replies[-1]["code"] == "S11_DAY_SPEND"
+
+
+def test_a_request_is_counted_before_it_is_signed(desk: Desk) -> None:
+    class Killed(BaseException):
+        pass
+
+    class DyingScheme(EvmScheme):
+        def sign(self, transaction: Any, key: bytes) -> Any:
+            raise Killed
+
+    desk.handler = RequestHandler(KEY, DyingScheme(POLICY), desk.journal, desk.clock.now)
+    with pytest.raises(Killed):
+        desk.ask("a", nonce=4)
+    desk.start()
+    assert desk.journal.use_of_day(desk.clock.now()).count == 1
+    assert desk.ask("b", nonce=4)["code"] == "S14_NONCE_USED"
+    assert desk.ask("a", nonce=4)["ok"]
+    assert desk.journal.use_of_day(desk.clock.now()).count == 1
+
+
+def test_what_cannot_be_counted_is_not_signed(desk: Desk) -> None:
+    other = sqlite3.connect(desk.path, isolation_level=None)
+    desk.journal._connection.execute("PRAGMA busy_timeout = 1")
+    other.execute("BEGIN IMMEDIATE")
+    assert desk.ask("a")["code"] == "S17_UNAVAILABLE"
+    other.execute("ROLLBACK")
+    other.close()
+    assert desk.ask("a")["ok"]
+
+
+def test_the_example_policy_is_valid_and_private_files_are_required(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(EXAMPLE_POLICY)
+    path.chmod(0o600)
+    assert read_policy(path).chain_id == 11155111
+    path.chmod(0o622)
+    with pytest.raises(UserError, match="open to other users"):
+        read_policy(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ('"withdraw(uint256)"', '"withdraw"', "no full signature"),
+        ('"withdraw(uint256)"', '"withdraw(uint)"', "no full signature"),
+        ('"withdraw(uint256)"', '"approve(address,uint256)"', "gives rights away"),
+        ('payable = ["deposit()"]', 'payable = ["other()"]', "not listed"),
+        ("gas = 500_000", "gas = 500_000\nmaximum = 1", "Extra inputs"),
+        ("gas = 500_000", 'gas = "500000"', "valid integer"),
+        ("0x0000", "0y0000", "address"),
+        ("version = 1", "version = 2", "Input should be 1"),
+        ("version = 1", "version = ", "cannot be read"),
+    ],
+)
+def test_a_wrong_policy_file_is_refused_with_one_line(tmp_path: Path, old: str, new: str, problem: str) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(EXAMPLE_POLICY.replace(old, new))
+    path.chmod(0o600)
+    with pytest.raises(UserError, match=problem) as error:
+        read_policy(path)
+    assert "\n" not in error.value.message
+
+
+@pytest.mark.parametrize("name", ["approve", "permit", "setApprovalForAll", "transferOwnership", "increaseAllowance", "set_owner", "upgradeTo"])  # fmt: skip
+def test_functions_that_give_rights_away_are_denied_by_name(name: str) -> None:
+    assert is_denied(name)
+    assert not is_denied("withdraw")
+
+
+def test_a_signature_is_read_in_its_canonical_form_only() -> None:
+    assert signature_parts("move((address,uint8)[],bytes)") == ("move", ("(address,uint8)[]", "bytes"))
+    for text in ("f(uint)", "f(uint256 )", "f(uint256)[]", "f(uint257)", "f", "()", "f(" + "(" * 900 + ")" * 901):
+        assert signature_parts(text) is None, text
+
+
+def test_the_handler_shows_its_key_nowhere(desk: Desk) -> None:
+    import copy
+
+    assert KEY.hex() not in repr(desk.handler)
+    with pytest.raises(TypeError):
+        copy.copy(desk.handler)
+    described = json.dumps(desk.handler.handle(b'{"version":1,"op":"describe"}'))
+    assert KEY.hex() not in described
+    assert '"transactions_left": 40' in described
+    assert VAULT not in described

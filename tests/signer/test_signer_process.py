@@ -1,0 +1,211 @@
+"""The signing process as a program: its socket, its files, kill -9, and that its key is nowhere else."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pitboss.core.errors import TransientError, UserError
+from pitboss.signer.client import SignatureReply, SignerClient
+from pitboss.signer.keystore import keystore_address, open_keystore
+from pitboss.signer.program import KEYSTORE, describe_files, make_files
+from pitboss.signer.protocol import MOST_LINE_BYTES, SigningRefusal
+from signer.hostile import ADDRESS, CHAIN_ID, KEY, VAULT, line, payload
+from signer.running import FAST_SCRYPT, JOURNAL, PASSPHRASE, SOCKET, make_folder, passphrase_pipe, running
+
+POLICY_TEXT = f"""
+version = 1
+scheme = "evm_transaction"
+chain_id = {CHAIN_ID}
+[caps]
+value_wei = 5_000_000_000_000_000
+gas = 200_000
+max_fee_per_gas_wei = 50_000_000_000
+max_priority_fee_per_gas_wei = 3_000_000_000
+spend_per_day_wei = 100_000_000_000_000_000
+transactions_per_day = 3
+[[contracts]]
+address = "{VAULT}"
+functions = ["deposit()", "withdraw(uint256)"]
+payable = ["deposit()"]
+"""
+SCHEME = "evm_transaction"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return make_folder(tmp_path / "signer", POLICY_TEXT)
+
+
+def sign(folder: Path, request_id: str, nonce: int) -> SignatureReply | SigningRefusal:
+    return asyncio.run(SignerClient(folder / SOCKET).sign(SCHEME, request_id, payload(nonce=nonce)))
+
+
+def test_counters_and_bytes_survive_a_kill(folder: Path) -> None:
+    with running(folder) as process:
+        first = sign(folder, "a", 0)
+        assert isinstance(first, SignatureReply)
+        assert isinstance(sign(folder, "b", 1), SignatureReply)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        with pytest.raises(TransientError, match="does not answer"):
+            sign(folder, "c", 2)
+    with running(folder):  # the socket that is left over is replaced
+        assert sign(folder, "a", 0) == first
+        assert isinstance(sign(folder, "c", 2), SignatureReply)
+        refusal = sign(folder, "d", 3)
+        assert isinstance(refusal, SigningRefusal)
+        assert refusal.code == "S12_DAY_COUNT"
+        description = asyncio.run(SignerClient(folder / SOCKET).describe())
+        assert (description.address, description.transactions_left) == (ADDRESS, 0)
+
+
+def test_the_files_and_the_socket_are_for_their_owner_alone(folder: Path) -> None:
+    with running(folder) as process:
+        modes = {name: stat.S_IMODE((folder / name).stat().st_mode) for name in (KEYSTORE, JOURNAL, SOCKET)}
+        assert modes == dict.fromkeys(modes, 0o600)
+        arguments = Path(f"/proc/{process.pid}/cmdline")
+        if arguments.exists():
+            assert PASSPHRASE.encode() not in arguments.read_bytes()
+        with pytest.raises(UserError, match="exists"):
+            make_files(folder, None, None, False)
+        second = subprocess.run(
+            [sys.executable, "-m", "pitboss.signer", "run", "--folder", str(folder), "--passphrase-fd", "0"],
+            input=PASSPHRASE, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (second.returncode, "listens" in second.stderr) == (2, True)
+    for text in (line_ for path in folder.iterdir() if path.is_file() for line_ in [path.read_bytes()]):
+        assert KEY not in text
+        assert KEY.hex().encode() not in text
+
+
+def test_lines_are_bounded_and_one_bad_client_does_not_stop_the_others(folder: Path) -> None:
+    with running(folder):
+        with socket.socket(socket.AF_UNIX) as silent, socket.socket(socket.AF_UNIX) as loud:
+            silent.connect(str(folder / SOCKET))
+            loud.connect(str(folder / SOCKET))
+            loud.sendall(b"x" * (MOST_LINE_BYTES + 10))
+            assert json.loads(loud.makefile("rb").readline())["code"] == "S01_MALFORMED"
+            assert isinstance(sign(folder, "a", 0), SignatureReply)
+        with socket.socket(socket.AF_UNIX) as again:
+            again.connect(str(folder / SOCKET))
+            again.sendall(line("b", payload(nonce=1)) + b"nonsense\n" + line("a", payload(nonce=0)))
+            replies = again.makefile("rb")
+            assert [json.loads(replies.readline())["ok"] for _ in range(3)] == [True, False, True]
+
+
+def test_a_wrong_passphrase_is_one_line_and_shows_nothing(folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pitboss.signer", "run", "--folder", str(folder), "--passphrase-fd", "0"],
+        input="a wrong passphrase", capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+    assert "a wrong passphrase" not in done.stdout + done.stderr
+    assert KEY.hex() not in done.stdout + done.stderr
+
+
+def test_init_makes_a_private_key_file_that_opens_with_its_passphrase(tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    address = make_files(folder, passphrase_pipe(), None, False, FAST_SCRYPT)
+    key = open_keystore(folder / KEYSTORE, PASSPHRASE)
+    assert len(key) == 32
+    assert keystore_address(folder / KEYSTORE) == address
+    assert describe_files(folder, 0)["address"] == address
+    assert key.hex() not in json.dumps(describe_files(folder, 0))
+    (folder / KEYSTORE).chmod(0o640)
+    with pytest.raises(UserError, match="open to other users"):
+        open_keystore(folder / KEYSTORE, PASSPHRASE)
+
+
+def test_init_takes_a_given_key_from_a_descriptor(tmp_path: Path) -> None:
+    made = make_files(tmp_path / "new", passphrase_pipe(), passphrase_pipe("0x" + KEY.hex()), False, FAST_SCRYPT)
+    assert made == ADDRESS
+    with pytest.raises(UserError, match="cannot be read") as error:
+        make_files(tmp_path / "other", passphrase_pipe(), passphrase_pipe("0x" + KEY.hex()[:-1]), False, FAST_SCRYPT)
+    assert KEY.hex()[:20] not in str(error.value)
+
+
+def test_the_command_starts_the_same_program(folder: Path) -> None:
+    with running(folder, ("-m", "pitboss", "signer")):
+        assert isinstance(sign(folder, "a", 0), SignatureReply)
+    shown = subprocess.run(
+        [sys.executable, "-m", "pitboss", "signer", "show", "--folder", str(folder)],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert json.loads(shown.stdout)["today"]["transactions"] == 1
+
+
+
+
+def maps(pid: int) -> Iterator[bytes]:
+    """The readable memory of a process."""
+    with open(f"/proc/{pid}/maps") as places, open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        for place in places:
+            match = re.match(r"([0-9a-f]+)-([0-9a-f]+) r", place)
+            if match is None or "[v" in place:
+                continue
+            start, end = int(match[1], 16), int(match[2], 16)
+            try:
+                memory.seek(start)
+                yield memory.read(end - start)
+            except (OSError, ValueError, OverflowError):
+                continue
+
+
+ASKING = """
+import asyncio, json, sys
+from pathlib import Path
+from pitboss.signer.client import SignerClient
+path, content = Path(sys.argv[1]), json.loads(sys.argv[2])
+reply = asyncio.run(SignerClient(path).sign("evm_transaction", "a-request-id-to-find", content))
+print(reply.hash, flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/PID/mem, which only Linux has")
+def test_the_asking_process_never_has_the_key_in_its_memory_or_environment(folder: Path) -> None:
+    with running(folder) as signer:
+        asking = subprocess.Popen(
+            [sys.executable, "-c", ASKING, str(folder / SOCKET), json.dumps(payload())],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        try:
+            assert asking.stdout is not None
+            assert asking.stdout.readline().startswith("0x")
+            secrets = (KEY, KEY.hex().encode(), KEY.hex().upper().encode(), PASSPHRASE.encode())
+            try:
+                blocks = list(maps(asking.pid))
+            except PermissionError:
+                pytest.skip("this system forbids reading the memory of a child process")
+            assert any(b"a-request-id-to-find" in block for block in blocks)  # the scan reads what is there
+            assert not any(secret in block for block in blocks for secret in secrets)
+            environment = Path(f"/proc/{asking.pid}/environ").read_bytes()
+            assert not any(secret in environment for secret in secrets)
+            assert not any(secret in Path(f"/proc/{signer.pid}/cmdline").read_bytes() for secret in secrets)
+            if os.getuid() != 0:  # root may read everything
+                with pytest.raises(PermissionError):
+                    next(maps(signer.pid))
+        finally:
+            asking.kill()
+            asking.communicate()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, which only Linux has")
+def test_the_signer_leaves_no_core_dump(folder: Path) -> None:
+    with running(folder) as process:
+        limits = Path(f"/proc/{process.pid}/limits").read_text()
+        assert re.search(r"Max core file size\s+0\s+0", limits)
+        owner = Path(f"/proc/{process.pid}/status").stat().st_uid
+        assert owner == 0  # files in /proc of a process that is not dumpable belong to root

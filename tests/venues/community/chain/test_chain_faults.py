@@ -1,0 +1,102 @@
+"""Faults of nodes and of this process: an intent is executed once at most, and no nonce is left out."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from figures import keep
+from pitboss.venues.community.chain.stored_transaction import StoredTransaction
+from venues.community.chain.sending import Account, Killed, account
+
+INTENTS = 4
+
+
+async def episode(folder: Path, seed: int) -> tuple[int, int]:
+    """Some intents under faults and kills, then a healthy node. Return the numbers of faults and kills."""
+    with account(folder, f"episode {seed}", percent=12) as desk:
+        desk.kill_percent = 10
+        first = seed * 1_000_000
+        for number in range(INTENTS):
+            await desk.through(f"i{number}", first + number, tries=4)
+        faults, kills = sum(desk.rpc.faults.values()), desk.kills
+        desk.kill_percent = 0
+        desk.rpc.heal()
+        desk.start()
+        await finish(desk, first)
+        check(desk, first)
+        return faults, kills
+
+
+async def finish(desk: Account, first: int) -> None:
+    """With a healthy node every intent gets its result."""
+    for number in range(INTENTS):
+        outcome = await desk.through(f"i{number}", first + number, tries=8)
+        assert outcome is not None
+        assert outcome.status == "mined", outcome
+    desk.node.mine(3)
+    if desk.count() < len(desk.entries()):  # mined ones that a reorganisation undid after they were confirmed
+        await (await desk.opened())._sender._next_nonce()
+
+
+def check(desk: Account, first: int) -> None:
+    entries = desk.entries()
+    nonces = [StoredTransaction.loads(entry.request).nonce for entry in entries]
+    assert nonces == list(range(INTENTS)), "a nonce is missing or was given twice"
+    assert desk.count() == INTENTS, "the chain has more or fewer transactions than there are intents"
+    assert [desk.marks(first + number) for number in range(INTENTS)] == [1] * INTENTS, "executed twice or not at all"
+    assert not [pooled for pooled in desk.node.pool.values() if pooled.sender == desk.address]
+
+
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_an_intent_is_executed_once_whatever_the_node_and_the_process_do(tmp_path: Path, seed: int) -> None:
+    asyncio.run(episode(tmp_path, seed))
+
+
+@pytest.mark.chaos
+def test_of_ten_thousand_faults_none_leads_to_a_second_transaction_or_a_gap(tmp_path: Path) -> None:
+    faults = kills = episodes = 0
+    while faults + kills < 10_000:
+        episodes += 1
+        more_faults, more_kills = asyncio.run(episode(tmp_path / str(episodes), 1_000 + episodes))
+        faults, kills = faults + more_faults, kills + more_kills
+    keep("chain_faults", {"episodes": episodes, "faults": faults, "kills": kills, "double_sends": 0, "nonce_gaps": 0})
+
+
+async def kill_at(folder: Path, name: str, place: int) -> bool:
+    """Kill the process at one step of one intent, start again, finish. Return whether there was such a step."""
+    with account(folder, name) as desk:
+        steps = iter(range(place + 1))
+
+        def kill(step: str) -> None:
+            if next(steps, None) == place:
+                raise Killed(step)
+
+        desk._break = kill
+        was_killed = False
+        try:
+            await desk.send("one", hash_of(name))
+        except Killed:
+            was_killed = True
+        del desk._break
+        desk.start()
+        await (await desk.opened()).resume()
+        outcome = await desk.send("one", hash_of(name))
+        assert outcome.status == "mined"
+        assert desk.marks(hash_of(name)) == 1
+        assert desk.count() == 1
+        return was_killed
+
+
+def hash_of(name: str) -> int:
+    return int.from_bytes(name.encode(), "big") + 10**40
+
+
+def test_a_kill_at_any_step_leaves_one_transaction(tmp_path: Path) -> None:
+    async def all_steps() -> int:
+        place = 0
+        while await kill_at(tmp_path / str(place), f"kill {place}", place):
+            place += 1
+        return place
+
+    assert asyncio.run(all_steps()) > 30
