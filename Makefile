@@ -81,7 +81,7 @@ PIN = uv pip compile -q --universal --python-version 3.11 --no-header --no-annot
 lock: ## Pin anew what pyproject.toml allows (needs uv)
 	@{ echo "# What pitboss needs to run, pinned. Made by \`make lock\`; read by \`make demo\` and \`make setup\`."; echo "editables>=0.5"; echo "hatchling>=1.26"; } > .lock.in
 	@{ head -1 .lock.in; $(PIN) .lock.in; } > requirements.lock
-	@{ echo "# Every package of a development set-up, pinned. Made by \`make lock\`; read by \`make setup\`."; $(PIN) --extra local --extra telemetry --extra postgres --extra objects --extra search --extra chain --group dev; } > requirements-dev.lock
+	@{ echo "# Every package of a development set-up, pinned. Made by \`make lock\`; read by \`make setup\`."; $(PIN) --extra local --extra telemetry --extra postgres --extra objects --extra search --group dev; } > requirements-dev.lock
 	@{ echo "# What tests of clusters, chains and servers need beside that, where it can be had. Made by \`make lock\`."; $(PIN) --all-extras --group dev --group more; } > requirements-more.lock
 	@rm -f .lock.in
 

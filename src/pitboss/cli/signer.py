@@ -85,10 +85,6 @@ def show(*, folder: Folder = None, location: Location) -> int:
 
 def _start(command: str, folder: Path | None, location: Location, **options: object) -> int:
     """Become the program of the signer: the key is never in a process with the rest of pitboss."""
-    from importlib.util import find_spec
-
-    if find_spec("eth_account") is None:
-        raise UserError("the signer needs eth-account, which is not installed", 'run: pip install "pitboss[chain]"')
     words = [command, "--folder", str(folder or location.settings().home / "signer")]
     for name, value in options.items():
         if value is True:
