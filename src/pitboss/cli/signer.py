@@ -7,7 +7,6 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from pitboss.core.errors import UserError
 from pitboss.terminal.workspace_options import Location
 
 app = App(name="signer", help="Hold a key in a process of its own, which signs only what its policy file allows.")
