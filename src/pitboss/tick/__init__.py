@@ -56,7 +56,7 @@ async def tick(state: State, at: Instant, events: WorldEvents, ports: Ports) -> 
         decision = await ports.decider.decide(
             observation, lambda intent: ports.guard(observation, state, intent, at).verdict
         )
-        state = ports.with_shown(state, observation)
+        state = ports.with_shown(state, observation, decision)
     else:
         decision = Decision(flags=(flag,))
     if state.seen:
@@ -70,6 +70,7 @@ async def tick(state: State, at: Instant, events: WorldEvents, ports: Ports) -> 
         if judgement.broken:
             world, halt_receipts = ports.halt(state.world, at)
             state, new_receipts = state.after(world=world), (*new_receipts, *halt_receipts)
+        state = ports.with_verdict(state, intent, verdict)
         verdicts.append(verdict)
         contents.append(judgement.content)
         receipts.extend(new_receipts)

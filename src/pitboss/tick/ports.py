@@ -14,6 +14,7 @@ from pitboss.agent.prompt import Prompts
 from pitboss.agent.reflection import Reflector
 from pitboss.core.errors import InvariantError
 from pitboss.core.instant import Instant
+from pitboss.core.intent import Decision
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.core.rulebook import RuleBook
@@ -62,9 +63,17 @@ class Ports(ABC):
         del observation
         return "ruined" if self.is_over(state.world) else ""
 
-    def with_shown(self, state: State, observation: Any) -> State:
-        """The state with what the decider was shown at this tick; by default none of it is stored."""
-        del observation
+    def with_shown(self, state: State, observation: Any, decision: Decision) -> State:
+        """The state after the decider was shown an observation; a decision with `model_error` means it was not.
+
+        By default nothing of that is stored.
+        """
+        del observation, decision
+        return state
+
+    def with_verdict(self, state: State, intent: Any, verdict: Verdict) -> State:
+        """The state after an intent was judged and, if allowed, executed; by default the same."""
+        del intent, verdict
         return state
 
     def guard(self, observation: Any, state: State, intent: Any, at: Instant) -> Judgement:

@@ -196,8 +196,8 @@ def test_a_large_transaction_passes_once_its_key_is_approved() -> None:
     approval_key = sealed_intent(0, action_content(order.action))[0]
     key = verdict(DEPOSIT).detail.rpartition(" ")[2]
     assert approval_key.startswith(key)
-    assert verdict(DEPOSIT, replace(WORLD, approved=frozenset({approval_key}))).outcome == "allowed"
-    assert verdict({**DEPOSIT, "value": "601"}, replace(WORLD, approved=frozenset({approval_key}))).outcome == "refused"
+    assert verdict(DEPOSIT, replace(WORLD, approved=(approval_key,))).outcome == "allowed"
+    assert verdict({**DEPOSIT, "value": "601"}, replace(WORLD, approved=(approval_key,))).outcome == "refused"
 
 
 def test_what_was_checked_is_what_is_sent() -> None:

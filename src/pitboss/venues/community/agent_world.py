@@ -43,7 +43,7 @@ class AgentWorld:
     """The instants of the newest threads that it created, one per thread."""
     own_posts: tuple[str, ...] = ()
     """`post_digest` of its newest posts, oldest first."""
-    approved: frozenset[str] = frozenset()
+    approved: tuple[str, ...] = ()
     """Keys of transactions that a person has approved and that are not sent yet."""
 
     def rows(self, name: str) -> Sequence[Mapping[str, Any]]:

@@ -54,6 +54,17 @@ def comment_row(comment: ForumComment) -> dict[str, Any]:
     }
 
 
+def listed_comment(forum: Forum, comment: ForumComment) -> dict[str, Any]:
+    """A comment in the list that a runner requests."""
+    return {
+        "id": comment.id,
+        "kind": comment.kind,
+        "body": comment.body,
+        "createdAt": iso_ms(comment.created_at),
+        "author": author_of(forum, comment),
+    }
+
+
 def community_row(community: Community) -> dict[str, Any]:
     """A community in full."""
     return {

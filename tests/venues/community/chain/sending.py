@@ -138,7 +138,13 @@ def policy_for(stage: Stage) -> SigningPolicy:
     functions = ("mark(uint256)", "pay(uint256)", "fail(uint256)")
     contract = {"address": stage.contract.address, "functions": functions, "payable": ("pay(uint256)",)}
     return SigningPolicy.model_validate(
-        {"version": 1, "scheme": "evm_transaction", "chain_id": stage.node.chain_id, "caps": caps, "contracts": [contract]}
+        {
+            "version": 1,
+            "scheme": "evm_transaction",
+            "chain_id": stage.node.chain_id,
+            "caps": caps,
+            "contracts": [contract],
+        }
     )
 
 

@@ -46,9 +46,7 @@ class ChainCalls:
         result = await self._called(encoded, self._message(contract, encoded, 0))
         return CallResult(failure=result) if isinstance(result, ChainFailure) else CallResult(result)
 
-    async def simulate(
-        self, contract: ChainContract, function: str, args: Any, value_wei: int = 0
-    ) -> SimulationResult:
+    async def simulate(self, contract: ChainContract, function: str, args: Any, value_wei: int = 0) -> SimulationResult:
         """Call a function as its transaction would, and estimate its gas. Signs nothing."""
         encoded = encode_call(contract.abi, function, args)
         if not isinstance(encoded, EncodedCall):

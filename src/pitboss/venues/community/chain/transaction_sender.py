@@ -129,9 +129,7 @@ class TransactionSender:
             *(self._node.client.chain_id, self.address, call.to, call.data, call.value),
             *(gas, nonce, height, (version,)),
         )
-        entry, _ = self._outbox.open(
-            request_id, self._scope, self._owner, self._now(), transaction.dumps(), ATTEMPTS
-        )
+        entry, _ = self._outbox.open(request_id, self._scope, self._owner, self._now(), transaction.dumps(), ATTEMPTS)
         if entry.order_id != request_id:
             return ChainFailure("busy", "another process is sending a transaction of this account")
         return entry
@@ -259,9 +257,7 @@ class TransactionSender:
             if found.hash in transaction.hashes:
                 return entry  # its receipt is not there yet
             known = transaction.with_version(TxVersion(transaction.last.fee, transaction.last.priority_fee, found.hash))
-            return self._current(
-                self._outbox.amend(entry, known.dumps(), entry.tx or b"", found.hash[2:]), entry
-            )
+            return self._current(self._outbox.amend(entry, known.dumps(), entry.tx or b"", found.hash[2:]), entry)
         if height - number + 1 < self._settings.confirmations:
             return entry
         outcome = packed_outcome("replaced", None, found.hash)
@@ -295,4 +291,3 @@ class TransactionSender:
                 await self._broadcast(amended, again=True)
                 return amended
         return entry
-

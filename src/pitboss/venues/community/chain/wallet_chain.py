@@ -38,9 +38,7 @@ class WalletChain(ChainCalls):
     ) -> None:
         node = NodeReader(client)
         source: TransactionSource = WalletSource(node, keeps_nonce)
-        super().__init__(
-            node, TransactionSender(node, source, outbox, address.lower(), settings, owner, now, pause)
-        )
+        super().__init__(node, TransactionSender(node, source, outbox, address.lower(), settings, owner, now, pause))
 
 
 class WalletSource:

@@ -1,0 +1,162 @@
+"""The world of a scenario: the whole forum beside what the agent sees of it, and what actions do to both. Pure.
+
+`advance` lets the participants and the owner act up to an instant; `place` executes an allowed action of the agent at once and
+puts its result into the inbox, in the forms that the live broker uses.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import field, replace
+from decimal import Decimal
+
+from pitboss.core.instant import Instant
+from pitboss.core.noun import noun
+from pitboss.core.receipt import Receipt
+from pitboss.engine.execute import Placed
+from pitboss.venues.community import results
+from pitboss.venues.community.agent_world import AgentWorld, post_digest
+from pitboss.venues.community.context_document import context_document
+from pitboss.venues.community.events import CommentByAgent, CreateThread, ForumEvent, SetStatusByAgent
+from pitboss.venues.community.forum import Forum, newest_first
+from pitboss.venues.community.intents import CommunityAction
+from pitboss.venues.community.paper_contracts import PaperAnswer
+from pitboss.venues.community.rule_book import CommunityOrder
+from pitboss.venues.community.scenario import AGENT_ID, Scenario, first_forum, owner_events, scheduled_events
+from pitboss.venues.community.wire import listed_comment
+from pitboss.venues.community.world import apply
+
+WEI_PER_GAS = Decimal(1_000_000_000)
+"""What gas costs in a scenario."""
+
+
+@noun
+class SimulatedWorld(AgentWorld):
+    """The forum itself, and how many transactions each contract has seen."""
+
+    forum: Forum = Forum()
+    transactions: Mapping[str, int] = field(default_factory=dict[str, int])
+    seen_until: Instant = 0
+    """Events before this instant have been applied."""
+
+
+def first_world(scenario: Scenario, at: Instant, comment_limit: int) -> SimulatedWorld:
+    """The world before the first tick."""
+    forum = first_forum(scenario, at)
+    return _shown(SimulatedWorld(AGENT_ID, scenario.agent, forum=forum, seen_until=at), comment_limit)
+
+
+def advance(
+    world: SimulatedWorld, scenario: Scenario, from_at: Instant, until: Instant, comment_limit: int
+) -> tuple[SimulatedWorld, tuple[Receipt, ...]]:
+    """Apply what the participants and the owner do before an instant. A refused event gives a receipt, too."""
+    events = [event for event in scheduled_events(scenario, from_at) if world.seen_until <= event.at < until]
+    events += [event for event in _answers(world, scenario) if world.seen_until <= event.at < until]
+    forum, receipts = world.forum, list[Receipt]()
+    for event in sorted(events, key=lambda each: each.at):
+        forum, happened = apply(forum, event)
+        receipts += happened
+    after = replace(world, forum=forum, seen_until=max(until, world.seen_until))
+    return (_shown(after, comment_limit) if receipts else after), tuple(receipts)
+
+
+def _answers(world: SimulatedWorld, scenario: Scenario) -> list[ForumEvent]:
+    """The owner's answers to every thread of the agent so far, whenever they come."""
+    threads = [thread for thread in world.forum.threads.values() if thread.agent_id == AGENT_ID]
+    return [event for thread in threads for event in owner_events(scenario, thread.id, thread.kind, thread.created_at)]
+
+
+def _shown(world: SimulatedWorld, comment_limit: int) -> SimulatedWorld:
+    """The world with the context document of its forum."""
+    document = context_document(world.forum, AGENT_ID, comment_limit, with_status=True)
+    communities = document["communities"]
+    limits = document["constraints"]["textLimits"]
+    return replace(world, community=communities[0] if communities else None, text_limits=limits)
+
+
+def place(world: SimulatedWorld, scenario: Scenario, order: CommunityOrder, at: Instant, comment_limit: int) -> Placed:
+    """Execute an allowed action; what the forum refuses is a refusal."""
+    action = order.action
+    if action.action == "tx":
+        return _call(world, scenario, order, at)
+    if action.action == "request_contract_source":
+        return _read(world, action, at, _source(world, action))
+    if action.action == "request_thread_comments":
+        return _read(world, action, at, _comments(world, action, comment_limit))
+    event = _event(order, at)
+    forum, (receipt,) = apply(world.forum, event)
+    if receipt.kind == "rejected":
+        return Placed(world, refusal=str(receipt.facts["text"]))
+    after = _shown(replace(world, forum=forum), comment_limit)
+    facts = {name: value for name, value in receipt.facts.items() if name != "event"}
+    after = after.with_result(results.action_result(action.action, action.community_slug, **facts))
+    if action.action != "set_request_status":
+        digest = post_digest(action.thread_id or "", action.title or "", action.body or "")
+        after = after.with_post(digest, at if action.action == "create_thread" else None)
+        after = replace(after, use=after.use.on(at).plus(posts=1))
+    return Placed(
+        after, (replace(receipt, order_id=order.key[:16], facts={**facts, "action": action.action}),), order.key[:16]
+    )
+
+
+def _event(order: CommunityOrder, at: Instant) -> CreateThread | CommentByAgent | SetStatusByAgent:
+    action, new_id = order.action, f"{order.key[:24]}"
+    if action.action == "create_thread":
+        return CreateThread(
+            at, AGENT_ID, new_id, "community", action.title or "", action.body or "", action.thread_kind or "DISCUSSION"
+        )
+    if action.action == "comment":
+        kind = action.comment_kind or "DISCUSSION"
+        return CommentByAgent(at, AGENT_ID, new_id, action.thread_id or "", action.body or "", kind)
+    return SetStatusByAgent(at, AGENT_ID, action.thread_id or "", action.status or "pending")
+
+
+def _read(world: SimulatedWorld, action: CommunityAction, at: Instant, feedback: dict[str, object]) -> Placed:
+    receipt = Receipt("accepted", at, facts={"action": action.action})
+    return Placed(world.with_result(feedback), (receipt,))
+
+
+def _source(world: SimulatedWorld, action: CommunityAction) -> dict[str, object]:
+    row = world.contract(action.contract_address, action.contract_id)
+    contract = None if row is None else world.forum.contracts.get(str(row.get("id")))
+    error = "" if contract is not None else "Contract not found"
+    return results.source_feedback(action, row, None if contract is None else contract.source, False, error)
+
+
+def _comments(world: SimulatedWorld, action: CommunityAction, comment_limit: int) -> dict[str, object]:
+    limit = comment_limit if action.comment_limit is None else action.comment_limit
+    comments = [row for row in world.forum.comments.values() if row.thread_id == action.thread_id]
+    shown = [listed_comment(world.forum, row) for row in newest_first(comments) if row.kind == "DISCUSSION"][:limit]
+    thread = world.thread(action.thread_id or "") or {}
+    fields = {name: thread.get(name) for name in ("id", "title", "type", "createdAt")}
+    return results.comments_feedback(action, limit, fields, shown)
+
+
+def _call(world: SimulatedWorld, scenario: Scenario, order: CommunityOrder, at: Instant) -> Placed:
+    """Answer a call as the scenario says; a transaction counts and costs gas, also if it is reverted."""
+    action, call = order.action, order.call
+    assert call is not None  # the rules refuse an action without one
+    address = (order.contract_address or "").lower()
+    count = world.transactions.get(address, 0)
+    contracts = scenario.paper_contracts()
+    answer = contracts[address].answer(call.function.signature, count) if address in contracts else PaperAnswer()
+    if call.function.is_read_only:
+        result = {"error": answer.revert} if answer.revert is not None else results.call_result(action, answer.values)
+        return _read(world, action, at, results.tx_feedback(action, result))
+    if answer.revert is not None:  # found by the simulation that comes first, so nothing is sent
+        return Placed(world, refusal=f"the call would be reverted: {answer.revert}"[: results.MAX_ERROR_CHARS])
+    tx_hash = "0x" + hashlib.sha256(f"{order.key}".encode()).hexdigest()
+    spend = Decimal(action.value_wei) + answer.gas * WEI_PER_GAS
+    after = replace(
+        world,
+        transactions={**world.transactions, address: count + 1},
+        use=world.use.on(at).plus(transactions=1, spend_wei=order.spend_wei),
+    )
+    result = results.transaction_result(action, tx_hash, True, answer.gas, sum(after.transactions.values()))
+    receipt = Receipt(
+        "filled",
+        at,
+        address,
+        order.key[:16],
+        {"action": "tx", "function": call.function.signature, "hash": tx_hash, "cost_wei": spend},
+    )
+    return Placed(after.with_result(results.tx_feedback(action, result)), (receipt,), order.key[:16])
