@@ -26,6 +26,11 @@ def new_id() -> str:
     return secrets.token_hex(6)
 
 
+def random_hex(size: int) -> str:
+    """`size` unpredictable bytes in hex, for tokens and nonces."""
+    return secrets.token_hex(size)
+
+
 def unit_random() -> Callable[[], float]:
     """Unseeded random numbers from 0 to 1, for the jitter of retries."""
     return random.SystemRandom().random

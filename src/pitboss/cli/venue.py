@@ -5,6 +5,7 @@ from importlib import import_module
 from cyclopts import App
 
 from pitboss.cli.backtest import command_for
+from pitboss.cli.venue_serve import serve_command
 from pitboss.runs.venues import installed, venue_named
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json
@@ -45,7 +46,7 @@ def commands_of(name: str) -> list[str]:
 
 
 def venue_app(name: str) -> App:
-    """The command group of a venue: its own commands, and `backtest` with its options."""
+    """The command group of a venue: its own commands, `backtest` with its options, and `serve` if it has routes."""
     venue = venue_named(name)
     if venue.commands:
         module, _, attribute = venue.commands.partition(":")
@@ -54,6 +55,8 @@ def venue_app(name: str) -> App:
         app = App(name=name, help=f"Commands of the {name} venue: {venue.summary}.")
     if "backtest" not in app.resolved_commands():
         app.command(command_for([venue], f"{name} backtest"), name="backtest")
+    if venue.routes and "serve" not in app.resolved_commands():
+        app.command(serve_command(venue), name="serve")
     return app
 
 

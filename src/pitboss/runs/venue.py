@@ -47,6 +47,13 @@ class Venue(ABC):
     summary: ClassVar[str] = ""
     commands: ClassVar[str] = ""
     """Import path of a cyclopts `App` with the commands that only this venue has; empty if it has none."""
+    routes: ClassVar[str] = ""
+    """Import path of a function `(WorkspaceOptions, serve options) -> ASGI app` with the venue's own HTTP server.
+
+    A venue that has one gets the command `pitboss <venue> serve`. The function is called once in each server process.
+    """
+    serve_port: ClassVar[int] = 8700
+    """The port of that server unless another is given."""
     money: ClassVar[str] = "USD"
     """The unit of its accounts, for tables and pages."""
     judged_by: ClassVar[str] = "total_return_pct"
@@ -141,6 +148,10 @@ class Venue(ABC):
 
         An instance has `fields(workspace_options, skill) -> dict` with fields of the request.
         """
+        return None
+
+    def serve_options(self) -> type | None:
+        """A dataclass of command line options that only `pitboss <venue> serve` has; None if there are none."""
         return None
 
     def request_of(self, params: Mapping[str, Any]) -> "BacktestRequest":

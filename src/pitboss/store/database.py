@@ -5,13 +5,13 @@ A path opens a SQLite file, `postgresql://…` a Postgres database. What is spec
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import Column, Connection, Engine, Select, event
+from sqlalchemy import Column, Connection, Engine, MetaData, Select, event, inspect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import PoolProxiedConnection
 
@@ -20,7 +20,7 @@ from pitboss.core.instant import Instant
 from pitboss.store import postgres, schema, sqlite
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database_lock import DatabaseLock, unwritable
-from pitboss.store.migrate import check_known, create_schema, migrate, revision
+from pitboss.store.migrate import check_known, check_ours, create_schema, migrate, revision
 from pitboss.store.migrations import HEAD
 from pitboss.store.sqlite import JournalMode, Processes
 
@@ -217,16 +217,13 @@ def open_database(
     `processes="one"` excludes all other processes while it is open. With `read_only` nothing is created or migrated, and the
     database itself refuses writes over these connections.
     """
-    text = str(url_or_path)
-    file = text.removeprefix(_SQLITE_PREFIX)
-    if file == ":memory:" or ("://" in file and file.startswith("sqlite")):
-        raise UserError(f"cannot open a database at {text}", "name a file by its path, or by sqlite:///path")
-    if "://" in text and not text.startswith(_SQLITE_PREFIX):
-        database = _open_address(text)
+    file = _file_of(str(url_or_path))
+    if file is None:
+        database = _open_address(str(url_or_path))
     else:
-        if read_only and not Path(file).is_file():
+        if read_only and not file.is_file():
             raise UserError("there is no database here yet", "it is created when something is first stored")
-        database = _open_file(Path(file), processes, sqlite_version)
+        database = _open_file(file, processes, sqlite_version)
     if read_only:
         _forbid_writes(database)
     try:
@@ -249,6 +246,45 @@ def open_database(
     return database
 
 
+def open_tables(url_or_path: str | Path, tables: MetaData, pool_size: int = 1) -> Database:
+    """Open a database that holds the tables of something else than runs, such as those of a venue's server.
+
+    Missing tables are created. A file with other tables and none of these is refused; a database on a server may be shared.
+    """
+    names = set(tables.tables)
+
+    def check(existing: Collection[str]) -> None:
+        if existing and not names & set(existing):
+            raise UserError("this database belongs to another program", "name another file with --db")
+
+    file = _file_of(str(url_or_path))
+    if file is None:
+        database = _open_address(str(url_or_path), pool_size)
+    else:
+        database = _open_file(file, "several", sqlite3.sqlite_version_info, check)
+    try:
+        with database.read() as connection:
+            existing = inspect(connection).get_table_names()
+        if file is not None:
+            check(existing)
+        if not names <= set(existing):
+            with database.write() as connection:
+                database.lock_name(connection, "create tables")
+                tables.create_all(connection)
+    except BaseException:
+        database.discard()
+        raise
+    return database
+
+
+def _file_of(text: str) -> Path | None:
+    """The path of a SQLite file; None for the address of a server."""
+    file = text.removeprefix(_SQLITE_PREFIX)
+    if file == ":memory:" or ("://" in file and file.startswith("sqlite")):
+        raise UserError(f"cannot open a database at {text}", "name a file by its path, or by sqlite:///path")
+    return None if "://" in text and not text.startswith(_SQLITE_PREFIX) else Path(file)
+
+
 def _forbid_writes(database: Database) -> None:
     is_file = database.journal_mode is not None
     statement = "PRAGMA query_only = ON" if is_file else "SET default_transaction_read_only = on"
@@ -262,7 +298,12 @@ def _forbid_writes(database: Database) -> None:
             connection.commit()  # a setting of a transaction that is rolled back is lost
 
 
-def _open_file(path: Path, processes: Processes, version: tuple[int, int, int]) -> Database:
+def _open_file(
+    path: Path,
+    processes: Processes,
+    version: tuple[int, int, int],
+    check: Callable[[Collection[str]], None] = check_ours,
+) -> Database:
     try:
         has_folder, is_folder = path.parent.is_dir(), path.is_dir()
     except OSError as error:  # a name that is too long, a folder without read permission
@@ -274,11 +315,11 @@ def _open_file(path: Path, processes: Processes, version: tuple[int, int, int]) 
     mode = sqlite.journal_mode(version, processes)
     # From this version on processes of both kinds may use a database at once.
     lock = None if version >= sqlite.WAL_FIXED else DatabaseLock.acquire(path, shared=processes == "several")
-    return Database(sqlite.engine(path, mode), str(path), mode, version, lock)
+    return Database(sqlite.engine(path, mode, check), str(path), mode, version, lock)
 
 
-def _open_address(address: str) -> Database:
-    engine = postgres.engine(address)
+def _open_address(address: str, pool_size: int = 1) -> Database:
+    engine = postgres.engine(address, pool_size)
     return Database(engine, engine.url.set(drivername="postgresql").render_as_string(hide_password=True))
 
 

@@ -41,8 +41,8 @@ PASSING = ("08", "25P03", "40", "53", "55P03", "57")
 """Broken connections, ended transactions, deadlocks, too many connections, locks, a server that stops or starts."""
 
 
-def engine(address: str) -> Engine:
-    """An engine for the server at an address. Nothing is connected yet."""
+def engine(address: str, pool_size: int = 1) -> Engine:
+    """An engine for the server at an address that keeps `pool_size` connections. Nothing is connected yet."""
     scheme = address.partition("://")[0]
     if scheme not in SCHEMES:
         raise UserError(
@@ -58,10 +58,10 @@ def engine(address: str) -> Engine:
             "keepalives_interval": 5,
             "keepalives_count": 3,
         }
-        # A server has about a hundred connections for all workers, so a process keeps one. Threads that need one at the same
-        # moment open another, which is closed after use.
+        # A server has about a hundred connections for all workers, so a worker keeps one. Threads that need more at the
+        # same moment open others, which are closed after use.
         own = {name: value for name, value in defaults.items() if name not in url.query}
-        created = create_engine(url, connect_args=own, pool_size=1, max_overflow=30, pool_pre_ping=True)
+        created = create_engine(url, connect_args=own, pool_size=pool_size, max_overflow=30, pool_pre_ping=True)
     except ModuleNotFoundError as error:
         raise UserError(
             f"cannot open a database at {scheme}://…: the package {error.name} is not installed",

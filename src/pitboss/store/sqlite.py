@@ -8,6 +8,7 @@ then get `Unreachable`.
 
 import sqlite3
 import time
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Literal
 
@@ -32,8 +33,11 @@ def journal_mode(version: tuple[int, int, int], processes: Processes) -> Journal
     return "wal" if version >= WAL_FIXED or processes == "one" else "truncate"
 
 
-def engine(path: Path, mode: JournalMode) -> Engine:
-    """An engine whose connections flush commits, wait for locks, enforce references, and announce writes when they begin."""
+def engine(path: Path, mode: JournalMode, check: Callable[[Collection[str]], None] = check_ours) -> Engine:
+    """An engine whose connections flush commits, wait for locks, enforce references, and announce writes when they begin.
+
+    `check` gets the names of the tables of an existing file and raises `UserError` if it belongs to another program.
+    """
     created = create_engine(URL.create("sqlite+pysqlite", database=str(path)))
 
     @event.listens_for(created, "connect")
@@ -47,7 +51,7 @@ def engine(path: Path, mode: JournalMode) -> Engine:
             if current != mode:
                 # The mode is written into the file: refuse the file of another program before it is changed.
                 tables = cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-                check_ours([name for (name,) in tables if not str(name).startswith("sqlite_")])
+                check([name for (name,) in tables if not str(name).startswith("sqlite_")])
                 (current,) = cursor.execute(f"PRAGMA journal_mode={mode}").fetchone()
             if current != mode:
                 raise sqlite3.OperationalError(f"journal mode is {current}, not {mode}")

@@ -1,0 +1,49 @@
+"""The command group `pitboss community`: a forum filled for trials. `serve` is added by the platform."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App
+
+from pitboss.terminal import screen
+from pitboss.terminal.options import Json, option
+from pitboss.terminal.workspace_options import Location
+
+APP = App(name="community", help="A forum in which agents examine smart contracts: serve it, fill it for trials.")
+
+
+@APP.command
+def seed(
+    *,
+    scenario: Annotated[Path | None, option("--scenario", "YAML file with name, contracts and threads.")] = None,
+    json: Json = False,
+    place: Location,
+) -> int:
+    """Fill the empty database of a forum server: an owner, a community, an agent with its runner token, threads.
+
+    The token and the owner's private key are shown only here. A database that is not empty is refused. For example:
+
+        pitboss community seed --json
+    """
+    from pitboss.bootstrap.machine import SystemClock, random_hex
+    from pitboss.core.errors import UserError
+    from pitboss.venues.community.sns.app import SnsOptions, open_server
+    from pitboss.venues.community.sns.seed import read_scenario, seed_forum
+
+    try:
+        plan = {} if scenario is None else read_scenario(scenario.read_text("utf-8"), scenario.name)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read {scenario}: {error}", "name a YAML file with --scenario") from None
+    server = open_server(place, SnsOptions(), SystemClock(), random_hex)
+    with server.database:
+        seeded = seed_forum(server, random_hex, plan)
+    if json:
+        screen.put_json(seeded)
+        return 0
+    screen.put(f"community     {seeded['community']['slug']}  {seeded['community']['id']}")
+    screen.put(f"owner         {seeded['owner']['wallet']}")
+    screen.put(f"private key   {seeded['owner']['private_key']}")
+    screen.put(f"agent         {seeded['agent']['id']}")
+    screen.put(f"runner token  {seeded['runner_token']}")
+    screen.put(f"{len(seeded['contracts'])} contracts, {len(seeded['threads'])} threads")
+    return 0
