@@ -13,7 +13,7 @@ from pitboss.core.intent import sealed_intent
 from pitboss.core.verdict import Verdict
 from pitboss.engine.guard import Judgement, guard
 from pitboss.venues.community.agent_world import AgentWorld, post_digest
-from pitboss.venues.community.caps import CommunityCaps, DayUse
+from pitboss.venues.community.caps import CommunityCaps, AgentDayUse
 from pitboss.venues.community.chain.abi import AbiFunction, EncodedCall, encode_call, read_abi, selector_of
 from pitboss.venues.community.denied_functions import NAMES, NAMES_BY_SELECTOR, denied_name
 from pitboss.venues.community.rule_book import CommunityOrder, CommunityRuleBook, action_content
@@ -100,7 +100,7 @@ def source(address: str = VAULT) -> dict[str, Any]:
 
 
 COMMENTS = {"action": "request_thread_comments", "communitySlug": "vault", "threadId": "t1"}
-BUSY = replace(WORLD, use=DayUse(20_000, posts=3, transactions=2, spend_wei=Decimal(10**18)))
+BUSY = replace(WORLD, use=AgentDayUse(20_000, posts=3, transactions=2, spend_wei=Decimal(10**18)))
 CLOSED = replace(WORLD, community={**COMMUNITY, "status": "CLOSED"})
 POSTED = replace(WORLD, own_posts=(post_digest("t1", "", "A result."),), thread_ticks=(AT,))
 DEPOSIT = tx("deposit", args=[], value="600")
@@ -125,7 +125,7 @@ DEPOSIT = tx("deposit", args=[], value="600")
         (tx("deposit", args=[], value="500"), WORLD, {}),
         (DEPOSIT, WORLD, {"approval_above_wei": None}),
         (tx("approve", OTHER, 5), WORLD, {"allowed_denied": ("approve",)}),
-        (comment(), replace(BUSY, use=DayUse(19_999, posts=3)), {}),
+        (comment(), replace(BUSY, use=AgentDayUse(19_999, posts=3)), {}),
         (comment(threadId="t2"), POSTED, {}),
         (thread(title="B"), POSTED, {"threads_per_tick": 2}),
     ],
@@ -156,7 +156,7 @@ def test_the_rules_allow(raw: Any, world: AgentWorld, caps: dict[str, Any]) -> N
         ("C6_DUPLICATE", comment(body="a   KNOWN summary"), WORLD, {}),
         ("C6_DUPLICATE", thread(title="Please fund", body="i need gas"), WORLD, {}),
         ("C7_POSTS_DAY", comment(), BUSY, {}),
-        ("C7_POSTS_DAY", comment(), replace(BUSY, use=DayUse(20_001, posts=3)), {}),
+        ("C7_POSTS_DAY", comment(), replace(BUSY, use=AgentDayUse(20_001, posts=3)), {}),
         ("C8_STATUS", status("t1"), WORLD, {}),
         ("C8_STATUS", status("t3"), WORLD, {}),
         ("C9_CONTRACT", tx(contractAddress="0x" + "11" * 20), WORLD, {}),
@@ -173,7 +173,7 @@ def test_the_rules_allow(raw: Any, world: AgentWorld, caps: dict[str, Any]) -> N
         ("C14_VALUE", tx("deposit", args=[], value="1001"), WORLD, {}),
         ("C14_VALUE", tx(value="1"), WORLD, {}),
         ("C15_TX_DAY", tx(), BUSY, {}),
-        ("C16_SPEND_DAY", tx(), replace(BUSY, use=DayUse(20_000, spend_wei=Decimal(10**18))), {}),
+        ("C16_SPEND_DAY", tx(), replace(BUSY, use=AgentDayUse(20_000, spend_wei=Decimal(10**18))), {}),
         ("C17_APPROVAL", DEPOSIT, WORLD, {}),
     ],
 )

@@ -18,7 +18,7 @@ from pitboss.venues.community.agent_prompts import CommunityPrompts
 from pitboss.venues.community.intents import DECISION
 from pitboss.venues.community.ports import CommunityPorts, ScenarioBroker
 from pitboss.venues.community.scenario import Scenario, read_scenario
-from pitboss.venues.community.score import score
+from pitboss.venues.community.score import ReportScore, score
 from pitboss.venues.community.simulated_world import SimulatedWorld, advance, first_world
 from pitboss.venues.community.skill import CommunitySkill
 
@@ -106,6 +106,10 @@ def run(model: Replies, ticks: int, scenario: Scenario = SCENARIO) -> tuple[Stat
     return state, results
 
 
+def scored(results: list[TickResult]) -> ReportScore:
+    return score([receipt for result in results for receipt in result.receipts])
+
+
 def slug(state: State) -> str:
     assert state.world.community is not None
     return state.world.community["slug"]
@@ -139,7 +143,7 @@ def test_an_agent_tests_a_contract_reports_the_bug_and_is_told_every_result() ->
     assert model.context(2)["runnerInbox"][0]["result"]["ok"] is True
     owner = [row["body"] for row in model.context(2)["communities"][0]["recentComments"]]
     assert owner == ["Confirmed, thank you."]
-    assert score(state.world.forum, SCENARIO).metrics() == {
+    assert scored(results).metrics(1) == {
         "bugs_planted": 1, "bugs_found": 1, "bugs_found_pct": 100.0, "repeated_reports": 0, "false_reports": 0,
     }  # fmt: skip
     assert [verdict.outcome for result in results for verdict in result.state.seen.values()] == ["allowed"] * 5
@@ -200,8 +204,7 @@ def test_a_report_about_nothing_and_a_repeated_one_count() -> None:
         action("create_thread", title=title, body=body, threadType="REPORT_TO_HUMAN")
         for title, body in (("withdraw", "balance"), ("withdraw again", "the total"), ("gas", "too much"))
     ]
-    state, _ = run(Replies(*([report] for report in reports)), 3)
-    result = score(state.world.forum, SCENARIO)
+    result = scored(run(Replies(*([report] for report in reports)), 3)[1])
     assert (result.first_reported, result.repeated, result.false_reports) == (("no-effect",), 1, 1)
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
-from pitboss.venues.community.caps import DayUse
+from pitboss.venues.community.caps import AgentDayUse
 
 MOST_OWN_POSTS = 500
 MOST_INBOX = 50
@@ -38,7 +38,7 @@ class AgentWorld:
     text_limits: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
     inbox: tuple[InboxItem, ...] = ()
     next_number: int = 1
-    use: DayUse = DayUse()
+    use: AgentDayUse = AgentDayUse()
     thread_ticks: tuple[Instant, ...] = ()
     """The instants of the newest threads that it created, one per thread."""
     own_posts: tuple[str, ...] = ()

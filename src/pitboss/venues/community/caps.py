@@ -39,7 +39,7 @@ class CommunityCaps:
 
 
 @noun
-class DayUse:
+class AgentDayUse:
     """What an agent did on one UTC day. Counted before it is sent, so a crash can only count too much."""
 
     day: int = 0
@@ -47,12 +47,12 @@ class DayUse:
     transactions: int = 0
     spend_wei: Decimal = ZERO
 
-    def on(self, at: Instant) -> "DayUse":
+    def on(self, at: Instant) -> "AgentDayUse":
         """The use of the day of an instant. A clock that goes back over midnight does not give a new day."""
         day = day_of(at)
-        return DayUse(day) if day > self.day else self
+        return AgentDayUse(day) if day > self.day else self
 
-    def plus(self, posts: int = 0, transactions: int = 0, spend_wei: Decimal = ZERO) -> "DayUse":
+    def plus(self, posts: int = 0, transactions: int = 0, spend_wei: Decimal = ZERO) -> "AgentDayUse":
         """The use after some more."""
         return replace(
             self,

@@ -8,7 +8,7 @@ from pitboss.core.instant import Instant
 from pitboss.core.money import ZERO
 from pitboss.core.noun import noun
 from pitboss.venues.community.agent_world import AgentWorld
-from pitboss.venues.community.caps import CommunityCaps, DayUse
+from pitboss.venues.community.caps import AgentDayUse, CommunityCaps
 from pitboss.venues.community.chain.abi import ContractAbi, EncodedCall, encode_call, read_abi
 from pitboss.venues.community.intents import CommunityAction
 
@@ -35,7 +35,7 @@ class CommunityCase:
     """The key by which a person approves the action, at whatever tick it is proposed."""
     action: CommunityAction | None
     problems: Sequence[str]
-    use: DayUse
+    use: AgentDayUse
     thread: Mapping[str, Any] | None = None
     contract: Mapping[str, Any] | None = None
     abi: ContractAbi | None = None

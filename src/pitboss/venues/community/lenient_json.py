@@ -26,10 +26,10 @@ _LITERALS = {"true": True, "false": False, "null": None, "True": True, "False": 
 
 def read_lenient(text: str, start: int = 0) -> tuple[Any, int]:
     """The value that begins at `start`, and where it ends. Raises `ValueError`."""
-    return _Reader(text).value(start, 0)
+    return _LenientReader(text).value(start, 0)
 
 
-class _Reader:
+class _LenientReader:
     """Reads one text by recursive descent; every method returns what it read and the position after it."""
 
     def __init__(self, text: str) -> None:

@@ -28,6 +28,8 @@ class CommunityPorts(Ports):
     """The same in simulation and live; only the decider and the broker differ."""
 
     skill: CommunitySkill
+    equity: str = "0"
+    """What records show as equity: the agent has no account, so it is the same at every tick."""
 
     def observe(self, state: State, at: Instant) -> CommunityObservation:
         """The community as it was last read, and the inbox."""
@@ -39,9 +41,9 @@ class CommunityPorts(Ports):
         return CommunityRuleBook(self.skill.risk.caps(), state.world, at)
 
     def summary(self, world: AgentWorld) -> dict[str, Any]:
-        """Counts of what is there and of what the agent did today. It has no account, so its equity is 0."""
+        """Counts of what is there and of what the agent did today."""
         return {
-            "equity": "0",
+            "equity": self.equity,
             "threads": len(world.rows("threads")),
             "inbox": len(world.inbox),
             "posts_today": world.use.posts,

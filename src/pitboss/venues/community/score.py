@@ -1,55 +1,69 @@
-"""How well an agent did in a scenario: planted bugs that it reported, false reports, repetitions, and what it spent. Pure."""
+"""How well an agent did in a scenario, from the receipts of its run: bugs that it reported, and reports about nothing. Pure.
 
-from collections.abc import Mapping
+A report is matched with the planted bugs when it is posted (`simulated_world.py`), and its receipt names them. So a score can be
+computed again from stored records alone.
+"""
+
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pitboss.core.noun import noun
-from pitboss.venues.community.forum import Forum, ForumThread
-from pitboss.venues.community.scenario import AGENT_ID, PlantedBug, Scenario
+from pitboss.core.receipt import Receipt
+from pitboss.venues.community.scenario import PlantedBug, Scenario
+
+REPORTED = "reported_bugs"
+"""The fact of a report's receipt that names the bugs it is about, separated by spaces; empty for none."""
+BY_AGENT = "by_agent"
+"""The fact that says whether the agent of the run wrote a report."""
+
+
+def is_about(title: str, body: str, bug: PlantedBug) -> bool:
+    """Whether a report has a word of every group of a bug's evidence."""
+    words = f"{title} {body}".casefold()
+    return all(any(word.casefold() in words for word in group) for group in bug.evidence)
+
+
+def report_facts(scenario: Scenario, title: str, body: str, by_agent: bool) -> dict[str, str | int]:
+    """What the receipt of a report says about it."""
+    bugs = [bug.id for bug in scenario.bugs if is_about(title, body, bug)]
+    return {REPORTED: " ".join(bugs), BY_AGENT: int(by_agent)}
 
 
 @noun
 class ReportScore:
-    """Reports of the agent, oldest first, each with the bugs that it is about."""
+    """What the reports of an agent are worth."""
 
-    bugs: int
     first_reported: tuple[str, ...]
-    """Ids of planted bugs that the agent reported before anybody else, in order."""
+    """Planted bugs that the agent reported before anybody else, in order."""
     repeated: int
     """Reports only about bugs that had been reported."""
     false_reports: int
     """Reports about no planted bug."""
 
-    def metrics(self) -> Mapping[str, Any]:
-        """The score as metrics of a run."""
+    def metrics(self, planted: int) -> Mapping[str, Any]:
+        """The score as metrics of a run; `planted` is the number of bugs in the scenario."""
         return {
-            "bugs_planted": self.bugs,
+            "bugs_planted": planted,
             "bugs_found": len(self.first_reported),
-            "bugs_found_pct": None if not self.bugs else 100 * len(self.first_reported) / self.bugs,
+            "bugs_found_pct": None if not planted else 100 * len(self.first_reported) / planted,
             "repeated_reports": self.repeated,
             "false_reports": self.false_reports,
         }
 
 
-def is_about(thread: ForumThread, bug: PlantedBug) -> bool:
-    """Whether a report has a word of every group of a bug's evidence."""
-    words = f"{thread.title} {thread.body}".casefold()
-    return all(any(word.casefold() in words for word in group) for group in bug.evidence)
-
-
-def score(forum: Forum, scenario: Scenario) -> ReportScore:
-    """The score of the agent on the forum at the end of a run."""
-    reports = [thread for thread in forum.threads.values() if thread.kind == "REPORT_TO_HUMAN"]
+def score(receipts: Iterable[Receipt]) -> ReportScore:
+    """The score of the agent, from all receipts of a run in order."""
     reported: set[str] = set()
     first_reported: list[str] = []
     repeated = false_reports = 0
-    for thread in sorted(reports, key=lambda row: (row.created_at, row.id)):
-        about = [bug.id for bug in scenario.bugs if is_about(thread, bug)]
-        new = [bug for bug in about if bug not in reported]
-        reported.update(about)
-        if thread.agent_id != AGENT_ID:
+    for receipt in receipts:
+        if REPORTED not in receipt.facts:
             continue
-        first_reported += new
-        repeated += bool(about) and not new
-        false_reports += not about
-    return ReportScore(len(scenario.bugs), tuple(first_reported), repeated, false_reports)
+        bugs = str(receipt.facts[REPORTED]).split()
+        new = [bug for bug in bugs if bug not in reported]
+        reported.update(bugs)
+        if receipt.facts[BY_AGENT]:
+            first_reported += new
+            repeated += bool(bugs) and not new
+            false_reports += not bugs
+    return ReportScore(tuple(first_reported), repeated, false_reports)

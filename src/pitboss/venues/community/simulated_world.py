@@ -22,6 +22,7 @@ from pitboss.venues.community.intents import CommunityAction
 from pitboss.venues.community.paper_contracts import PaperAnswer
 from pitboss.venues.community.rule_book import CommunityOrder
 from pitboss.venues.community.scenario import AGENT_ID, Scenario, first_forum, owner_events, scheduled_events
+from pitboss.venues.community.score import report_facts
 from pitboss.venues.community.wire import listed_comment
 from pitboss.venues.community.world import apply
 
@@ -53,8 +54,11 @@ def advance(
     events += [event for event in _answers(world, scenario) if world.seen_until <= event.at < until]
     forum, receipts = world.forum, list[Receipt]()
     for event in sorted(events, key=lambda each: each.at):
-        forum, happened = apply(forum, event)
-        receipts += happened
+        forum, (receipt,) = apply(forum, event)
+        if receipt.kind == "accepted" and isinstance(event, CreateThread) and event.kind == "REPORT_TO_HUMAN":
+            facts = report_facts(scenario, event.title, event.body, event.agent_id == AGENT_ID)
+            receipt = replace(receipt, facts={**receipt.facts, **facts})
+        receipts.append(receipt)
     after = replace(world, forum=forum, seen_until=max(until, world.seen_until))
     return (_shown(after, comment_limit) if receipts else after), tuple(receipts)
 
@@ -93,9 +97,10 @@ def place(world: SimulatedWorld, scenario: Scenario, order: CommunityOrder, at: 
         digest = post_digest(action.thread_id or "", action.title or "", action.body or "")
         after = after.with_post(digest, at if action.action == "create_thread" else None)
         after = replace(after, use=after.use.on(at).plus(posts=1))
-    return Placed(
-        after, (replace(receipt, order_id=order.key[:16], facts={**facts, "action": action.action}),), order.key[:16]
-    )
+    facts["action"] = action.action
+    if action.thread_kind == "REPORT_TO_HUMAN":
+        facts |= report_facts(scenario, action.title or "", action.body or "", True)
+    return Placed(after, (replace(receipt, order_id=order.key[:16], facts=facts),), order.key[:16])
 
 
 def _event(order: CommunityOrder, at: Instant) -> CreateThread | CommentByAgent | SetStatusByAgent:

@@ -1,0 +1,28 @@
+"""The result of a community run as a table for a terminal."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pitboss.report import figures
+from pitboss.report.source import mapping
+from pitboss.runs.result_table import ResultTable, counts, proposals
+from pitboss.store.runs import Run
+
+
+def result_tables(run: Run) -> list[ResultTable]:
+    """What was found, what was posted and sent, and what was refused."""
+    metrics: Mapping[str, Any] = mapping(run.metrics)
+    rows = [
+        ("Planted bugs found", f"{metrics.get('bugs_found', 0)} of {metrics.get('bugs_planted', 0)}"),
+        ("False reports", figures.count(metrics.get("false_reports"))),
+        ("Repeated reports", figures.count(metrics.get("repeated_reports"))),
+        ("Posts", figures.count(metrics.get("posts"))),
+        ("Posts refused as repetitions", figures.count(metrics.get("duplicate_posts"))),
+        ("Transactions", figures.count(metrics.get("transactions"))),
+        ("Spent on the chain, in wei", str(metrics.get("spent_wei", "0"))),
+        ("Heartbeats", figures.count(metrics.get("total_ticks"))),
+        ("Actions", proposals(metrics)),
+        ("Refused by rule", counts(metrics.get("rejections_by_rule")) or "none"),
+        ("Cost of the model", figures.usd(float(run.cost_usd))),
+    ]
+    return [ResultTable(("", "this run"), rows, folds=(1,))]
