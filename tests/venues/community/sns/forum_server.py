@@ -1,0 +1,107 @@
+"""A real forum server on a port of this machine, for tests: in a process of its own, as `pitboss community serve` runs it."""
+
+import http.client
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pitboss.bootstrap.machine import SystemClock, random_hex
+from pitboss.terminal.workspace_options import WorkspaceOptions
+from pitboss.venues.community.sns.app import SnsOptions, open_server
+from pitboss.venues.community.sns.seed import seed_forum
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from pitboss.server.venue_server import serve_routes
+from pitboss.terminal.workspace_options import WorkspaceOptions
+from pitboss.venues.community.sns.app import SnsOptions
+
+if __name__ == "__main__":
+    home, db, v1, rate, processes = sys.argv[1:]
+    serve_routes(
+        "pitboss.venues.community.sns.app:make_app",
+        WorkspaceOptions(Path(home), db or None),
+        SnsOptions(v1=v1, rate_limit=int(rate)),
+        "127.0.0.1", 0, int(processes), lambda line: print(line, flush=True),
+    )
+"""
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running server and what its database was filled with."""
+
+    port: int
+    home: Path
+    db: str | None
+    seeded: dict[str, Any]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def agent_id(self) -> str:
+        return str(self.seeded["agent"]["id"])
+
+    @property
+    def token(self) -> str:
+        return str(self.seeded["runner_token"])
+
+    @property
+    def runner(self) -> dict[str, str]:
+        """The headers of a read."""
+        return {"x-runner-token": self.token, "x-agent-id": self.agent_id}
+
+    def thread(self, kind: str) -> str:
+        return next(row["id"] for row in self.seeded["threads"] if row["type"] == kind)
+
+    def send(
+        self, method: str, path: str, headers: dict[str, str] | None = None, body: bytes | None = None
+    ) -> tuple[int, Any, dict[str, str]]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request(method, path, body, headers or {})
+            response = connection.getresponse()
+            content = response.read()
+            return response.status, json.loads(content) if content else None, dict(response.getheaders())
+        finally:
+            connection.close()
+
+
+def filled(home: Path, db: str | None = None) -> dict[str, Any]:
+    """Fill the database of a server; what `pitboss community seed` prints."""
+    server = open_server(WorkspaceOptions(home, db), SnsOptions(), SystemClock(), random_hex)
+    with server.database:
+        return seed_forum(server, random_hex, {})
+
+
+@contextmanager
+def serving(
+    home: Path, db: str | None = None, v1: str = "on", rate: int = 0, processes: int = 1, seeded: Any = None
+) -> Iterator[Served]:
+    """A filled server until the end of the block."""
+    seeded = seeded or filled(home, db)
+    home.mkdir(exist_ok=True)
+    program = home / "program.py"
+    program.write_text(PROGRAM)
+    command = [sys.executable, str(program), str(home), db or "", v1, str(rate), str(processes)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        match = re.search(r":(\d+)$", line.strip())
+        assert match is not None, line
+        yield Served(int(match[1]), home, db, seeded)
+    finally:
+        process.terminate()
+        process.wait(30)
+        if process.stdout is not None:
+            process.stdout.close()
