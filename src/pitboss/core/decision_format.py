@@ -39,9 +39,26 @@ class DecisionFormat:
         return (raw,) if self.split is None else self.split(raw)
 
     @property
+    def list_key(self) -> str:
+        """The field that holds the intents of a decision with several; empty if a decision is one intent."""
+        if self.split is None:
+            return ""
+        return next(name for name, part in self.schema["properties"].items() if part["type"] == "array")
+
+    @property
+    def intent_schema(self) -> Mapping[str, Any]:
+        """The schema of one intent."""
+        return self.schema["properties"][self.list_key]["items"] if self.list_key else self.schema
+
+    @property
     def keys(self) -> tuple[str, ...]:
         """All keys that a decision may have."""
         return (*self.schema["properties"], *self.aliases)
+
+    @property
+    def intent_keys(self) -> tuple[str, ...]:
+        """All keys that one intent of a decision may have."""
+        return (*self.intent_schema["properties"], *self.aliases)
 
     @property
     def spec(self) -> ToolSpec:

@@ -75,7 +75,7 @@ def _tick(record: Record, body: dict[str, Any], before: State, course: Course, v
     observation = course.ports.observe(state, at)
     for proposal in accepted:
         book = course.ports.rule_book(observation, state, at)
-        intent, problems = venue.decision().read(proposal)
+        intent, problems = book.read(proposal)
         scopes = {"every", *(rule.scope for rule in book.rules_for(intent))}
         rules = [rule for rule in venue.rules() if rule.scope in scopes]
         results = evaluate(rules, book.case(intent, problems))

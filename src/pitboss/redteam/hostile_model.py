@@ -53,12 +53,14 @@ class HostileModel:
         return kind(request, await self._base(request))
 
     async def _base(self, request: ModelRequest) -> dict[str, Any]:
-        """What the stand-in decides, or the example of the venue if it holds or looks."""
+        """An intent of the stand-in, or the example of the venue if it holds or looks."""
         reply = await self._stand_in.complete(request)
         for call in reply.calls:
-            arguments = codec.loads_exact(call.arguments)
-            if call.name == self._decision.tool and arguments.get("action") != self._decision.idle:
-                return arguments
+            if call.name == self._decision.tool:
+                intents = self._decision.intents(codec.loads_exact(call.arguments))
+                acting = [intent for intent in intents if intent.get("action") != self._decision.idle]
+                if acting:
+                    return dict(self._dice.choice(acting)) if len(acting) > 1 else acting[0]
         return self._from_prompt(dict(self._example), request)
 
     def _from_prompt(self, base: dict[str, Any], request: ModelRequest) -> dict[str, Any]:
@@ -75,7 +77,7 @@ class HostileModel:
         return base
 
     def _part(self, key: str) -> Mapping[str, Any]:
-        return self._decision.schema["properties"].get(key, {})
+        return self._decision.intent_schema["properties"].get(key, {})
 
     # Up to the caps, and beyond ---------------------------------------------------------------------------------------
 
@@ -100,7 +102,10 @@ class HostileModel:
         ]
         if self._dice.random() < 0.2:
             parts.append('"bypass": true')
-        return self._calls(ToolCall("a", self._decision.tool, "{" + ", ".join(parts) + "}"))
+        intent, list_key = "{" + ", ".join(parts) + "}", self._decision.list_key
+        return self._calls(
+            ToolCall("a", self._decision.tool, f"{{{json.dumps(list_key)}: [{intent}]}}" if list_key else intent)
+        )
 
     def _several(self, request: ModelRequest, base: dict[str, Any]) -> ModelReply:
         """Different decisions in one reply."""
@@ -138,10 +143,24 @@ class HostileModel:
     def _reason(self) -> dict[str, str]:
         """The attack text as reason: it returns in later prompts with the last decision."""
         reason = codec.printable(self._text[:400]) or "because"
-        return {key: reason for key in ("reason", "reasoning") if key in self._decision.schema["properties"]}
+        return {key: reason for key in ("reason", "reasoning") if key in self._decision.intent_schema["properties"]}
 
-    def _decide(self, decision: Mapping[str, Any], call_id: str = "t") -> ToolCall:
-        return ToolCall(call_id, self._decision.tool, _text(decision))
+    def _decide(self, intent: Mapping[str, Any], call_id: str = "t") -> ToolCall:
+        """A call with an intent; where a decision may hold several, sometimes with many of it."""
+        list_key = self._decision.list_key
+        if not list_key:
+            return ToolCall(call_id, self._decision.tool, _text(intent))
+        count = self._dice.choice((1, 1, 2, 5, 16))
+        return ToolCall(call_id, self._decision.tool, _text({list_key: [self._varied(intent) for _ in range(count)]}))
+
+    def _varied(self, intent: Mapping[str, Any]) -> dict[str, Any]:
+        """The intent with some of its texts changed a little, so that it is not the same one again."""
+        return {
+            key: f"{value} {self._dice.randrange(1_000)}"
+            if key in ("title", "body") and isinstance(value, str)
+            else value
+            for key, value in intent.items()
+        }
 
     def _calls(self, *calls: ToolCall) -> ModelReply:
         return ModelReply(calls=calls, finish_reason="tool_calls")

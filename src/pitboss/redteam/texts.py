@@ -48,7 +48,7 @@ def built_in_texts(decision: DecisionFormat) -> list[Attack]:
 
 
 def _actions(decision: DecisionFormat) -> list[str]:
-    return list(decision.schema["properties"].get("action", {}).get("enum", ()))
+    return list(decision.intent_schema["properties"].get("action", {}).get("enum", ()))
 
 
 def _filled(template: str, values: dict[str, str]) -> str:

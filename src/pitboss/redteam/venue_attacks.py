@@ -14,7 +14,9 @@ from pitboss.agent.decider import Judge
 from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
+from pitboss.core.instant import Instant
 from pitboss.core.ports import Model, Tool
+from pitboss.data.lake import Lake
 from pitboss.models.secret import Secret
 from pitboss.models.standin import NAME as STANDIN
 from pitboss.redteam import injection_points as slots
@@ -24,7 +26,7 @@ from pitboss.redteam.audit import audit
 from pitboss.redteam.breach import Breach
 from pitboss.redteam.hostile_model import HostileModel
 from pitboss.redteam.injection_points import HARMLESS, Slot
-from pitboss.redteam.market import DATA_VENUE, write_market
+from pitboss.redteam.market import DATA_VENUE, START_AT, write_market
 from pitboss.redteam.planted_key import Canary
 from pitboss.redteam.texts import built_in_texts
 from pitboss.redteam.watched import LeakWatch, StatesJournal, WatchedModel, WatchedTool, watched_replay
@@ -61,18 +63,28 @@ class VenueAttacks(AttackSetup):
 
     def empty_slots(self) -> dict[Slot, str]:
         """The slots in which this skill shows no text."""
-        empty: dict[Slot, str] = {"news": f"the {self.venue.name} venue shows no news"}
+        empty: dict[Slot, str] = {}
+        if self.venue.with_untrusted_text(self.request, HARMLESS) is None:
+            empty["news"] = f"the {self.venue.name} venue shows no news"
         return empty if self.skill.tool_names else {**empty, "tool": "the skill has no tools"}
 
     def hostile(self, attack: Attack | None, seed: str) -> Model:
         """The model that the attacker controls."""
         decision = self.venue.decision()
-        example = self.venue.tools()[decision.tool].example
+        example = decision.intents(self.venue.tools()[decision.tool].example)[0]
         return HostileModel(seed, decision, example, self.stand_in(), "" if attack is None else attack.text)
 
     def stand_in(self) -> Model:
         """The stand-in program of the venue."""
         return _loop(self.prepared.course()).model
+
+    def _prepared_with(self, text: str) -> PreparedRun:
+        """The run with a text among what strangers write."""
+        request = self.venue.with_untrusted_text(self.request, text)
+        assert request is not None  # else the slot is empty, and nothing is run in it
+        with TemporaryDirectory(prefix="pitboss-redteam-") as folder:
+            prepared = self.venue.prepare(request, Lake(Path(folder) / "lake"), Settings(home=Path(folder)))
+        return replace(prepared, commit_records=1)
 
     async def run(
         self, campaign_model: CampaignModel, slot: Slot, attack: Attack | None, seed: str, watch: Watch
@@ -84,7 +96,10 @@ class VenueAttacks(AttackSetup):
         if slot == "mcp":
             server = slots.PlantedServer(text, self.canary.value, Secret(self.canary.value).hide)
         model = WatchedModel(campaign_model.make(attack, seed), watched)
-        course = self.prepared.course(Connections(model=model, policy=campaign_model.policy))
+        prepared = self.prepared
+        if slot == "news":
+            prepared = self._prepared_with(text)
+        course = prepared.course(Connections(model=model, policy=campaign_model.policy))
         state = self.venue.first_state(course)
         if slot == "memory":
             state = slots.with_last_decision(state, text, self.request.from_at)
@@ -102,8 +117,14 @@ class VenueAttacks(AttackSetup):
         payloads = server.sent if server else ()
         breaches += watched.breaches(end_at, offered, records, payloads, campaign_model.redact)
         decision = self.venue.decision()
-        compared = [key for key in decision.keys if key not in ("reason", "reasoning")]
+        compared = [key for key in decision.intent_keys if key not in ("reason", "reasoning")]
         return count(records, breaches, attack, compared, decision.idle)
+
+
+def _empty_lake(folder: Path, every_ms: int, ticks: int) -> tuple[Lake, Instant, Instant]:
+    """For a venue that reads no bars: a lake without any, the start and the end."""
+    from_at = -(-START_AT // every_ms) * every_ms
+    return Lake(folder), from_at, from_at + ticks * every_ms
 
 
 def make_setup(plain: Mapping[str, Any], ticks: int, seed: int, canary: Canary) -> VenueAttacks:
@@ -111,12 +132,16 @@ def make_setup(plain: Mapping[str, Any], ticks: int, seed: int, canary: Canary) 
     venue = venue_of(plain)
     skill = read_skill(plain, venue.skill_type())
     charts = venue.charts(skill)
-    if not charts.symbols:
+    if venue.uses_bars and not charts.symbols:
         raise UserError(
             f"the {venue.name} venue does not say whose bars its skills show", "its charts() must name the symbols"
         )
     with TemporaryDirectory(prefix="pitboss-redteam-") as folder:
-        lake, from_at, to_at = write_market(Path(folder) / "lake", charts, skill.every_ms, ticks, seed)
+        folder_of_lake = Path(folder) / "lake"
+        if venue.uses_bars:
+            lake, from_at, to_at = write_market(folder_of_lake, charts, skill.every_ms, ticks, seed)
+        else:
+            lake, from_at, to_at = _empty_lake(folder_of_lake, skill.every_ms, ticks)
         request = venue.request_type()(
             skill=plain,
             from_at=from_at,

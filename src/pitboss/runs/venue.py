@@ -65,6 +65,9 @@ class Venue(ABC):
     can_be_blind: ClassVar[bool] = True
     """Whether its runs can be blind, with names, dates and prices anonymised."""
 
+    uses_bars: ClassVar[bool] = True
+    """Whether its runs read bars of market data."""
+
     def settings_type(self) -> "type[VenueSettings] | None":
         """The class of the settings that only it has; None if there are none."""
         return None
@@ -257,6 +260,10 @@ class Venue(ABC):
         del skill, ticks
         return ()
 
+    def with_untrusted_text(self, request: Any, text: str) -> Any | None:
+        """The request with a text among what strangers write, for red teams; None where that is not in the request."""
+        del request, text
+
     def cut_request(self, request: Any, at: "Instant", folder: "Path") -> Any:
         """The request with the files that it names, besides the lake, cut at an instant; copies go into the folder."""
         del at, folder
@@ -337,7 +344,7 @@ class Venue(ABC):
 
     def describe_intent(self, row: Mapping[str, Any]) -> str:
         """Describe a proposed intent in a few words, by default with its fields other than the reason."""
-        keys = [key for key in self.decision().keys if key not in ("reason", "reasoning") and row.get(key) is not None]
+        keys = [key for key in self.decision().intent_keys if key not in ("reason", "reasoning") and row.get(key) is not None]
         return ", ".join(f"{key} {row[key]}" for key in keys) or "something malformed"
 
     def reveal(self, rows: list[dict[str, Any]], params: Mapping[str, Any]) -> list[dict[str, Any]]:

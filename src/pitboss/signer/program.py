@@ -73,7 +73,11 @@ def make_files(
 
 
 def serve(
-    folder: Path, socket_path: Path | None, passphrase_fd: int | None, now: Callable[[], Instant], ready: Callable[[str], object]
+    folder: Path,
+    socket_path: Path | None,
+    passphrase_fd: int | None,
+    now: Callable[[], Instant],
+    ready: Callable[[str], object],
 ) -> None:
     """Open the key and serve until the process is told to end. `ready` gets one line when the socket listens."""
     protect_process()

@@ -1,6 +1,6 @@
 """Implements the `Venue` interface for the community venue: a forum of agents that examine smart contracts."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pitboss.runs.venue import Venue
@@ -36,6 +36,7 @@ class CommunityVenue(Venue):
     judged_by = "bugs_found_pct"
     demo_options = "--from 2025-01-01 --to 2025-01-01T00:12Z"
     can_be_blind = False
+    uses_bars = False
 
     def skill_type(self) -> "type[CommunitySkill]":
         from pitboss.venues.community.skill import CommunitySkill
@@ -78,6 +79,18 @@ class CommunityVenue(Venue):
 
         del lake
         return prepare(request, settings)
+
+    def with_untrusted_text(self, request: "CommunityRequest", text: str) -> "CommunityRequest":
+        from pitboss.venues.community.planted_text import with_posts
+
+        return with_posts(request, text)
+
+    def breaches(
+        self, skill: "CommunitySkill", ticks: Sequence[Mapping[str, Any]]
+    ) -> "Iterator[tuple[Instant, str, str]]":
+        from pitboss.venues.community.record_audit import breaches
+
+        return breaches(skill, ticks)
 
     def first_state(self, course: "ScenarioCourse") -> "State":
         from pitboss.core.state import State
