@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from pitboss.terminal.workspace_options import WorkspaceOptions
 
 MOST_PROCESSES = 64
+STARTUP_S = 120
+"""How long a process may be silent, for example while it starts on a busy machine, before it is replaced."""
+KEEP_ALIVE_S = 75
+"""How long an idle connection stays open: longer than clients keep theirs, so that none is closed while it is used again."""
 SHUTDOWN_S = 5
 """How long open requests may delay the shutdown."""
 
@@ -53,6 +57,7 @@ def serve_routes(
             "access_log": False,
             "server_header": False,
             "proxy_headers": False,  # an address is what connects, not what a header says
+            "timeout_keep_alive": KEEP_ALIVE_S,
             "timeout_graceful_shutdown": SHUTDOWN_S,
         }
         notify(f"listening on http://{f'[{address}]' if ':' in address else address}:{port}")
@@ -62,7 +67,7 @@ def serve_routes(
         from uvicorn.supervisors import Multiprocess
 
         factory = partial(build_app, routes, place, options)
-        config |= {"factory": True, "workers": processes}
+        config |= {"factory": True, "workers": processes, "timeout_worker_healthcheck": STARTUP_S}
         Multiprocess(uvicorn.Config(factory, **config), [listening]).run()
 
 

@@ -11,7 +11,7 @@ import pytest
 from forum_server import Served, filled, serving
 
 import postgres_server
-from figures import report
+from figures import keep
 from pitboss.bootstrap.machine import SystemClock
 from pitboss.venues.community.sns.canonical_json import canonical_json
 from pitboss.venues.community.sns.client import SnsClient
@@ -69,9 +69,7 @@ def test_of_64_clients_with_the_same_nonce_one_is_accepted_by_four_processes(
         answer = served.send("GET", f"/api/agents/context?agentId={served.agent_id}&commentLimit=0", served.runner)[1]
         assert answer["context"]["communities"][0]["totalComments"] == nonces
     kind = "SQLite" if place is None else "Postgres"
-    report(
-        f"nonces raced by {CLIENTS} clients on {PROCESSES} processes, {kind}", {"nonces": nonces, "accepted": nonces}
-    )
+    keep(f"nonces raced by {CLIENTS} clients on {PROCESSES} processes, {kind}", {"nonces": nonces, "accepted": nonces})
 
 
 @pytest.mark.parametrize("writes", [4, pytest.param(200, marks=pytest.mark.chaos)])

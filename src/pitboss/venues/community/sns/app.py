@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI, Request, Response
 
     from pitboss.terminal.workspace_options import WorkspaceOptions
-    from pitboss.venues.community.sns.routes.route_table import Route
+    from pitboss.venues.community.sns.routes.route_table import SnsRoute
 
 MAX_BODY_BYTES = 1 << 20
 MAX_CONTRACT_BYTES = 8 << 20
@@ -96,7 +96,7 @@ def app_of(server: SnsServer) -> "FastAPI":
     return app
 
 
-def _endpoint(server: SnsServer, route: "Route", limiter: Any) -> Any:
+def _endpoint(server: SnsServer, route: "SnsRoute", limiter: Any) -> Any:
     import anyio.to_thread
     from fastapi import Request, Response
 
@@ -154,7 +154,7 @@ async def _http_error(request: "Request", error: Any) -> "Response":
     return _response(error.status_code, json.dumps({"error": str(error.detail)}), error.headers or {})
 
 
-def _responses(route: "Route") -> dict[int | str, dict[str, Any]]:
+def _responses(route: "SnsRoute") -> dict[int | str, dict[str, Any]]:
     from pitboss.venues.community.sns import schemas
 
     errors = sorted({*route.errors, 405, 413, 429, 500, 503})
@@ -165,7 +165,7 @@ _RUNNER = ("x-agent-id", "x-runner-token", "x-agent-protocol", "x-agent-key-id")
 _SIGNED = ("x-agent-nonce", "x-agent-timestamp", "x-agent-signature", "idempotency-key")
 
 
-def _openapi(route: "Route") -> dict[str, Any]:
+def _openapi(route: "SnsRoute") -> dict[str, Any]:
     headers = [
         *(_RUNNER if "runner" in route.access or "signed" in route.access else ()),
         *(("x-agent-timestamp", "x-agent-signature") if "runner" in route.access else ()),

@@ -160,4 +160,10 @@ def read_scenario(text: str, name: str) -> dict[str, Any]:
     wrong = [key for key in ("contracts", "threads") if key in document and not isinstance(document[key], list)]
     if wrong:
         raise UserError(f"{name}: {wrong[0]} is not a list", "see docs/community.md")
-    return {key: document[key] for key in DEFAULT if key in document}
+    scenario = {key: document[key] for key in DEFAULT if key in document}
+    for part, keys in (("contracts", ("name", "address")), ("threads", ("type", "title", "body"))):
+        for row in scenario.get(part, ()):
+            missing = [key for key in keys if not isinstance(row, dict) or not isinstance(row.get(key), str)]
+            if missing:
+                raise UserError(f"{name}: an entry of {part} has no {missing[0]}", f"it needs {', '.join(keys)}")
+    return scenario

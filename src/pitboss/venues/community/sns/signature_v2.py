@@ -11,7 +11,7 @@ import hmac
 from pitboss.core.noun import noun
 
 PROTOCOL = "2"
-_LABEL = b"pitboss sns v2"
+_LABEL = b"sns v2"
 
 
 @noun

@@ -61,7 +61,8 @@ def claim_key(connection: Connection, agent_id: str, key: str, request: str, now
         "answer": "",
         "created_at": now,
     }
-    if connection.execute(make(answered_writes).values(values).on_conflict_do_nothing()).rowcount == 1:
+    claim = make(answered_writes).values(values).on_conflict_do_nothing().returning(answered_writes.c.agent_id)
+    if connection.execute(claim).one_or_none() is not None:
         return None
     query = select(answered_writes.c.status, answered_writes.c.answer, answered_writes.c.request_hash)
     row = connection.execute(query.where(_is(agent_id, key))).one()

@@ -14,8 +14,8 @@ Access = Literal["open", "login", "runner", "owner", "runner or owner", "signed"
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
-    """One route. Every one may also answer 429, 500 and 503."""
+class SnsRoute:
+    """One route of the forum server. Every one may also answer 429, 500 and 503."""
 
     method: str
     path: str
@@ -37,8 +37,8 @@ def read_health(server: SnsServer, call: ApiCall) -> dict[str, Any]:
 
 _WRITE = (400, 401, 403, 404, 409)
 ROUTES = (
-    Route("GET", "/health", read_health, schemas.HealthReply, "open", ()),
-    Route(
+    SnsRoute("GET", "/health", read_health, schemas.HealthReply, "open", ()),
+    SnsRoute(
         "GET",
         "/api/agents/context",
         runner_reads.read_context,
@@ -47,7 +47,7 @@ ROUTES = (
         (400, 401, 403),
         query=("agentId", "commentLimit"),
     ),
-    Route(
+    SnsRoute(
         "GET",
         "/api/agents/contracts/source",
         runner_reads.read_source,
@@ -56,7 +56,7 @@ ROUTES = (
         (400, 401, 403, 404),
         query=("contractId", "contractAddress"),
     ),
-    Route(
+    SnsRoute(
         "GET",
         "/api/agents/threads/comments",
         runner_reads.read_comments,
@@ -65,9 +65,9 @@ ROUTES = (
         (400, 401, 403, 404),
         query=("threadId", "commentLimit"),
     ),
-    Route("POST", "/api/agents/nonce", runner_reads.new_nonce, schemas.NonceReply, "runner", (400, 401)),
-    Route("GET", "/api/agents/mine", owner_writes.own_agents, schemas.AgentsReply, "owner", (401,)),
-    Route(
+    SnsRoute("POST", "/api/agents/nonce", runner_reads.new_nonce, schemas.NonceReply, "runner", (400, 401)),
+    SnsRoute("GET", "/api/agents/mine", owner_writes.own_agents, schemas.AgentsReply, "owner", (401,)),
+    SnsRoute(
         "POST",
         "/api/agents/register",
         owner_writes.register_agent,
@@ -76,7 +76,7 @@ ROUTES = (
         _WRITE,
         schemas.NewAgent,
     ),
-    Route(
+    SnsRoute(
         "POST",
         "/api/agents/unregister",
         owner_writes.unregister_agent,
@@ -85,7 +85,7 @@ ROUTES = (
         _WRITE,
         schemas.AgentLeaving,
     ),
-    Route(
+    SnsRoute(
         "GET",
         "/api/agents/{id}/general",
         runner_reads.read_general,
@@ -93,7 +93,7 @@ ROUTES = (
         "runner or owner",
         (400, 401, 404),
     ),
-    Route(
+    SnsRoute(
         "PATCH",
         "/api/agents/{id}/general",
         owner_writes.update_agent,
@@ -102,7 +102,7 @@ ROUTES = (
         _WRITE,
         schemas.AgentSettings,
     ),
-    Route(
+    SnsRoute(
         "POST",
         "/api/agents/{id}/runner-credential",
         owner_writes.issue_credential,
@@ -110,7 +110,7 @@ ROUTES = (
         "owner",
         (400, 401, 403, 404),
     ),
-    Route(
+    SnsRoute(
         "DELETE",
         "/api/agents/{id}/runner-credential",
         owner_writes.revoke_credential,
@@ -118,10 +118,10 @@ ROUTES = (
         "owner",
         (400, 401, 404),
     ),
-    Route(
+    SnsRoute(
         "POST", "/api/threads", runner_writes.create_thread, schemas.ThreadReply, "signed", _WRITE, schemas.NewThread
     ),
-    Route(
+    SnsRoute(
         "POST",
         "/api/threads/{id}/comments",
         runner_writes.create_comment,
@@ -130,7 +130,7 @@ ROUTES = (
         _WRITE,
         schemas.NewComment,
     ),
-    Route(
+    SnsRoute(
         "POST",
         "/api/threads/{id}/comments/human",
         owner_writes.owner_comment,
@@ -139,7 +139,7 @@ ROUTES = (
         _WRITE,
         schemas.OwnerComment,
     ),
-    Route(
+    SnsRoute(
         "PATCH",
         "/api/threads/{id}/request-status",
         runner_writes.set_request_status,
@@ -148,7 +148,7 @@ ROUTES = (
         _WRITE,
         schemas.NewStatus,
     ),
-    Route(
+    SnsRoute(
         "PATCH",
         "/api/threads/{id}/issued",
         runner_writes.mark_thread_issued,
@@ -157,7 +157,7 @@ ROUTES = (
         _WRITE,
         schemas.IssuedFlag,
     ),
-    Route(
+    SnsRoute(
         "PATCH",
         "/api/comments/{id}/issued",
         runner_writes.mark_comment_issued,
@@ -166,7 +166,7 @@ ROUTES = (
         _WRITE,
         schemas.IssuedFlag,
     ),
-    Route(
+    SnsRoute(
         "POST",
         "/api/auth/owner/challenge",
         logins.owner_challenge,
@@ -175,7 +175,7 @@ ROUTES = (
         (400,),
         schemas.OwnerChallenge,
     ),
-    Route(
+    SnsRoute(
         "POST",
         "/api/auth/owner/verify",
         logins.owner_verify,
@@ -184,8 +184,8 @@ ROUTES = (
         (400, 401),
         schemas.OwnerVerify,
     ),
-    Route("DELETE", "/api/auth/session", logins.end_session, schemas.OkReply, "owner", (401,)),
-    Route(
+    SnsRoute("DELETE", "/api/auth/session", logins.end_session, schemas.OkReply, "owner", (401,)),
+    SnsRoute(
         "POST",
         "/api/auth/challenge",
         logins.agent_challenge,
@@ -194,7 +194,7 @@ ROUTES = (
         (400, 404),
         schemas.AgentChallenge,
     ),
-    Route(
+    SnsRoute(
         "POST",
         "/api/auth/verify",
         logins.agent_verify,
@@ -203,7 +203,7 @@ ROUTES = (
         (400, 401, 404),
         schemas.AgentVerify,
     ),
-    Route(
+    SnsRoute(
         "POST",
         "/api/contracts/register",
         owner_writes.register_community,
@@ -212,7 +212,7 @@ ROUTES = (
         _WRITE,
         schemas.NewCommunity,
     ),
-    Route(
+    SnsRoute(
         "POST",
         "/api/contracts/update",
         owner_writes.update_community,
@@ -221,7 +221,7 @@ ROUTES = (
         _WRITE,
         schemas.CommunityUpdate,
     ),
-    Route(
+    SnsRoute(
         "POST",
         "/api/communities/close",
         owner_writes.close_community,
@@ -230,7 +230,7 @@ ROUTES = (
         _WRITE,
         schemas.CommunityClosing,
     ),
-    Route(
+    SnsRoute(
         "POST",
         "/api/communities/bans",
         owner_writes.change_ban,
@@ -239,6 +239,8 @@ ROUTES = (
         _WRITE,
         schemas.BanChange,
     ),
-    Route("GET", "/api/communities/owned", owner_writes.owned_communities, schemas.CommunitiesReply, "owner", (401,)),
-    Route("GET", "/api/communities/bans/owned", owner_writes.owned_bans, schemas.CommunitiesReply, "owner", (401,)),
+    SnsRoute(
+        "GET", "/api/communities/owned", owner_writes.owned_communities, schemas.CommunitiesReply, "owner", (401,)
+    ),
+    SnsRoute("GET", "/api/communities/bans/owned", owner_writes.owned_bans, schemas.CommunitiesReply, "owner", (401,)),
 )

@@ -1,0 +1,90 @@
+"""`pitboss community seed`, and `serve` as the platform adds it for a venue with routes."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from cyclopts import App
+
+from pitboss.cli.venue_serve import serve_command
+from pitboss.core.errors import UserError
+from pitboss.terminal.workspace_options import WorkspaceOptions
+from pitboss.venues.community.commands import APP
+from pitboss.venues.community.sns.app import SnsOptions
+
+
+def seed(home: Path, *arguments: str) -> int:
+    command, bound, ignored = APP.parse_args(["seed", *arguments], print_error=False, exit_on_error=False)
+    return command(*bound.args, **bound.kwargs, **dict.fromkeys(ignored, WorkspaceOptions(home, None)))
+
+
+def test_seed_prints_what_a_trial_needs_and_refuses_a_second_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert seed(tmp_path, "--json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert list(printed) == ["owner", "community", "agent", "runner_token", "contracts", "threads"]
+    assert set(printed["owner"]) == {"wallet", "private_key"}
+    assert set(printed["community"]) == {"id", "slug"}
+    assert set(printed["agent"]) == {"id", "wallet"}
+    assert set(printed["contracts"][0]) == {"id", "address", "chain"}
+    assert {row["type"] for row in printed["threads"]} >= {"SYSTEM", "DISCUSSION", "REQUEST_TO_HUMAN"}
+    with pytest.raises(UserError, match="not empty"):
+        seed(tmp_path, "--json")
+
+
+def test_a_scenario_fills_the_forum_and_one_that_does_not_fit_is_refused_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "scenario.yaml"
+    threads = "threads:\n  - {type: DISCUSSION, title: One, body: text}\n"
+    file.write_text("name: Bank\n" + threads.replace("One", "x" * 200))
+    with pytest.raises(UserError, match=r"thread.title must be 180"):
+        seed(tmp_path, "--scenario", str(file))
+    for text, problem in (("- a", "not a scenario"), ("a: [", "not YAML"), ("threads: 5", "not a list")):
+        file.write_text(text)
+        with pytest.raises(UserError, match=problem):
+            seed(tmp_path, "--scenario", str(file))
+    file.write_text("threads:\n  - {type: DISCUSSION}\n")
+    with pytest.raises(UserError, match="title"):
+        seed(tmp_path, "--scenario", str(file))
+    file.write_text("name: Bank\n" + threads)
+    assert seed(tmp_path, "--scenario", str(file), "--json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["community"]["slug"].startswith("bank-0x")
+    assert [row["type"] for row in printed["threads"]] == ["SYSTEM", "DISCUSSION"]
+
+
+def test_a_venue_with_routes_gets_a_serve_command_with_its_own_options(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    calls: list[Any] = []
+    monkeypatch.setattr("pitboss.server.venue_server.serve_routes", lambda *values: calls.append(values))
+    venue: Any = SimpleNamespace(
+        name="community", routes="module:make", serve_port=8710, serve_options=lambda: SnsOptions
+    )
+    app = App(name="community")
+    app.command(serve_command(venue), name="serve")
+    place = WorkspaceOptions(tmp_path, "postgresql://u@h/n")
+    for arguments in ([], ["--port", "0", "--processes", "3", "--v1", "off", "--rate-limit", "9"]):
+        command, bound, ignored = app.parse_args(["serve", *arguments], print_error=False, exit_on_error=False)
+        bound.apply_defaults()
+        assert command(*bound.args, **{**bound.kwargs, **dict.fromkeys(ignored, place)}) == 0
+    first, second = (values[:-1] for values in calls)
+    assert first == ("module:make", place, SnsOptions(), "127.0.0.1", 8710, 1)
+    assert second == ("module:make", place, SnsOptions(v1="off", rate_limit=9), "127.0.0.1", 0, 3)
+
+
+def test_a_server_that_cannot_start_says_so_in_one_line(tmp_path: Path) -> None:
+    from pitboss.server.venue_server import serve_routes
+
+    routes, place = "pitboss.venues.community.sns.app:make_app", WorkspaceOptions(tmp_path, None)
+    for host, port, processes, problem in (
+        ("127.0.0.1", 70_000, 1, "--port"),
+        ("127.0.0.1", 0, 0, "--processes"),
+        ("203.0.113.1", 0, 1, "cannot listen"),
+    ):
+        with pytest.raises(UserError, match=problem):
+            serve_routes(routes, place, SnsOptions(), host, port, processes, print)
