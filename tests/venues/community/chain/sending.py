@@ -158,29 +158,29 @@ class Account:
         self.address = address_of(self.key)
         self.settings = settings or SenderSettings(confirmations=2, turns=12, replace_turns=4, max_fee_per_gas_wei=500 * 10**9, max_priority_fee_per_gas_wei=100 * 10**9)  # fmt: skip
         self.choices = SeededChoices("account " + name)
-        self.kill_percent = 0
+        self.kills_per_mille = 0
         self.kills = 0
         self._folder = folder
-        self._stack = ExitStack()
+        self.stack = ExitStack()
         self.node.drop_pool()
         ask(self.node, "eth_sendTransaction", {"from": self.node.accounts[0], "to": self.address, "value": hex(10**20)})
-        self.node.mine(14)  # deeper than any reorganisation
+        self.node.mine(14 if percent else 1)  # deeper than any reorganisation
         self.rpc = FaultyRpc(self.node, name, percent)
         self.start()
 
     def start(self) -> None:
         """A new process: everything but the files is new."""
-        self._stack.close()
+        self.stack.close()
         self.signer = LocalSigner(self.key, policy_for(self.stage), self._folder / "journal.db")
-        database = self._stack.enter_context(open_database(self._folder / "pitboss.db"))
+        database = self.stack.enter_context(open_database(self._folder / "pitboss.db"))
         self.outbox = StoredOutbox(database, lambda: 0)
         self.chain: RpcChain | None = None
 
     def close(self) -> None:
-        self._stack.close()
+        self.stack.close()
 
     def _break(self, name: str) -> None:
-        if self.kill_percent and self.choices.below(1000) < self.kill_percent:
+        if self.kills_per_mille and self.choices.below(1000) < self.kills_per_mille:
             self.kills += 1
             raise Killed(name)
 
@@ -237,4 +237,4 @@ def account(folder: Path, name: str, **options: Any) -> Iterator[Account]:
         made.close()
 
 
-Wait = Callable[[float], Awaitable[None]]
+

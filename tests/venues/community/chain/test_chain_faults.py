@@ -9,18 +9,18 @@ from figures import keep
 from pitboss.venues.community.chain.stored_transaction import StoredTransaction
 from venues.community.chain.sending import Account, Killed, account
 
-INTENTS = 4
+INTENTS = 5
 
 
 async def episode(folder: Path, seed: int) -> tuple[int, int]:
     """Some intents under faults and kills, then a healthy node. Return the numbers of faults and kills."""
-    with account(folder, f"episode {seed}", percent=12) as desk:
-        desk.kill_percent = 10
+    with account(folder, f"episode {seed}", percent=22) as desk:
+        desk.kills_per_mille = 15
         first = seed * 1_000_000
         for number in range(INTENTS):
             await desk.through(f"i{number}", first + number, tries=4)
         faults, kills = sum(desk.rpc.faults.values()), desk.kills
-        desk.kill_percent = 0
+        desk.kills_per_mille = 0
         desk.rpc.heal()
         desk.start()
         await finish(desk, first)
