@@ -1,6 +1,6 @@
 """Compile `vault.vy` into `vault.json`: name, ABI, bytecode and source. Run it again after a change of the source.
 
-    python examples/community/compile.py
+python examples/community/compile.py
 """
 
 import json

@@ -23,7 +23,11 @@ def _parser() -> argparse.ArgumentParser:
         description="Holds a key and signs what its policy allows. For example: python -m pitboss.signer run --folder signer",
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, text in (("init", "make the key and an example policy"), ("run", "serve"), ("show", "show what it holds")):
+    for name, text in (
+        ("init", "make the key and an example policy"),
+        ("run", "serve"),
+        ("show", "show what it holds"),
+    ):
         command = commands.add_parser(name, help=text)
         command.add_argument("--folder", type=Path, required=True)
         if name != "show":

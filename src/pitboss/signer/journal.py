@@ -103,9 +103,7 @@ class SigningJournal:
             return refuse(DAY_COUNT)
         if use.spend_wei + transaction.spend > caps.spend_per_day_wei:
             return refuse(DAY_SPEND)
-        run(
-            "INSERT INTO requests VALUES (?, ?, ?, ?)", request_id, transaction.slot, transaction.content_digest, now
-        )
+        run("INSERT INTO requests VALUES (?, ?, ?, ?)", request_id, transaction.slot, transaction.content_digest, now)
         return _count(run, request_id, 1, transaction, use, transaction.spend, 1)
 
     def _replace(

@@ -120,7 +120,14 @@ class StoredOutbox:
         return OutboxEntry(**row), True
 
     def sign(
-        self, entry: OutboxEntry, request: bytes, tx: bytes, signature: str, digest: str | None, coin: str, last_epoch: int
+        self,
+        entry: OutboxEntry,
+        request: bytes,
+        tx: bytes,
+        signature: str,
+        digest: str | None,
+        coin: str,
+        last_epoch: int,
     ) -> OutboxEntry | None:
         """Store signed bytes before they can be sent. None if the entry has changed or the coin is already used.
 

@@ -47,7 +47,8 @@ class EmbeddedEvmNode:
     def __init__(self, auto_mine: bool = True) -> None:
         self._tester: Any = EthereumTester(PyEVMBackend(), auto_mine_transactions=False)
         self._keys: dict[str, bytes] = {
-            str(key.public_key.to_checksum_address()).lower(): key.to_bytes() for key in self._tester.backend.account_keys
+            str(key.public_key.to_checksum_address()).lower(): key.to_bytes()
+            for key in self._tester.backend.account_keys
         }
         self._forks = 0
         self._raws: dict[str, str] = {}
@@ -170,7 +171,11 @@ class EmbeddedEvmNode:
         }
 
     def _message(self, call: dict[str, Any]) -> dict[str, Any]:
-        message: dict[str, Any] = {"from": _checked(call.get("from") or self.accounts[-1]), "gas": _BLOCK_GAS, "gas_price": 0}
+        message: dict[str, Any] = {
+            "from": _checked(call.get("from") or self.accounts[-1]),
+            "gas": _BLOCK_GAS,
+            "gas_price": 0,
+        }
         if call.get("to"):
             message["to"] = _checked(call["to"])
         message["data"] = call.get("data") or "0x"

@@ -20,7 +20,17 @@ from pitboss.testing.evm_node import EmbeddedEvmNode
 T = TypeVar("T")
 Post = Callable[[bytes], Awaitable[tuple[bytes, int]]]
 
-ANY_REQUEST = ("lose_request", "lose_answer", "delay", "repeat", "error", "wrong_id", "garbage", "reorganise", "drop_pool")
+ANY_REQUEST = (
+    "lose_request",
+    "lose_answer",
+    "delay",
+    "repeat",
+    "error",
+    "wrong_id",
+    "garbage",
+    "reorganise",
+    "drop_pool",
+)
 BY_METHOD = {
     "eth_chainId": ("wrong_chain",),
     "eth_getTransactionReceipt": ("null", "other_receipt", "false_success"),
@@ -93,7 +103,9 @@ class FaultyRpc:
         elif fault == "drop_pool":
             self.node.drop_pool()
         if fault in ("false_accept", "false_error"):  # the node answers without having done anything
-            return self._falsified(fault, json.dumps({"id": json.loads(body)["id"], "result": "0x" + "00" * 32}).encode())
+            return self._falsified(
+                fault, json.dumps({"id": json.loads(body)["id"], "result": "0x" + "00" * 32}).encode()
+            )
         if fault == "repeat":
             self.node.answer(body)
         reply = self.node.answer(body)

@@ -2,10 +2,12 @@
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Iterator
+import sqlite3
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from eth_utils.crypto import keccak
@@ -71,6 +73,19 @@ def stage() -> Stage:
     address = deploy(node, compiled["bytecode"])
     node.auto_mine = False
     return Stage(node, ChainContract(address, read_abi(compiled["abi"])), compiled["bytecode"])
+
+
+@cache
+def empty_database() -> bytes:
+    """A database with its tables: to make them takes longer than a transaction."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "pitboss.db"
+        with open_database(path) as database:
+            StoredOutbox(database, lambda: 0).get("none")
+        with sqlite3.connect(path) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.close()
+        return path.read_bytes()
 
 
 def ask(node: EmbeddedEvmNode, method: str, *params: object) -> Any:
@@ -171,6 +186,8 @@ class Account:
     def start(self) -> None:
         """A new process: everything but the files is new."""
         self.stack.close()
+        if not (self._folder / "pitboss.db").exists():
+            (self._folder / "pitboss.db").write_bytes(empty_database())
         self.signer = LocalSigner(self.key, policy_for(self.stage), self._folder / "journal.db")
         database = self.stack.enter_context(open_database(self._folder / "pitboss.db"))
         self.outbox = StoredOutbox(database, lambda: 0)
@@ -235,6 +252,3 @@ def account(folder: Path, name: str, **options: Any) -> Iterator[Account]:
         yield made
     finally:
         made.close()
-
-
-

@@ -41,7 +41,9 @@ OVERLOADED = read_abi(
 def test_published_signatures_and_selectors_are_reproduced() -> None:
     for case in vectors("contract-signatures.json.gz"):
         functions = [one for one in read_abi(json.loads(case["abi"])).functions if one.name == "testSig"]
-        assert [(one.signature, one.selector) for one in functions] == [(case["signature"], case["sigHash"])], case["name"]
+        assert [(one.signature, one.selector) for one in functions] == [(case["signature"], case["sigHash"])], case[
+            "name"
+        ]
 
 
 @needs_vectors
@@ -84,7 +86,9 @@ def test_published_encodings_are_read_and_written_again() -> None:
         ("small(uint8)", [200], "small(uint8)"),
     ],
 )
-def test_an_overloaded_function_is_found_by_signature_or_by_its_only_fit(name: str, arguments: list[Any], signature: str) -> None:
+def test_an_overloaded_function_is_found_by_signature_or_by_its_only_fit(
+    name: str, arguments: list[Any], signature: str
+) -> None:
     call = encode_call(OVERLOADED, name, arguments)
     assert isinstance(call, EncodedCall)
     assert call.function.signature == signature

@@ -33,7 +33,9 @@ def desk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Account]:
         yield made
 
 
-def send(desk: Account, request_id: str = "a", function: str = "mark", number: int | None = None, value: int = 0) -> TxOutcome:
+def send(
+    desk: Account, request_id: str = "a", function: str = "mark", number: int | None = None, value: int = 0
+) -> TxOutcome:
     return asyncio.run(desk.send(request_id, next(numbers) if number is None else number, function, value))
 
 
@@ -141,7 +143,16 @@ def test_a_nonce_that_another_program_used_is_reported_and_never_retried(desk: A
     send(desk, "a")
     desk.node.drop_pool()
     signed = Keys.sign_transaction(
-        {"type": 2, "chainId": desk.node.chain_id, "nonce": 0, "to": "0x" + "11" * 20, "value": 1, "gas": 21_000, "maxFeePerGas": 10**11, "maxPriorityFeePerGas": 10**9},  # fmt: skip
+        {
+            "type": 2,
+            "chainId": desk.node.chain_id,
+            "nonce": 0,
+            "to": "0x" + "11" * 20,
+            "value": 1,
+            "gas": 21_000,
+            "maxFeePerGas": 10**11,
+            "maxPriorityFeePerGas": 10**9,
+        },
         desk.key,
     )
     ask(desk.node, "eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex())
@@ -198,8 +209,9 @@ def test_a_node_of_another_chain_is_not_believed(desk: Account) -> None:
 
 def test_the_chain_is_checked_again_on_every_new_connection() -> None:
     class Counting:
-        asked: list[str] = []
-        connection = 0
+        def __init__(self) -> None:
+            self.asked: list[str] = []
+            self.connection = 0
 
         async def post(self, body: bytes) -> tuple[bytes, int]:
             request = json.loads(body)
@@ -290,7 +302,11 @@ def test_the_example_vault_holds_its_mistake() -> None:
     address = deploy(node, json.loads((EXAMPLE / "vault.json").read_text())["bytecode"])
     selectors = {one.name: one.selector for one in contract.abi.functions}
     for sender, value in ((node.accounts[3], 5_000), (node.accounts[4], 1_000)):
-        ask(node, "eth_sendTransaction", {"from": sender, "to": address, "data": selectors["deposit"], "value": hex(value)})
+        ask(
+            node,
+            "eth_sendTransaction",
+            {"from": sender, "to": address, "data": selectors["deposit"], "value": hex(value)},
+        )
     for _ in range(3):  # three times what was deposited
         data = selectors["withdraw"] + (1_000).to_bytes(32, "big").hex()
         tx_hash = ask(node, "eth_sendTransaction", {"from": node.accounts[4], "to": address, "data": data})

@@ -108,7 +108,11 @@ def test_files_give_the_same(tmp_path: Path) -> None:
     (tmp_path / "vault.json").write_text(ABI)
     (tmp_path / "vault.sol").write_text("contract Vault {}")
     contract = read_contract_files(tmp_path / "vault.json", tmp_path / "vault.sol")
-    assert (contract.name, contract.files, contract.has_faucet) == ("vault", (("vault.sol", "contract Vault {}"),), True)
+    assert (contract.name, contract.files, contract.has_faucet) == (
+        "vault",
+        (("vault.sol", "contract Vault {}"),),
+        True,
+    )
     (tmp_path / "vault.json").write_text("{")
     with pytest.raises(UserError, match="is not JSON"):
         read_contract_files(tmp_path / "vault.json")
