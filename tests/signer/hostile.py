@@ -13,6 +13,8 @@ from eth_utils.crypto import keccak
 from pitboss.signer.policy import SigningPolicy
 
 KEY = keccak(text="the key of these tests")
+PASSPHRASE_FORMS = (KEY.hex(), KEY.hex().upper(), "correct horse battery")
+"""Secrets of the signing process that no other process may have."""
 ADDRESS = str(Account.from_key(KEY).address).lower()
 VAULT = "0x" + "a1" * 20
 TOKEN = "0x" + "b2" * 20
@@ -22,7 +24,12 @@ GWEI = 10**9
 VALUE_CAP, GAS_CAP, FEE_CAP, PRIORITY_CAP = 5 * 10**15, 200_000, 50 * GWEI, 3 * GWEI
 DAY_SPEND_CAP, DAY_COUNT_CAP = 10**17, 40
 FUNCTIONS: Mapping[str, Mapping[str, bool]] = {
-    VAULT: {"deposit()": True, "withdraw(uint256)": False, "note(uint256,string)": False, "move((address,uint8)[])": False},
+    VAULT: {
+        "deposit()": True,
+        "withdraw(uint256)": False,
+        "note(uint256,string)": False,
+        "move((address,uint8)[])": False,
+    },
     TOKEN: {"transfer(address,uint256)": False, "approve(address,uint256)": False},
 }
 """By address the allowed signatures, and whether they take value."""
@@ -129,7 +136,9 @@ def hostile_line(chance: random.Random) -> bytes:
         request_id = chance.choice((*ODD, "", "x" * 65, "a b", "a\n"))
     changes: dict[str, Any] = {}
     if chance.random() < 0.05:
-        changes = chance.choice(({"version": 2}, {"scheme": "raw_hash"}, {"op": "export"}, {"key": "please"}, {"scheme": []}))
+        changes = chance.choice(
+            ({"version": 2}, {"scheme": "raw_hash"}, {"op": "export"}, {"key": "please"}, {"scheme": []})
+        )
     return line(request_id, content, **changes)
 
 
@@ -178,7 +187,9 @@ def breaches(raw: str) -> list[str]:
         "fee": number(fee) <= FEE_CAP and number(priority) <= PRIORITY_CAP,
         "access list": list(access) == [],
         "signer": str(Account.recover_transaction(data)).lower() == ADDRESS,
-        "arguments": signature == "move((address,uint8)[])" or "string" in signature or len(call) == 4 + 32 * _words(signature),
+        "arguments": signature == "move((address,uint8)[])"
+        or "string" in signature
+        or len(call) == 4 + 32 * _words(signature),
     }
     return [name for name, holds in checks.items() if not holds]
 

@@ -132,6 +132,7 @@ def test_any_line_gets_an_answer_and_never_an_exception(tmp_path_factory: pytest
     assert desk.handler.handle(sent)["ok"] is False
 
 
+APPROVE = "0x" + selector("approve(address,uint256)") + "00" * 64
 REFUSALS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     # the code, what is just allowed, what is refused
     ("S03_CHAIN", {}, {"chain_id": 1}),
@@ -139,7 +140,7 @@ REFUSALS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("S05_FUNCTION", {}, {"data": "0x" + selector("withdraw(uint128)") + "00" * 32}),
     ("S05_FUNCTION", {}, {"data": "0x"}),
     ("S06_DENIED_FUNCTION", {}, {"data": "0x" + selector("transferOwnership(address)") + "00" * 32}),
-    ("S06_DENIED_FUNCTION", {"to": TOKEN, "data": "0x" + selector("approve(address,uint256)") + "00" * 64}, {"data": "0x" + selector("approve(address,uint256)") + "00" * 64}),  # fmt: skip
+    ("S06_DENIED_FUNCTION", {"to": TOKEN, "data": APPROVE}, {"data": APPROVE}),
     ("S07_ARGUMENTS", {}, {"data": "0x" + CALLS[1] + "00"}),
     ("S07_ARGUMENTS", {}, {"data": "0x" + CALLS[1] + "00" * 32}),
     ("S07_ARGUMENTS", {}, {"data": "0x" + CALLS[1][:-2]}),
@@ -151,7 +152,7 @@ REFUSALS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("S10_FEE", {}, {"max_fee_per_gas": GWEI - 1}),
     ("S01_MALFORMED", {}, {"nonce": "1"}),
     ("S01_MALFORMED", {}, {"to": "0x" + "A1b2" * 10}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("code", "allowed", "refused"), REFUSALS)

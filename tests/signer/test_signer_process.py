@@ -146,8 +146,6 @@ def test_the_command_starts_the_same_program(folder: Path) -> None:
     assert json.loads(shown.stdout)["today"]["transactions"] == 1
 
 
-
-
 def maps(pid: int) -> Iterator[bytes]:
     """The readable memory of a process."""
     with open(f"/proc/{pid}/maps") as places, open(f"/proc/{pid}/mem", "rb", 0) as memory:

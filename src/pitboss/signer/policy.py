@@ -23,11 +23,49 @@ from pitboss.core.errors import UserError
 from pitboss.core.noun import noun
 
 DENIED_NAMES = frozenset(
-    "approve permit permit2 permitall setapprovalforall increaseallowance increaseapproval decreaseallowance "
-    "transferownership renounceownership acceptownership setowner changeowner transferadmin setadmin changeadmin "
-    "grantrole revokerole renouncerole setapproval authorize authorizeoperator setoperator addminter "
-    "upgradeto upgradetoandcall upgrade setimplementation selfdestruct destroy kill suicide delegatecall "
-    "execute exec executebatch multicall aggregate setcode delegate delegatebysig".split()
+    [
+        "approve",
+        "permit",
+        "permit2",
+        "permitall",
+        "setapprovalforall",
+        "increaseallowance",
+        "increaseapproval",
+        "decreaseallowance",
+        "transferownership",
+        "renounceownership",
+        "acceptownership",
+        "setowner",
+        "changeowner",
+        "transferadmin",
+        "setadmin",
+        "changeadmin",
+        "grantrole",
+        "revokerole",
+        "renouncerole",
+        "setapproval",
+        "authorize",
+        "authorizeoperator",
+        "setoperator",
+        "addminter",
+        "upgradeto",
+        "upgradetoandcall",
+        "upgrade",
+        "setimplementation",
+        "selfdestruct",
+        "destroy",
+        "kill",
+        "suicide",
+        "delegatecall",
+        "execute",
+        "exec",
+        "executebatch",
+        "multicall",
+        "aggregate",
+        "setcode",
+        "delegate",
+        "delegatebysig",
+    ]
 )
 """Names, in lower case and without underscores, of functions that hand over tokens, ownership, code or arbitrary calls."""
 

@@ -58,10 +58,8 @@ def make_files(
     _check_folder(folder)
     if (folder / KEYSTORE).exists():
         raise UserError(f"{folder / KEYSTORE} exists", "a keystore is never replaced; choose another --folder")
-    if import_key or key_fd is not None:
-        key = key_of_text(read_secret("key", key_fd))
-    else:
-        key = bytes(Account.create().key)
+    is_given = import_key or key_fd is not None
+    key = key_of_text(read_secret("key", key_fd)) if is_given else bytes(Account.create().key)
     passphrase = read_secret("passphrase", passphrase_fd)
     if passphrase_fd is None and read_secret("passphrase again", None) != passphrase:
         raise UserError("the passphrases differ", "type the same one twice")

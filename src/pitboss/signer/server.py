@@ -45,7 +45,7 @@ async def serving_signer(handler: RequestHandler, path: Path) -> AsyncIterator[N
         server.close()
         for writer in list(connections):
             writer.close()
-        path.unlink(missing_ok=True)
+        _unlink(path)
 
 
 async def _converse(handler: RequestHandler, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -87,8 +87,12 @@ def _remove_leftover(path: Path) -> None:
         try:
             probe.connect(str(path))
         except ConnectionRefusedError:
-            path.unlink(missing_ok=True)
+            _unlink(path)
             return
         except OSError:
             raise UserError(f"{path} is no socket of a signer", "choose another --socket") from None
     raise UserError(f"a signer listens on {path} already", "stop it first, or choose another --socket")
+
+
+def _unlink(path: Path) -> None:
+    path.unlink(missing_ok=True)

@@ -6,12 +6,13 @@ reorganisations. It is not a node of a network: there are no peers, and nothing 
 
 import json
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import rlp
 from eth_account import Account
 from eth_tester import EthereumTester, PyEVMBackend
-from eth_tester.exceptions import BlockNotFound, TransactionFailed, TransactionNotFound, ValidationError
+from eth_tester.exceptions import BlockNotFound, TransactionFailed, ValidationError
+from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 from eth_utils.exceptions import ValidationError as EvmValidationError
 
@@ -50,6 +51,8 @@ class EmbeddedEvmNode:
             for key in self._tester.backend.account_keys
         }
         self._forks = 0
+        self._raws: dict[str, str] = {}
+        self._mined: set[str] = set()  # eth-tester looks through all blocks for a hash that it does not have
         self.chain_id: int = self._tester.backend.chain.chain_id
         self.auto_mine = auto_mine
         self.pool: dict[tuple[str, int], PooledTransaction] = {}
@@ -100,7 +103,8 @@ class EmbeddedEvmNode:
         """Mine blocks. The first takes what the pool holds and can be executed."""
         for _ in range(blocks):
             self._take_from_pool()
-            self._tester.mine_block()
+            block = self._tester.get_block_by_hash(self._tester.mine_block())
+            self._mined.update(block["transactions"])
 
     def reorganise(self, depth: int, keep: bool = True) -> None:
         """Replace the newest blocks by others and one more. `keep` puts their transactions back into the pool."""
@@ -119,6 +123,7 @@ class EmbeddedEvmNode:
         for _ in range(depth + 1):
             self._tester.mine_block(coinbase="0x" + self._forks.to_bytes(20, "big").hex())
         for pooled in undone:
+            self._mined.discard(pooled.hash)
             if keep:
                 self.pool.setdefault((pooled.sender, pooled.nonce), pooled)
 
@@ -129,11 +134,6 @@ class EmbeddedEvmNode:
     def _raw_of(self, tx: Any) -> PooledTransaction:
         raw = self._raws[tx["hash"]]
         return PooledTransaction(tx["from"].lower(), tx["nonce"], tx["max_fee_per_gas"], raw, tx["hash"])
-
-    @property
-    def _raws(self) -> dict[str, str]:
-        store = self.__dict__.setdefault("_raw_store", {})
-        return cast("dict[str, str]", store)
 
     def _take_from_pool(self) -> None:
         for key in sorted(self.pool, key=lambda one: one[1]):
@@ -257,18 +257,12 @@ class EmbeddedEvmNode:
                 "input": "0x" + fields[7].hex(),
                 "blockNumber": None,
             }
-        try:
-            return _transaction_of(self._tester.get_transaction_by_hash(tx_hash))
-        except TransactionNotFound:
-            return None
+        return _transaction_of(self._tester.get_transaction_by_hash(tx_hash)) if tx_hash in self._mined else None
 
     def _receipt(self, tx_hash: str) -> Any:
-        try:
-            receipt = self._tester.get_transaction_receipt(tx_hash)
-        except TransactionNotFound:
+        if tx_hash not in self._mined:
             return None
-        if receipt["block_number"] is None or receipt["block_hash"] is None:
-            return None
+        receipt = self._tester.get_transaction_receipt(tx_hash)
         return {
             "transactionHash": receipt["transaction_hash"],
             "blockHash": receipt["block_hash"],
@@ -282,8 +276,6 @@ class EmbeddedEvmNode:
 
 
 def _checked(address: str) -> str:
-    from eth_utils.address import to_checksum_address
-
     return to_checksum_address(address)
 
 

@@ -2,10 +2,12 @@
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Iterator
+import sqlite3
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from eth_utils.crypto import keccak
@@ -71,6 +73,19 @@ def stage() -> Stage:
     address = deploy(node, compiled["bytecode"])
     node.auto_mine = False
     return Stage(node, ChainContract(address, read_abi(compiled["abi"])), compiled["bytecode"])
+
+
+@cache
+def empty_database() -> bytes:
+    """A database with its tables: to make them takes longer than a transaction."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "pitboss.db"
+        with open_database(path) as database:
+            StoredOutbox(database, lambda: 0).get("none")
+        with sqlite3.connect(path) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.close()
+        return path.read_bytes()
 
 
 def ask(node: EmbeddedEvmNode, method: str, *params: object) -> Any:
@@ -158,29 +173,31 @@ class Account:
         self.address = address_of(self.key)
         self.settings = settings or SenderSettings(confirmations=2, turns=12, replace_turns=4, max_fee_per_gas_wei=500 * 10**9, max_priority_fee_per_gas_wei=100 * 10**9)  # fmt: skip
         self.choices = SeededChoices("account " + name)
-        self.kill_percent = 0
+        self.kills_per_mille = 0
         self.kills = 0
         self._folder = folder
-        self._stack = ExitStack()
+        self.stack = ExitStack()
         self.node.drop_pool()
         ask(self.node, "eth_sendTransaction", {"from": self.node.accounts[0], "to": self.address, "value": hex(10**20)})
-        self.node.mine(14)  # deeper than any reorganisation
+        self.node.mine(14 if percent else 1)  # deeper than any reorganisation
         self.rpc = FaultyRpc(self.node, name, percent)
         self.start()
 
     def start(self) -> None:
         """A new process: everything but the files is new."""
-        self._stack.close()
+        self.stack.close()
+        if not (self._folder / "pitboss.db").exists():
+            (self._folder / "pitboss.db").write_bytes(empty_database())
         self.signer = LocalSigner(self.key, policy_for(self.stage), self._folder / "journal.db")
-        database = self._stack.enter_context(open_database(self._folder / "pitboss.db"))
+        database = self.stack.enter_context(open_database(self._folder / "pitboss.db"))
         self.outbox = StoredOutbox(database, lambda: 0)
         self.chain: RpcChain | None = None
 
     def close(self) -> None:
-        self._stack.close()
+        self.stack.close()
 
     def _break(self, name: str) -> None:
-        if self.kill_percent and self.choices.below(1000) < self.kill_percent:
+        if self.kills_per_mille and self.choices.below(1000) < self.kills_per_mille:
             self.kills += 1
             raise Killed(name)
 
@@ -235,6 +252,3 @@ def account(folder: Path, name: str, **options: Any) -> Iterator[Account]:
         yield made
     finally:
         made.close()
-
-
-Wait = Callable[[float], Awaitable[None]]

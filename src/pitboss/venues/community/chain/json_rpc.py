@@ -11,6 +11,7 @@ from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 
 import aiohttp
+import orjson
 
 from pitboss.core.errors import TransientError
 from pitboss.core.noun import noun
@@ -119,8 +120,8 @@ class JsonRpcClient:
         request = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": list(params)}
         reply, connection = await self._transport.post(json.dumps(request).encode())
         try:
-            content = json.loads(reply)
-        except (ValueError, RecursionError):
+            content = orjson.loads(reply)
+        except ValueError:
             raise TransientError("the node's answer is not JSON") from None
         fields = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
         if fields.get("id") != self._number:

@@ -43,7 +43,7 @@ class ChainContract:
 
 
 @noun
-class CallResult:
+class ContractCallResult:
     """The values that a read-only call returned, or why there are none."""
 
     values: tuple[Any, ...] = ()
@@ -84,7 +84,7 @@ class EvmChain(Protocol):
     def chain_id(self) -> int: ...
     @property
     def address(self) -> str: ...
-    async def call(self, contract: ChainContract, function: str, args: Any) -> CallResult: ...
+    async def call(self, contract: ChainContract, function: str, args: Any) -> ContractCallResult: ...
     async def simulate(
         self, contract: ChainContract, function: str, args: Any, value_wei: int = 0
     ) -> SimulationResult: ...

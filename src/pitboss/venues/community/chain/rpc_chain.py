@@ -12,7 +12,13 @@ from pitboss.store.outbox import StoredOutbox
 from pitboss.venues.community.chain.abi import EncodedCall, decode_result, encode_call
 from pitboss.venues.community.chain.json_rpc import JsonRpcClient, RpcRejection
 from pitboss.venues.community.chain.node_reader import MessageCall, NodeReader
-from pitboss.venues.community.chain.ports import CallResult, ChainContract, ChainFailure, SimulationResult, TxOutcome
+from pitboss.venues.community.chain.ports import (
+    ContractCallResult,
+    ChainContract,
+    ChainFailure,
+    SimulationResult,
+    TxOutcome,
+)
 from pitboss.venues.community.chain.stored_transaction import StoredTransaction
 from pitboss.venues.community.chain.transaction_sender import SenderSettings, TransactionSender, TransactionSource
 
@@ -38,13 +44,13 @@ class ChainCalls:
         """The account that sends, in lower case."""
         return self._sender.address
 
-    async def call(self, contract: ChainContract, function: str, args: Any) -> CallResult:
+    async def call(self, contract: ChainContract, function: str, args: Any) -> ContractCallResult:
         """Call a function without a transaction."""
         encoded = encode_call(contract.abi, function, args)
         if not isinstance(encoded, EncodedCall):
-            return CallResult(failure=_bad_arguments(encoded))
+            return ContractCallResult(failure=_bad_arguments(encoded))
         result = await self._called(encoded, self._message(contract, encoded, 0))
-        return CallResult(failure=result) if isinstance(result, ChainFailure) else CallResult(result)
+        return ContractCallResult(failure=result) if isinstance(result, ChainFailure) else ContractCallResult(result)
 
     async def simulate(self, contract: ChainContract, function: str, args: Any, value_wei: int = 0) -> SimulationResult:
         """Call a function as its transaction would, and estimate its gas. Signs nothing."""

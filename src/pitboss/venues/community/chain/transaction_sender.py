@@ -237,8 +237,12 @@ class TransactionSender:
                 state = "landed" if receipt.succeeded else "failed"
                 outcome = packed_outcome("mined" if receipt.succeeded else "reverted", receipt)
                 return self._current(self._outbox.close(entry, state, outcome, ""), entry), pending
-        if await self._node.transaction_count(self.address) > transaction.nonce:
+        count = await self._node.transaction_count(self.address)
+        if count > transaction.nonce:
             return await self._look_at_nonce(entry, transaction, height), pending
+        if count < transaction.nonce:  # a reorganisation has undone earlier ones
+            await self._send_lost(count)
+            return entry, ChainFailure("chain_behind", "the chain has lost earlier transactions; they were sent again")
         last = transaction.last.hash
         if not last or await self._node.transaction(last) is None:
             await self._broadcast(entry, again=True)

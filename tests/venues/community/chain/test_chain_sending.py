@@ -1,0 +1,322 @@
+"""Reading, simulating and sending on a real EVM: each outcome, over HTTP too, by the signer and by a wallet."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitboss.core.errors import TransientError
+from pitboss.store.database import open_database
+from pitboss.store.outbox import StoredOutbox
+from pitboss.testing.evm_node import EmbeddedEvmNode
+from pitboss.testing.rpc_faults import FaultyRpc, serve_rpc
+from pitboss.venues.community.chain.abi import read_abi
+from pitboss.venues.community.chain.contract_source import read_contract_files
+from pitboss.venues.community.chain.json_rpc import HttpTransport, JsonRpcClient
+from pitboss.venues.community.chain.ports import ChainContract, TxOutcome
+from pitboss.venues.community.chain.rpc_chain import RpcChain
+from pitboss.venues.community.chain.stored_transaction import StoredTransaction
+from pitboss.venues.community.chain.transaction_sender import SenderSettings
+from pitboss.venues.community.chain.wallet_chain import WalletChain
+from venues.community.chain.sending import Account, account, ask, deploy, stage
+
+EXAMPLE = Path(__file__).parents[4] / "examples" / "community"
+numbers = iter(range(10**30, 10**31))
+
+
+@pytest.fixture
+def desk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Account]:
+    with account(tmp_path, f"sending {request.node.name}") as made:
+        yield made
+
+
+def send(
+    desk: Account, request_id: str = "a", function: str = "mark", number: int | None = None, value: int = 0
+) -> TxOutcome:
+    return asyncio.run(desk.send(request_id, next(numbers) if number is None else number, function, value))
+
+
+def test_a_transaction_is_mined_once_and_the_same_id_gives_the_same_outcome(desk: Account) -> None:
+    number = next(numbers)
+    outcome = send(desk, number=number)
+    assert (outcome.status, outcome.nonce) == ("mined", 0)
+    assert send(desk, number=number) == outcome
+    desk.start()
+    assert send(desk, number=number) == outcome
+    assert (desk.marks(number), desk.count()) == (1, 1)
+    conflict = send(desk, number=number + 1)
+    assert conflict.failure is not None
+    assert conflict.failure.code == "id_conflict"
+
+
+def test_reads_and_simulations_send_nothing(desk: Account) -> None:
+    async def look() -> None:
+        chain = await desk.opened()
+        contract = desk.stage.contract
+        total = await chain.call(contract, "total", [])
+        assert isinstance(total.values[0], int)
+        assert (await chain.simulate(contract, "mark", [1])).gas > 21_000
+        reverted = await chain.simulate(contract, "fail", [10**9])
+        assert reverted.failure is not None
+        assert reverted.failure.code == "reverted"
+        assert "not the total" in reverted.failure.message
+        wrong = await chain.call(contract, "marks", ["x"])
+        assert wrong.failure is not None
+        assert wrong.failure.code == "bad_arguments"
+        unpaid = await chain.simulate(contract, "mark", [1], 5)
+        assert unpaid.failure is not None
+        assert unpaid.failure.code == "bad_arguments"
+
+    asyncio.run(look())
+    assert (desk.count(), desk.entries()) == (0, ())
+
+
+def test_what_would_revert_is_not_sent(desk: Account) -> None:
+    outcome = send(desk, function="fail", number=10**9)
+    assert outcome.failure is not None
+    assert (outcome.status, outcome.failure.code, desk.count()) == ("not_sent", "reverted", 0)
+
+
+def test_a_transaction_that_reverts_in_its_block_is_final_and_uses_its_nonce(desk: Account) -> None:
+    total = int(ask(desk.node, "eth_call", {"to": desk.stage.contract.address, "data": "0x2ddbd13a"}), 16)
+    mining = desk.pause
+    was_overtaken: list[bool] = []
+
+    async def pause(seconds: float) -> None:
+        if was_overtaken:
+            return await mining(seconds)
+        was_overtaken.append(True)  # another account is faster, and the call no longer fits
+        pooled = dict(desk.node.pool)
+        desk.node.drop_pool()
+        mark = desk.stage.contract.abi.named("mark")[0].selector + "00" * 32
+        contract = desk.stage.contract.address
+        ask(desk.node, "eth_sendTransaction", {"from": desk.node.accounts[1], "to": contract, "data": mark})
+        desk.node.mine()
+        desk.node.pool.update(pooled)
+
+    desk.pause = pause
+    outcome = send(desk, function="fail", number=total)
+    assert (outcome.status, outcome.nonce, desk.count()) == ("reverted", 0, 1)
+    assert send(desk, "b").nonce == 1
+
+
+def test_a_transaction_that_is_not_mined_is_replaced_with_higher_fees_and_the_same_nonce(desk: Account) -> None:
+    async def pause(seconds: float) -> None:
+        del seconds  # nothing is mined
+
+    mining, desk.pause = desk.pause, pause
+    number = next(numbers)
+    outcome = send(desk, number=number)
+    assert outcome.status == "unknown"
+    (entry,) = desk.entries()
+    versions = StoredTransaction.loads(entry.request).versions
+    assert len(versions) >= 2
+    assert versions[-1].fee > versions[0].fee
+    assert [pooled.nonce for pooled in desk.node.pool.values() if pooled.sender == desk.address] == [0]
+    desk.pause = mining
+    desk.start()
+    assert send(desk, number=number).status == "mined"
+    assert (desk.marks(number), desk.count()) == (1, 1)
+
+
+def test_an_open_transaction_blocks_the_next_one(desk: Account) -> None:
+    async def pause(seconds: float) -> None:
+        del seconds
+
+    desk.pause = pause
+    send(desk, "a")
+    second = send(desk, "b")
+    assert second.failure is not None
+    assert (second.status, second.failure.code) == ("not_sent", "busy")
+
+
+def test_a_nonce_that_another_program_used_is_reported_and_never_retried(desk: Account) -> None:
+    from eth_account import Account as Keys
+
+    async def pause(seconds: float) -> None:
+        del seconds
+
+    mining, desk.pause = desk.pause, pause
+    send(desk, "a")
+    desk.node.drop_pool()
+    signed = Keys.sign_transaction(
+        {
+            "type": 2,
+            "chainId": desk.node.chain_id,
+            "nonce": 0,
+            "to": "0x" + "11" * 20,
+            "value": 1,
+            "gas": 21_000,
+            "maxFeePerGas": 10**11,
+            "maxPriorityFeePerGas": 10**9,
+        },
+        desk.key,
+    )
+    ask(desk.node, "eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex())
+    desk.node.mine(5)
+    desk.pause = mining
+    (outcome,) = asyncio.run(resumed(desk))
+    assert outcome.status == "replaced"
+    assert (desk.count(), send(desk, "b").nonce) == (1, 1)
+
+
+async def resumed(desk: Account) -> tuple[TxOutcome, ...]:
+    return await (await desk.opened()).resume()
+
+
+def test_a_node_that_counts_more_than_was_sent_gets_no_transaction(desk: Account) -> None:
+    send(desk, "a")
+    answer = desk.node.answer
+
+    def ahead(body: bytes) -> bytes:
+        reply = json.loads(answer(body))
+        if json.loads(body)["method"] == "eth_getTransactionCount":
+            reply["result"] = "0x9"
+        return json.dumps(reply).encode()
+
+    desk.node.answer = ahead
+    try:
+        outcome = send(desk, "b")
+    finally:
+        del desk.node.answer
+    assert outcome.failure is not None
+    assert outcome.failure.code == "nonce_mismatch"
+    assert send(desk, "b").nonce == 1
+
+
+def test_a_refusal_of_the_signer_is_a_value_and_leaves_the_nonce_for_the_next(desk: Account) -> None:
+    refused = send(desk, "a", "pay", value=10**16)
+    assert refused.failure is not None
+    assert refused.status == "not_sent"
+    assert refused.failure.message.startswith("S08_VALUE")
+    assert send(desk, "b", "pay", value=10**15).nonce == 0
+
+
+def test_a_node_of_another_chain_is_not_believed(desk: Account) -> None:
+    async def look() -> str:
+        client = JsonRpcClient(FaultyRpc(desk.node, "x", 0), desk.node.chain_id + 1)
+        with pytest.raises(TransientError, match="not one of chain") as error:
+            await client.ask("eth_blockNumber", [])
+        with pytest.raises(TransientError, match="signs for chain"):
+            await RpcChain.open(client, desk.signer, desk.outbox, SenderSettings(), "x", lambda: 0)
+        return str(error.value)
+
+    assert asyncio.run(look())
+
+
+def test_the_chain_is_checked_again_on_every_new_connection() -> None:
+    class Counting:
+        def __init__(self) -> None:
+            self.asked: list[str] = []
+            self.connection = 0
+
+        async def post(self, body: bytes) -> tuple[bytes, int]:
+            request = json.loads(body)
+            self.asked.append(request["method"])
+            return json.dumps({"id": request["id"], "result": "0x5"}).encode(), self.connection
+
+    async def look() -> list[str]:
+        transport = Counting()
+        client = JsonRpcClient(transport, 5)
+        for connection in (1, 1, 2, 2):
+            transport.connection = connection
+            await client.ask("eth_blockNumber", [])
+        return transport.asked
+
+    block = "eth_blockNumber"
+    assert asyncio.run(look()) == [block, "eth_chainId", block, block, "eth_chainId", block]
+
+
+def test_the_whole_works_over_http_with_faults(desk: Account) -> None:
+    number = next(numbers)
+
+    async def work() -> TxOutcome:
+        faulty = FaultyRpc(desk.node, "over http", 15)
+        async with serve_rpc(faulty.post) as url:
+            transport = HttpTransport(url)
+            client = JsonRpcClient(transport, desk.node.chain_id)
+            chain = await RpcChain.open(client, desk.signer, desk.outbox, desk.settings, "x", lambda: 0, desk.pause)
+            try:
+                outcome = await chain.send("a", desk.stage.contract, "mark", [number])
+                faulty.heal()
+                while not outcome.is_final:
+                    outcome = await chain.send("a", desk.stage.contract, "mark", [number])
+                return outcome
+            finally:
+                await transport.close()
+
+    assert asyncio.run(work()).status == "mined"
+    assert (desk.marks(number), desk.count()) == (1, 1)
+
+
+def wallet(desk: Account, path: Path, keeps_nonce: bool, transport: Any = None) -> WalletChain:
+    outbox = StoredOutbox(desk.stack.enter_context(open_database(path / "wallet.db")), lambda: 0)
+    client = JsonRpcClient(transport or FaultyRpc(desk.node, "x", 0), desk.node.chain_id)
+    return WalletChain(client, desk.node.accounts[2], outbox, desk.settings, "x", lambda: 0, desk.pause, keeps_nonce)
+
+
+def test_a_wallet_signs_and_sends_with_the_given_nonce(desk: Account, tmp_path: Path) -> None:
+    number = next(numbers)
+
+    async def work() -> tuple[TxOutcome, TxOutcome]:
+        chain = wallet(desk, tmp_path, keeps_nonce=True)
+        first = await chain.send("a", desk.stage.contract, "mark", [number])
+        return first, await chain.send("a", desk.stage.contract, "mark", [number])
+
+    first, second = asyncio.run(work())
+    assert first.status == "mined"
+    assert (first, desk.marks(number)) == (second, 1)
+
+
+def test_a_wallet_whose_answer_is_lost_is_not_asked_again_and_the_transaction_is_found_by_its_nonce(
+    desk: Account, tmp_path: Path
+) -> None:
+    number = next(numbers)
+    sends: list[int] = []
+
+    class LosesAnswer:
+        async def post(self, body: bytes) -> tuple[bytes, int]:
+            reply = desk.node.answer(body)
+            if json.loads(body)["method"] == "eth_sendTransaction":
+                sends.append(1)
+                raise TransientError("lost")
+            return reply, 1
+
+    async def work() -> TxOutcome:
+        chain = wallet(desk, tmp_path, keeps_nonce=False, transport=LosesAnswer())
+        return await chain.send("a", desk.stage.contract, "mark", [number])
+
+    outcome = asyncio.run(work())
+    assert outcome.status == "mined"
+    assert (len(sends), desk.marks(number)) == (1, 1)
+
+
+def test_the_example_vault_holds_its_mistake() -> None:
+    contract = read_contract_files(EXAMPLE / "vault.json")
+    assert contract.has_faucet
+    assert "The mistake" in contract.files[0][1]
+    node = EmbeddedEvmNode()
+    address = deploy(node, json.loads((EXAMPLE / "vault.json").read_text())["bytecode"])
+    selectors = {one.name: one.selector for one in contract.abi.functions}
+    for sender, value in ((node.accounts[3], 5_000), (node.accounts[4], 1_000)):
+        ask(
+            node,
+            "eth_sendTransaction",
+            {"from": sender, "to": address, "data": selectors["deposit"], "value": hex(value)},
+        )
+    for _ in range(3):  # three times what was deposited
+        data = selectors["withdraw"] + (1_000).to_bytes(32, "big").hex()
+        tx_hash = ask(node, "eth_sendTransaction", {"from": node.accounts[4], "to": address, "data": data})
+        assert ask(node, "eth_getTransactionReceipt", tx_hash)["status"] == "0x1"
+    assert int(ask(node, "eth_getBalance", address), 16) == 3_000
+
+
+def test_the_compiled_example_is_that_of_its_source() -> None:
+    import runpy
+
+    compiled = runpy.run_path(str(EXAMPLE / "compile.py"))["compiled"]()
+    assert compiled == json.loads((EXAMPLE / "vault.json").read_text())
+    assert ChainContract(stage().contract.address, read_abi(compiled["abi"])).abi.named("withdraw(uint256)")
