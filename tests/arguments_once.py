@@ -69,7 +69,10 @@ def _match_once(argument: Argument, term: str, **how: Any) -> tuple[tuple[str, .
 
 
 def _adapter_once(hint: Any) -> Any:
-    return _adapter(hint) if isinstance(hint, Hashable) else _Adapter(hint)
+    try:
+        return _adapter(hint)
+    except TypeError:  # what it is annotated with has no hash
+        return _Adapter(hint)
 
 
 def _validate_quickly(argument: Argument, value: Any) -> Any:
@@ -82,7 +85,10 @@ def _validate_quickly(argument: Argument, value: Any) -> Any:
 
 def install() -> None:
     """Change the library for the rest of this process."""
-    App.assemble_argument_collection = _assemble_once
-    app_stack.inverse_groups_from_app = _groups_once  # pyright: ignore[reportPrivateImportUsage]
-    Argument._match_name = _match_once
-    Argument.validate = _validate_quickly
+    for owner, name, changed in (
+        (App, "assemble_argument_collection", _assemble_once),
+        (app_stack, "inverse_groups_from_app", _groups_once),
+        (Argument, "_match_name", _match_once),
+        (Argument, "validate", _validate_quickly),
+    ):
+        setattr(owner, name, changed)

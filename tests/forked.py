@@ -1,9 +1,8 @@
 """Processes for tests, forked from one that has imported pitboss already: to import it takes a second of a processor.
 
 `Forked("-m", "pitboss", …)` is used like `subprocess.Popen([sys.executable, "-m", "pitboss", …])` with pipes and text, or
-with a terminal in place of the pipes, which then controls it. It
-is a process of its own, with its own environment, signals and exit code; only the start of the interpreter and the imports
-are not its own. A test about these starts a new interpreter.
+with a terminal instead, which then controls it. It is a process of its own, with its own environment, signals and exit
+code; only the start of the interpreter and the imports are not its own. A test about these starts a new interpreter.
 
 One server forks for all workers of a test run. It ends with the last connection to it; whatever it forked and is still
 there when its test has gone is killed.
