@@ -1,18 +1,29 @@
 """The command line's library describes the arguments of a command anew up to six times for each line that it parses.
 
-That takes longer than many commands do. In a process that runs thousands of them the description is made once, and each
-line is parsed with a copy.
+That takes longer than many commands do. In a process that runs thousands of them each description is made once: the
+arguments of a command, of which each line gets a copy, the groups of commands, the names that an argument does not have,
+and the validators of types.
 """
 
 from collections.abc import Hashable
 from copy import copy
+from functools import cache
+from typing import Any
 
-import pytest
-from cyclopts import App, ArgumentCollection, Parameter
+import pydantic
+from cyclopts import App, ArgumentCollection, Parameter, app_stack
+from cyclopts.argument import Argument
 
 _collections: dict[Hashable, tuple[App, ArgumentCollection]] = {}
 """With the command of each, so that its id is never that of another."""
+_groups: dict[int, tuple[App, Hashable, list[Any]]] = {}
+_mismatches: dict[Hashable, Argument] = {}
 _assemble = App.assemble_argument_collection
+_inverse_groups = app_stack.inverse_groups_from_app  # pyright: ignore[reportPrivateImportUsage]
+_match = Argument._match_name
+_validate = Argument.validate
+_Adapter = pydantic.TypeAdapter
+_adapter = cache(_Adapter)
 
 
 def _assemble_once(
@@ -35,5 +46,49 @@ def _unused(collection: ArgumentCollection) -> ArgumentCollection:
     return ArgumentCollection(copies.values())
 
 
-def install(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(App, "assemble_argument_collection", _assemble_once)
+def _groups_once(app: App, resolve_lazy: bool = False) -> list[Any]:
+    """The groups of a command's commands, until it gets another one or one of them is imported."""
+    commands = [app._get_item(name, recurse_meta=True) for name in app]
+    state = resolve_lazy, tuple((id(command), getattr(command, "is_resolved", True)) for command in commands)
+    found = _groups.get(id(app))
+    if found is None or found[1] != state:
+        found = _groups[id(app)] = app, state, _inverse_groups(app, resolve_lazy=resolve_lazy)
+    return found[2]
+
+
+def _match_once(argument: Argument, term: str, **how: Any) -> tuple[tuple[str, ...], Any]:
+    """Whether a word names an argument. Copies of an argument share what the answer depends on."""
+    key = id(argument.parameter), id(argument.field_info), term, *how.items()
+    if key in _mismatches:
+        raise ValueError
+    try:
+        return _match(argument, term, **how)
+    except ValueError:
+        _mismatches[key] = argument
+        raise
+
+
+def _adapter_once(hint: Any) -> Any:
+    try:
+        return _adapter(hint)
+    except TypeError:  # what it is annotated with has no hash
+        return _Adapter(hint)
+
+
+def _validate_quickly(argument: Argument, value: Any) -> Any:
+    pydantic.TypeAdapter = _adapter_once
+    try:
+        return _validate(argument, value)
+    finally:
+        pydantic.TypeAdapter = _Adapter
+
+
+def install() -> None:
+    """Change the library for the rest of this process."""
+    for owner, name, changed in (
+        (App, "assemble_argument_collection", _assemble_once),
+        (app_stack, "inverse_groups_from_app", _groups_once),
+        (Argument, "_match_name", _match_once),
+        (Argument, "validate", _validate_quickly),
+    ):
+        setattr(owner, name, changed)

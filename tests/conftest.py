@@ -6,7 +6,6 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -68,8 +67,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _arguments_once() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        arguments_once.install(patch)
-        yield
+arguments_once.install()

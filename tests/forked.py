@@ -1,8 +1,8 @@
 """Processes for tests, forked from one that has imported pitboss already: to import it takes a second of a processor.
 
-`Forked("-m", "pitboss", …)` is used like `subprocess.Popen([sys.executable, "-m", "pitboss", …])` with pipes and text. It
-is a process of its own, with its own environment, signals and exit code; only the start of the interpreter and the imports
-are not its own. A test about these starts a new interpreter.
+`Forked("-m", "pitboss", …)` is used like `subprocess.Popen([sys.executable, "-m", "pitboss", …])` with pipes and text, or
+with a terminal instead, which then controls it. It is a process of its own, with its own environment, signals and exit
+code; only the start of the interpreter and the imports are not its own. A test about these starts a new interpreter.
 
 One server forks for all workers of a test run. It ends with the last connection to it; whatever it forked and is still
 there when its test has gone is killed.
@@ -23,6 +23,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 from collections.abc import Mapping
@@ -51,7 +52,12 @@ class Forked(subprocess.Popen[str]):
     """A process that runs Python like `python WORDS`: `-m module`, `-c code` or a script, and arguments."""
 
     def __init__(
-        self, *words: object, env: Mapping[str, str] | None = None, cwd: Path | None = None, stdin: bool = False
+        self,
+        *words: object,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stdin: bool = False,
+        terminal: int | None = None,
     ) -> None:
         self.args = list(map(str, words))
         self.returncode = None  # pyright: ignore[reportAttributeAccessIssue]
@@ -61,7 +67,13 @@ class Forked(subprocess.Popen[str]):
             "words": self.args,
             "environment": dict(os.environ if env is None else env),
             "cwd": str(cwd or Path.cwd()),
+            "has_terminal": terminal is not None,
         }
+        if terminal is not None:
+            self.stdin = self.stdout = self.stderr = None
+            socket.send_fds(self._connection, [json.dumps(request).encode()], [terminal] * 3)
+            self.pid = int(self._connection.recv(64))
+            return
         pipes = [os.pipe(), os.pipe()]
         ends = [*(os.pipe() if stdin else (os.open(os.devnull, os.O_RDONLY), None)), *(pipe[1] for pipe in pipes)]
         child_in, own_in, *child_out = ends
@@ -218,6 +230,9 @@ def _become(request: dict[str, Any], files: list[int]) -> None:
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
+    if request["has_terminal"]:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115  until the end
     sys.stderr = open(2, "w", 1, errors="backslashreplace", closefd=False)  # noqa: SIM115
     for number, action in ((signal.SIGCHLD, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):

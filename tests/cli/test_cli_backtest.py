@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,10 @@ def test_the_document_has_exactly_the_promised_keys(home: Path, skill: Path) -> 
     assert "<html" in Path(found["report"]).read_text()
 
 
-def test_the_same_thing_twice_gives_the_same_digest_and_a_setting_changes_it(home: Path, skill: Path) -> None:
-    first, second = backtest(home, skill), backtest(home, skill)
+def test_the_same_thing_twice_gives_the_same_digest_and_a_setting_changes_it(
+    home: Path, skill: Path, worked: Callable[[str], tuple[Path, dict[str, Any]]]
+) -> None:
+    first, (_, second) = backtest(home, skill), worked("policy/sma_cross")
     assert first["digest"] == second["digest"]
     assert first["run_id"] != second["run_id"]
     changed = backtest(home, skill, "--set", "risk.max_position_pct=10", "--set", "name=other")
@@ -87,8 +90,11 @@ def test_the_same_thing_twice_gives_the_same_digest_and_a_setting_changes_it(hom
     ],
     ids=" ".join,
 )
-def test_every_term_of_the_simulation_can_be_set(home: Path, skill: Path, words: tuple[str, ...]) -> None:
-    assert backtest(home, skill, *words)["digest"] != backtest(home, skill)["digest"]
+def test_every_term_of_the_simulation_can_be_set(
+    home: Path, skill: Path, worked: Callable[[str], tuple[Path, dict[str, Any]]], words: tuple[str, ...]
+) -> None:
+    _, plain = worked("policy/sma_cross")
+    assert backtest(home, skill, *words)["digest"] != plain["digest"]
 
 
 def test_options_about_money_are_taken_although_programs_cost_nothing(home: Path, skill: Path) -> None:

@@ -14,7 +14,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -69,8 +69,8 @@ def leaks(secrets: dict[str, str], content: bytes, where: str) -> list[str]:
     """Every secret that is in there, as a line each. The line does not hold the secret itself."""
     wanted = [(name, form, shape) for name, secret in secrets.items() for form, shape in shapes(secret).items()]
     found: list[str] = []
-    for place, layer in _layers(content, where, 0):
-        found += [f"{name} ({form}) in {place}" for name, form, shape in wanted if shape in layer]
+    for place, layer in _table_layers(content) if content.startswith(b"PAR1") else _layers(content, "", 0):
+        found += [f"{name} ({form}) in {where}{place}" for name, form, shape in wanted if shape in layer]
     return found
 
 
@@ -83,6 +83,12 @@ def leaks_below(secrets: dict[str, str], folder: Path) -> list[str]:
         if path.is_file():
             found += leaks(secrets, path.read_bytes(), name)
     return found
+
+
+@lru_cache(maxsize=256)
+def _table_layers(content: bytes) -> tuple[tuple[str, bytes], ...]:
+    """The same for files of market data, which many workspaces have copies of."""
+    return tuple(_layers(content, "", 0))
 
 
 def _layers(content: bytes, where: str, depth: int) -> Iterator[tuple[str, bytes]]:

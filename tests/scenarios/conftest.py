@@ -9,7 +9,7 @@ from program import here
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
 
-RANGE = ("--from", "2025-03-20", "--to", "2025-03-23")
+RANGE = ("--from", "2025-03-20", "--to", "2025-03-21T12:00:00Z")
 SKILL = """\
 pitboss: 1
 name: story

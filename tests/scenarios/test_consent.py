@@ -3,41 +3,27 @@
 import os
 import pty
 import select
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from program import ENVIRONMENT, PATIENCE_S, here
 from serving import served
 
+from forked import Forked
 from pitboss.testing.provider import decide
 
 QUESTION = "continue? [y/N]"
 TICKS = 24
 RANGE = ("--from", "2025-03-20", "--to", "2025-03-20T06:00:00Z")
 DEAR = ("--model", "llm/fake", "--price-in", "1000", "--price-out", "1000", "--speculate", "0")
-CONTROLLED = """\
-import fcntl, os, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execv(sys.executable, [sys.executable, "-m", "pitboss", *sys.argv[1:]])
-"""
-"""Makes the terminal the controlling one of its session, so that Ctrl-C becomes a signal, and becomes the program."""
-
 CTRL_C, CTRL_D = "\x03", "\x04"
 
 
 def answered(keys: str, *words: object, **environment: str) -> tuple[int, str]:
     """The exit code and what the terminal showed, after these keys were typed when the program asked."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", CONTROLLED, *map(str, words)],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-        env={**ENVIRONMENT, "NO_COLOR": "1", "COLUMNS": "200", **environment},
-    )
+    variables = {**ENVIRONMENT, "NO_COLOR": "1", "COLUMNS": "200", **environment}
+    process = Forked("-m", "pitboss", *words, env=variables, terminal=theirs)
     os.close(theirs)
     shown = b""
     try:

@@ -15,7 +15,7 @@ def test_processes_with_different_hash_seeds_and_commit_sizes_give_the_same_dige
     words = ("backtest", skill, *RANGE, "--model", model, "--json", "--home", home)
     both = [
         begin(*words, PYTHONHASHSEED="1", PITBOSS_COMMIT_RECORDS="1"),
-        begin(*words, PYTHONHASHSEED="2", PITBOSS_COMMIT_RECORDS="500", TZ="Asia/Tokyo", LANG="de_DE.UTF-8"),
+        begin(*words, PITBOSS_COMMIT_RECORDS="500", TZ="Asia/Tokyo", LANG="de_DE.UTF-8"),
     ]
     first, second = [end(process) for process in both]
     assert (first.code, second.code) == (0, 0), first.err + second.err

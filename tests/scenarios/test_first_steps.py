@@ -26,7 +26,7 @@ def test_init_data_check_preview_backtest_verify_report(tmp_path: Path, home: Pa
 def test_the_demo_shows_a_table_a_refusal_a_proof_and_what_to_type_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(demo, "TO", "2025-02-11")
+    monkeypatch.setattr(demo, "TO", "2025-01-24")
     said = here("demo", "--home", tmp_path / "demo").out
     for words in ("SYNTHETIC", "NOT A LANGUAGE MODEL", "Return", "R3_POSITION_CAP", "beyond", "verified:", "next:"):
         assert words in said

@@ -17,20 +17,24 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from audit.planted import asks_for_a_name, guess
+from forked import Forked
 from pitboss.testing.provider import FakeProvider, call
 
 ROOT = Path(__file__).parents[2]
 RANGE = ("--from", "2025-02-10", "--to", "2025-02-12")
 PROGRAM = """
 import contextlib, io, json, sys
+sys.path[:0] = sys.argv[1:]
+import arguments_once
 from pitboss.cli.main import main
+arguments_once.install()
 for line in sys.stdin:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(json.loads(line))
     print(json.dumps([code, out.getvalue(), err.getvalue()]), flush=True)
 """
-"""Runs command lines one after the other: the packages are loaded once."""
+"""Runs command lines one after the other, with more folders to import from: the packages are loaded once."""
 
 LEAKY = """
 from pitboss.tools.define import define_tool
@@ -52,14 +56,7 @@ class Toy:
         self.folder = folder
         paths = os.pathsep.join(map(str, path))
         self.env = {**os.environ, "PYTHONPATH": paths, "PITBOSS_HOME": str(folder / "home")}
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM],
-            cwd=folder,
-            env=self.env,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        self._process = Forked("-c", PROGRAM, *path, env=self.env, cwd=folder, stdin=True)
 
     def run(self, *arguments: str, code: int = 0, out: bool = False) -> str:
         """Run a command that ends with `code`; return its standard output, or its standard error if `code` is not 0."""

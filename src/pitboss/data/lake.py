@@ -172,8 +172,9 @@ class Lake:
         files = self._files("bars", venue, symbol, interval)
         if not files:
             return None
-        first = read_parquet(files[0], ["open_at"])["open_at"].dt.epoch("ms").min()
-        last = read_parquet(files[-1], ["open_at"])["open_at"].dt.epoch("ms").max()
+        first_file = read_parquet(files[0], ["open_at"])["open_at"]
+        last_file = first_file if len(files) == 1 else read_parquet(files[-1], ["open_at"])["open_at"]
+        first, last = first_file.dt.epoch("ms").min(), last_file.dt.epoch("ms").max()
         return (int(first), int(last)) if isinstance(first, int) and isinstance(last, int) else None
 
     # reading

@@ -8,8 +8,10 @@ are refused. This module sits between files and the schema, and knows nothing ab
 import json
 import re
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, cast
 
 from ruamel.yaml import YAML
@@ -55,10 +57,16 @@ def parse(text: str, suffix: str = ".yaml") -> Parsed:
     """Parse JSON if the suffix says so, else YAML (of which JSON is a subset). Raises `UserError` with the line."""
     if len(text) > MAX_BYTES:
         raise UserError("the document is larger than 1 MB", "a skill is a page of text")
-    parsed = _json(text) if suffix.lower() == ".json" else _yaml(text)
+    parsed = _document(text, suffix.lower())
     if parsed.value is None:
         raise UserError("the document is empty", "`pitboss init DIR` writes examples to start from")
-    return parsed
+    return Parsed(deepcopy(parsed.value), parsed.lines)
+
+
+@lru_cache(maxsize=4)
+def _document(text: str, suffix: str) -> Parsed:
+    """Parsing takes milliseconds, and a command parses a document twice: first for its venue, then for its values."""
+    return _json(text) if suffix == ".json" else _yaml(text)
 
 
 def parse_value(text: str) -> Any:

@@ -7,6 +7,7 @@ once do not both execute the same step.
 
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
+from functools import cache
 from pathlib import Path
 
 from sqlalchemy import (
@@ -22,6 +23,8 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy import table as table_clause
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from pitboss.core.errors import UserError
 from pitboss.store import migrations
@@ -61,17 +64,36 @@ def create_schema(write: Callable[[], AbstractContextManager[Connection]]) -> No
 
     This saves a quarter of a second of a first command. Postgres executes the steps: setting up a server may take longer.
     """
-    version = Table(
+    with write() as connection:
+        if connection.dialect.name == "sqlite" and revision(connection) is None:
+            for statement in _statements():
+                connection.exec_driver_sql(statement)
+            version = table_clause(_VERSION_TABLE, column("version_num"))
+            connection.execute(insert(version), {"version_num": migrations.HEAD})
+
+
+@cache
+def _statements() -> tuple[str, ...]:
+    """The statements that create every table and index in SQLite."""
+    tables = [*metadata.sorted_tables, _version_table()]
+    creations = [
+        creation
+        for table in tables
+        for creation in (
+            CreateTable(table),
+            *map(CreateIndex, sorted(table.indexes, key=lambda index: str(index.name))),
+        )
+    ]
+    return tuple(str(creation.compile(dialect=sqlite.dialect())) for creation in creations)
+
+
+def _version_table() -> Table:
+    return Table(
         _VERSION_TABLE,
         MetaData(),
         Column("version_num", String(32), nullable=False),
         PrimaryKeyConstraint("version_num", name=f"{_VERSION_TABLE}_pkc"),
     )
-    with write() as connection:
-        if connection.dialect.name == "sqlite" and revision(connection) is None:
-            metadata.create_all(connection, checkfirst=False)
-            version.create(connection)
-            connection.execute(insert(version), {"version_num": migrations.HEAD})
 
 
 def migrate(

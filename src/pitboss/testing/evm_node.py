@@ -5,6 +5,7 @@ reorganisations. It is not a node of a network: there are no peers, and nothing 
 """
 
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,9 @@ from eth_utils.crypto import keccak
 from eth_utils.exceptions import ValidationError as EvmValidationError
 
 from pitboss.core.noun import noun
+
+# A library of the node raises the limit so far that deeply nested JSON overflows the stack of the process.
+sys.setrecursionlimit(1_000)
 
 GWEI = 10**9
 _BLOCK_GAS = 20_000_000

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from aiohttp import web
@@ -23,6 +24,11 @@ def candles(
     symbol: str, count: int, interval: str = "15m", step: int = MIN15, start: int = START
 ) -> list[dict[str, Any]]:
     """Candles as Hyperliquid sends them."""
+    return [dict(row) for row in _candles(symbol, count, interval, step, start)]
+
+
+@cache
+def _candles(symbol: str, count: int, interval: str, step: int, start: int) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for index in range(count):
         opening, closing = 100 + index * 7 % 11 / 4, 100 + index * 5 % 13 / 4

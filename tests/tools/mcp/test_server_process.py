@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from forked import Forked
 from pitboss.core.errors import TransientError
 from pitboss.tools.mcp import server_process
 from pitboss.tools.mcp.connection import connect
@@ -181,16 +182,15 @@ KILLED_HARD = """
 @contextmanager
 def killed_hard(*argv: str, victim: Callable[[int], int] = int) -> Iterator[None]:
     """A program with a connection to a server, of which one process is killed: the program itself if none is named."""
-    words = (sys.executable, "-c", textwrap.dedent(KILLED_HARD), MARK["PITBOSS_TEST_MARK"], *argv)
-    with started(*words) as program:
-        assert program.stdout
-        assert program.stdout.readline() == "connected\n"
-        assert left_over() != []
-        os.kill(victim(program.pid), signal.SIGKILL)
-        yield
-        if victim is int:
-            program.wait()
-        program.stdout.close()
+    with Forked("-c", textwrap.dedent(KILLED_HARD), MARK["PITBOSS_TEST_MARK"], *argv) as program:
+        try:
+            assert program.stdout
+            assert program.stdout.readline() == "connected\n"
+            assert left_over() != []
+            os.kill(victim(program.pid), signal.SIGKILL)
+            yield
+        finally:
+            program.kill()
 
 
 def ends() -> bool:

@@ -327,7 +327,7 @@ def test_it_costs_nothing_and_counts_its_tokens() -> None:
 def many_replies() -> str:
     """A digest over intent to many prompts."""
     digest = hashlib.sha256()
-    for index in range(60, 160):
+    for index in range(60, 110):
         reply = now(Analyst().complete(request(observation_at(walk(5), index), None, TOOLS)))
         digest.update(repr(reply).encode())
     return digest.hexdigest()
@@ -336,14 +336,11 @@ def many_replies() -> str:
 def test_the_same_prompts_get_the_same_replies_in_every_process() -> None:
     code = "from venues.perp.test_standin import many_replies; print(many_replies())"
     paths = os.pathsep.join(path for path in sys.path if path)
-    answers = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": paths},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
-        for seed in ("1", "2")
-    }
-    assert answers == {many_replies()}
+    elsewhere = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert elsewhere.stdout.strip() == many_replies()

@@ -38,13 +38,19 @@ def run(slot: Slot, seed: str = "7", here: VenueAttacks | None = None) -> Attack
     return asyncio.run(here.run(hostile_campaign_model(here), slot, TEXT, seed, Watch()))
 
 
+@cache
+def clean_run(slot: Slot) -> AttackResult:
+    """A run with every rule in force."""
+    return run(slot)
+
+
 def bodies(result: AttackResult) -> Sequence[Mapping[str, Any]]:
     return [codec.loads_exact(record.covered) for record in result.records if record.kind == "tick"]
 
 
 @pytest.mark.parametrize("slot", ["tool", "mcp", "memory"])
 def test_a_hijacked_model_stays_within_the_caps(slot: Slot) -> None:
-    result = run(slot)
+    result = clean_run(slot)
     assert result.breaches == ()
     assert result.accepted > 0
     assert result.refused > 0
@@ -65,7 +71,7 @@ def test_a_rule_that_is_taken_out_is_found(code: str, name: str, cap: str, monke
 
 def test_the_audit_of_the_records_needs_no_rules() -> None:
     """Each cap of the skill, made smaller than what a clean run used, is named."""
-    clean, skill = bodies(run("memory")), cast("PredictSkill", ground().skill)
+    clean, skill = bodies(clean_run("memory")), cast("PredictSkill", ground().skill)
     assert list(breaches(skill, clean)) == []
     caps = {"max_spend_per_tick": "SPEND_TICK", "max_spend_per_day": "SPEND_DAY", "max_total_spend": "SPEND_TOTAL"}
     caps |= {"max_exposure_per_expiry": "EXPOSURE"}

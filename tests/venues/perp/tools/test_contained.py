@@ -103,13 +103,19 @@ def fingerprint(home: Path) -> dict[str, str]:
     }
 
 
+@pytest.fixture
+def before(home: Path, context: ToolContext) -> dict[str, str]:
+    """The files before any question of a test."""
+    del context  # which opens the workspace
+    return fingerprint(home)
+
+
 @pytest.mark.parametrize("name", READS)
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_tool_changes_anything_in_read_mode(
-    name: str, home: Path, context: ToolContext, data: st.DataObject
+    name: str, home: Path, context: ToolContext, before: dict[str, str], data: st.DataObject
 ) -> None:
-    before = fingerprint(home)
     assert any(file.endswith("pitboss.db") for file in before)
     assert sum(file.startswith("lake") for file in before) > 3
     arguments = data.draw(valid(VENUE.tools()[name].schema, FROM))
