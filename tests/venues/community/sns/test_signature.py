@@ -165,6 +165,12 @@ def test_two_requests_have_the_same_signature_only_if_they_are_equal(one: list[s
         assert signed(one) != signed(two)
 
 
+def test_the_golden_vector_of_version_2_has_its_key_id_and_its_signature() -> None:
+    assert key_id(TOKEN) == "6f6cd2268f0c18e69801323369ebebf3"
+    signature = sign_v2(signing_key(TOKEN), PARTS, b"{}")
+    assert signature == "ac507660571e6fd772d578a28a05017b2dc3f82d93cdab1eb76fdf3af9e9a5f5"
+
+
 def test_neither_key_id_nor_hash_nor_signing_key_contains_the_token_or_each_other() -> None:
     values = {key_id(TOKEN), token_hash(TOKEN), signing_key(TOKEN).hex()}
     assert len(values) == 3

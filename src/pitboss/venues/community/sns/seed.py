@@ -3,7 +3,6 @@
 The contract has a planted bug. Everything passes the same world as on a server; only the login is left out.
 """
 
-import hashlib
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -137,11 +136,9 @@ def _happen(server: SnsServer, connection: Any, event: events.ForumEvent) -> tup
 
 
 def _wallet(secret: str) -> dict[str, str]:
-    """A wallet of a private key; without the library for chains, one that cannot log in."""
-    try:
-        from eth_account import Account
-    except ModuleNotFoundError:
-        return {"wallet": "0x" + hashlib.sha256(secret.encode()).hexdigest()[:40], "private_key": ""}
+    """The wallet of a private key."""
+    from eth_account import Account
+
     return {"wallet": str(Account.from_key(secret).address).lower(), "private_key": f"0x{secret}"}
 
 

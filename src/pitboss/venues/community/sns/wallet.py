@@ -1,18 +1,13 @@
 """Wallet signatures: recovery of the signer of a text (EIP-191), and checksums of addresses (EIP-55)."""
 
-from pitboss.core.errors import UserError
 from pitboss.venues.community.ownership import ADDRESS
-
-EXTRA = "pip install 'pitboss[chain]'"
 
 
 def recover_wallet(message: str, signature: str) -> str | None:
     """The wallet that signed a text, in lower case; None if the signature is malformed."""
-    try:
-        from eth_account import Account
-        from eth_account.messages import encode_defunct
-    except ModuleNotFoundError as error:
-        raise UserError(f"wallet logins need the package {error.name}, which is not installed", EXTRA) from None
+    from eth_account import Account  # takes a second to import
+    from eth_account.messages import encode_defunct
+
     try:
         return str(Account.recover_message(encode_defunct(text=message), signature=signature)).lower()
     except Exception:  # noqa: BLE001 - whatever the library raises on a stranger's bytes, they are no signature
@@ -26,8 +21,6 @@ def read_wallet(text: object) -> str | None:
     digits = text[2:]
     if digits in (digits.lower(), digits.upper()):
         return text.lower()
-    try:
-        from eth_utils.address import is_checksum_address
-    except ModuleNotFoundError:
-        return text.lower()
+    from eth_utils.address import is_checksum_address
+
     return text.lower() if is_checksum_address(text) else None
