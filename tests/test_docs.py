@@ -231,10 +231,12 @@ def test_the_example_of_the_readme_uses_a_skill_that_init_writes() -> None:
 
 def test_policies_assets_errors_and_exit_codes_are_all_reported() -> None:
     perp, result = (DOCS / "perp.md").read_text("utf-8"), (DOCS / "errors.md").read_text("utf-8")
-    assumed, predict = ((DOCS / page).read_text("utf-8") for page in ("backtesting-assumptions.md", "predict.md"))
+    assumed, predict, community = (
+        (DOCS / page).read_text("utf-8") for page in ("backtesting-assumptions.md", "predict.md", "community.md")
+    )
     for venue in venues():
         for name in venue.policies():
-            texts = [predict] if venue.name == "predict" else [perp, assumed]
+            texts = {"predict": [predict], "community": [community]}.get(venue.name, [perp, assumed])
             assert any(f"`policy/{name}`" in text for text in texts), name
     for name in {**METRICS, **next(venue for venue in venues() if venue.name == "perp").metrics()}:
         assert f"`{name}`" in perp, name

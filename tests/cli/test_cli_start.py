@@ -64,7 +64,7 @@ def test_a_setting_of_a_venue_loads_no_more_of_venues_than_declares_it(
 
     assert modules() == set()
     monkeypatch.setenv("PITBOSS_PREDICT_ID", "0x1")
-    declaring = {"perp", "perp.venue", "predict", "predict.venue", "predict.settings"}
+    declaring = {"community", "community.venue", "perp", "perp.venue", "predict", "predict.venue", "predict.settings"}
     assert modules() == {f"pitboss.venues.{name}" for name in declaring}
 
 

@@ -9,8 +9,9 @@ from pitboss.models.server_weights import DIGITS, listed_digest
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from(["models", "name", "digest"]), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["models", "name", "digest"]), inner, max_size=3)
+    ),
     max_leaves=12,
 )
 

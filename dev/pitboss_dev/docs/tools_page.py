@@ -100,19 +100,24 @@ def _shortened(text: str) -> str:
 
 def _arguments(schema: Mapping[str, Any]) -> str:
     required = schema.get("required", ())
-    rows = [
-        (f"`{name}`", _type(part), "yes" if name in required else "", part.get("description", ""))
-        for name, part in schema["properties"].items()
-    ]
+    rows = list[tuple[str, str, str, str]]()
+    for name, part in schema["properties"].items():
+        rows.append((f"`{name}`", _type(part), "yes" if name in required else "", part.get("description", "")))
+        items = part.get("items", {})
+        rows += [
+            (f"`{name}[].{key}`", _type(each), "yes" if key in items.get("required", ()) else "", each["description"])
+            for key, each in items.get("properties", {}).items()
+        ]
     return table(("argument", "type", "required", "meaning"), rows) if rows else "It takes no arguments."
 
 
 def _type(part: Mapping[str, Any]) -> str:
     if "enum" in part:
         return ", ".join(map(str, part["enum"]))
-    kind = {"string": "text", "integer": "whole number", "number": "number"}[part["type"]]
+    kind = {"string": "text", "integer": "whole number", "number": "number", "array": "list"}[part["type"]]
     low = f"from {part['minimum']}" if "minimum" in part else ""
     low = f"above {part['exclusiveMinimum']}" if "exclusiveMinimum" in part else low
     high = f"to {part['maximum']}" if "maximum" in part else ""
     length = f"of {part.get('minLength', 0)} to {part['maxLength']} characters" if "maxLength" in part else ""
+    length = f"of at most {part['maxItems']}" if "maxItems" in part else length
     return " ".join(text for text in (kind, low, high, length) if text)

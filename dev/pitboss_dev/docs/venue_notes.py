@@ -29,6 +29,17 @@ class VenueNotes:
 
 
 NOTES: Mapping[str, VenueNotes] = {
+    "community": VenueNotes(
+        scopes={
+            "posts": "`create_thread` and `comment`",
+            "threads": "`create_thread`",
+            "statuses": "`set_request_status`",
+            "contracts": "`tx` and `request_contract_source`",
+            "transactions": "`tx`",
+        },
+        rules="A decision is a list of actions; each is judged alone, in order, on what the ones before it have left.",
+        skill="Amounts of wei are decimal digits in quotes. Where a scenario is replayed its contracts answer as it says.",
+    ),
     "perp": VenueNotes(
         scopes={"opens": "`open_long` and `open_short`"},
         rules="`close`, `reduce` and `cancel` meet only the rules whose scope is every action, so no cap and no halt can "

@@ -344,7 +344,11 @@ class Venue(ABC):
 
     def describe_intent(self, row: Mapping[str, Any]) -> str:
         """Describe a proposed intent in a few words, by default with its fields other than the reason."""
-        keys = [key for key in self.decision().intent_keys if key not in ("reason", "reasoning") and row.get(key) is not None]
+        keys = [
+            key
+            for key in self.decision().intent_keys
+            if key not in ("reason", "reasoning") and row.get(key) is not None
+        ]
         return ", ".join(f"{key} {row[key]}" for key in keys) or "something malformed"
 
     def reveal(self, rows: list[dict[str, Any]], params: Mapping[str, Any]) -> list[dict[str, Any]]:

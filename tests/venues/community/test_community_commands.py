@@ -12,7 +12,7 @@ from pitboss.cli.venue_serve import serve_command
 from pitboss.core.errors import UserError
 from pitboss.terminal.workspace_options import WorkspaceOptions
 from pitboss.venues.community.commands import APP
-from pitboss.venues.community.sns.app import SnsOptions
+from pitboss.venues.community.sns.serve_options import SnsOptions
 
 
 def seed(home: Path, *arguments: str) -> int:

@@ -13,7 +13,7 @@ from pitboss.core.intent import sealed_intent
 from pitboss.core.verdict import Verdict
 from pitboss.engine.guard import Judgement, guard
 from pitboss.venues.community.agent_world import AgentWorld, post_digest
-from pitboss.venues.community.caps import CommunityCaps, AgentDayUse
+from pitboss.venues.community.caps import AgentDayUse, CommunityCaps
 from pitboss.venues.community.chain.abi import AbiFunction, EncodedCall, encode_call, read_abi, selector_of
 from pitboss.venues.community.denied_functions import NAMES, NAMES_BY_SELECTOR, denied_name
 from pitboss.venues.community.rule_book import CommunityOrder, CommunityRuleBook, action_content

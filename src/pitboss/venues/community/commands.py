@@ -27,8 +27,9 @@ def seed(
     """
     from pitboss.bootstrap.machine import SystemClock, random_hex
     from pitboss.core.errors import UserError
-    from pitboss.venues.community.sns.app import SnsOptions, open_server
+    from pitboss.venues.community.sns.app import open_server
     from pitboss.venues.community.sns.seed import read_scenario, seed_forum
+    from pitboss.venues.community.sns.serve_options import SnsOptions
 
     try:
         plan = {} if scenario is None else read_scenario(scenario.read_text("utf-8"), scenario.name)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pitboss.venues.community.options import CommunityOptions
     from pitboss.venues.community.request import CommunityRequest
     from pitboss.venues.community.skill import CommunitySkill
-    from pitboss.venues.community.sns.app import SnsOptions
+    from pitboss.venues.community.sns.serve_options import SnsOptions
 
 
 class CommunityVenue(Venue):
@@ -70,7 +70,7 @@ class CommunityVenue(Venue):
         return CommunityOptions
 
     def serve_options(self) -> "type[SnsOptions]":
-        from pitboss.venues.community.sns.app import SnsOptions
+        from pitboss.venues.community.sns.serve_options import SnsOptions
 
         return SnsOptions
 

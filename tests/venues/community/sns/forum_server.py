@@ -13,15 +13,16 @@ from typing import Any
 
 from pitboss.bootstrap.machine import SystemClock, random_hex
 from pitboss.terminal.workspace_options import WorkspaceOptions
-from pitboss.venues.community.sns.app import SnsOptions, open_server
+from pitboss.venues.community.sns.app import open_server
 from pitboss.venues.community.sns.seed import seed_forum
+from pitboss.venues.community.sns.serve_options import SnsOptions
 
 PROGRAM = """
 import sys
 from pathlib import Path
 from pitboss.server.venue_server import serve_routes
 from pitboss.terminal.workspace_options import WorkspaceOptions
-from pitboss.venues.community.sns.app import SnsOptions
+from pitboss.venues.community.sns.serve_options import SnsOptions
 
 if __name__ == "__main__":
     home, db, v1, rate, processes = sys.argv[1:]

@@ -11,10 +11,11 @@ import pytest
 from pitboss.bootstrap.machine import random_hex
 from pitboss.terminal.workspace_options import WorkspaceOptions
 from pitboss.venues.community.sns.api_call import ApiCall
-from pitboss.venues.community.sns.app import SnsOptions, open_server
+from pitboss.venues.community.sns.app import open_server
 from pitboss.venues.community.sns.canonical_json import canonical_json
 from pitboss.venues.community.sns.routes.route_table import ROUTES
 from pitboss.venues.community.sns.seed import seed_forum
+from pitboss.venues.community.sns.serve_options import SnsOptions
 from pitboss.venues.community.sns.signature_v1 import sign_v1
 from pitboss.venues.community.sns.signature_v2 import SignedParts, key_id, sign_v2, signing_key
 from pitboss.venues.community.sns.sns_server import SnsServer

@@ -3,12 +3,9 @@
 `make_app` is what the platform's server calls in each of its processes (`Venue.routes`).
 """
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
-from pitboss.terminal.options import option
+from pitboss.venues.community.sns.serve_options import SnsOptions
 from pitboss.venues.community.sns.sns_server import RateLimits, SnsServer
 
 if TYPE_CHECKING:
@@ -24,20 +21,6 @@ DATABASE_FILE = "community.db"
 THREADS = 8
 """How many requests a process works on at once; each needs a connection to the database."""
 OPENAPI_PATH = "/api/openapi.json"
-
-
-@Parameter(name="*", group="Only on the community venue")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SnsOptions:
-    """Options of the forum server."""
-
-    v1: Annotated[
-        Literal["on", "off"], option("--v1", "Whether runners may use protocol v1, which sends the token.")
-    ] = "on"
-    rate_limit: Annotated[
-        int,
-        option("--rate-limit", "Requests per minute and credential; an address may make ten times as many. 0: any."),
-    ] = 600
 
 
 def make_app(place: "WorkspaceOptions", options: SnsOptions) -> "FastAPI":
