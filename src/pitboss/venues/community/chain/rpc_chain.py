@@ -13,9 +13,9 @@ from pitboss.venues.community.chain.abi import EncodedCall, decode_result, encod
 from pitboss.venues.community.chain.json_rpc import JsonRpcClient, RpcRejection
 from pitboss.venues.community.chain.node_reader import MessageCall, NodeReader
 from pitboss.venues.community.chain.ports import (
-    ContractCallResult,
     ChainContract,
     ChainFailure,
+    ContractCallResult,
     SimulationResult,
     TxOutcome,
 )
