@@ -118,9 +118,9 @@ def hostile_line(chance: random.Random) -> bytes:
         nonce=chance.randrange(60),
         to=chance.choice((VAULT, VAULT, VAULT, TOKEN)),
         data="0x" + chance.choice(CALLS),
-        gas=chance.choice((21_000, 90_000, GAS_CAP)),
-        max_fee_per_gas=chance.choice((GWEI, 10 * GWEI, 12 * GWEI, FEE_CAP)),
-        max_priority_fee_per_gas=chance.choice((0, GWEI // 2, GWEI, PRIORITY_CAP)),
+        gas=chance.choice((21_000, 90_000, GAS_CAP, GAS_CAP, GAS_CAP + 1)),
+        max_fee_per_gas=chance.choice((GWEI, 10 * GWEI, 12 * GWEI, FEE_CAP, FEE_CAP + 1)),
+        max_priority_fee_per_gas=chance.choice((0, GWEI // 2, GWEI, PRIORITY_CAP, PRIORITY_CAP + 1)),
     )
     if chance.random() < 0.3:
         content["value"] = chance.choice((0, 1, VALUE_CAP, VALUE_CAP + 1, *HUGE))

@@ -1,5 +1,6 @@
 """The policy and the caps hold against any request: nothing outside them is ever signed."""
 
+import gzip
 import json
 import random
 import sqlite3
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS
-from pitboss.signer.evm_transaction import EvmScheme
+from pitboss.signer.evm_transaction import EvmScheme, EvmTransaction
 from pitboss.signer.journal import SigningJournal
 from pitboss.signer.policy import SigningPolicy, is_denied, read_policy, signature_parts
 from pitboss.signer.program import EXAMPLE_POLICY
@@ -301,3 +302,23 @@ def test_the_handler_shows_its_key_nowhere(desk: Desk) -> None:
     assert KEY.hex() not in described
     assert '"transactions_left": 40' in described
     assert VAULT not in described
+
+
+VECTORS = Path(__file__).parents[2].parent / "shared" / "data" / "eth" / "typed-transactions.json.gz"
+
+
+@pytest.mark.skipif(not VECTORS.exists(), reason="../shared/data/eth is not here")
+def test_published_signed_transactions_are_reproduced() -> None:
+    checked = 0
+    for case in json.loads(gzip.decompress(VECTORS.read_bytes())):
+        tx = case["tx"]
+        if tx["type"] != 2 or "accessList" in tx or "to" not in tx:
+            continue
+        number = lambda name, tx=tx: int(str(tx.get(name, 0)), 0)  # noqa: E731
+        fields = ("chainId", "nonce"), ("value", "gasLimit", "maxFeePerGas", "maxPriorityFeePerGas")
+        content = EvmTransaction(
+            *map(number, fields[0]), tx["to"].lower(), tx.get("data", "0x").lower(), *map(number, fields[1])
+        )
+        assert EvmScheme(POLICY).sign(content, bytes.fromhex(case["key"][2:])).raw == case["signed"], case["name"]
+        checked += 1
+    assert checked > 20

@@ -11,15 +11,21 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitboss.venues.community.chain.abi import AbiFunction, EncodedCall, decode_result, encode_call, read_abi
+from pitboss.venues.community.chain.abi import (
+    AbiFunction,
+    ContractAbi,
+    EncodedCall,
+    decode_result,
+    encode_call,
+    read_abi,
+)
 
 VECTORS = Path(__file__).parents[4].parent / "shared" / "data" / "eth"
 needs_vectors = pytest.mark.skipif(not VECTORS.exists(), reason="../shared/data/eth is not here")
 
 
 def vectors(name: str) -> Any:
-    folder = next((one for one in (VECTORS, VECTORS.parents[2].parent / "shared/data/eth") if one.exists()), VECTORS)
-    return json.loads(gzip.decompress((folder / name).read_bytes()))
+    return json.loads(gzip.decompress((VECTORS / name).read_bytes()))
 
 
 def function(*types: str, name: str = "f", **fields: Any) -> dict[str, Any]:
@@ -52,13 +58,6 @@ def test_published_hashes_are_reproduced() -> None:
         assert "0x" + keccak(hexstr=case["data"]).hex() == case["keccak256"]
 
 
-def plain(value: Any) -> Any:
-    """A value of the vectors as JSON arguments: big numbers as decimal text."""
-    if isinstance(value, dict) and "value" in value:
-        return plain(value["value"])
-    return [plain(one) for one in value] if isinstance(value, list) else value
-
-
 @needs_vectors
 def test_published_encodings_are_read_and_written_again() -> None:
     checked = 0
@@ -68,7 +67,7 @@ def test_published_encodings_are_read_and_written_again() -> None:
         values = decode_result(test, case["result"])
         assert values is not None, case["name"]
         inverse = AbiFunction("test", test.outputs, (), "nonpayable")
-        call = encode_call(read_abi([]).__class__((inverse,)), "test", list(values))
+        call = encode_call(ContractAbi((inverse,)), "test", list(values))
         assert isinstance(call, EncodedCall), (case["name"], call)
         assert call.data[10:] == case["result"][2:], case["name"]
         checked += 1
@@ -171,7 +170,7 @@ def test_no_interface_and_no_arguments_raise(types: list[str], arguments: Any) -
 def test_any_json_is_an_interface_or_has_problems(content: Any) -> None:
     assert read_abi(content).functions == ()
     assert read_abi([{"type": "function", "name": "f", "inputs": content, "outputs": content}]).functions is not None
-    assert decode_result(AbiFunction("f", (), ("uint256",), "view"), str(content)[:80]) is None or True
+    assert decode_result(AbiFunction("f", (), ("uint256",), "view"), str(content)[:60]) is None
 
 
 def test_nesting_is_bounded() -> None:

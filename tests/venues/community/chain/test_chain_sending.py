@@ -122,6 +122,30 @@ def test_a_transaction_that_is_not_mined_is_replaced_with_higher_fees_and_the_sa
     assert (desk.marks(number), desk.count()) == (1, 1)
 
 
+@pytest.mark.parametrize("while_open", [False, True])
+def test_a_reorganisation_that_undoes_a_mined_transaction_leaves_no_gap(desk: Account, while_open: bool) -> None:
+    desk.node.mine(12)
+    first, second = next(numbers), next(numbers)
+    assert send(desk, "a", number=first).status == "mined"
+    mining = desk.pause
+    turns: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        turns.append(seconds)
+        if while_open and len(turns) == 1:
+            desk.node.reorganise(12, keep=False)
+        await mining(seconds)
+
+    if not while_open:
+        desk.node.reorganise(12, keep=False)
+        assert desk.count() == 0
+    desk.pause = pause
+    desk.start()
+    outcome = send(desk, "b", number=second)
+    assert (outcome.status, outcome.nonce) == ("mined", 1)
+    assert (desk.marks(first), desk.marks(second), desk.count()) == (1, 1, 2)
+
+
 def test_an_open_transaction_blocks_the_next_one(desk: Account) -> None:
     async def pause(seconds: float) -> None:
         del seconds
