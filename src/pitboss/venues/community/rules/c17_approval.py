@@ -1,6 +1,6 @@
 """A person approves large transactions.
 
-A transaction that sends more than `approval_above_wei` waits for `pitboss community approvals approve`. It is executed after the approval if every other rule still allows it.
+A transaction that sends more than `approval_above_wei` is refused until a person has approved it.
 """
 
 from decimal import Decimal
