@@ -33,14 +33,14 @@ def test_the_venue_of_a_text_is_the_one_it_names_or_the_default(text: str, venue
     [
         ("perps", "did you mean perp?"),
         ("predct", "did you mean predict?"),
-        ("community", "installed: perp, predict"),
+        ("casino", "installed: community, perp, predict"),
     ],
 )
 def test_a_venue_that_is_not_installed_is_named_with_those_that_are(tmp_path: Path, venue: str, hint: str):
     text = f"pitboss: 1\nname: x\nvenue: {venue}\nmodel: a/b\n"
     with pytest.raises(UserError) as caught:
         documents.venue_of_text(text, ".yaml")
-    assert caught.value.message == f"there is no venue {venue!r}; installed: perp, predict"
+    assert caught.value.message == f"there is no venue {venue!r}; installed: community, perp, predict"
     assert caught.value.hint == hint
     (error,) = documents.check(text, ".yaml", load_settings(tmp_path)).errors
     assert (error.path, error.message, error.hint) == ("venue", caught.value.message, hint)

@@ -305,4 +305,4 @@ def test_an_uninstalled_venue_is_a_clear_error_that_lists_those_installed(toy: T
     toy.json("backtest", "skills/coin.yaml", *RANGE, "--model", "policy/heads")
     assert {run["skill"] for run in without.json("runs", "list")} == {"Coin flips"}
     without.close()
-    assert "there is no venue 'coin'; installed: perp, predict" in error
+    assert "there is no venue 'coin'; installed: community, perp, predict" in error

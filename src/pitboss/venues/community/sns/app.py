@@ -20,6 +20,8 @@ MAX_CONTRACT_BYTES = 8 << 20
 DATABASE_FILE = "community.db"
 THREADS = 8
 """How many requests a process works on at once; each needs a connection to the database."""
+DROPPED = 4
+"""A body of up to so many times the limit is read to its end before it is refused."""
 OPENAPI_PATH = "/api/openapi.json"
 
 
@@ -110,16 +112,22 @@ def _endpoint(server: SnsServer, route: "SnsRoute", limiter: Any) -> Any:
 
 
 async def _body(request: "Request", most: int) -> bytes | None:
-    """The body, or None if it is too long."""
+    """The body, or None if it is too long.
+
+    Of one that is too long some more is read and dropped: a client that is still sending when the connection is closed
+    does not get to read the answer.
+    """
     length = request.headers.get("content-length", "0")
-    if not length.isdecimal() or int(length[:12]) > most:
+    if not length.isdecimal() or int(length[:12]) > DROPPED * most:
         return None
-    content = bytearray()
+    content, size = bytearray(), 0
     async for part in request.stream():
-        content += part
-        if len(content) > most:
+        size += len(part)
+        if size <= most:
+            content += part
+        elif size > DROPPED * most:
             return None
-    return bytes(content)
+    return bytes(content) if size <= most else None
 
 
 def _response(status: int, text: str, headers: Any) -> "Response":
