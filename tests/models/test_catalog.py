@@ -14,6 +14,7 @@ from pitboss.runs.venues import venues
 def test_the_shipped_names_are_those_of_the_documents() -> None:
     policies = [f"policy/{name}" for venue in venues() for name in venue.policies()]
     assert sorted([*policies, standin.NAME]) == [
+        "policy/alarmist",
         "policy/alternate",
         "policy/buy_and_hold",
         "policy/hold",
@@ -21,6 +22,7 @@ def test_the_shipped_names_are_those_of_the_documents() -> None:
         "policy/momentum",
         "policy/no_only",
         "policy/random",
+        "policy/silent",
         "policy/sma_cross",
         "policy/yes_only",
         "standin/analyst",

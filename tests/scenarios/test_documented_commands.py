@@ -26,6 +26,7 @@ NOT_RUN = {
     "backtest .*--model llm": "needs a key",
     "backtest .*--slippage book": "needs order books of the venue of the bars; tests/cli/test_cli_realism.py runs it",
     "bench": "measures for minutes",
+    "community serve": "serves until it is stopped",
     "data download": "needs a network",
     "data pu(sh|ll)": "needs object storage",
     "jobs wait": "waits for workers, which are processes of their own",
@@ -38,6 +39,7 @@ NOT_RUN = {
     "predict rounds": "needs recorded rounds",
     "predict run": "needs a network, and waits for the next minute",
     "secrets set (groq|SUI)": "asks at a terminal",
+    "signer": "becomes another program, which asks for a passphrase; tests/signer runs it",
     "worker .*--db postgresql|PITBOSS_DATABASE_URL=": "needs a Postgres",
     "PITBOSS_TELEMETRY=http": "needs a collector",
     ".*coin": "needs the example venue installed; tests/venues/test_toy_venue.py runs these",
@@ -75,8 +77,9 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
         empty_home(patch, folder.parent)
         patch.chdir(folder)
         here("init", ".")
-        here("init", "predict", "--venue", "predict")
-        shutil.copy("predict/btc-brain.yaml", ".")
+        for venue, example in (("predict", "btc-brain.yaml"), ("community", "contract-auditor.yaml")):
+            here("init", venue, "--venue", venue)
+            shutil.copy(Path(venue) / example, ".")
         here("data", "demo")
         for model in ("policy/momentum", "standin/analyst"):
             run = here("backtest", "trend-thesis.yaml", *SPAN, "--model", model, "--json").json
@@ -211,7 +214,7 @@ def test_every_command_of_a_page_runs_as_printed(
         follow(command, monkeypatch)
 
 
-@pytest.mark.parametrize("venue", ["perp", "predict"])
+@pytest.mark.parametrize("venue", ["community", "perp", "predict"])
 def test_the_commands_that_init_prints_run_as_printed(
     venue: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

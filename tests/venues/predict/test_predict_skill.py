@@ -253,7 +253,8 @@ def test_what_reads_perp_skills_refuses_a_predict_skill_with_one_error_and_its_l
 
 
 def test_the_kinds_of_document_know_different_keys():
-    assert {venue.name: venue.skill_type() for venue in venues()} == {"perp": PerpSkill, "predict": PredictSkill}
+    types = {venue.name: venue.skill_type() for venue in venues()}
+    assert (types["perp"], types["predict"]) == (PerpSkill, PredictSkill)
     assert "risk.max_leverage" not in {dotted(path) for path, _ in fields(PredictSkill)}
     assert "risk.min_edge" not in {dotted(path) for path, _ in fields(PerpSkill)}
 
