@@ -14,7 +14,8 @@ from eth_abi.exceptions import DecodingError, EncodingError
 from eth_account import Account
 
 from pitboss.core.noun import noun
-from pitboss.signer.policy import KNOWN_DENIED, SigningPolicy, address_problem
+from pitboss.signer.denied_functions import NAMES_BY_SELECTOR
+from pitboss.signer.policy import SigningPolicy, address_problem
 from pitboss.signer.protocol import (
     ARGUMENTS,
     CHAIN,
@@ -123,7 +124,7 @@ class EvmScheme:
         selector = transaction.data[2:10]
         function = functions.get(selector)
         if function is None:
-            return refuse(DENIED_FUNCTION if selector in KNOWN_DENIED else FUNCTION)
+            return refuse(DENIED_FUNCTION if selector in NAMES_BY_SELECTOR else FUNCTION)
         if transaction.value > (caps.value_wei if function.payable else 0):
             return refuse(VALUE)
         if transaction.gas > caps.gas:

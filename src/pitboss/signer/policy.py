@@ -1,7 +1,7 @@
 """`SigningPolicy`: what the signing process may sign, read once at its start from a TOML file of its own.
 
 It is independent of every skill and of the rules of a venue: whoever controls the asking process cannot change it. Functions
-are listed by full signature. A function that gives rights away (`DENIED_NAMES`) must be listed a second time under
+are listed by full signature. A function that gives rights away (`denied_functions.py`) must be listed a second time under
 `allow_denied`, so that it is never allowed by mistake.
 """
 
@@ -16,58 +16,11 @@ from typing import Annotated, Any, Literal
 from eth_abi.exceptions import ABITypeError, ParseError
 from eth_abi.grammar import parse
 from eth_utils.address import is_checksum_address
-from eth_utils.crypto import keccak
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from pitboss.core.errors import UserError
 from pitboss.core.noun import noun
-
-DENIED_NAMES = frozenset(
-    [
-        "approve",
-        "permit",
-        "permit2",
-        "permitall",
-        "setapprovalforall",
-        "increaseallowance",
-        "increaseapproval",
-        "decreaseallowance",
-        "transferownership",
-        "renounceownership",
-        "acceptownership",
-        "setowner",
-        "changeowner",
-        "transferadmin",
-        "setadmin",
-        "changeadmin",
-        "grantrole",
-        "revokerole",
-        "renouncerole",
-        "setapproval",
-        "authorize",
-        "authorizeoperator",
-        "setoperator",
-        "addminter",
-        "upgradeto",
-        "upgradetoandcall",
-        "upgrade",
-        "setimplementation",
-        "selfdestruct",
-        "destroy",
-        "kill",
-        "suicide",
-        "delegatecall",
-        "execute",
-        "exec",
-        "executebatch",
-        "multicall",
-        "aggregate",
-        "setcode",
-        "delegate",
-        "delegatebysig",
-    ]
-)
-"""Names, in lower case and without underscores, of functions that hand over tokens, ownership, code or arbitrary calls."""
+from pitboss.signer.denied_functions import is_denied, selector_of
 
 MOST_WEI = 2**256 - 1
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
@@ -101,38 +54,6 @@ def signature_parts(signature: str) -> tuple[str, tuple[str, ...]] | None:
         return match[1], tuple(component.to_type_str() for component in arguments.components)
     except (ParseError, ABITypeError, ValueError, AttributeError, RecursionError):
         return None
-
-
-def selector_of(signature: str) -> str:
-    """Return the first four bytes of the signature's hash as hexadecimal text without 0x."""
-    return keccak(text=signature)[:4].hex()
-
-
-def is_denied(name: str) -> bool:
-    """Whether a function of this name gives rights away."""
-    return name.replace("_", "").lower() in DENIED_NAMES
-
-
-KNOWN_DENIED = frozenset(
-    map(
-        selector_of,
-        (
-            "approve(address,uint256)",
-            "permit(address,address,uint256,uint256,uint8,bytes32,bytes32)",
-            "permit(address,address,uint256,uint256,bool,uint8,bytes32,bytes32)",
-            "setApprovalForAll(address,bool)",
-            "increaseAllowance(address,uint256)",
-            "decreaseAllowance(address,uint256)",
-            "transferOwnership(address)",
-            "renounceOwnership()",
-            "grantRole(bytes32,address)",
-            "upgradeTo(address)",
-            "upgradeToAndCall(address,bytes)",
-            "multicall(bytes[])",
-        ),
-    )
-)
-"""Selectors that are refused with a code of their own, so that an attempt stands out in the journal of a runner."""
 
 
 @noun
