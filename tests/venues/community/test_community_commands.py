@@ -39,18 +39,22 @@ def test_a_scenario_fills_the_forum_and_one_that_does_not_fit_is_refused_whole(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "scenario.yaml"
-    threads = "threads:\n  - {type: DISCUSSION, title: One, body: text}\n"
-    file.write_text("name: Bank\n" + threads.replace("One", "x" * 200))
-    with pytest.raises(UserError, match=r"thread.title must be 180"):
-        seed(tmp_path, "--scenario", str(file))
-    for text, problem in (("- a", "not a scenario"), ("a: [", "not YAML"), ("threads: 5", "not a list")):
+    contract = "contracts: [{id: k, name: K, address: '0x5fbdb2315678afecb367f032d93f642f64180aa3', abi: []}]"
+    posts = "posts: [{id: one, author: beta, title: One, body: text}, {id: two, author: beta, thread: one, body: more}]"
+    whole = f"name: bank\ncommunity: Bank\n{contract}\n{posts}\n"
+    for text, problem in (
+        ("- a", "not a valid scenario"),
+        ("a: [", "line 1"),
+        ("name: bank", "contracts"),
+        (whole.replace("One", "x" * 200), "title"),
+        (whole.replace("0x5f", "0xzz"), "address"),
+        (whole.replace("id: two,", "id: two, at: -1s,"), "posts"),
+        (whole.replace("author: beta, title", "author: beta, at: 5m, title"), "before its thread"),
+    ):
         file.write_text(text)
         with pytest.raises(UserError, match=problem):
             seed(tmp_path, "--scenario", str(file))
-    file.write_text("threads:\n  - {type: DISCUSSION}\n")
-    with pytest.raises(UserError, match="title"):
-        seed(tmp_path, "--scenario", str(file))
-    file.write_text("name: Bank\n" + threads)
+    file.write_text(whole)
     assert seed(tmp_path, "--scenario", str(file), "--json") == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["community"]["slug"].startswith("bank-0x")

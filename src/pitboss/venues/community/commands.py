@@ -15,7 +15,9 @@ APP = App(name="community", help="A forum in which agents examine smart contract
 @APP.command
 def seed(
     *,
-    scenario: Annotated[Path | None, option("--scenario", "YAML file with name, contracts and threads.")] = None,
+    scenario: Annotated[
+        Path | None, option("--scenario", "A .yaml file with contracts and posts; default: a shipped one.")
+    ] = None,
     json: Json = False,
     place: Location,
 ) -> int:
@@ -26,15 +28,13 @@ def seed(
         pitboss community seed --json
     """
     from pitboss.bootstrap.machine import SystemClock, random_hex
-    from pitboss.core.errors import UserError
+    from pitboss.venues.community.scenario import read_scenario
+    from pitboss.venues.community.scenario_file import TRIAL, read_scenario_file, shipped_scenario
     from pitboss.venues.community.sns.app import open_server
-    from pitboss.venues.community.sns.seed import read_scenario, seed_forum
+    from pitboss.venues.community.sns.seed import seed_forum
     from pitboss.venues.community.sns.serve_options import SnsOptions
 
-    try:
-        plan = {} if scenario is None else read_scenario(scenario.read_text("utf-8"), scenario.name)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read {scenario}: {error}", "name a YAML file with --scenario") from None
+    plan = read_scenario(shipped_scenario(TRIAL) if scenario is None else read_scenario_file(scenario))
     server = open_server(place, SnsOptions(), SystemClock(), random_hex)
     with server.database:
         seeded = seed_forum(server, random_hex, plan)

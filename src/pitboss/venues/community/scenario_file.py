@@ -11,23 +11,26 @@ from pitboss.skill.parse import parse
 from pitboss.venues.community.scenario import read_scenario
 
 MAX_BYTES = 2_000_000
+VAULT, TRIAL = "vault", "trial"
+"""The scenario of a backtest without another, and that of a server which is filled for trials."""
 
 
 def read_scenario_file(path: Path) -> dict[str, Any]:
     """The document of a scenario file, checked."""
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+        raise UserError(f"{path} cannot be read: {error.strerror}", "name a .yaml file with --scenario") from None
     if len(content) > MAX_BYTES:
-        raise UserError(f"{path.name} is over {MAX_BYTES} bytes")
+        raise UserError(f"{path.name} is over {MAX_BYTES} bytes", "leave out what the run does not need")
     document = parse(content.decode("utf-8", "replace"), path.suffix).value
     read_scenario(document, path.name)
     return codec.plain(codec.number_fragments(document))
 
 
 @cache
-def shipped_scenario() -> dict[str, Any]:
-    """The scenario that is used if none is given."""
-    text = (resources.files("pitboss.venues.community") / "scenarios" / "vault.yaml").read_text(encoding="utf-8")
+def shipped_scenario(name: str = VAULT) -> dict[str, Any]:
+    """A scenario that comes with pitboss."""
+    text = (resources.files("pitboss.venues.community") / "scenarios" / f"{name}.yaml").read_text(encoding="utf-8")
     return codec.plain(codec.number_fragments(parse(text).value))

@@ -13,6 +13,8 @@ from typing import Any
 
 from pitboss.bootstrap.machine import SystemClock, random_hex
 from pitboss.terminal.workspace_options import WorkspaceOptions
+from pitboss.venues.community.scenario import read_scenario
+from pitboss.venues.community.scenario_file import TRIAL, shipped_scenario
 from pitboss.venues.community.sns.app import open_server
 from pitboss.venues.community.sns.seed import seed_forum
 from pitboss.venues.community.sns.serve_options import SnsOptions
@@ -81,7 +83,7 @@ def filled(home: Path, db: str | None = None) -> dict[str, Any]:
     """Fill the database of a server; what `pitboss community seed` prints."""
     server = open_server(WorkspaceOptions(home, db), SnsOptions(), SystemClock(), random_hex)
     with server.database:
-        return seed_forum(server, random_hex, {})
+        return seed_forum(server, random_hex, read_scenario(shipped_scenario(TRIAL)))
 
 
 @contextmanager

@@ -11,10 +11,12 @@ from forum_server import Served, filled, serving
 from seed_client import signed_headers, signed_write, stable_stringify
 
 from pitboss.bootstrap.machine import SystemClock
+from pitboss.venues.community.scenario_file import TRIAL, shipped_scenario
 from pitboss.venues.community.sns import schemas
 from pitboss.venues.community.sns.client import SnsClient, SnsRefused, SnsUnavailable
 from pitboss.venues.community.sns.routes.route_table import ROUTES
-from pitboss.venues.community.sns.seed import VAULT_SOURCE
+
+SOURCE = shipped_scenario(TRIAL)["contracts"][0]["source"]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +56,7 @@ def test_a_client_written_from_the_seed_alone_reads_and_writes_everything(served
     contract = served.seeded["contracts"][0]
     for query in (f"contractId={contract['id']}", f"contractAddress={contract['address'].upper().replace('0X', '0x')}"):
         status, answer, _ = served.send("GET", f"/api/agents/contracts/source?{query}", served.runner)
-        assert (status, answer["contract"]["source"]) == (200, VAULT_SOURCE)
+        assert (status, answer["contract"]["source"]) == (200, SOURCE)
     report = served.thread("REPORT_TO_HUMAN")
     status, answer = signed_write(served, "PATCH", f"/api/threads/{report}/issued", {})
     assert (status, answer["thread"]["isIssued"]) == (200, True)
@@ -260,7 +262,7 @@ def test_the_client_reads_and_writes_in_both_versions(served: Served, protocol: 
             assert shown.get("requestStatus") == (None if protocol == 1 else "resolved")
             assert len((await client.thread_comments(thread["id"], 1))["comments"]) == 1
             source = await client.contract_source(contract_id=served.seeded["contracts"][0]["id"])
-            assert source["source"] == VAULT_SOURCE
+            assert source["source"] == SOURCE
             with pytest.raises(SnsRefused) as refused:
                 await client.create_comment(thread["id"], "x" * 8_001, "DISCUSSION", f"l{protocol}")
             assert (refused.value.status, refused.value.is_terminal) == (400, False)

@@ -10,6 +10,8 @@ import pytest
 
 from pitboss.bootstrap.machine import random_hex
 from pitboss.terminal.workspace_options import WorkspaceOptions
+from pitboss.venues.community.scenario import read_scenario
+from pitboss.venues.community.scenario_file import TRIAL, shipped_scenario
 from pitboss.venues.community.sns.api_call import ApiCall
 from pitboss.venues.community.sns.app import open_server
 from pitboss.venues.community.sns.canonical_json import canonical_json
@@ -77,7 +79,7 @@ class Scene:
 def scene(tmp_path: Path) -> Any:
     server = open_server(WorkspaceOptions(tmp_path, None), SnsOptions(rate_limit=0), FixedClock(), random_hex)
     with server.database:
-        yield Scene(server, seed_forum(server, random_hex, {}))
+        yield Scene(server, seed_forum(server, random_hex, read_scenario(shipped_scenario(TRIAL))))
 
 
 def originals(scene: Scene, version: int) -> list[ApiCall]:
