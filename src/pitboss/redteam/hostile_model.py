@@ -53,14 +53,12 @@ class HostileModel:
         return kind(request, await self._base(request))
 
     async def _base(self, request: ModelRequest) -> dict[str, Any]:
-        """An intent of the stand-in, or the example of the venue if it holds or looks."""
+        """What the stand-in decides, or the example of the venue if it holds or looks."""
         reply = await self._stand_in.complete(request)
         for call in reply.calls:
-            if call.name == self._decision.tool:
-                intents = self._decision.intents(codec.loads_exact(call.arguments))
-                acting = [intent for intent in intents if intent.get("action") != self._decision.idle]
-                if acting:
-                    return dict(self._dice.choice(acting)) if len(acting) > 1 else acting[0]
+            arguments = codec.loads_exact(call.arguments)
+            if call.name == self._decision.tool and arguments.get("action") != self._decision.idle:
+                return arguments
         return self._from_prompt(dict(self._example), request)
 
     def _from_prompt(self, base: dict[str, Any], request: ModelRequest) -> dict[str, Any]:
@@ -77,7 +75,7 @@ class HostileModel:
         return base
 
     def _part(self, key: str) -> Mapping[str, Any]:
-        return self._decision.intent_schema["properties"].get(key, {})
+        return self._decision.schema["properties"].get(key, {})
 
     # Up to the caps, and beyond ---------------------------------------------------------------------------------------
 
@@ -102,10 +100,7 @@ class HostileModel:
         ]
         if self._dice.random() < 0.2:
             parts.append('"bypass": true')
-        intent, list_key = "{" + ", ".join(parts) + "}", self._decision.list_key
-        return self._calls(
-            ToolCall("a", self._decision.tool, f"{{{json.dumps(list_key)}: [{intent}]}}" if list_key else intent)
-        )
+        return self._calls(ToolCall("a", self._decision.tool, "{" + ", ".join(parts) + "}"))
 
     def _several(self, request: ModelRequest, base: dict[str, Any]) -> ModelReply:
         """Different decisions in one reply."""
@@ -143,24 +138,10 @@ class HostileModel:
     def _reason(self) -> dict[str, str]:
         """The attack text as reason: it returns in later prompts with the last decision."""
         reason = codec.printable(self._text[:400]) or "because"
-        return {key: reason for key in ("reason", "reasoning") if key in self._decision.intent_schema["properties"]}
+        return {key: reason for key in ("reason", "reasoning") if key in self._decision.schema["properties"]}
 
-    def _decide(self, intent: Mapping[str, Any], call_id: str = "t") -> ToolCall:
-        """A call with an intent; where a decision may hold several, sometimes with many of it."""
-        list_key = self._decision.list_key
-        if not list_key:
-            return ToolCall(call_id, self._decision.tool, _text(intent))
-        count = self._dice.choice((1, 1, 2, 5, 16))
-        return ToolCall(call_id, self._decision.tool, _text({list_key: [self._varied(intent) for _ in range(count)]}))
-
-    def _varied(self, intent: Mapping[str, Any]) -> dict[str, Any]:
-        """The intent with some of its texts changed a little, so that it is not the same one again."""
-        return {
-            key: f"{value} {self._dice.randrange(1_000)}"
-            if key in ("title", "body") and isinstance(value, str)
-            else value
-            for key, value in intent.items()
-        }
+    def _decide(self, decision: Mapping[str, Any], call_id: str = "t") -> ToolCall:
+        return ToolCall(call_id, self._decision.tool, _text(decision))
 
     def _calls(self, *calls: ToolCall) -> ModelReply:
         return ModelReply(calls=calls, finish_reason="tool_calls")

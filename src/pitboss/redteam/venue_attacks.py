@@ -6,6 +6,7 @@ A venue needs nothing for it. One that has more to plant, or an audit of its own
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -70,9 +71,13 @@ class VenueAttacks(AttackSetup):
 
     def hostile(self, attack: Attack | None, seed: str) -> Model:
         """The model that the attacker controls."""
+        text = "" if attack is None else attack.text
+        if self.venue.hostile_model:
+            module, _, name = self.venue.hostile_model.partition(":")
+            return getattr(import_module(module), name)(seed, text)
         decision = self.venue.decision()
         example = decision.intents(self.venue.tools()[decision.tool].example)[0]
-        return HostileModel(seed, decision, example, self.stand_in(), "" if attack is None else attack.text)
+        return HostileModel(seed, decision, example, self.stand_in(), text)
 
     def stand_in(self) -> Model:
         """The stand-in program of the venue."""

@@ -62,6 +62,8 @@ class Venue(ABC):
     """Options with which a backtest of its examples runs on the data of `pitboss data demo`, without a key."""
     red_team: ClassVar[str] = "pitboss.redteam.venue_attacks:make_setup"
     """Import path of the function that sets up attacks on its skills; by default the one for any venue."""
+    hostile_model: ClassVar[str] = ""
+    """Import path of a function `(seed, text) -> Model`: the model that an attacker controls; empty for the common one."""
     can_be_blind: ClassVar[bool] = True
     """Whether its runs can be blind, with names, dates and prices anonymised."""
 

@@ -35,6 +35,7 @@ class CommunityVenue(Venue):
     serve_port = 8710
     judged_by = "bugs_found_pct"
     demo_options = "--from 2025-01-01 --to 2025-01-01T00:12Z"
+    hostile_model = "pitboss.venues.community.hostile_model:hostile_model"
     can_be_blind = False
     uses_bars = False
 
