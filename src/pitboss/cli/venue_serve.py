@@ -22,6 +22,7 @@ HELP = """Serve the {name} venue over HTTP until Ctrl-C.
         pitboss {name} serve --port {port} --processes 4 --db postgresql://user@host/name
     """
 
+HOST = "127.0.0.1"
 Host = Annotated[str, option("--host", "Address to listen on.")]
 Port = Annotated[int, option("--port", "Port to listen on; 0 selects a free one.")]
 Processes = Annotated[int, option("--processes", "Number of server processes.")]
@@ -31,7 +32,14 @@ def serve_command(venue: "Venue") -> Callable[..., int]:
     """Build the command, with the options that the venue declares for its server."""
     kind = venue.serve_options()
 
-    def serve(*, host: str, port: int, processes: int, location: WorkspaceOptions, options: Any = None) -> int:
+    def serve(
+        *,
+        host: str = HOST,
+        port: int = venue.serve_port,
+        processes: int = 1,
+        location: WorkspaceOptions,
+        options: Any = None,
+    ) -> int:
         from pitboss.server.venue_server import serve_routes
 
         chosen = options if options is not None or kind is None else kind()
@@ -42,7 +50,7 @@ def serve_command(venue: "Venue") -> Callable[..., int]:
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
     parameters = [
-        parameter("host", Host, "127.0.0.1"),
+        parameter("host", Host, HOST),
         parameter("port", Port, venue.serve_port),
         parameter("processes", Processes, 1),
         *([] if kind is None else [parameter("options", kind | None, None)]),

@@ -189,6 +189,8 @@ class Venue(ABC):
     ) -> "tuple[Course, State, Instant]":
         """The course of the first tick of a run at `at`, or at the newest tick with data, and its fresh account.
 
+        A venue without bars has no newest tick: there the run begins where the request does.
+
         The run is prepared as a backtest is, so what its agent sees is the same byte for byte.
         """
         from pitboss.runs.preview import first_tick_request, newest_tick
@@ -196,7 +198,9 @@ class Venue(ABC):
         from pitboss.skill.load import read_skill
 
         skill = read_skill(request.skill, self.skill_type())
-        if at is None:
+        if at is None and not self.uses_bars:
+            at = request.from_at
+        elif at is None:
             charts = self.charts(skill)
             data_venue = request.data_venue or settings.data_venue
             at = newest_tick(lake, data_venue, charts.symbols, skill.every_ms, charts.tables[0][0])

@@ -1,13 +1,16 @@
 """`pitboss community seed`, and `serve` as the platform adds it for a venue with routes."""
 
 import json
+import signal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 from cyclopts import App
 
+from forked import Forked
 from pitboss.cli.venue_serve import serve_command
 from pitboss.core.errors import UserError
 from pitboss.terminal.workspace_options import WorkspaceOptions
@@ -74,11 +77,28 @@ def test_a_venue_with_routes_gets_a_serve_command_with_its_own_options(
     place = WorkspaceOptions(tmp_path, "postgresql://u@h/n")
     for arguments in ([], ["--port", "0", "--processes", "3", "--v1", "off", "--rate-limit", "9"]):
         command, bound, ignored = app.parse_args(["serve", *arguments], print_error=False, exit_on_error=False)
-        bound.apply_defaults()
         assert command(*bound.args, **{**bound.kwargs, **dict.fromkeys(ignored, place)}) == 0
     first, second = (values[:-1] for values in calls)
     assert first == ("module:make", place, SnsOptions(), "127.0.0.1", 8710, 1)
     assert second == ("module:make", place, SnsOptions(v1="off", rate_limit=9), "127.0.0.1", 0, 3)
+
+
+def test_the_command_serves_what_seed_has_filled_until_it_is_stopped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert seed(tmp_path, "--json") == 0
+    seeded = json.loads(capsys.readouterr().out)
+    program = Forked("-m", "pitboss", "community", "serve", "--port", "0", "--home", tmp_path)
+    try:
+        assert program.stderr is not None
+        address = next(line for line in program.stderr if line.startswith("listening on ")).split()[-1]
+        headers = {"x-runner-token": seeded["runner_token"], "x-agent-id": seeded["agent"]["id"]}
+        request = Request(f"{address}/api/agents/{seeded['agent']['id']}/general", headers=headers)
+        with urlopen(request, timeout=60) as reply:
+            assert json.load(reply)["community"]["slug"] == seeded["community"]["slug"]
+    finally:
+        program.send_signal(signal.SIGTERM)
+        program.communicate(timeout=60)
 
 
 def test_a_server_that_cannot_start_says_so_in_one_line(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from pitboss.data.lake import Lake
     from pitboss.report.meaning import Metric
     from pitboss.runs.result_table import ResultTable
-    from pitboss.sim.connections import Connections
     from pitboss.store.runs import Run
     from pitboss.venues.community.assembly import CommunityRun
     from pitboss.venues.community.course import ScenarioCourse
@@ -103,18 +102,6 @@ class CommunityVenue(Venue):
         from pitboss.venues.community.simulated_world import SimulatedWorld
 
         return parse_state(plain, SimulatedWorld)
-
-    def course_at(
-        self,
-        request: Any,
-        lake: "Lake",
-        settings: "Settings",
-        at: "Instant | None" = None,
-        connections: "Connections | None" = None,
-    ) -> "tuple[ScenarioCourse, State, Instant]":
-        at = request.from_at if at is None else at
-        course, state, at = Venue.course_at(self, request, lake, settings, at, connections)
-        return course, state, at  # pyright: ignore[reportReturnType]
 
     def measure_again(self, params: Mapping[str, Any], ledger: Any) -> dict[str, Any]:
         from pitboss.venues.community.scenario_file import shipped_scenario

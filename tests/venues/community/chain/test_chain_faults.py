@@ -60,7 +60,7 @@ def test_of_ten_thousand_faults_none_leads_to_a_second_transaction_or_a_gap(tmp_
         episodes += 1
         more_faults, more_kills = asyncio.run(episode(tmp_path / str(episodes), 1_000 + episodes))
         faults, kills = faults + more_faults, kills + more_kills
-    keep("chain_faults", {"episodes": episodes, "faults": faults, "kills": kills, "double_sends": 0, "nonce_gaps": 0})
+    keep("chain_faults", {"episodes": episodes, "faults": faults, "kills": kills})  # `episode` checks each one
 
 
 async def kill_at(folder: Path, name: str, place: int) -> bool:
