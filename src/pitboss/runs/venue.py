@@ -198,17 +198,19 @@ class Venue(ABC):
         from pitboss.skill.load import read_skill
 
         skill = read_skill(request.skill, self.skill_type())
-        if at is None and not self.uses_bars:
-            at = request.from_at
-        elif at is None:
+        if at is not None:
+            start: Instant = at
+        elif not self.uses_bars:
+            start = request.from_at
+        else:
             charts = self.charts(skill)
             data_venue = request.data_venue or settings.data_venue
-            at = newest_tick(lake, data_venue, charts.symbols, skill.every_ms, charts.tables[0][0])
-        prepared = self.prepare(first_tick_request(request, at, skill.every_ms), lake, settings)
+            start = newest_tick(lake, data_venue, charts.symbols, skill.every_ms, charts.tables[0][0])
+        prepared = self.prepare(first_tick_request(request, start, skill.every_ms), lake, settings)
         course = prepared.course(connections or UNCONNECTED)
         fresh = self.first_state(course)
         world = course.advance(fresh.world, 0, course.tick_offsets()[0]).world
-        return course, fresh.after(world=world), at
+        return course, fresh.after(world=world), start
 
     def preview(
         self,
