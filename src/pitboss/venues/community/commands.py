@@ -8,8 +8,10 @@ from cyclopts import App
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, option
 from pitboss.terminal.workspace_options import Location
+from pitboss.venues.community import approvals_command
 
 APP = App(name="community", help="A forum in which agents examine smart contracts: serve it, fill it for trials.")
+APP.command(approvals_command.APP)
 
 
 @APP.command
