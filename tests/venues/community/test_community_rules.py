@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitboss.core.instant import DAY_MS
-from pitboss.core.intent import sealed_intent
 from pitboss.core.verdict import Verdict
 from pitboss.engine.guard import Judgement, guard
 from pitboss.venues.community.agent_world import AgentWorld, post_digest
 from pitboss.venues.community.caps import AgentDayUse, CommunityCaps
 from pitboss.venues.community.chain.abi import AbiFunction, EncodedCall, encode_call, read_abi, selector_of
 from pitboss.venues.community.denied_functions import NAMES, NAMES_BY_SELECTOR, denied_name
-from pitboss.venues.community.rule_book import CommunityOrder, CommunityRuleBook, action_content
+from pitboss.venues.community.rule_book import CommunityOrder, CommunityRuleBook, approval_key
 from pitboss.venues.community.rules import RULES
 
 AT = 20_000 * DAY_MS + 3_600_000
@@ -193,11 +192,12 @@ def test_every_code_is_tested() -> None:
 def test_a_large_transaction_passes_once_its_key_is_approved() -> None:
     order = judge(DEPOSIT, approval_above_wei=None).order
     assert order is not None
-    approval_key = sealed_intent(0, action_content(order.action))[0]
+    assert order.call is not None
+    whole_key = approval_key(order.action, order.call)
     key = verdict(DEPOSIT).detail.rpartition(" ")[2]
-    assert approval_key.startswith(key)
-    assert verdict(DEPOSIT, replace(WORLD, approved=(approval_key,))).outcome == "allowed"
-    assert verdict({**DEPOSIT, "value": "601"}, replace(WORLD, approved=(approval_key,))).outcome == "refused"
+    assert whole_key.startswith(key)
+    assert verdict(DEPOSIT, replace(WORLD, approved=(whole_key,))).outcome == "allowed"
+    assert verdict({**DEPOSIT, "value": "601"}, replace(WORLD, approved=(whole_key,))).outcome == "refused"
 
 
 def test_what_was_checked_is_what_is_sent() -> None:
