@@ -151,11 +151,8 @@ def _call(world: SimulatedWorld, scenario: Scenario, order: CommunityOrder, at: 
         return Placed(world, refusal=f"the call would be reverted: {answer.revert}"[: results.MAX_ERROR_CHARS])
     tx_hash = "0x" + hashlib.sha256(f"{order.key}".encode()).hexdigest()
     spend = Decimal(action.value_wei) + answer.gas * WEI_PER_GAS
-    after = replace(
-        world,
-        transactions={**world.transactions, address: count + 1},
-        use=world.use.on(at).plus(transactions=1, spend_wei=order.spend_wei),
-    )
+    counted = world.with_transaction(at, order.spend_wei, order.approval_key)
+    after = replace(counted, transactions={**world.transactions, address: count + 1})
     result = results.transaction_result(action, tx_hash, True, answer.gas, sum(after.transactions.values()))
     receipt = Receipt(
         "filled",
