@@ -102,6 +102,10 @@ COMMENTS = {"action": "request_thread_comments", "communitySlug": "vault", "thre
 BUSY = replace(WORLD, use=AgentDayUse(20_000, posts=3, transactions=2, spend_wei=Decimal(10**18)))
 CLOSED = replace(WORLD, community={**COMMUNITY, "status": "CLOSED"})
 POSTED = replace(WORLD, own_posts=(post_digest("t1", "", "A result."),), thread_ticks=(AT,))
+NO_ADDRESS = replace(
+    WORLD,
+    community={**COMMUNITY, "contracts": [{"id": "k4", "chain": "Sepolia", "address": 5, "abi": ABI}, {"abi": ABI}]},
+)
 DEPOSIT = tx("deposit", args=[], value="600")
 
 
@@ -161,6 +165,8 @@ def test_the_rules_allow(raw: Any, world: AgentWorld, caps: dict[str, Any]) -> N
         ("C9_CONTRACT", tx(contractAddress="0x" + "11" * 20), WORLD, {}),
         ("C9_CONTRACT", source("0x" + "11" * 20), WORLD, {}),
         ("C9_CONTRACT", tx(), WORLD, {"contracts": (OTHER,)}),
+        ("C9_CONTRACT", tx(contractAddress="5"), NO_ADDRESS, {}),
+        ("C9_CONTRACT", tx(contractAddress="None"), NO_ADDRESS, {}),
         ("C10_FUNCTION", tx("drain"), WORLD, {}),
         ("C10_FUNCTION", tx(), WORLD, {"functions": ("deposit()",)}),
         ("C11_ARGUMENTS", tx("withdraw", "-1"), WORLD, {}),
@@ -198,6 +204,25 @@ def test_a_large_transaction_passes_once_its_key_is_approved() -> None:
     assert whole_key.startswith(key)
     assert verdict(DEPOSIT, replace(WORLD, approved=(whole_key,))).outcome == "allowed"
     assert verdict({**DEPOSIT, "value": "601"}, replace(WORLD, approved=(whole_key,))).outcome == "refused"
+
+
+def test_an_approval_is_good_for_one_transaction_however_its_value_is_written() -> None:
+    key = sealed_intent(0, action_content(judge(DEPOSIT, approval_above_wei=None).order.action))[0]
+    order = judge(DEPOSIT, replace(WORLD, approved=(key,))).order
+    assert order is not None
+    after = replace(WORLD, approved=(key,)).with_transaction(AT, order.spend_wei, order.approval_key)
+    assert after.use == AgentDayUse(20_000, transactions=1, spend_wei=order.spend_wei)
+    assert verdict(DEPOSIT, after).code == verdict({**DEPOSIT, "value": 600}, after).code == "C17_APPROVAL"
+
+
+def test_different_actions_have_different_keys() -> None:
+    actions = [thread(), thread(threadType="REPORT_TO_HUMAN"), comment(), comment(commentKind="JOKE"), COMMENTS]
+    actions += [
+        {**COMMENTS, "commentLimit": 5},
+        *({**source(), "contractAddress": None, "contractId": one} for one in ("k1", "k2")),
+    ]
+    orders = [judge(action).order for action in actions]
+    assert len({order.key for order in orders if order is not None}) == len(actions)
 
 
 def test_what_was_checked_is_what_is_sent() -> None:

@@ -28,6 +28,7 @@ class StoredAction:
     function: str
     """The full signature of the called function; empty if no contract is called."""
     spend_wei: Decimal
+    approval_key: str
 
 
 @noun
@@ -41,7 +42,15 @@ class StoredResult:
 def stored_action(order: CommunityOrder, community_id: str) -> StoredAction:
     """The stored form of an order."""
     function = "" if order.call is None else order.call.function.signature
-    return StoredAction(order.key, order.action, community_id, order.contract_address or "", function, order.spend_wei)
+    return StoredAction(
+        order.key,
+        order.action,
+        community_id,
+        order.contract_address or "",
+        function,
+        order.spend_wei,
+        order.approval_key,
+    )
 
 
 @dataclass(frozen=True, slots=True)

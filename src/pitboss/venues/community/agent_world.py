@@ -7,6 +7,7 @@ community that it is assigned to, results that the model has not seen yet, and w
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from decimal import Decimal
 from typing import Any, Self, cast
 
 from pitboss.core.instant import Instant
@@ -76,6 +77,11 @@ class AgentWorld:
     def without_seen(self, last_number: int) -> Self:
         """The world without the results up to a number, which the model has seen."""
         return replace(self, inbox=tuple(item for item in self.inbox if item.number > last_number))
+
+    def with_transaction(self, at: Instant, spend_wei: Decimal, approval_key: str) -> Self:
+        """The world with one more transaction counted. An approval is good for one transaction."""
+        approved = tuple(key for key in self.approved if key != approval_key)
+        return replace(self, approved=approved, use=self.use.on(at).plus(transactions=1, spend_wei=spend_wei))
 
     def with_post(self, digest: str, thread_at: Instant | None) -> Self:
         """The world after a post; `thread_at` is the tick of a new thread."""

@@ -30,10 +30,16 @@ def after_write(world: WorldT, key: str, action: CommunityAction, facts: Mapping
 
 
 def after_transaction(
-    world: WorldT, key: str, action: CommunityAction, result: Mapping[str, Any], spend_wei: Decimal, at: Instant
+    world: WorldT,
+    key: str,
+    approval_key: str,
+    action: CommunityAction,
+    result: Mapping[str, Any],
+    spend_wei: Decimal,
+    at: Instant,
 ) -> WorldT:
     """The world after a transaction was mined, successfully or not. `spend_wei` is the most that it can have cost."""
     if key in world.executed:
         return world
     after = world.with_result(results.tx_feedback(action, result)).with_executed(key)
-    return replace(after, use=after.use.on(at).plus(transactions=1, spend_wei=spend_wei))
+    return after.with_transaction(at, spend_wei, approval_key)

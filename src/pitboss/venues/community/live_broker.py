@@ -10,7 +10,6 @@ from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.instant import HOUR_MS, Instant
-from pitboss.core.intent import sealed_intent
 from pitboss.core.receipt import Receipt
 from pitboss.engine.execute import Broker, Placed
 from pitboss.venues.community import results
@@ -28,7 +27,7 @@ from pitboss.venues.community.chain.abi import read_abi
 from pitboss.venues.community.chain.ports import ChainContract, EvmChain, TxOutcome
 from pitboss.venues.community.effects import after_transaction, after_write
 from pitboss.venues.community.intents import CommunityAction
-from pitboss.venues.community.rule_book import CommunityOrder, action_content
+from pitboss.venues.community.rule_book import CommunityOrder
 from pitboss.venues.community.sns.client import SnsClient, SnsRefused, SnsUnavailable
 from pitboss.venues.community.source_cache import SourceCache
 
@@ -137,14 +136,10 @@ class LiveBroker(Broker):
         self._executed(world, executed)
         return Placed(after, (receipt,), receipt.order_id)
 
-    def _is_approved(self, action: CommunityAction) -> bool:
+    def _is_approved(self, order: CommunityOrder) -> bool:
         """Whether a transaction needs no approval of a person, or its approval is used up by this call."""
         limit = self._caps.approval_above_wei
-        return (
-            limit is None
-            or action.value_wei <= limit
-            or self._use_approval(sealed_intent(0, action_content(action))[0])
-        )
+        return limit is None or order.action.value_wei <= limit or self._use_approval(order.approval_key)
 
     async def _post(self, open_action: OpenAction) -> ExecutedAction | str:
         """Send a write until its answer is known, a few times."""
@@ -184,7 +179,7 @@ class LiveBroker(Broker):
     async def _send(self, world: AgentWorld, order: CommunityOrder, open_action: OpenAction) -> ExecutedAction | str:
         assert self._chain is not None
         action = order.action
-        if not self._is_approved(action):
+        if not self._is_approved(order):
             self._outbox.fail(open_action, NOT_APPROVED)
             return NOT_APPROVED
         outcome = await self._chain.send(
@@ -249,7 +244,7 @@ def applied(world: AgentWorld, executed: ExecutedAction) -> tuple[AgentWorld, Re
     if executed.result.kind == "write":
         after = after_write(world, stored.key, action, facts, executed.at)
         return after, Receipt("accepted", executed.at, "", order_id, {**facts, "action": action.action})
-    after = after_transaction(world, stored.key, action, facts, stored.spend_wei, executed.at)
+    after = after_transaction(world, stored.key, stored.approval_key, action, facts, stored.spend_wei, executed.at)
     shown = {"function": stored.function, "hash": facts.get("hash"), "status": facts.get("status")}
     receipt_facts = {"action": "tx", **shown, "cost_wei": stored.spend_wei}
     return after, Receipt("filled", executed.at, stored.contract_address.lower(), order_id, receipt_facts)

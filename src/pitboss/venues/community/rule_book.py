@@ -26,6 +26,8 @@ class CommunityOrder:
     contract_address: str | None = None
     call: EncodedCall | None = None
     spend_wei: Decimal = Decimal(0)
+    approval_key: str = ""
+    """The key by which a person approves the action (`AgentWorld.approved`)."""
 
 
 @noun
@@ -65,9 +67,9 @@ class CommunityRuleBook(RuleBook):
         """The action itself, with the call that was checked."""
         if case.action is None:
             return None
-        address = None if case.contract is None else str(case.contract.get("address"))
+        address = None if case.contract is None else str(case.contract.get("address")).lower()
         key = sealed_intent(self.at, action_content(case.action))[0]
-        return Execution(CommunityOrder(key, case.action, address, case.call, case.spend_wei))
+        return Execution(CommunityOrder(key, case.action, address, case.call, case.spend_wei, case.approval_key))
 
 
 def approval_key(action: CommunityAction, call: EncodedCall) -> str:
@@ -86,9 +88,13 @@ def action_content(action: CommunityAction) -> dict[str, Any]:
         "thread_id": action.thread_id,
         "title": action.title,
         "body": action.body,
+        "thread_kind": action.thread_kind,
+        "comment_kind": action.comment_kind,
         "contract_address": None if action.contract_address is None else action.contract_address.lower(),
         "function_name": action.function_name,
         "args": list(action.args),
         "value_wei": str(action.value_wei),
         "status": action.status,
+        "contract_id": action.contract_id,
+        "comment_limit": action.comment_limit,
     }

@@ -158,4 +158,8 @@ def _call(world: SimulatedWorld, scenario: Scenario, order: CommunityOrder, at: 
         order.key[:16],
         {"action": "tx", "function": call.function.signature, "hash": tx_hash, "cost_wei": spend},
     )
-    return Placed(after_transaction(after, order.key, action, result, order.spend_wei, at), (receipt,), order.key[:16])
+    return Placed(
+        after_transaction(after, order.key, order.approval_key, action, result, order.spend_wei, at),
+        (receipt,),
+        order.key[:16],
+    )
