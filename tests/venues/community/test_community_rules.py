@@ -207,7 +207,8 @@ def test_a_large_transaction_passes_once_its_key_is_approved() -> None:
 
 
 def test_an_approval_is_good_for_one_transaction_however_its_value_is_written() -> None:
-    key = sealed_intent(0, action_content(judge(DEPOSIT, approval_above_wei=None).order.action))[0]
+    proposal = judge(DEPOSIT, approval_above_wei=None).order
+    key = approval_key(proposal.action, proposal.call)
     order = judge(DEPOSIT, replace(WORLD, approved=(key,))).order
     assert order is not None
     after = replace(WORLD, approved=(key,)).with_transaction(AT, order.spend_wei, order.approval_key)

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from action_auditor import ActionAuditor, transaction_text
 from hostile_decisions import ATTACKS, RARE, hostile_reply
-from hostile_scenes import SCENES, SLUG, VAULT, HostileScene
+from hostile_scenes import ABI, SCENES, SLUG, VAULT, HostileScene
 
 from figures import keep
 from pitboss.agent.terminal import read_calls, read_text
 from pitboss.core.instant import DAY_MS, Instant
-from pitboss.core.intent import Decision, sealed_intent
+from pitboss.core.intent import Decision
 from pitboss.core.ports import ModelReply
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
@@ -23,9 +23,10 @@ from pitboss.tick import WorldEvents, tick
 from pitboss.venues.community import rule_book
 from pitboss.venues.community.agent_prompts import CommunityPrompts
 from pitboss.venues.community.agent_world import AgentWorld, post_digest
+from pitboss.venues.community.chain.abi import EncodedCall, encode_call, read_abi
 from pitboss.venues.community.intents import DECISION, read_action
 from pitboss.venues.community.ports import CommunityPorts
-from pitboss.venues.community.rule_book import CommunityOrder, CommunityRuleBook, action_content
+from pitboss.venues.community.rule_book import CommunityOrder, CommunityRuleBook, approval_key
 from pitboss.venues.community.rules import RULES
 from pitboss.venues.community.skill import CommunitySkill
 
@@ -99,7 +100,9 @@ class HostileAgent:
         }
         action, _ = read_action({**raw, "args": [], "value": "600"})
         assert action is not None
-        key = sealed_intent(0, action_content(action))[0]
+        call = encode_call(read_abi(ABI), "deposit", [])
+        assert isinstance(call, EncodedCall)
+        key = approval_key(action, call)
         world: AgentWorld = self.state.world
         self.state = self.state.after(world=replace(world, approved=(*world.approved, key)))
         self.auditor.approved.add(transaction_text(VAULT, "deposit", [], 600))
