@@ -5,7 +5,7 @@ that was begun, and neither repeats it nor loses it. One action of an agent is o
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -80,7 +80,7 @@ class ActionOutbox:
 
     def begin(self, stored: StoredAction, at: Instant) -> OpenAction | str:
         """Store that an action is executed from now on; or return why it must not be."""
-        request = codec.dumps(stored)
+        request = _packed(stored)
         entry, is_new = self._outbox.open(stored.key, self._scope, self._owner, at, request, 1)
         if not is_new:
             if entry.order_id == stored.key:
@@ -92,7 +92,7 @@ class ActionOutbox:
 
     def succeed(self, open_action: OpenAction, result: StoredResult) -> ExecutedAction:
         """Store the result of an action."""
-        self._outbox.close(open_action.entry, "landed", codec.dumps(result), "")
+        self._outbox.close(open_action.entry, "landed", _packed(result), "")
         return ExecutedAction(open_action.stored, result, open_action.entry.tick_at)
 
     def fail(self, open_action: OpenAction, reason: str) -> None:
@@ -110,11 +110,16 @@ class ActionOutbox:
     def executed_after(self, since: Instant) -> list[ExecutedAction]:
         """The executed actions of ticks after an instant, oldest first."""
         return [
-            ExecutedAction(_read(entry), codec.parse(StoredResult, codec.loads(entry.outcome)), entry.tick_at)
+            ExecutedAction(_read(entry), codec.parse(StoredResult, codec.loads_exact(entry.outcome)), entry.tick_at)
             for entry in self._outbox.after(self._scope, since)
             if entry.state == "landed" and entry.outcome is not None
         ]
 
 
+def _packed(value: StoredAction | StoredResult) -> bytes:
+    """Canonical JSON with integers of any size, as arguments of a call may be."""
+    return codec.dumps(codec.number_fragments(asdict(value)))
+
+
 def _read(entry: OutboxEntry) -> StoredAction:
-    return codec.parse(StoredAction, codec.loads(entry.request))
+    return codec.parse(StoredAction, codec.loads_exact(entry.request))

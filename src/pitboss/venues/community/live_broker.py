@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from pitboss.core import codec
 from pitboss.core.instant import HOUR_MS, Instant
 from pitboss.core.receipt import Receipt
 from pitboss.engine.execute import Broker, Placed
@@ -116,7 +115,7 @@ class LiveBroker(Broker):
         if answer.failure is not None:
             result: dict[str, Any] = {"error": answer.failure.message[: results.MAX_ERROR_CHARS]}
         else:
-            result = results.call_result(order.action, codec.plain(_printable(answer.values)))
+            result = results.call_result(order.action, answer.values)
         return _read(world, order.action, results.tx_feedback(order.action, self._clean(result)), at)
 
     # Writes and transactions ----------------------------------------------------------------------------------------
@@ -257,17 +256,6 @@ def _read(world: AgentWorld, action: CommunityAction, feedback: dict[str, Any], 
 def _contract(world: AgentWorld, order: CommunityOrder) -> ChainContract:
     row = world.contract(order.contract_address) or {}
     return ChainContract((order.contract_address or "").lower(), read_abi(row.get("abi")))
-
-
-def _printable(value: Any) -> Any:
-    """Returned values as JSON: bytes as hex text, integers beyond 53 bits as decimal text."""
-    if isinstance(value, bytes):
-        return "0x" + value.hex()
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 2**53:
-        return str(value)
-    if isinstance(value, list | tuple):
-        return [_printable(item) for item in value]
-    return value
 
 
 def _reason(error: SnsRefused | SnsUnavailable) -> str:

@@ -36,6 +36,7 @@ class CommunitySource:
         comment_limit: int,
         clean: Callable[[Any], Any],
         approved: Callable[[], Sequence[str]],
+        equity: str,
     ) -> None:
         self._client = client
         self._broker = broker
@@ -44,6 +45,7 @@ class CommunitySource:
         self._comment_limit = comment_limit
         self._clean = clean
         self._approved = approved
+        self._equity = equity
         self._read_slot = -1
         self._recovered: list[ExecutedAction] = []
         self._without_effect: list[StoredAction] = []
@@ -113,9 +115,9 @@ class CommunitySource:
         return self._broker.has_open_action
 
     def equity(self, world: AgentWorld, at: Instant, period_ms: int) -> Curve:
-        """The agent has no account: always zero."""
+        """The agent has no account: always the same."""
         del world
-        return ((at, period_ms, "0", 1),)
+        return ((at, period_ms, self._equity, 1),)
 
     def trouble(self) -> str:
         """Reads that fail are reported by the driver."""

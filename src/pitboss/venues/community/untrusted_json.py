@@ -1,12 +1,14 @@
 """Cleans documents of a forum server: characters that a reader cannot see are removed, then secrets of this process.
 
-In that order, because a secret with invisible characters between its letters would otherwise pass.
+In that order, because a secret with invisible characters between its letters would otherwise pass. Numbers beyond 53 bits
+become text, so that the document can be stored.
 """
 
 import re
 from collections.abc import Callable
 from typing import Any, cast
 
+from pitboss.core.codec import printable
 from pitboss.prompt.render import INVISIBLE
 
 MAX_DEPTH = 32
@@ -18,7 +20,9 @@ def cleaner(redact: Callable[[str], str]) -> Callable[[Any], Any]:
 
     def clean(value: Any, depth: int = 0) -> Any:
         if isinstance(value, str):
-            return redact(_INVISIBLE.sub("", value))
+            return redact(_INVISIBLE.sub("", printable(value)))
+        if isinstance(value, int | float):
+            return value if isinstance(value, bool) or abs(value) < 2**53 else str(value)
         if depth >= MAX_DEPTH and isinstance(value, list | dict):
             return None
         if isinstance(value, list):

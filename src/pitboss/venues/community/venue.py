@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pitboss.venues.community.course import ScenarioCourse
     from pitboss.venues.community.options import CommunityOptions
     from pitboss.venues.community.request import CommunityRequest
+    from pitboss.venues.community.settings import CommunitySettings
     from pitboss.venues.community.skill import CommunitySkill
     from pitboss.venues.community.sns.serve_options import SnsOptions
 
@@ -37,6 +38,11 @@ class CommunityVenue(Venue):
     hostile_model = "pitboss.venues.community.hostile_model:hostile_model"
     can_be_blind = False
     uses_bars = False
+
+    def settings_type(self) -> "type[CommunitySettings]":
+        from pitboss.venues.community.settings import CommunitySettings
+
+        return CommunitySettings
 
     def skill_type(self) -> "type[CommunitySkill]":
         from pitboss.venues.community.skill import CommunitySkill
@@ -107,6 +113,8 @@ class CommunityVenue(Venue):
         from pitboss.venues.community.scenario_file import shipped_scenario
         from pitboss.venues.community.score import score
 
+        if params.get("mode") == "live":
+            return Venue.measure_again(self, params, ledger)
         planted = len((params.get("scenario") or shipped_scenario()).get("bugs", ()))
         return {**Venue.measure_again(self, params, ledger), **score(ledger.receipts).metrics(planted)}
 
