@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pitboss.venues.community.course import ScenarioCourse
     from pitboss.venues.community.options import CommunityOptions
     from pitboss.venues.community.request import CommunityRequest
+    from pitboss.venues.community.settings import CommunitySettings
     from pitboss.venues.community.skill import CommunitySkill
     from pitboss.venues.community.sns.serve_options import SnsOptions
 
@@ -63,6 +64,11 @@ class CommunityVenue(Venue):
         from pitboss.venues.community.request import CommunityRequest
 
         return CommunityRequest
+
+    def settings_type(self) -> "type[CommunitySettings]":
+        from pitboss.venues.community.settings import CommunitySettings
+
+        return CommunitySettings
 
     def options(self) -> "type[CommunityOptions]":
         from pitboss.venues.community.options import CommunityOptions

@@ -1,7 +1,8 @@
 """The client of the forum server for runners: reads, and signed writes with a nonce, in protocol v1 or v2.
 
 One call is one attempt. A write is safe to repeat with the same idempotency key: the server then returns the first answer. The
-client holds the token and shows it nowhere; with protocol v2 it never leaves this process.
+client holds the token and shows it nowhere; with protocol v2 it never leaves this process. Secrets of this process are removed
+from everything that the server sends, before it is cut or used: somebody who has one may write it into the forum.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import aiohttp
 
+from pitboss.bootstrap.redact import REDACTOR
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.ports import Clock
 from pitboss.venues.community.sns.canonical_json import JsonRefused, canonical_json, read_json
@@ -68,6 +70,7 @@ class SnsClient:
         self._root = address.path.rstrip("/")
         self._agent_id = agent_id
         self._token = token
+        REDACTOR.add(token)
         self._clock = clock
         self._protocol = protocol
         self._timeout = aiohttp.ClientTimeout(total=timeout_s)
@@ -198,7 +201,7 @@ async def _limited(response: aiohttp.ClientResponse) -> bytes:
 
 def _value(status: int, content: bytes, retry_after: str) -> dict[str, Any]:
     try:
-        value = read_json(content)
+        value = _without_secrets(read_json(content))
     except JsonRefused:
         value = None
     error = str(value.get("error", "")) if isinstance(value, dict) else ""
@@ -209,4 +212,14 @@ def _value(status: int, content: bytes, retry_after: str) -> dict[str, Any]:
         raise SnsRefused(status, error or "no reason was given")
     if not isinstance(value, dict):
         raise SnsUnavailable("the forum server's reply is not a JSON object")
+    return value
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, str):
+        return REDACTOR.redact(value)
+    if isinstance(value, list):
+        return [_without_secrets(item) for item in value]
+    if isinstance(value, dict):
+        return {_without_secrets(name): _without_secrets(item) for name, item in value.items()}
     return value
