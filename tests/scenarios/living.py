@@ -20,11 +20,12 @@ from data.sources.playing import serving
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.live.board import Board, Entry
+from pitboss.runs.live_run import Listener, LiveRunResult, RunStart
 from pitboss.store.database import open_database
 from pitboss.store.verify import verify_run
 from pitboss.testing.prediction_services import PredictionServices
 from pitboss.venues.predict.deployment import LiveOptions, deployment
-from pitboss.venues.predict.live import Listener, LiveRunResult, RunStart, run_live
+from pitboss.venues.predict.live import run_live
 from pitboss.venues.predict.venue import VENUE
 
 QUICK = ("--every", "1s", "--port", "0", "--json", "--scheduled")

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pitboss.signer.keystore import create_keystore
-from pitboss.signer.program import JOURNAL, KEYSTORE, POLICY, SOCKET
+from pitboss.signer.program import JOURNAL, KEYSTORE, POLICY
+from pitboss.signer.protocol import SOCKET
 from signer.hostile import KEY
 
 PASSPHRASE = "correct horse battery"

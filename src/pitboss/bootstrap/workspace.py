@@ -14,6 +14,7 @@ from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.data.object_storage import SECRET, VARIABLES, Address, read_address
+from pitboss.store.approval_requests import ApprovalRequests
 from pitboss.store.database import Database, open_database
 from pitboss.store.runs import Runs
 from pitboss.store.skills import Skills
@@ -37,6 +38,7 @@ class Workspace:
     database: Database
     runs: Runs
     skills: Skills
+    approval_requests: ApprovalRequests
     now: Callable[[], Instant]
     on_close: Callable[[], None] = lambda: None
 
@@ -147,7 +149,8 @@ def look_into(settings: Settings) -> Workspace:
 def _workspace(settings: Settings, home: Path, database: Database) -> Workspace:
     now = SystemClock().now
     lake = cache(lambda: lake_of(settings))
-    return Workspace(settings, home, lake, database, Runs(database, now, new_id), Skills(database, now, new_id), now)
+    runs, skills = Runs(database, now, new_id), Skills(database, now, new_id)
+    return Workspace(settings, home, lake, database, runs, skills, ApprovalRequests(database, now), now)
 
 
 def _folder(home: Path) -> Path:

@@ -23,10 +23,11 @@ from pitboss.signer.keystore import (
 )
 from pitboss.signer.policy import read_policy
 from pitboss.signer.process_protection import protect_process
+from pitboss.signer.protocol import SOCKET
 from pitboss.signer.request_handler import RequestHandler
 from pitboss.signer.server import serving_signer
 
-KEYSTORE, POLICY, JOURNAL, SOCKET = "keystore.json", "policy.toml", "journal.db", "signer.sock"
+KEYSTORE, POLICY, JOURNAL = "keystore.json", "policy.toml", "journal.db"
 EXAMPLE_POLICY = """\
 # What this signer may sign. It is read once, when the signer starts. Amounts are in wei.
 version = 1

@@ -12,6 +12,8 @@ from typing import Any, cast
 from pitboss.core.noun import noun
 
 VERSION = 1
+SOCKET = "signer.sock"
+"""The name of the socket in the folder of the signing process."""
 MOST_LINE_BYTES = 96 * 1024
 """A longer request ends the connection."""
 

@@ -19,7 +19,7 @@ from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.lifecycle import ACTIVE, ENDED, LeaseLost, Status, require_move
 from pitboss.store.run import Figures, Run, figure_columns, new_run_row, read_run, require_run_row
-from pitboss.store.schema import facts, records, run_events, run_states, runs, skills
+from pitboss.store.schema import approval_requests, facts, records, run_events, run_states, runs, skills
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,9 +305,9 @@ class Runs:
 
 
 def remove(connection: Connection, database: Database, ids: Sequence[str]) -> None:
-    """Delete runs with their records, states and events. Replies stay, and their cost is added to the totals."""
+    """Delete runs with their records, states, events and requests for approval. Replies stay, and their cost is added to the totals."""
     spend.add_to_totals(connection, database, ids)
-    for table in (records, run_states, run_events):
+    for table in (records, run_states, run_events, approval_requests):
         connection.execute(delete(table).where(table.c.run_id.in_(ids)))
     for run_id in ids:
         connection.execute(delete(facts).where(facts.c.key.startswith(f"doubt/{run_id}/", autoescape=True)))

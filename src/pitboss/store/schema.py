@@ -251,3 +251,23 @@ outbox = Table(
     Column("outcome", LargeBinary),
     _seal(),
 )
+
+approval_requests = Table(
+    "approval_requests",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    # What is to be approved: the digest of an action, unique within its run up to the number of the request.
+    Column("key", String(64), nullable=False),
+    Column("run_id", String(64), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("venue", String(64), nullable=False),
+    Column("agent", Text, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+    Column("asked_at", BigInteger, nullable=False),
+    Column("times_asked", BigInteger, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("decided_at", BigInteger),
+    Column("expires_at", BigInteger, nullable=False),
+    _seal(),
+    UniqueConstraint("run_id", "key", "number"),
+)

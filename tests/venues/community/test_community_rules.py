@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitboss.core.instant import DAY_MS
-from pitboss.core.intent import sealed_intent
 from pitboss.core.verdict import Verdict
 from pitboss.engine.guard import Judgement, guard
 from pitboss.venues.community.agent_world import AgentWorld, post_digest
 from pitboss.venues.community.caps import AgentDayUse, CommunityCaps
 from pitboss.venues.community.chain.abi import AbiFunction, EncodedCall, encode_call, read_abi, selector_of
 from pitboss.venues.community.denied_functions import NAMES, NAMES_BY_SELECTOR, denied_name
-from pitboss.venues.community.rule_book import CommunityOrder, CommunityRuleBook, action_content
+from pitboss.venues.community.rule_book import CommunityOrder, CommunityRuleBook, approval_key
 from pitboss.venues.community.rules import RULES
 
 AT = 20_000 * DAY_MS + 3_600_000
@@ -103,6 +102,10 @@ COMMENTS = {"action": "request_thread_comments", "communitySlug": "vault", "thre
 BUSY = replace(WORLD, use=AgentDayUse(20_000, posts=3, transactions=2, spend_wei=Decimal(10**18)))
 CLOSED = replace(WORLD, community={**COMMUNITY, "status": "CLOSED"})
 POSTED = replace(WORLD, own_posts=(post_digest("t1", "", "A result."),), thread_ticks=(AT,))
+NO_ADDRESS = replace(
+    WORLD,
+    community={**COMMUNITY, "contracts": [{"id": "k4", "chain": "Sepolia", "address": 5, "abi": ABI}, {"abi": ABI}]},
+)
 DEPOSIT = tx("deposit", args=[], value="600")
 
 
@@ -162,6 +165,8 @@ def test_the_rules_allow(raw: Any, world: AgentWorld, caps: dict[str, Any]) -> N
         ("C9_CONTRACT", tx(contractAddress="0x" + "11" * 20), WORLD, {}),
         ("C9_CONTRACT", source("0x" + "11" * 20), WORLD, {}),
         ("C9_CONTRACT", tx(), WORLD, {"contracts": (OTHER,)}),
+        ("C9_CONTRACT", tx(contractAddress="5"), NO_ADDRESS, {}),
+        ("C9_CONTRACT", tx(contractAddress="None"), NO_ADDRESS, {}),
         ("C10_FUNCTION", tx("drain"), WORLD, {}),
         ("C10_FUNCTION", tx(), WORLD, {"functions": ("deposit()",)}),
         ("C11_ARGUMENTS", tx("withdraw", "-1"), WORLD, {}),
@@ -193,11 +198,32 @@ def test_every_code_is_tested() -> None:
 def test_a_large_transaction_passes_once_its_key_is_approved() -> None:
     order = judge(DEPOSIT, approval_above_wei=None).order
     assert order is not None
-    approval_key = sealed_intent(0, action_content(order.action))[0]
+    assert order.call is not None
+    whole_key = approval_key(order.action, order.call)
     key = verdict(DEPOSIT).detail.rpartition(" ")[2]
-    assert approval_key.startswith(key)
-    assert verdict(DEPOSIT, replace(WORLD, approved=(approval_key,))).outcome == "allowed"
-    assert verdict({**DEPOSIT, "value": "601"}, replace(WORLD, approved=(approval_key,))).outcome == "refused"
+    assert whole_key.startswith(key)
+    assert verdict(DEPOSIT, replace(WORLD, approved=(whole_key,))).outcome == "allowed"
+    assert verdict({**DEPOSIT, "value": "601"}, replace(WORLD, approved=(whole_key,))).outcome == "refused"
+
+
+def test_an_approval_is_good_for_one_transaction_however_its_value_is_written() -> None:
+    proposal = judge(DEPOSIT, approval_above_wei=None).order
+    key = approval_key(proposal.action, proposal.call)
+    order = judge(DEPOSIT, replace(WORLD, approved=(key,))).order
+    assert order is not None
+    after = replace(WORLD, approved=(key,)).with_transaction(AT, order.spend_wei, order.approval_key)
+    assert after.use == AgentDayUse(20_000, transactions=1, spend_wei=order.spend_wei)
+    assert verdict(DEPOSIT, after).code == verdict({**DEPOSIT, "value": 600}, after).code == "C17_APPROVAL"
+
+
+def test_different_actions_have_different_keys() -> None:
+    actions = [thread(), thread(threadType="REPORT_TO_HUMAN"), comment(), comment(commentKind="JOKE"), COMMENTS]
+    actions += [
+        {**COMMENTS, "commentLimit": 5},
+        *({**source(), "contractAddress": None, "contractId": one} for one in ("k1", "k2")),
+    ]
+    orders = [judge(action).order for action in actions]
+    assert len({order.key for order in orders if order is not None}) == len(actions)
 
 
 def test_what_was_checked_is_what_is_sent() -> None:

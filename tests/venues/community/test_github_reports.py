@@ -1,7 +1,6 @@
 """Reports as GitHub issues: exactly one for each post whatever happens, harmless text, clear failures, no token in any of it."""
 
 import asyncio
-import json
 import os
 import signal
 from collections.abc import Callable
@@ -502,6 +501,6 @@ def test_title_and_body_fit_and_the_marker_cannot_be_hidden() -> None:
 def test_a_lone_surrogate_is_no_obstacle(tmp_path: Path) -> None:
     async def story(runner: Runner) -> None:
         assert (await runner.share(replace(POST, title="\ud800", body="\udc00"))).kind == "shared"
-        assert json.dumps(runner.fake.bodies).count("\\ufffd") == 1
+        assert runner.fake.bodies[0].endswith("\n?")
 
     trial(tmp_path, story)

@@ -156,11 +156,10 @@ async def _forum(replies: Iterator[tuple[int, Any]]):
         await runner.cleanup()
 
 
-def test_none_is_in_what_the_forum_sends_or_in_its_errors() -> None:
+def test_none_is_in_errors_of_the_forum() -> None:
     messages: list[str] = []
 
     def replies() -> Iterator[tuple[int, Any]]:
-        yield 200, {"context": {"communities": [{"threads": [{"body": text, text: 1} for text in texts()]}]}}
         for number, text in enumerate(texts()):
             yield 400 + number % 5, {"error": "x" * (290 - number % 40) + text}
             yield 500, {"error": text}
@@ -170,7 +169,6 @@ def test_none_is_in_what_the_forum_sends_or_in_its_errors() -> None:
             _forum(replies()) as url,
             SnsClient(url, "agent", next(iter(CANARIES.values())), SystemClock()) as client,
         ):
-            messages.append(str(await client.context()))
             for _ in range(200):
                 with pytest.raises(SnsRefused) as refused:
                     await client.context()

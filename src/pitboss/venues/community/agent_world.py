@@ -7,7 +7,8 @@ community that it is assigned to, results that the model has not seen yet, and w
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, cast
+from decimal import Decimal
+from typing import Any, Self, cast
 
 from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
@@ -15,6 +16,7 @@ from pitboss.venues.community.caps import AgentDayUse
 
 MOST_OWN_POSTS = 500
 MOST_INBOX = 50
+MOST_EXECUTED = 50
 
 
 @noun
@@ -45,6 +47,8 @@ class AgentWorld:
     """`post_digest` of its newest posts, oldest first."""
     approved: tuple[str, ...] = ()
     """Keys of transactions that a person has approved and that are not sent yet."""
+    executed: tuple[str, ...] = ()
+    """Keys of the newest actions whose effects are included, oldest first."""
 
     def rows(self, name: str) -> Sequence[Mapping[str, Any]]:
         """The rows of a list of the community; other values of the document are left out, as a server may send anything."""
@@ -65,19 +69,28 @@ class AgentWorld:
                 return row
         return None
 
-    def with_result(self, content: Mapping[str, Any]) -> "AgentWorld":
+    def with_result(self, content: Mapping[str, Any]) -> Self:
         """The world with one more result for the model; of too many the oldest are dropped."""
         item = InboxItem(self.next_number, content)
         return replace(self, inbox=(*self.inbox, item)[-MOST_INBOX:], next_number=self.next_number + 1)
 
-    def without_seen(self, last_number: int) -> "AgentWorld":
+    def without_seen(self, last_number: int) -> Self:
         """The world without the results up to a number, which the model has seen."""
         return replace(self, inbox=tuple(item for item in self.inbox if item.number > last_number))
 
-    def with_post(self, digest: str, thread_at: Instant | None) -> "AgentWorld":
+    def with_transaction(self, at: Instant, spend_wei: Decimal, approval_key: str) -> Self:
+        """The world with one more transaction counted. An approval is good for one transaction."""
+        approved = tuple(key for key in self.approved if key != approval_key)
+        return replace(self, approved=approved, use=self.use.on(at).plus(transactions=1, spend_wei=spend_wei))
+
+    def with_post(self, digest: str, thread_at: Instant | None) -> Self:
         """The world after a post; `thread_at` is the tick of a new thread."""
         ticks = self.thread_ticks if thread_at is None else (*self.thread_ticks, thread_at)[-MOST_OWN_POSTS:]
         return replace(self, own_posts=(*self.own_posts, digest)[-MOST_OWN_POSTS:], thread_ticks=ticks)
+
+    def with_executed(self, key: str) -> Self:
+        """The world with one more key of an executed action."""
+        return replace(self, executed=(*self.executed, key)[-MOST_EXECUTED:])
 
 
 def post_digest(thread_id: str, title: str, body: str) -> str:

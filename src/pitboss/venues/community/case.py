@@ -31,8 +31,6 @@ class CommunityCase:
     caps: CommunityCaps
     world: AgentWorld
     at: Instant
-    approval_key: str
-    """The key by which a person approves the action, at whatever tick it is proposed."""
     action: CommunityAction | None
     problems: Sequence[str]
     use: AgentDayUse
@@ -41,6 +39,8 @@ class CommunityCase:
     abi: ContractAbi | None = None
     call: EncodedCall | None = None
     call_problems: Sequence[str] = ()
+    approval_key: str = ""
+    """The key by which a person approves a transaction, at whatever tick it is proposed."""
 
     @property
     def is_sent(self) -> bool:
@@ -59,14 +59,13 @@ def make_case(
     caps: CommunityCaps,
     world: AgentWorld,
     at: Instant,
-    approval_key: str,
     action: CommunityAction | None,
     problems: Sequence[str],
 ) -> CommunityCase:
     """Look up what an action names."""
     use = world.use.on(at)
     if action is None:
-        return CommunityCase(caps, world, at, approval_key, action, problems, use)
+        return CommunityCase(caps, world, at, action, problems, use)
     thread = None if action.thread_id is None else world.thread(action.thread_id)
     contract = world.contract(action.contract_address, action.contract_id)
     abi, call, call_problems = None, None, list[str]()
@@ -74,6 +73,4 @@ def make_case(
         abi = read_abi(contract.get("abi"))
         encoded = encode_call(abi, action.function_name or "", list(action.args))
         call, call_problems = (encoded, []) if isinstance(encoded, EncodedCall) else (None, encoded)
-    return CommunityCase(
-        caps, world, at, approval_key, action, problems, use, thread, contract, abi, call, call_problems
-    )
+    return CommunityCase(caps, world, at, action, problems, use, thread, contract, abi, call, call_problems)

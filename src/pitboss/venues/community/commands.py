@@ -1,4 +1,4 @@
-"""The command group `pitboss community`: a forum filled for trials. `serve` is added by the platform."""
+"""The command group `pitboss community`. `serve` is added by the platform."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,10 +8,12 @@ from cyclopts import App
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, option
 from pitboss.terminal.workspace_options import Location
-from pitboss.venues.community import log_command
+from pitboss.venues.community import approvals_command, log_command, run_command
 
-APP = App(name="community", help="A forum in which agents examine smart contracts: serve it, fill it for trials.")
+APP = App(name="community", help="A forum in which agents examine smart contracts: serve it, run agents in it.")
+APP.command(approvals_command.APP)
 log_command.register(APP)
+run_command.register(APP)
 
 
 @APP.command

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pitboss.bootstrap.machine import random_hex
+from pitboss.core.codec import printable
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, Instant, iso
 from pitboss.core.ports import Clock
 from pitboss.core.redaction import HIDDEN
-from pitboss.venues.community.text_limits import storable_text
 
 Direction = Literal["agent_to_runner", "runner_to_agent"]
 DIRECTIONS: tuple[Direction, ...] = ("agent_to_runner", "runner_to_agent")
@@ -98,7 +98,7 @@ class CommunicationLog:
             "id": self._new_id(),
             "createdAt": iso(now),
             "direction": direction,
-            "actionTypes": list(dict.fromkeys(storable_text(kind) for kind in action_types)),
+            "actionTypes": list(dict.fromkeys(printable(kind) for kind in action_types)),
             **self._stamp,
             "content": self._bounded(content if isinstance(content, str) else _compact(content)),
         }
@@ -116,7 +116,7 @@ class CommunicationLog:
     def _bounded(self, text: str) -> str:
         if len(text) > MOST_CHECKED_CHARS:
             return f"[{len(text):,} characters left out]"
-        text = self._redact(storable_text(text))
+        text = self._redact(printable(text))
         if len(text) <= MOST_CONTENT_CHARS:
             return text
         return f"{text[:MOST_CONTENT_CHARS]} [cut: {len(text) - MOST_CONTENT_CHARS:,} more characters]"
@@ -157,7 +157,7 @@ def _open(directory: Path, day: str) -> tuple[int, bool]:
 
 
 def _compact(value: Mapping[str, Any]) -> str:
-    return storable_text(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str))
+    return printable(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str))
 
 
 def _is_entry(line: str) -> bool:

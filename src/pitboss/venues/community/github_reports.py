@@ -21,6 +21,7 @@ from pitboss.bootstrap.keys import key_for, open_secrets
 from pitboss.bootstrap.machine import environment, random_hex
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.settings import Settings
+from pitboss.core.codec import printable
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 from pitboss.core.noun import noun
@@ -37,7 +38,6 @@ from pitboss.venues.community.github_client import (
 from pitboss.venues.community.issue_text import SharedPost, issue_body, issue_title
 from pitboss.venues.community.report_store import ReportStore, StoredReport
 from pitboss.venues.community.settings import CommunitySettings
-from pitboss.venues.community.text_limits import storable_text
 
 TOKEN = "GITHUB_TOKEN"
 SETTLE_MS = 30 * SECOND_MS
@@ -225,7 +225,7 @@ class GithubReports:
         texts = {field.name: getattr(post, field.name) for field in fields(post)}
         return replace(
             post,
-            **{name: self._redact(storable_text(text)) for name, text in texts.items() if isinstance(text, str)},
+            **{name: self._redact(printable(text)) for name, text in texts.items() if isinstance(text, str)},
         )
 
 

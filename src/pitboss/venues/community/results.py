@@ -5,11 +5,24 @@ every refusal, get an `action_result`. Built the same way in simulation and live
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from pitboss.venues.community.intents import CommunityAction
 
 MAX_ERROR_CHARS = 500
+
+
+def json_value(value: Any) -> Any:
+    """A value as JSON that every reader takes exactly: bytes as hex text, integers beyond 53 bits as decimal text."""
+    if isinstance(value, bytes):
+        return "0x" + value.hex()
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 2**53:
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [json_value(item) for item in cast("Sequence[Any]", value)]
+    if isinstance(value, dict):
+        return {str(key): json_value(item) for key, item in cast("dict[Any, Any]", value).items()}
+    return value
 
 
 def tx_feedback(action: CommunityAction, result: Mapping[str, Any]) -> dict[str, Any]:
@@ -20,7 +33,7 @@ def tx_feedback(action: CommunityAction, result: Mapping[str, Any]) -> dict[str,
         "threadId": action.thread_id,
         "contractAddress": action.contract_address,
         "functionName": action.function_name,
-        "args": list(action.args),
+        "args": json_value(action.args),
         "value": str(action.value_wei) if action.value_wei else None,
         "result": dict(result),
     }
@@ -28,7 +41,7 @@ def tx_feedback(action: CommunityAction, result: Mapping[str, Any]) -> dict[str,
 
 def call_result(action: CommunityAction, values: Sequence[Any]) -> dict[str, Any]:
     """The result of a read-only call."""
-    return {**_called("call", action), "result": list(values)}
+    return {**_called("call", action), "result": json_value(values)}
 
 
 def transaction_result(
@@ -44,7 +57,7 @@ def _called(kind: str, action: CommunityAction) -> dict[str, Any]:
         "type": kind,
         "contractAddress": action.contract_address,
         "functionName": action.function_name,
-        "args": list(action.args),
+        "args": json_value(action.args),
     }
 
 

@@ -1,6 +1,7 @@
 """The community rules applied to one agent: parsing, selection by action, and the order that an allowed action becomes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -25,6 +26,8 @@ class CommunityOrder:
     contract_address: str | None = None
     call: EncodedCall | None = None
     spend_wei: Decimal = Decimal(0)
+    approval_key: str = ""
+    """The key by which a person approves the action (`AgentWorld.approved`)."""
 
 
 @noun
@@ -55,16 +58,26 @@ class CommunityRuleBook(RuleBook):
 
     def case(self, proposal: CommunityAction | None, problems: Sequence[str]) -> CommunityCase:
         """Look up what the action names."""
-        approval_key = "" if proposal is None else sealed_intent(0, action_content(proposal))[0]
-        return make_case(self.caps, self.world, self.at, approval_key, proposal, problems)
+        case = make_case(self.caps, self.world, self.at, proposal, problems)
+        if proposal is None or case.call is None:
+            return case
+        return replace(case, approval_key=approval_key(proposal, case.call))
 
     def execution(self, case: CommunityCase) -> Execution | None:
         """The action itself, with the call that was checked."""
         if case.action is None:
             return None
-        address = None if case.contract is None else str(case.contract.get("address"))
+        address = None if case.contract is None else str(case.contract.get("address")).lower()
         key = sealed_intent(self.at, action_content(case.action))[0]
-        return Execution(CommunityOrder(key, case.action, address, case.call, case.spend_wei))
+        return Execution(CommunityOrder(key, case.action, address, case.call, case.spend_wei, case.approval_key))
+
+
+def approval_key(action: CommunityAction, call: EncodedCall) -> str:
+    """The key by which a person approves a transaction, at whatever tick it is proposed.
+
+    It covers the call data, because a server may change the ABI, and with it what the same words would call.
+    """
+    return sealed_intent(0, {**action_content(action), "data": call.data})[0]
 
 
 def action_content(action: CommunityAction) -> dict[str, Any]:
@@ -75,9 +88,13 @@ def action_content(action: CommunityAction) -> dict[str, Any]:
         "thread_id": action.thread_id,
         "title": action.title,
         "body": action.body,
+        "thread_kind": action.thread_kind,
+        "comment_kind": action.comment_kind,
         "contract_address": None if action.contract_address is None else action.contract_address.lower(),
         "function_name": action.function_name,
         "args": list(action.args),
         "value_wei": str(action.value_wei),
         "status": action.status,
+        "contract_id": action.contract_id,
+        "comment_limit": action.comment_limit,
     }

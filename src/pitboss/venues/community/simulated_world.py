@@ -14,8 +14,9 @@ from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.engine.execute import Placed
 from pitboss.venues.community import results
-from pitboss.venues.community.agent_world import AgentWorld, post_digest
+from pitboss.venues.community.agent_world import AgentWorld
 from pitboss.venues.community.context_document import context_document
+from pitboss.venues.community.effects import after_transaction, after_write
 from pitboss.venues.community.events import CommentByAgent, CreateThread, ForumEvent, SetStatusByAgent
 from pitboss.venues.community.forum import Forum, newest_first
 from pitboss.venues.community.intents import CommunityAction
@@ -92,11 +93,7 @@ def place(world: SimulatedWorld, scenario: Scenario, order: CommunityOrder, at: 
         return Placed(world, refusal=str(receipt.facts["text"]))
     after = _shown(replace(world, forum=forum), comment_limit)
     facts = {name: value for name, value in receipt.facts.items() if name != "event"}
-    after = after.with_result(results.action_result(action.action, action.community_slug, **facts))
-    if action.action != "set_request_status":
-        digest = post_digest(action.thread_id or "", action.title or "", action.body or "")
-        after = after.with_post(digest, at if action.action == "create_thread" else None)
-        after = replace(after, use=after.use.on(at).plus(posts=1))
+    after = after_write(after, order.key, action, facts, at)
     facts["action"] = action.action
     if action.thread_kind == "REPORT_TO_HUMAN":
         facts |= report_facts(scenario, action.title or "", action.body or "", True)
@@ -151,12 +148,9 @@ def _call(world: SimulatedWorld, scenario: Scenario, order: CommunityOrder, at: 
         return Placed(world, refusal=f"the call would be reverted: {answer.revert}"[: results.MAX_ERROR_CHARS])
     tx_hash = "0x" + hashlib.sha256(f"{order.key}".encode()).hexdigest()
     spend = Decimal(action.value_wei) + answer.gas * WEI_PER_GAS
-    after = replace(
-        world,
-        transactions={**world.transactions, address: count + 1},
-        use=world.use.on(at).plus(transactions=1, spend_wei=order.spend_wei),
-    )
-    result = results.transaction_result(action, tx_hash, True, answer.gas, sum(after.transactions.values()))
+    transactions = {**world.transactions, address: count + 1}
+    result = results.transaction_result(action, tx_hash, True, answer.gas, sum(transactions.values()))
+    after = replace(world, transactions=transactions)
     receipt = Receipt(
         "filled",
         at,
@@ -164,4 +158,8 @@ def _call(world: SimulatedWorld, scenario: Scenario, order: CommunityOrder, at: 
         order.key[:16],
         {"action": "tx", "function": call.function.signature, "hash": tx_hash, "cost_wei": spend},
     )
-    return Placed(after.with_result(results.tx_feedback(action, result)), (receipt,), order.key[:16])
+    return Placed(
+        after_transaction(after, order.key, order.approval_key, action, result, order.spend_wei, at),
+        (receipt,),
+        order.key[:16],
+    )

@@ -32,11 +32,6 @@ def utf16_length(text: str) -> int:
     return len(text) + sum(character > "\uffff" for character in text)
 
 
-def storable_text(text: str) -> str:
-    """The text with a replacement for halves of surrogate pairs, which UTF-8 has no form for."""
-    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
 def text_problem(field: str, text: str, required: bool = True) -> TextProblem | None:
     """The reason to refuse a text for a field such as `thread.title`; None if it can be stored."""
     group, _, name = field.partition(".")

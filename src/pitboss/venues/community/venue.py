@@ -39,6 +39,11 @@ class CommunityVenue(Venue):
     can_be_blind = False
     uses_bars = False
 
+    def settings_type(self) -> "type[CommunitySettings]":
+        from pitboss.venues.community.settings import CommunitySettings
+
+        return CommunitySettings
+
     def skill_type(self) -> "type[CommunitySkill]":
         from pitboss.venues.community.skill import CommunitySkill
 
@@ -64,11 +69,6 @@ class CommunityVenue(Venue):
         from pitboss.venues.community.request import CommunityRequest
 
         return CommunityRequest
-
-    def settings_type(self) -> "type[CommunitySettings]":
-        from pitboss.venues.community.settings import CommunitySettings
-
-        return CommunitySettings
 
     def options(self) -> "type[CommunityOptions]":
         from pitboss.venues.community.options import CommunityOptions
@@ -113,6 +113,8 @@ class CommunityVenue(Venue):
         from pitboss.venues.community.scenario_file import shipped_scenario
         from pitboss.venues.community.score import score
 
+        if params.get("mode") == "live":
+            return Venue.measure_again(self, params, ledger)
         planted = len((params.get("scenario") or shipped_scenario()).get("bugs", ()))
         return {**Venue.measure_again(self, params, ledger), **score(ledger.receipts).metrics(planted)}
 

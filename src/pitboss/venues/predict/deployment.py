@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Literal
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, SECOND_MS
 from pitboss.live.board import display_text
 from pitboss.models import catalog
+from pitboss.runs.live_run import Begin
 from pitboss.skill.load import check_text, read_text, read_text_beside, summary
 from pitboss.venues.predict.skill import PredictSkill, PredictStrategy
 from pitboss.venues.predict.writer_choice import Network, Writer
@@ -30,7 +30,6 @@ STRATEGIES = {
 SHORTEST_MS, LONGEST_MS = SECOND_MS, HOUR_MS
 
 Environment = Callable[[str], str | None]
-Begin = Literal["auto", "resume", "new"]
 
 
 @dataclass(frozen=True, slots=True)

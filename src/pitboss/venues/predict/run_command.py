@@ -14,8 +14,8 @@ from pitboss.venues.predict.writer_choice import Network, Writer
 
 if TYPE_CHECKING:
     from pitboss.live.board import Board, Entry
+    from pitboss.runs.live_run import RunStart
     from pitboss.venues.predict.deployment import Deployment
-    from pitboss.venues.predict.live import RunStart
 
 INTERRUPTED = 130
 
@@ -116,9 +116,10 @@ def run(
 
     from pitboss.bootstrap.machine import environment
     from pitboss.live.status import is_loopback
+    from pitboss.runs.live_run import Listener
     from pitboss.venues.predict.chain_commands import changed_settings, confirm_mainnet
     from pitboss.venues.predict.deployment import LiveOptions, deployment
-    from pitboss.venues.predict.live import Listener, run_live
+    from pitboss.venues.predict.live import run_live
     from pitboss.venues.predict.status import caps_line
 
     if not is_loopback(host) and not expose:

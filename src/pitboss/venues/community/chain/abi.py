@@ -7,6 +7,7 @@ and the chain adapter use the same functions, so that what was checked is what i
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Literal, cast
 
 from eth_abi.abi import decode, encode
@@ -58,6 +59,7 @@ class AbiFunction:
         return self.mutability in ("view", "pure")
 
 
+@lru_cache(2_000)
 def selector_of(signature: str) -> str:
     """The first four bytes of the hash of a full signature, with 0x."""
     return "0x" + keccak(text=signature)[:4].hex()
@@ -137,6 +139,7 @@ def _types(parameters: Any, depth: int) -> tuple[str, ...] | None:
     return tuple(types)
 
 
+@lru_cache(2_000)
 def _parsed(written: str) -> Any:
     try:
         if "()" in written:

@@ -76,6 +76,10 @@ class ChainCalls:
             gas = simulation.gas
         return await self._sender.send(request_id, message, gas)
 
+    def outcome(self, request_id: str) -> TxOutcome | None:
+        """What is stored about an id; None if nothing was ever signed for it."""
+        return self._sender.outcome(request_id)
+
     async def resume(self) -> tuple[TxOutcome, ...]:
         """Continue with what a process before this one left open."""
         return await self._sender.resume()

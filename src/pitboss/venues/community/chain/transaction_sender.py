@@ -48,6 +48,7 @@ class SenderSettings:
     replace_turns: int = 15
     max_fee_per_gas_wei: int = 100 * 10**9
     max_priority_fee_per_gas_wei: int = 5 * 10**9
+    max_gas: int = 30_000_000
     first_nonce: int = 0
     """The lowest nonce to use, for an account that another program has used since."""
 
@@ -89,6 +90,9 @@ class TransactionSender:
         async with self._lock:
             entry = self._outbox.get(request_id)
             if entry is None or entry.state == "void":
+                if gas > self._settings.max_gas:
+                    message = f"it needs {gas:,} gas, and {self._settings.max_gas:,} are allowed"
+                    return failed_send(request_id, "too_expensive", message)
                 begun = await self._begin(request_id, call, gas)
                 if isinstance(begun, ChainFailure):
                     return TxOutcome(request_id, "not_sent", failure=begun)

@@ -2,7 +2,7 @@
 
 One call is one attempt. A write is safe to repeat with the same idempotency key: the server then returns the first answer. The
 client holds the token and shows it nowhere; with protocol v2 it never leaves this process. Secrets of this process are removed
-from everything that the server sends, before it is cut or used: somebody who has one may write it into the forum.
+from the errors that it raises.
 """
 
 from collections.abc import Mapping
@@ -201,10 +201,10 @@ async def _limited(response: aiohttp.ClientResponse) -> bytes:
 
 def _value(status: int, content: bytes, retry_after: str) -> dict[str, Any]:
     try:
-        value = _without_secrets(read_json(content))
+        value = read_json(content)
     except JsonRefused:
         value = None
-    error = str(value.get("error", "")) if isinstance(value, dict) else ""
+    error = REDACTOR.redact(str(value.get("error", ""))) if isinstance(value, dict) else ""
     if status == 429 or status >= 500:
         wait_s = float(retry_after) if retry_after.isascii() and retry_after.isdecimal() else None
         raise SnsUnavailable(f"the forum server answered {status}: {error[:300]}", wait_s)
@@ -212,14 +212,4 @@ def _value(status: int, content: bytes, retry_after: str) -> dict[str, Any]:
         raise SnsRefused(status, error or "no reason was given")
     if not isinstance(value, dict):
         raise SnsUnavailable("the forum server's reply is not a JSON object")
-    return value
-
-
-def _without_secrets(value: Any) -> Any:
-    if isinstance(value, str):
-        return REDACTOR.redact(value)
-    if isinstance(value, list):
-        return [_without_secrets(item) for item in value]
-    if isinstance(value, dict):
-        return {_without_secrets(name): _without_secrets(item) for name, item in value.items()}
     return value

@@ -21,8 +21,7 @@ from pitboss.models.prices import FREE, ModelPrice
 from pitboss.models.providers import LOCAL, REPLAY
 from pitboss.sim.connections import UNCONNECTED, Connections
 from pitboss.sim.request import BacktestRequest
-from pitboss.skill.document import to_plain
-from pitboss.venues.predict.deployment import Deployment
+from pitboss.skill.schema import SkillDocument
 
 
 class Day(Budget):
@@ -60,36 +59,25 @@ class Daily:
         return await self._today.complete(request)
 
 
-def request_of(deployment: Deployment, model: str) -> BacktestRequest:
-    """Build the request for the model connection. Speculation is off: a live tick cannot be asked ahead."""
-    return BacktestRequest(
-        skill=to_plain(deployment.skill),
-        from_at=0,
-        to_at=0,
-        model=model,
-        equity_usd=deployment.equity,
-        max_cost_usd=deployment.max_cost_usd,
-        price_in=deployment.price_in,
-        price_out=deployment.price_out,
-        any_price=deployment.any_price,
-        speculate="0",
-    )
-
-
 @asynccontextmanager
 async def connected(
-    workspace: Workspace, deployment: Deployment, model: str, run_id: str, spent_usd: Decimal
+    workspace: Workspace,
+    request: BacktestRequest,
+    skill: SkillDocument,
+    run_id: str,
+    most_usd_per_day: Decimal | None,
+    spent_usd: Decimal,
 ) -> AsyncIterator[tuple[Connections, ModelConnection | None]]:
     """Open the model of a live run for the duration of the block. `spent_usd` is today's cost so far."""
-    request = request_of(deployment, model)
     async with AsyncExitStack() as stack:
-        line = await open_model(stack, workspace, request, deployment.skill, run_id)
+        line = await open_model(stack, workspace, request, skill, run_id)
         if line is None:
             yield UNCONNECTED, None
             return
-        model_client, most = line.model, deployment.max_cost_usd_per_day
-        if most is not None:
-            model_client = Daily(model_client, most, _price(workspace, request), workspace.now, spent_usd)
+        model_client = line.model
+        if most_usd_per_day is not None:
+            price = _price(workspace, request)
+            model_client = Daily(model_client, most_usd_per_day, price, workspace.now, spent_usd)
         yield Connections(model=model_client, policy=line.policy), line
 
 

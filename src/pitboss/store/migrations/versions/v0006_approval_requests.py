@@ -1,0 +1,34 @@
+"""Requests for a person's approval of an action of a run."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0006"
+down_revision = "0005"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.create_table(
+        "approval_requests",
+        sa.Column("id", sa.String(64), nullable=False),
+        sa.Column("key", sa.String(64), nullable=False),
+        sa.Column("run_id", sa.String(64), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("venue", sa.String(64), nullable=False),
+        sa.Column("agent", sa.Text(), nullable=False),
+        sa.Column("content", sa.LargeBinary(), nullable=False),
+        sa.Column("asked_at", sa.BigInteger(), nullable=False),
+        sa.Column("times_asked", sa.BigInteger(), nullable=False),
+        sa.Column("state", sa.String(16), nullable=False),
+        sa.Column("decided_at", sa.BigInteger()),
+        sa.Column("expires_at", sa.BigInteger(), nullable=False),
+        sa.Column("row_sha256", sa.String(64), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_approval_requests"),
+        sa.UniqueConstraint("run_id", "key", "number", name="uq_approval_requests_run_id_key_number"),
+    )
+
+
+def downgrade() -> None:
+    raise NotImplementedError("a pitboss database only goes forward: copy the file before an upgrade to go back")

@@ -1,0 +1,125 @@
+"""The outbox of a live agent: every action that changes something is stored before it is executed, and its result after it.
+
+Forum server and chain execute an action with the same key once. So after a crash the runner asks for the result of an action
+that was begun, and neither repeats it nor loses it. One action of an agent is open at a time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Any, Literal
+
+from pitboss.core import codec
+from pitboss.core.instant import Instant
+from pitboss.core.noun import noun
+from pitboss.store.outbox import OutboxEntry, StoredOutbox
+from pitboss.venues.community.intents import CommunityAction
+from pitboss.venues.community.rule_book import CommunityOrder
+
+
+@noun
+class StoredAction:
+    """An action as the outbox stores it, with what its execution needs besides."""
+
+    key: str
+    action: CommunityAction
+    community_id: str
+    contract_address: str
+    function: str
+    """The full signature of the called function; empty if no contract is called."""
+    spend_wei: Decimal
+    approval_key: str
+
+
+@noun
+class StoredResult:
+    """The result of an executed action: the facts of a write, or the result of a transaction."""
+
+    kind: Literal["write", "transaction"]
+    facts: Mapping[str, Any]
+
+
+def stored_action(order: CommunityOrder, community_id: str) -> StoredAction:
+    """The stored form of an order."""
+    function = "" if order.call is None else order.call.function.signature
+    return StoredAction(
+        order.key,
+        order.action,
+        community_id,
+        order.contract_address or "",
+        function,
+        order.spend_wei,
+        order.approval_key,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAction:
+    """An action that was begun: its entry in the outbox and what it is."""
+
+    entry: OutboxEntry
+    stored: StoredAction
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutedAction:
+    """An action with its result, and the tick it belongs to."""
+
+    stored: StoredAction
+    result: StoredResult
+    at: Instant
+
+
+class ActionOutbox:
+    """The actions of one run in the outbox of the workspace."""
+
+    def __init__(self, outbox: StoredOutbox, scope: str, owner: str) -> None:
+        self._outbox = outbox
+        self._scope = scope
+        self._owner = owner
+
+    def begin(self, stored: StoredAction, at: Instant) -> OpenAction | str:
+        """Store that an action is executed from now on; or return why it must not be."""
+        request = _packed(stored)
+        entry, is_new = self._outbox.open(stored.key, self._scope, self._owner, at, request, 1)
+        if not is_new:
+            if entry.order_id == stored.key:
+                return "this action was executed before"
+            return "an earlier action has no result yet; you will be told it"
+        signed = self._outbox.sign(entry, request, b"", "", None, f"{self._scope}/{stored.key}", 0)
+        sent = None if signed is None else self._outbox.send(signed)
+        return "another process works for this agent" if sent is None else OpenAction(sent, stored)
+
+    def succeed(self, open_action: OpenAction, result: StoredResult) -> ExecutedAction:
+        """Store the result of an action."""
+        self._outbox.close(open_action.entry, "landed", _packed(result), "")
+        return ExecutedAction(open_action.stored, result, open_action.entry.tick_at)
+
+    def fail(self, open_action: OpenAction, reason: str) -> None:
+        """Store that an action had no effect."""
+        self._outbox.close(open_action.entry, "failed", None, reason[:500])
+
+    def open_action(self) -> OpenAction | None:
+        """The action that was begun and has no result; one that was never sent is closed."""
+        for entry in self._outbox.pending(self._scope):
+            if entry.state == "sent":
+                return OpenAction(entry, _read(entry))
+            self._outbox.close(entry, "void", None, "the runner stopped before it was sent")
+        return None
+
+    def executed_after(self, since: Instant) -> list[ExecutedAction]:
+        """The executed actions of ticks after an instant, oldest first."""
+        return [
+            ExecutedAction(_read(entry), codec.parse(StoredResult, codec.loads_exact(entry.outcome)), entry.tick_at)
+            for entry in self._outbox.after(self._scope, since)
+            if entry.state == "landed" and entry.outcome is not None
+        ]
+
+
+def _packed(value: StoredAction | StoredResult) -> bytes:
+    """Canonical JSON with integers of any size, as arguments of a call may be."""
+    return codec.dumps(codec.number_fragments(asdict(value)))
+
+
+def _read(entry: OutboxEntry) -> StoredAction:
+    return codec.parse(StoredAction, codec.loads_exact(entry.request))

@@ -1,0 +1,262 @@
+"""Executes the actions of a live agent: writes on the forum server, reads, and calls and transactions on the chain.
+
+A write or transaction goes through the outbox. If its result is not known after some attempts it stays open, the agent is told
+so, and `resolve` asks again; until then nothing else is executed.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from pitboss.core.instant import HOUR_MS, Instant
+from pitboss.core.receipt import Receipt
+from pitboss.engine.execute import Broker, Placed
+from pitboss.venues.community import results
+from pitboss.venues.community.action_outbox import (
+    ActionOutbox,
+    ExecutedAction,
+    OpenAction,
+    StoredAction,
+    StoredResult,
+    stored_action,
+)
+from pitboss.venues.community.agent_world import AgentWorld
+from pitboss.venues.community.caps import CommunityCaps
+from pitboss.venues.community.chain.abi import read_abi
+from pitboss.venues.community.chain.ports import ChainContract, EvmChain, TxOutcome
+from pitboss.venues.community.effects import after_transaction, after_write
+from pitboss.venues.community.intents import CommunityAction
+from pitboss.venues.community.rule_book import CommunityOrder
+from pitboss.venues.community.sns.client import SnsClient, SnsRefused, SnsUnavailable
+from pitboss.venues.community.source_cache import SourceCache
+
+ATTEMPTS = 3
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 5.0
+RESEND_MS = 12 * HOUR_MS
+"""How long after its tick a write is sent again. The server recognises its key for a day."""
+NO_CHAIN = "no Ethereum node is configured, so contracts are not called"
+NOT_APPROVED = "its approval was used or has expired"
+OPEN = "its result is not known yet; you will be told it, and nothing else is done until then"
+
+
+class LiveBroker(Broker):
+    """The broker of one agent. `use_approval` consumes a person's approval; `executed` hears of every executed action."""
+
+    def __init__(
+        self,
+        client: SnsClient,
+        chain: EvmChain | None,
+        outbox: ActionOutbox,
+        caps: CommunityCaps,
+        comment_limit: int,
+        clean: Callable[[Any], Any],
+        now: Callable[[], Instant],
+        use_approval: Callable[[str], bool],
+        executed: Callable[[AgentWorld, ExecutedAction], None] = lambda world, executed: None,
+        pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self._client = client
+        self._chain = chain
+        self._outbox = outbox
+        self._caps = caps
+        self._comment_limit = comment_limit
+        self._clean = clean
+        self._now = now
+        self._use_approval = use_approval
+        self._executed = executed
+        self._pause = pause
+        self._sources = SourceCache()
+
+    async def submit(self, world: AgentWorld, request: CommunityOrder, at: Instant) -> Placed:
+        """Execute an allowed action."""
+        action = request.action
+        if action.action == "request_contract_source":
+            return _read(world, action, await self._source(world, action), at)
+        if action.action == "request_thread_comments":
+            return _read(world, action, await self._comments(action), at)
+        if action.action == "tx" and request.call is not None and request.call.function.is_read_only:
+            return await self._call(world, request, at)
+        return await self._write(world, request, at)
+
+    # Reads ----------------------------------------------------------------------------------------------------------
+
+    async def _source(self, world: AgentWorld, action: CommunityAction) -> dict[str, Any]:
+        row = world.contract(action.contract_address, action.contract_id)
+        if row is None:
+            return results.source_feedback(action, None, None, False, "Contract not found")
+        source = self._sources.get(row)
+        if source is not None:
+            return results.source_feedback(action, row, source, True)
+        try:
+            reply = await self._client.contract_source(contract_id=str(row.get("id")))
+        except (SnsRefused, SnsUnavailable) as error:
+            return results.source_feedback(action, row, None, False, _reason(error))
+        source = self._clean(reply.get("source"))
+        self._sources.put(row, source)
+        return results.source_feedback(action, row, source, False)
+
+    async def _comments(self, action: CommunityAction) -> dict[str, Any]:
+        limit = self._comment_limit if action.comment_limit is None else action.comment_limit
+        try:
+            reply = self._clean(await self._client.thread_comments(action.thread_id or "", limit))
+        except (SnsRefused, SnsUnavailable) as error:
+            return results.comments_feedback(action, limit, error=_reason(error))
+        comments = reply.get("comments")
+        rows = [row for row in comments if isinstance(row, dict)] if isinstance(comments, list) else []
+        thread = reply.get("thread")
+        return results.comments_feedback(action, limit, thread if isinstance(thread, dict) else {}, rows)
+
+    async def _call(self, world: AgentWorld, order: CommunityOrder, at: Instant) -> Placed:
+        if self._chain is None:
+            return Placed(world, refusal=NO_CHAIN)
+        contract = _contract(world, order)
+        answer = await self._chain.call(contract, order.action.function_name or "", list(order.action.args))
+        if answer.failure is not None:
+            result: dict[str, Any] = {"error": answer.failure.message[: results.MAX_ERROR_CHARS]}
+        else:
+            result = results.call_result(order.action, answer.values)
+        return _read(world, order.action, results.tx_feedback(order.action, self._clean(result)), at)
+
+    # Writes and transactions ----------------------------------------------------------------------------------------
+
+    async def _write(self, world: AgentWorld, order: CommunityOrder, at: Instant) -> Placed:
+        action = order.action
+        if action.action == "tx" and self._chain is None:
+            return Placed(world, refusal=NO_CHAIN)
+        community_id = str((world.community or {}).get("id", ""))
+        open_action = self._outbox.begin(stored_action(order, community_id), at)
+        if isinstance(open_action, str):
+            return Placed(world, refusal=open_action)
+        executed = await (self._send(world, order, open_action) if action.action == "tx" else self._post(open_action))
+        if isinstance(executed, str):
+            return Placed(world, refusal=executed)
+        after, receipt = applied(world, executed)
+        self._executed(world, executed)
+        return Placed(after, (receipt,), receipt.order_id)
+
+    def _is_approved(self, order: CommunityOrder) -> bool:
+        """Whether a transaction needs no approval of a person, or its approval is used up by this call."""
+        limit = self._caps.approval_above_wei
+        return limit is None or order.action.value_wei <= limit or self._use_approval(order.approval_key)
+
+    async def _post(self, open_action: OpenAction) -> ExecutedAction | str:
+        """Send a write until its answer is known, a few times."""
+        pause_s = FIRST_PAUSE_S
+        for attempt in range(ATTEMPTS):
+            try:
+                facts = await self._posted(open_action.stored)
+            except SnsRefused as error:
+                self._outbox.fail(open_action, _reason(error))
+                return _reason(error)
+            except SnsUnavailable as error:
+                if attempt + 1 < ATTEMPTS:
+                    await self._pause(min(error.retry_after_s or pause_s, LONGEST_PAUSE_S))
+                    pause_s *= 2
+                continue
+            return self._outbox.succeed(open_action, StoredResult("write", facts))
+        return OPEN
+
+    async def _posted(self, stored: StoredAction) -> dict[str, Any]:
+        action = stored.action
+        if action.action == "create_thread":
+            row = await self._client.create_thread(
+                stored.community_id,
+                action.title or "",
+                action.body or "",
+                action.thread_kind or "DISCUSSION",
+                stored.key,
+            )
+            return {"thread_id": str(row.get("id"))}
+        if action.action == "comment":
+            kind = action.comment_kind or "DISCUSSION"
+            row = await self._client.create_comment(action.thread_id or "", action.body or "", kind, stored.key)
+            return {"thread_id": action.thread_id, "comment_id": str(row.get("id"))}
+        await self._client.set_request_status(action.thread_id or "", action.status or "pending", stored.key)
+        return {"thread_id": action.thread_id, "status": action.status}
+
+    async def _send(self, world: AgentWorld, order: CommunityOrder, open_action: OpenAction) -> ExecutedAction | str:
+        assert self._chain is not None
+        action = order.action
+        if not self._is_approved(order):
+            self._outbox.fail(open_action, NOT_APPROVED)
+            return NOT_APPROVED
+        outcome = await self._chain.send(
+            order.key, _contract(world, order), action.function_name or "", list(action.args), action.value_wei
+        )
+        return self._mined(open_action, outcome)
+
+    def _mined(self, open_action: OpenAction, outcome: TxOutcome) -> ExecutedAction | str:
+        if outcome.status in ("mined", "reverted"):
+            result = results.transaction_result(
+                open_action.stored.action,
+                outcome.hash,
+                outcome.status == "mined",
+                outcome.gas_used,
+                outcome.block_number,
+            )
+            return self._outbox.succeed(open_action, StoredResult("transaction", result))
+        message = "" if outcome.failure is None else outcome.failure.message
+        if outcome.status == "not_sent":
+            code = "" if outcome.failure is None else outcome.failure.code
+            reason = f"{code}: {message}" if code else message or "it was not sent"
+        elif outcome.status == "replaced":
+            reason = "another transaction of the account took its place"
+        else:
+            return OPEN
+        self._outbox.fail(open_action, reason)
+        return reason[: results.MAX_ERROR_CHARS]
+
+    # After a restart, or a lost answer ------------------------------------------------------------------------------
+
+    async def resolve(self) -> ExecutedAction | StoredAction | None:
+        """Ask for the result of the open action: the executed action, the action if it had no effect, None if still open."""
+        open_action = self._outbox.open_action()
+        if open_action is None:
+            return None
+        stored = open_action.stored
+        if stored.action.action != "tx":
+            if self._now() - open_action.entry.tick_at > RESEND_MS:
+                self._outbox.fail(open_action, "it is not known whether the forum has it")
+                return stored
+            executed = await self._post(open_action)
+        elif self._chain is None:
+            return None
+        else:
+            await self._chain.resume()
+            outcome = self._chain.outcome(stored.key)
+            executed = self._mined(open_action, outcome or TxOutcome(stored.key, "not_sent"))
+        if isinstance(executed, str):
+            return None if executed == OPEN else stored
+        return executed
+
+    @property
+    def has_open_action(self) -> bool:
+        """Whether an action was begun and has no result."""
+        return self._outbox.open_action() is not None
+
+
+def applied(world: AgentWorld, executed: ExecutedAction) -> tuple[AgentWorld, Receipt]:
+    """The world after an executed action, and its receipt. Applied a second time it changes nothing."""
+    stored, action, facts = executed.stored, executed.stored.action, dict(executed.result.facts)
+    order_id = stored.key[:16]
+    if executed.result.kind == "write":
+        after = after_write(world, stored.key, action, facts, executed.at)
+        return after, Receipt("accepted", executed.at, "", order_id, {**facts, "action": action.action})
+    after = after_transaction(world, stored.key, stored.approval_key, action, facts, stored.spend_wei, executed.at)
+    shown = {"function": stored.function, "hash": facts.get("hash"), "status": facts.get("status")}
+    receipt_facts = {"action": "tx", **shown, "cost_wei": stored.spend_wei}
+    return after, Receipt("filled", executed.at, stored.contract_address.lower(), order_id, receipt_facts)
+
+
+def _read(world: AgentWorld, action: CommunityAction, feedback: dict[str, Any], at: Instant) -> Placed:
+    return Placed(world.with_result(feedback), (Receipt("accepted", at, facts={"action": action.action}),))
+
+
+def _contract(world: AgentWorld, order: CommunityOrder) -> ChainContract:
+    row = world.contract(order.contract_address) or {}
+    return ChainContract((order.contract_address or "").lower(), read_abi(row.get("abi")))
+
+
+def _reason(error: SnsRefused | SnsUnavailable) -> str:
+    return (error.text if isinstance(error, SnsRefused) else str(error))[: results.MAX_ERROR_CHARS]

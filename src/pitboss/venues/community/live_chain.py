@@ -1,0 +1,65 @@
+"""Opens the chain of a live agent: a node with the signing process, or with a wallet that signs itself."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from pitboss.bootstrap.machine import SystemClock
+from pitboss.bootstrap.redact import REDACTOR
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core.errors import TransientError, UserError
+from pitboss.signer.client import SignerClient
+from pitboss.signer.protocol import SOCKET
+from pitboss.store.outbox import StoredOutbox
+from pitboss.venues.community.caps import CommunityCaps
+from pitboss.venues.community.chain.json_rpc import HttpTransport, JsonRpcClient
+from pitboss.venues.community.chain.ports import EvmChain
+from pitboss.venues.community.chain.rpc_chain import RpcChain
+from pitboss.venues.community.chain.transaction_sender import SenderSettings
+from pitboss.venues.community.chain.wallet_chain import WalletChain
+from pitboss.venues.community.settings import CommunitySettings
+
+PAUSE_S = 2.0
+REPLACE_S = 30.0
+
+
+@asynccontextmanager
+async def open_chain(workspace: Workspace, caps: CommunityCaps, owner: str) -> AsyncIterator[EvmChain | None]:
+    """Open the chain for the duration of the block; None if no node is configured. Checks the chain id first."""
+    settings = CommunitySettings.of(workspace.settings)
+    if not settings.community_rpc_url:
+        yield None
+        return
+    REDACTOR.add(settings.community_rpc_url)  # the path of such an address is often a key
+    transport = HttpTransport(settings.community_rpc_url, workspace.settings.http_hosts)
+    try:
+        client = JsonRpcClient(transport, settings.community_chain_id)
+        try:
+            await client.check_chain()
+            chain = await _chain(workspace, settings, client, caps, owner)
+        except TransientError as error:
+            hint = "check PITBOSS_COMMUNITY_RPC_URL, and that `pitboss signer run` is running"
+            raise UserError(f"the chain cannot be used: {error}", hint) from None
+        yield chain
+    finally:
+        await transport.close()
+
+
+async def _chain(
+    workspace: Workspace, settings: CommunitySettings, client: JsonRpcClient, caps: CommunityCaps, owner: str
+) -> EvmChain:
+    clock = SystemClock()
+    outbox = StoredOutbox(workspace.database, clock.now)
+    sender = SenderSettings(
+        confirmations=settings.community_confirmations,
+        pause_s=PAUSE_S,
+        turns=max(1, round(settings.community_confirm_s / PAUSE_S)),
+        replace_turns=max(1, round(REPLACE_S / PAUSE_S)),
+        max_fee_per_gas_wei=int(caps.fee_wei_per_gas),
+        max_priority_fee_per_gas_wei=min(SenderSettings().max_priority_fee_per_gas_wei, int(caps.fee_wei_per_gas)),
+        max_gas=caps.gas,
+    )
+    if settings.community_wallet:
+        return WalletChain(client, settings.community_wallet, outbox, sender, owner, clock.now)
+    socket = Path(settings.community_signer) if settings.community_signer else workspace.home / "signer" / SOCKET
+    return await RpcChain.open(client, SignerClient(socket), outbox, sender, owner, clock.now)

@@ -1,0 +1,145 @@
+"""The world of a live agent: its community as the forum server shows it, read once for each heartbeat.
+
+It also applies the results of actions that a process before this one, or an unanswered request, left open, and the approvals
+that a person has given since.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, cast
+
+from pitboss.core.curve import Curve
+from pitboss.core.errors import TransientError
+from pitboss.core.instant import Instant
+from pitboss.core.receipt import Receipt
+from pitboss.live.runner import WorldUpdate
+from pitboss.venues.community.action_outbox import ActionOutbox, ExecutedAction, StoredAction
+from pitboss.venues.community.agent_world import AgentWorld
+from pitboss.venues.community.live_broker import LiveBroker, applied
+from pitboss.venues.community.results import refusal_result
+from pitboss.venues.community.sns.client import SnsClient
+
+NO_EFFECT = "it had no effect: the runner lost the answer, and it was not executed"
+
+
+class CommunitySource:
+    """Reads the agent's community. A refused credential ends the run: the error of the client passes through."""
+
+    def __init__(
+        self,
+        client: SnsClient,
+        broker: LiveBroker,
+        outbox: ActionOutbox,
+        every_ms: int,
+        comment_limit: int,
+        clean: Callable[[Any], Any],
+        approved: Callable[[], Sequence[str]],
+        equity: str,
+    ) -> None:
+        self._client = client
+        self._broker = broker
+        self._outbox = outbox
+        self._every_ms = every_ms
+        self._comment_limit = comment_limit
+        self._clean = clean
+        self._approved = approved
+        self._equity = equity
+        self._read_slot = -1
+        self._recovered: list[ExecutedAction] = []
+        self._without_effect: list[StoredAction] = []
+        self._resolving: asyncio.Task[ExecutedAction | StoredAction | None] | None = None
+
+    def begin(self, since: Instant) -> None:
+        """Load what was executed after the last tick that the stored state includes."""
+        self._recovered = self._outbox.executed_after(since)
+
+    async def update(self, world: AgentWorld, before: Instant) -> WorldUpdate:
+        """Apply recovered results, and read the community if a heartbeat is due."""
+        self._collect()
+        world, receipts = self._with_recovered(world)
+        slot = before // self._every_ms
+        if slot > self._read_slot:
+            world = await self._shown(world)
+            self._read_slot = slot
+        approved = tuple(self._approved())
+        return WorldUpdate(world if world.approved == approved else replace(world, approved=approved), receipts)
+
+    def _collect(self) -> None:
+        """Take the result of an open action, and ask again while there is none."""
+        task = self._resolving
+        if task is not None and task.done():
+            self._resolving = None
+            with suppress(TransientError):
+                result = task.result()
+                if isinstance(result, ExecutedAction):
+                    self._recovered.append(result)
+                elif result is not None:
+                    self._without_effect.append(result)
+        if self._resolving is None and self._broker.has_open_action:
+            self._resolving = asyncio.create_task(self._broker.resolve())
+
+    def _with_recovered(self, world: AgentWorld) -> tuple[AgentWorld, tuple[Receipt, ...]]:
+        # An update may be cancelled: what it applied is dropped from the lists by a later one, when the world has it.
+        self._recovered = [each for each in self._recovered if each.stored.key not in world.executed]
+        self._without_effect = [each for each in self._without_effect if each.key not in world.executed]
+        receipts = list[Receipt]()
+        for executed in self._recovered:
+            world, receipt = applied(world, executed)
+            receipts.append(receipt)
+        for stored in self._without_effect:
+            shown = {"action": stored.action.action, "communitySlug": stored.action.community_slug}
+            world = world.with_result(refusal_result(shown, "", NO_EFFECT)).with_executed(stored.key)
+        return world, tuple(receipts)
+
+    async def _shown(self, world: AgentWorld) -> AgentWorld:
+        general = self._clean(await self._client.general())
+        document = self._clean(await self._client.context(self._comment_limit))
+        agent, assigned = _mapping(general.get("agent")), _mapping(general.get("community"))
+        communities = document.get("communities")
+        rows = [_mapping(row) for row in cast("list[Any]", communities)] if isinstance(communities, list) else []
+        community = next((row for row in rows if row.get("id") == assigned.get("id")), None) if assigned else None
+        limits = _mapping(_mapping(document.get("constraints")).get("textLimits"))
+        handle = str(agent.get("handle", ""))[:200]
+        return replace(world, handle=handle, community=community, text_limits=_whole_numbers(limits))
+
+    def hold_flag(self, world: AgentWorld, at: Instant) -> str:
+        """A decision may be made whenever the community could be read."""
+        del world, at
+        return ""
+
+    def pending(self, world: AgentWorld) -> bool:
+        """Whether an action has no result yet."""
+        del world
+        return self._broker.has_open_action
+
+    def equity(self, world: AgentWorld, at: Instant, period_ms: int) -> Curve:
+        """The agent has no account: always the same."""
+        del world
+        return ((at, period_ms, self._equity, 1),)
+
+    def trouble(self) -> str:
+        """Reads that fail are reported by the driver."""
+        return ""
+
+    async def close(self) -> None:
+        """Stop asking for open results; the outbox keeps them."""
+        if self._resolving is not None:
+            self._resolving.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await self._resolving
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _whole_numbers(limits: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """Text limits as the rules read them; whatever is no whole number is left out."""
+    return {
+        str(group): {
+            str(name): value for name, value in _mapping(fields).items() if type(value) is int and 0 < value < 2**31
+        }
+        for group, fields in limits.items()
+    }

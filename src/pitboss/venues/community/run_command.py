@@ -1,0 +1,255 @@
+"""The command `pitboss community run`: runs an agent on a forum server, heartbeat by heartbeat."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+
+from pitboss.core.errors import UserError
+from pitboss.terminal import screen
+from pitboss.terminal.options import Amount, Duration, Override, option
+from pitboss.terminal.workspace_options import Location, WorkspaceOptions
+
+if TYPE_CHECKING:
+    from pitboss.live.board import Board, Entry
+    from pitboss.runs.live_run import RunStart
+    from pitboss.venues.community.live import CommunityDeployment
+
+INTERRUPTED = 130
+TOKEN_VARIABLE = "RUNNER_TOKEN"
+FAILURES = frozenset({"model_error", "deadline", "feed_timeout", "no_decision", "malformed"})
+"""Flags of heartbeats that failed."""
+
+
+def register(app: App) -> None:
+    """Add the command to its group."""
+    app.command(run)
+
+
+def run(
+    skill: Path,
+    /,
+    *,
+    server: Annotated[str, option("--server", "Address of the forum server, for example http://127.0.0.1:8710.")],
+    agent_id: Annotated[str, option("--agent-id", "Id of the agent that this runner acts for.")],
+    token_env: Annotated[
+        str, option("--token-env", "Environment variable, or name in `pitboss secrets`, of the runner token.")
+    ] = TOKEN_VARIABLE,
+    protocol: Annotated[
+        Literal["1", "2"], option("--protocol", "Protocol of requests; with 2 the token never leaves this machine.")
+    ] = "2",
+    model: Annotated[
+        str, option("--model", "Model or policy in place of the skill's: policy/silent, groq/…, llm.")
+    ] = "",
+    every: Annotated[
+        Duration | None, option("--every", "Time between heartbeats, from 1s to 24h. Default: the skill's, 60s.")
+    ] = None,
+    set_: Override = (),
+    cycles: Annotated[
+        int | None, option("--cycles", "Stop after this number of heartbeats; default: run until stopped.")
+    ] = None,
+    once: Annotated[bool, option("--once", "Stop after one heartbeat.")] = False,
+    host: Annotated[str, option("--host", "Address on which the status endpoint listens.")] = "127.0.0.1",
+    port: Annotated[int, option("--port", "Port of the status endpoint; 0 selects any free port.")] = 0,
+    expose: Annotated[
+        bool, option("--expose", "Let other machines reach the status endpoint, which has no authentication.")
+    ] = False,
+    resume: Annotated[
+        bool | None,
+        Parameter(
+            name="--resume",
+            negative="--new",
+            show_default=False,
+            help="Insist on going on with the run that was stopped; or begin a new one. Default: go on if there is one.",
+        ),
+    ] = None,
+    max_cost_usd: Annotated[
+        Amount | None, option("--max-cost-usd", "Limit on the total cost of the model; it is not called beyond it.")
+    ] = None,
+    max_cost_usd_per_day: Annotated[
+        Amount | None, option("--max-cost-usd-per-day", "Limit on the cost of the model per UTC day.")
+    ] = None,
+    price_in: Annotated[Amount | None, option("--price-in", "USD for a million tokens the model reads.")] = None,
+    price_out: Annotated[Amount | None, option("--price-out", "USD for a million tokens the model writes.")] = None,
+    yes: Annotated[bool, option("--yes", "Run even if the price of the model is unknown.")] = False,
+    json: Annotated[bool, Parameter(name="--json", help="Print one JSON object a line for every heartbeat.")] = False,
+    place: Location,
+) -> int:
+    """Run an agent in its community: at every heartbeat it reads, decides, is checked against its limits, and acts.
+
+    The runner token is taken from the environment variable that --token-env names, else from `pitboss secrets`; it is
+    never an argument. Transactions need an Ethereum node (setting community_rpc_url) and `pitboss signer run`, which
+    holds the key. A stopped run goes on where it was, and posts nothing twice. For example:
+
+        pitboss community run contract-auditor.yaml --server http://127.0.0.1:8710 --agent-id ID --once
+        pitboss community run contract-auditor.yaml --server https://forum.example --agent-id ID --every 10m --max-cost-usd 5
+
+    Parameters
+    ----------
+    skill
+        A .yaml or .json file of the community venue.
+    """
+    import asyncio
+
+    from pitboss.live.status import is_loopback
+    from pitboss.runs.live_run import Listener
+    from pitboss.venues.community.live import CommunityDeployment, run_live
+
+    if not is_loopback(host) and not expose:
+        raise UserError(
+            f"--host {host}: other machines could read the status there", "add --expose if that is what you want"
+        )
+    if (price_in is None) != (price_out is None):
+        raise UserError("--price-in and --price-out go together", "for example --price-in 0.5 --price-out 1.5")
+    if cycles is not None and cycles < 1:
+        raise UserError("--cycles: must be at least 1", "omit it to run until you stop it")
+    if not 0 <= port <= 65_535:
+        raise UserError(f"--port: {port} is not from 0 to 65535", "0 selects any free port")
+    document, every_ms = _skill(skill, set_, every)
+    _check_server(server, place)
+    deployment = CommunityDeployment(
+        skill=document,
+        model=model or document.model,
+        every_ms=every_ms,
+        server_url=server.rstrip("/"),
+        agent_id=agent_id,
+        token=_token(token_env, place),
+        protocol=int(protocol),
+        host=host,
+        port=port,
+        cycles=1 if once else cycles,
+        begin="auto" if resume is None else "resume" if resume else "new",
+        max_cost_usd=max_cost_usd,
+        max_cost_usd_per_day=max_cost_usd_per_day,
+        price_in=price_in,
+        price_out=price_out,
+        any_price=yes,
+    )
+    listener = Listener(
+        lambda start: _print_start(start, deployment), lambda entry, board: _print_entry(entry, board, json)
+    )
+    with place.workspace() as workspace:
+        ended = asyncio.run(run_live(workspace, deployment, listener))
+    return _print_end(place, ended.run.id, ended.how, ended.board)
+
+
+def _skill(file: Path, overrides: tuple[str, ...], every: int | None) -> tuple[Any, int]:
+    from pitboss.core.instant import DAY_MS, SECOND_MS
+    from pitboss.skill.load import check_text, read_text, summary
+    from pitboss.venues.community.skill import CommunitySkill
+
+    check = check_text(read_text(file), file.suffix, CommunitySkill, overrides=overrides, folder=file.parent)
+    if check.skill is None:
+        raise summary(file.name, check.errors)
+    every_ms = every or check.skill.every_ms
+    if not SECOND_MS <= every_ms <= DAY_MS:
+        raise UserError("--every: not from 1s to 24h", "for example --every 60s")
+    return check.skill, every_ms
+
+
+def _check_server(server: str, place: WorkspaceOptions) -> None:
+    from urllib.parse import urlsplit
+
+    from pitboss.core.plain_http import check_plain_http
+
+    parts = urlsplit(server)
+    check_plain_http(parts.scheme, parts.hostname, "--server", place.settings().http_hosts)
+
+
+def _token(name: str, place: WorkspaceOptions) -> str:
+    """The runner token, from the environment or the encrypted store."""
+    from pitboss.bootstrap.keys import key_for, open_secrets
+    from pitboss.bootstrap.machine import environment
+
+    secret = key_for((name,), environment, open_secrets(place.settings().home))
+    if secret is None:
+        raise UserError(
+            f"there is no runner token in {name}",
+            f"set the environment variable {name}, or run: pitboss secrets set {name}",
+        )
+    return secret.reveal()
+
+
+def _print_start(start: "RunStart", deployment: "CommunityDeployment") -> None:
+    for warning in start.warnings:
+        screen.note(f"note: {warning}")
+    went = f", going on after {start.ticks} heartbeats" if start.ticks else ""
+    screen.note(f"run {start.run_id}, agent {deployment.agent_id} on {deployment.server_url}{went}")
+    screen.note(f"{start.model} decides every {deployment.every_ms / 1000:g} s")
+    screen.note(f"status: {start.address}/status   stop: Ctrl-C")
+
+
+def cycle_document(entry: "Entry") -> dict[str, Any]:
+    """A heartbeat as one JSON object."""
+    results = entry.get("results", [])
+    rows = zip(entry["intents"], entry["verdicts"], [*results, *[None] * len(entry["verdicts"])], strict=False)
+    return {
+        "cycle": entry["tick"],
+        "at": entry["at"],
+        "actions": [
+            {
+                "type": intent.get("action") if isinstance(intent, dict) else None,
+                "verdict": verdict["outcome"],
+                "code": verdict["code"],
+                "detail": verdict["detail"],
+                "result": result,
+            }
+            for intent, verdict, result in rows
+        ],
+        "failed": not FAILURES.isdisjoint(entry["flags"]),
+        "flags": entry["flags"],
+        "cost_usd": entry["costUsd"],
+    }
+
+
+def _print_entry(entry: "Entry", board: "Board", json: bool) -> None:
+    del board
+    if json:
+        if entry["kind"] == "tick":
+            screen.put_line(cycle_document(entry))
+        elif entry["kind"] == "remark":
+            screen.note(entry["detail"])
+        return
+    screen.put(line_of(entry))
+
+
+def line_of(entry: "Entry") -> str:
+    """An entry as one line, or several for a heartbeat with several actions."""
+    head = entry["at"][:19].replace("T", " ")
+    if entry["kind"] == "remark":
+        return f"{head}  {entry['detail']}"
+    if entry["kind"] == "missed":
+        return f"{head}  {entry['slots']:,} heartbeats missed, up to {entry['until']}"
+    if entry["kind"] != "tick":
+        events = ", ".join(str(event.get("action", event["kind"])) for event in entry.get("events", ()))
+        return f"{head}  {events or 'the end'}"
+    cycle = cycle_document(entry)
+    flags = f" ({', '.join(entry['flags'])})" if entry["flags"] else ""
+    lines = [f"{head}  heartbeat {cycle['cycle']}{flags}" + ("" if cycle["actions"] else ": nothing done")]
+    if entry["flags"] and entry["reasoning"]:
+        lines[0] += f": {entry['reasoning'][:100]}"
+    for action, intent in zip(cycle["actions"], entry["intents"], strict=False):
+        code = f" by {action['code']}" if action["code"] else ""
+        detail = f" ({action['detail'][:160]})" if action["verdict"] == "refused" and action["detail"] else ""
+        lines.append(f"    {_intent_text(intent)} → {action['verdict']}{code}{detail}")
+    return "\n".join(lines)
+
+
+def _intent_text(intent: Any) -> str:
+    if not isinstance(intent, dict):
+        return "something that is no action"
+    parts = [
+        intent.get(name) for name in ("action", "threadType", "title", "functionName", "contractAddress", "threadId")
+    ]
+    return " ".join(str(part)[:60] for part in parts if part)
+
+
+def _print_end(place: WorkspaceOptions, run_id: str, how: str, board: "Board") -> int:
+    screen.note(
+        f"run {run_id}: {board.ticks} heartbeats, {board.acted} acted, {board.errors} errors, {board.missed_slots} missed"
+    )
+    if how == "complete":
+        screen.note(f"hint: check it with `{place.command_line(f'runs verify {run_id}')}`")
+        return 0
+    screen.note("stopped; start it again to continue this run, or with --new to start another")
+    return 0 if how == "terminated" else INTERRUPTED
