@@ -6,18 +6,20 @@ The names and arguments come from strangers, so that text shows them on one line
 import unicodedata
 from collections.abc import Mapping
 from decimal import Context, Decimal
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pitboss.core import codec
 from pitboss.core.money import text
-from pitboss.venues.community.case import CommunityCase
+
+if TYPE_CHECKING:  # it imports the libraries of the chain, and commands that only describe themselves need none
+    from pitboss.venues.community.case import CommunityCase
 
 MOST_CHARS = 120
 _WEI_PER_ETH = Decimal(10**18)
 _EXACT = Context(prec=100)
 
 
-def approval_content(case: CommunityCase) -> bytes:
+def approval_content(case: "CommunityCase") -> bytes:
     """The transaction of a case in canonical JSON, for the request. The case must have a call."""
     if case.action is None or case.call is None or case.contract is None:
         raise ValueError("only transactions are approved")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pitboss.bootstrap.machine import random_hex
+from pitboss.core.codec import printable
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, Instant, iso
 from pitboss.core.ports import Clock
@@ -97,7 +98,7 @@ class CommunicationLog:
             "id": self._new_id(),
             "createdAt": iso(now),
             "direction": direction,
-            "actionTypes": list(dict.fromkeys(_storable(kind) for kind in action_types)),
+            "actionTypes": list(dict.fromkeys(printable(kind) for kind in action_types)),
             **self._stamp,
             "content": self._bounded(content if isinstance(content, str) else _compact(content)),
         }
@@ -115,7 +116,7 @@ class CommunicationLog:
     def _bounded(self, text: str) -> str:
         if len(text) > MOST_CHECKED_CHARS:
             return f"[{len(text):,} characters left out]"
-        text = self._redact(_storable(text))
+        text = self._redact(printable(text))
         if len(text) <= MOST_CONTENT_CHARS:
             return text
         return f"{text[:MOST_CONTENT_CHARS]} [cut: {len(text) - MOST_CONTENT_CHARS:,} more characters]"
@@ -156,12 +157,7 @@ def _open(directory: Path, day: str) -> tuple[int, bool]:
 
 
 def _compact(value: Mapping[str, Any]) -> str:
-    return _storable(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str))
-
-
-def _storable(text: str) -> str:
-    """The text with a replacement for halves of surrogate pairs, which UTF-8 has no form for."""
-    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return printable(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str))
 
 
 def _is_entry(line: str) -> bool:

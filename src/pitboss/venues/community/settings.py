@@ -1,4 +1,4 @@
-"""The settings that only the community venue has: the Ethereum node, and whose signatures transactions carry."""
+"""The settings that only the community venue has: the Ethereum node, whose signatures transactions carry, and GitHub."""
 
 from typing import Annotated
 
@@ -32,4 +32,8 @@ class CommunitySettings(VenueSettings):
     )
     community_confirm_s: Annotated[float, Field(gt=0, le=3_600)] = Field(
         default=120.0, description="How long a transaction is waited for before its result is looked up later."
+    )
+    github_api_url: str = Field(
+        default="https://api.github.com",
+        description="Address of GitHub's API, where reports become issues if the secret GITHUB_TOKEN is set.",
     )

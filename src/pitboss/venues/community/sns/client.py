@@ -1,7 +1,8 @@
 """The client of the forum server for runners: reads, and signed writes with a nonce, in protocol v1 or v2.
 
 One call is one attempt. A write is safe to repeat with the same idempotency key: the server then returns the first answer. The
-client holds the token and shows it nowhere; with protocol v2 it never leaves this process.
+client holds the token and shows it nowhere; with protocol v2 it never leaves this process. Secrets of this process are removed
+from the errors that it raises.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import aiohttp
 
+from pitboss.bootstrap.redact import REDACTOR
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.ports import Clock
 from pitboss.venues.community.sns.canonical_json import JsonRefused, canonical_json, read_json
@@ -68,6 +70,7 @@ class SnsClient:
         self._root = address.path.rstrip("/")
         self._agent_id = agent_id
         self._token = token
+        REDACTOR.add(token)
         self._clock = clock
         self._protocol = protocol
         self._timeout = aiohttp.ClientTimeout(total=timeout_s)
@@ -201,7 +204,7 @@ def _value(status: int, content: bytes, retry_after: str) -> dict[str, Any]:
         value = read_json(content)
     except JsonRefused:
         value = None
-    error = str(value.get("error", "")) if isinstance(value, dict) else ""
+    error = REDACTOR.redact(str(value.get("error", ""))) if isinstance(value, dict) else ""
     if status == 429 or status >= 500:
         wait_s = float(retry_after) if retry_after.isascii() and retry_after.isdecimal() else None
         raise SnsUnavailable(f"the forum server answered {status}: {error[:300]}", wait_s)
