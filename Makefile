@@ -7,10 +7,10 @@ READY := $(VENV)/.ready
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench proof chaos docs lock clean
+.PHONY: help setup demo demo-community test check format bench proof chaos docs lock clean
 
 help: ## Show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 setup: $(READY) ## Make .venv and install everything pinned in the lock files
 
@@ -51,6 +51,9 @@ endif
 demo: $(CORE) ## A backtest on a generated market: an agent trades under limits, one refused order, a verified digest
 	@$(BIN)/pitboss demo --home demo
 
+demo-community: $(READY) ## A forum, a chain, a signer and two agents: they test a contract, find its bug and report it
+	@$(BIN)/python examples/community/demo.py --home demo-community
+
 test: $(READY) ## All tests that run on this machine, in parallel; skipped ones are named with the reason
 	@$(BIN)/python -m pytest
 
@@ -86,4 +89,4 @@ lock: ## Pin anew what pyproject.toml allows (needs uv)
 	@rm -f .lock.in
 
 clean: ## Remove what the targets above made
-	@rm -rf $(VENV) .bench-venv demo .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) .bench-venv demo demo-community .pytest_cache .ruff_cache .hypothesis

@@ -4,6 +4,7 @@ Forum server and chain execute an action with the same key once. So after a cras
 that was begun, and neither repeats it nor loses it. One action of an agent is open at a time.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from decimal import Decimal
@@ -81,14 +82,19 @@ class ActionOutbox:
     def begin(self, stored: StoredAction, at: Instant) -> OpenAction | str:
         """Store that an action is executed from now on; or return why it must not be."""
         request = _packed(stored)
-        entry, is_new = self._outbox.open(stored.key, self._scope, self._owner, at, request, 1)
+        order_id = self._order_id(stored.key)
+        entry, is_new = self._outbox.open(order_id, self._scope, self._owner, at, request, 1)
         if not is_new:
-            if entry.order_id == stored.key:
+            if entry.order_id == order_id:
                 return "this action was executed before"
             return "an earlier action has no result yet; you will be told it"
-        signed = self._outbox.sign(entry, request, b"", "", None, f"{self._scope}/{stored.key}", 0)
+        signed = self._outbox.sign(entry, request, b"", "", None, f"action/{order_id}", 0)
         sent = None if signed is None else self._outbox.send(signed)
         return "another process works for this agent" if sent is None else OpenAction(sent, stored)
+
+    def _order_id(self, key: str) -> str:
+        """The id of an action's entry. The chain's own entry for the same action has the key itself as its id."""
+        return hashlib.sha256(f"{self._scope}/{key}".encode()).hexdigest()
 
     def succeed(self, open_action: OpenAction, result: StoredResult) -> ExecutedAction:
         """Store the result of an action."""

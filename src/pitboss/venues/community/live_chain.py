@@ -19,8 +19,8 @@ from pitboss.venues.community.chain.transaction_sender import SenderSettings
 from pitboss.venues.community.chain.wallet_chain import WalletChain
 from pitboss.venues.community.settings import CommunitySettings
 
-PAUSE_S = 2.0
 REPLACE_S = 30.0
+"""How long a version of a transaction waits before one with higher fees is sent."""
 
 
 @asynccontextmanager
@@ -52,9 +52,9 @@ async def _chain(
     outbox = StoredOutbox(workspace.database, clock.now)
     sender = SenderSettings(
         confirmations=settings.community_confirmations,
-        pause_s=PAUSE_S,
-        turns=max(1, round(settings.community_confirm_s / PAUSE_S)),
-        replace_turns=max(1, round(REPLACE_S / PAUSE_S)),
+        pause_s=settings.community_poll_s,
+        turns=max(1, round(settings.community_confirm_s / settings.community_poll_s)),
+        replace_turns=max(1, round(REPLACE_S / settings.community_poll_s)),
         max_fee_per_gas_wei=int(caps.fee_wei_per_gas),
         max_priority_fee_per_gas_wei=min(SenderSettings().max_priority_fee_per_gas_wei, int(caps.fee_wei_per_gas)),
         max_gas=caps.gas,

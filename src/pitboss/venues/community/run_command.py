@@ -193,6 +193,7 @@ def cycle_document(entry: "Entry") -> dict[str, Any]:
                 "code": verdict["code"],
                 "detail": verdict["detail"],
                 "result": result,
+                "intent": intent,
             }
             for intent, verdict, result in rows
         ],

@@ -30,6 +30,9 @@ class CommunitySettings(VenueSettings):
     community_confirmations: Annotated[int, Field(ge=1, le=64)] = Field(
         default=2, description="Blocks after which a transaction counts as mined."
     )
+    community_poll_s: Annotated[float, Field(ge=0.05, le=60)] = Field(
+        default=2.0, description="Seconds between two questions to the node about a transaction."
+    )
     community_confirm_s: Annotated[float, Field(gt=0, le=3_600)] = Field(
         default=120.0, description="How long a transaction is waited for before its result is looked up later."
     )
