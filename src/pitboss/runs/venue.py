@@ -69,6 +69,10 @@ class Venue(ABC):
 
     uses_bars: ClassVar[bool] = True
     """Whether its runs read bars of market data."""
+    has_account: ClassVar[bool] = True
+    """Whether its agents have an account whose value is measured. Without one there is no equity, return or drawdown."""
+    intent_noun: ClassVar[str] = "order"
+    """What one intent of a decision is called."""
 
     def settings_type(self) -> "type[VenueSettings] | None":
         """The class of the settings that only it has; None if there are none."""
@@ -298,9 +302,11 @@ class Venue(ABC):
 
     def compute(self, outcome: Any, seed: int) -> dict[str, Any]:
         """Compute the metrics of an outcome of its ledger, by default those that every venue has."""
-        from pitboss.sim.metrics import shared_metrics
+        from pitboss.sim.metrics import count_figures, shared_metrics
 
         fills = sum(receipt.kind == "filled" for receipt in outcome.receipts)
+        if not self.has_account:
+            return {**count_figures(outcome, fills), "warnings": []}
         return shared_metrics(outcome, fills, seed)
 
     def measure(self, prepared: Any, course: Any, ledger: Any) -> tuple[dict[str, Any], dict[str, Any]]:

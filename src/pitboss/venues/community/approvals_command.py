@@ -9,7 +9,8 @@ from pitboss.core.instant import iso
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, option
 from pitboss.terminal.workspace_options import Location
-from pitboss.venues.community.approval_content import approval_lines, plain_text, read_content
+from pitboss.venues.community.approval_content import approval_lines, read_content
+from pitboss.venues.community.plain_text import plain_text
 
 if TYPE_CHECKING:
     from pitboss.store.approval_requests import ApprovalRequest
