@@ -62,6 +62,21 @@ METRICS: dict[str, Metric] = {
     ),
 }
 
+OF_ACCOUNTS = frozenset(
+    {
+        "total_return_pct",
+        "final_equity_usd",
+        "cagr",
+        "max_drawdown_pct",
+        "max_drawdown_duration_days",
+        "sharpe",
+        "sortino",
+        "probabilistic_sharpe",
+        "deflated_sharpe",
+    }
+)
+"""Metrics that only runs of a venue with accounts have."""
+
 INTERVALS: dict[str, str] = {"total_return_pct": "total_return_ci", "sharpe": "sharpe_ci"}
 """Metric → the key of its 95 % interval."""
 

@@ -62,7 +62,7 @@ def tiles(report: RunReport, funnel: Funnel) -> Html:
             if key in metrics and metric.form != "table"
         ]
         accepted = tile("Accepted", figures.count(funnel.accepted), note(funnel.summary()))
-        return tag("div", *own[:MOST_TILES], accepted, cost, class_="tiles")
+        return tag("div", *own[:MOST_TILES], accepted, cost, class_="tiles even")
     change = metrics.get("total_return_pct")
     around = interval(metrics.get("total_return_ci"), change, percent=True)
     return tag(
