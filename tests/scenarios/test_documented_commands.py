@@ -26,6 +26,7 @@ NOT_RUN = {
     "backtest .*--model llm": "needs a key",
     "backtest .*--slippage book": "needs order books of the venue of the bars; tests/cli/test_cli_realism.py runs it",
     "bench": "measures for minutes",
+    "community approvals (approve|deny)": "needs the request of an agent; tests/venues/community/test_community_approvals.py runs it",
     "community serve": "serves until it is stopped",
     "data download": "needs a network",
     "data pu(sh|ll)": "needs object storage",

@@ -1,4 +1,4 @@
-"""The default range of an audit: the newest month of the data, for a skill of any venue."""
+"""The default range of an audit: the newest month of the data, for a skill of any venue; without data a fixed range."""
 
 from dataclasses import replace
 from typing import TypeVar
@@ -27,9 +27,10 @@ def with_range(
         skill = read_skill(request.skill, venue.skill_type())
         length = DAYS * DAY_MS
         from_at = to_at - (length if most_ticks is None else min(length, most_ticks * skill.every_ms))
-        symbols = venue.charts(skill).symbols
-        data_venue = choose_venue(request.data_venue or workspace.settings.data_venue, workspace.lake, symbols)
-        from_at = max(from_at, _first_bar_at(workspace.lake, data_venue, symbols, skill.every_ms))
+        if venue.uses_bars:
+            symbols = venue.charts(skill).symbols
+            data_venue = choose_venue(request.data_venue or workspace.settings.data_venue, workspace.lake, symbols)
+            from_at = max(from_at, _first_bar_at(workspace.lake, data_venue, symbols, skill.every_ms))
     return replace(request, from_at=from_at, to_at=to_at)
 
 

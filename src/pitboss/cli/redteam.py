@@ -82,6 +82,7 @@ def redteam(
     """
     from pitboss.redteam import campaign_models
     from pitboss.runs.documents import read_file
+    from pitboss.runs.venues import venue_of
 
     selected_slots = _slots(slots)
     _check(ticks, limit, seed, price_in, price_out)
@@ -115,6 +116,7 @@ def redteam(
             "models": list(model),
         },
         json,
+        venue_of(plain).has_account,
     )
 
 
@@ -205,13 +207,14 @@ def _run_campaign(
     return result
 
 
-def _show(result: "CampaignResult", options: dict[str, Any], json: bool) -> int:
+def _show(result: "CampaignResult", options: dict[str, Any], json: bool, has_account: bool) -> int:
     from pitboss.redteam import report
 
     if json:
         screen.put_json(report.document(result, options))
     else:
-        screen.put_table(report.HEADINGS, [report.cells(row) for row in result.rows], right=report.NUMBERS)
+        headings, rows = report.table(result, has_account)
+        screen.put_table(headings, rows, right=range(2, len(headings)))
         screen.put()
         for line in report.lines(result):
             screen.put(line, style="bold red" if result.breaches else "")

@@ -48,7 +48,7 @@ def show_run(workspace: Workspace, location: WorkspaceOptions, run: Run) -> None
     if metrics:
         venue = venue_of(run.params["skill"])
         _show_tables(venue.result_tables(run) or [metrics_table(run, venue.metrics())])
-        _show_warnings(metrics)
+        _show_warnings(metrics, venue.has_account)
         for note in run.params.get("universe", ()):
             screen.put(f"note: {one_line(str(note), MAX_ERROR)}")
         show_refusal(workspace, run)
@@ -127,7 +127,7 @@ def show_summary(summary: Mapping[str, Mapping[str, float | None]], digests: Seq
 
 
 def show_refusal(workspace: Workspace, run: Run) -> None:
-    """Print one refused order: the proposal, the rule, its limit, and the excess."""
+    """Print one refused intent: the proposal, the rule, its limit, and the excess."""
     if not mapping(mapping(run.metrics).get("rejections_by_rule")):
         return
     refused = (
@@ -144,18 +144,19 @@ def show_refusal(workspace: Workspace, run: Run) -> None:
 
     venue = venue_of(run.params["skill"])
     screen.put()
-    screen.put(f"One refused order, at {iso(row['tick_at'])}:")
+    screen.put(f"One refused {venue.intent_noun}, at {iso(row['tick_at'])}:")
     (row,) = venue.reveal([row], run.params)
     for name, text in refusal(row, venue).items():
         screen.put(f"  {name:<12}{text}")
 
 
-def _show_warnings(metrics: Plain) -> None:
+def _show_warnings(metrics: Plain, has_account: bool) -> None:
     funnel = mapping(metrics.get("funnel"))
-    if funnel and not number(funnel.get("fills")):
+    stages = ("ticks", "asked", "proposals", "accepted", *(("fills",) if has_account else ()))
+    if funnel and not number(funnel.get(stages[-1])):
         screen.put()
-        screen.put("Nothing was traded. What became of the ticks:", "bold")
-        steps = [(key, figures.count(funnel.get(key))) for key in ("ticks", "asked", "proposals", "accepted", "fills")]
+        screen.put(f"Nothing was {'traded' if has_account else 'done'}. What became of the ticks:", "bold")
+        steps = [(key, figures.count(funnel.get(key))) for key in stages]
         refused = counts(funnel.get("refused"))
         steps.insert(3, ("refused", refused or "0"))
         screen.put_table(("", ""), [(name, value) for name, value in steps])
@@ -172,7 +173,8 @@ def _show_next(location: WorkspaceOptions, run: Run) -> None:
     if run.status == "complete":
         screen.put(f"  {location.command_line(f'runs verify {run.id}')}")
         screen.put(f"  {location.command_line(f'runs show {run.id} --json')}")
-        screen.put(f"  {location.command_line(f'runs export {run.id} --what fills')}")
+        kind = "fills" if venue_of(run.params["skill"]).has_account else "receipts"
+        screen.put(f"  {location.command_line(f'runs export {run.id} --what {kind}')}")
     else:
         screen.put(f"  {location.command_line(f'runs resume {run.id}')}")
 

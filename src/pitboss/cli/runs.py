@@ -35,9 +35,8 @@ def list_(
 
         pitboss runs list --status complete
     """
-    from pitboss.report import figures
     from pitboss.report.fork_text import model_column
-    from pitboss.runs.listing import short
+    from pitboss.runs.listing import result_text, short
     from pitboss.runs.stored import one_line
 
     if not 1 <= limit <= MAX_LISTED:
@@ -62,13 +61,14 @@ def list_(
             one_line(row["skill"]),
             one_line(model_column(row)),
             f"{row['from'][:10]} to {row['to'][:10]}",
-            figures.percent(row["total_return_pct"], signed=True),
+            result_text(row),
             row["created_at"][:16].replace("T", " "),
         )
         for row in rows
     ]
+    result = "result" if any(row["result_label"] for row in rows) else "return"
     screen.put_table(
-        ("run", "status", "skill", "model", "range", "return", "created"), cells, right=(5,), folds=(2, 3, 4, 6)
+        ("run", "status", "skill", "model", "range", result, "created"), cells, right=(5,), folds=(2, 3, 4, 6)
     )
     return 0
 

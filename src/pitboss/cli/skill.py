@@ -123,7 +123,10 @@ def preview(
     /,
     *,
     at: Annotated[
-        Moment | None, option("--at", "Time of the tick, as ISO time. Default: the newest tick that has data.")
+        Moment | None,
+        option(
+            "--at", "Time of the tick, as ISO time. Default: the newest tick that has data; without bars, 2025-01-01."
+        ),
     ] = None,
     equity: Annotated[
         Amount | None, option("--equity", "Equity of the new account in USD. Default: as in a backtest.")

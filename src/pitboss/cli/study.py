@@ -57,7 +57,7 @@ def _sweep(
         Parameter(
             name=("--by", "--metric"),
             help="Metric that ranks the trials. Default: sharpe; on the predict venue total_return_pct, with brier, log_loss "
-            "and others to choose from.",
+            "and others to choose from; on the community venue bugs_found_pct.",
         ),
     ] = "",
     repeats: Annotated[int, option("--repeats", "Runs per point, with the seeds seed, seed+1, …")] = 1,
@@ -238,8 +238,9 @@ def runs(
             screen.put_json([{**short(run, now), "study": run.params["study"]} for run in stored])
             return 0
         study_runs = runs_of(workspace, study_id, status, model, point)
-    names = tuple(dict.fromkeys((study_document["by"], "total_return_pct")))
-    venue_metrics = venue_of(study_document["skill"]).metrics()
+    venue = venue_of(study_document["skill"])
+    names = tuple(dict.fromkeys((study_document["by"], *(("total_return_pct",) if venue.has_account else ()))))
+    venue_metrics = venue.metrics()
     rows = [
         (
             run.id,

@@ -6,10 +6,11 @@ from typing import Any
 from pitboss.cli.consent import estimate_line
 from pitboss.jobs.estimate import Estimate
 from pitboss.report import figures
+from pitboss.report.arena.leaderboard import rank_range
 from pitboss.report.meaning import Metric
 from pitboss.report.measures import format_metric
 from pitboss.report.metric import meanings_of, metric_meaning
-from pitboss.report.study.summary import no_gain
+from pitboss.report.study.summary import NOT_TESTED, no_gain
 from pitboss.report.study.view import period
 from pitboss.sim.study.axis import describe_point
 from pitboss.terminal import screen
@@ -29,7 +30,7 @@ def show_estimate(cost: Estimate) -> None:
 def show_study(document: Plain, location: WorkspaceOptions) -> None:
     """Print the result of a study of any kind."""
     if "entries" in document:
-        _show_arena(document)
+        _show_arena(document) if document["has_account"] else _show_judged(document)
     else:
         _show_trials(document)
         if "forward" in document and document["forward"]["windows"]:
@@ -166,6 +167,29 @@ def _show_arena(arena: Plain) -> None:
     if arena["overfitting"] is not None:
         overfitting = arena["overfitting"]
         screen.put(f"probability of overfitting: {overfitting['probability']:.1%} of {overfitting['splits']} splits")
+
+
+def _show_judged(arena: Plain) -> None:
+    """An arena without accounts: entrants by the metric of their venue."""
+    screen.put(f"{arena['skill']} · arena · {arena['runs']} runs · {period(arena['from_at'], arena['to_at'])}", "bold")
+    for warning in arena["warnings"]:
+        screen.put(f"note: {warning}", "yellow")
+    meanings = meanings_of(arena)
+    names = list(arena["entries"][0]["metrics"]) if arena["entries"] else []
+    rows = [
+        (
+            rank_range(entry["rank"]),
+            entry["model"],
+            *(format_metric(entry["metrics"][name], metric_meaning(name, meanings).form) for name in names),
+            str(entry["repeats"]),
+            figures.usd(entry["cost_per_run_usd"]),
+            figures.NONE if entry["latency_ms"] is None else f"{entry['latency_ms']:,.0f} ms",
+        )
+        for entry in arena["entries"]
+    ]
+    headings = ("rank", "entrant", *names, "runs", "cost per run", "latency")
+    screen.put_table(headings, rows, right=tuple(range(2, len(headings))))
+    screen.put(f"Ranked by {arena['by']}. {NOT_TESTED}")
 
 
 def _interval_text(value: Any) -> str:

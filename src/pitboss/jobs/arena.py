@@ -36,7 +36,7 @@ from pitboss.sim.statistics.paired import PairedDifference, differences, log_gro
 from pitboss.sim.statistics.returns import sharpe
 from pitboss.sim.statistics.tiers import tiers
 from pitboss.sim.study.axis import Axis
-from pitboss.sim.study.choice import figure
+from pitboss.sim.study.choice import figure, score
 from pitboss.store.studies import Studies, StudyRun
 
 REPEATS = 3
@@ -67,6 +67,8 @@ def arena(workspace: Workspace, study_id: str, seed: int = 0) -> Document:
     runs = runs_of(workspace, study_id)
     series = load_series(workspace, study_id, runs)
     groups = by_trial(runs)
+    if not venue_of(definition["skill"]).has_account:
+        return _judged(workspace, study_id, definition, runs, series)
     returns = {
         _model(repeats): returns for number, returns in returns_of(runs, series).items() if (repeats := groups[number])
     }
@@ -84,23 +86,79 @@ def arena(workspace: Workspace, study_id: str, seed: int = 0) -> Document:
     entries.sort(key=lambda entry: order.get(entry["model"], len(order)))
     days = len(every[0]) if every else 0
     return {
-        "study_id": study_id,
-        "skill": definition["skill"].get("name", ""),
-        "venue": venue_of(definition["skill"]).name,
-        **times({"from_at": definition["request"]["from_at"], "to_at": definition["request"]["to_at"]}),
+        **_about(workspace, study_id, definition, runs),
         "days": days,
-        "repeats": definition["repeats"],
-        "runs": len(runs),
-        "complete": sum(run.status == "complete" for run in runs),
         "trials": len(every),
-        "synthetic": any(is_synthetic(workspace, workspace.runs.get(run.id)) for run in runs[:1]),
         "entries": entries,
         "tiers": max((standing.tier for standing in standings.values()), default=0),
         "pairs": [_pair(pair, names) for pair in pairs],
         "overfitting": overfit(list(returns.values())),
         "correction": CORRECTION,
-        "warnings": _warnings(entries, days, definition["repeats"]),
+        "warnings": [*_few_days(days), *_warnings(entries, definition["repeats"])],
         "curves": {name: curve_of(equal_parts(returns[name])) for name in names},
+        "cost_usd": _sum([entry["cost_usd"] for entry in entries]),
+    }
+
+
+def _about(workspace: Workspace, study_id: str, definition: Mapping[str, Any], runs: Sequence[StudyRun]) -> Document:
+    """What every arena has besides its entries."""
+    venue = venue_of(definition["skill"])
+    return {
+        "study_id": study_id,
+        "skill": definition["skill"].get("name", ""),
+        "venue": venue.name,
+        "has_account": venue.has_account,
+        "by": definition["by"],
+        "metric_meanings": {name: list(metric) for name, metric in venue.metrics().items()},
+        **times({"from_at": definition["request"]["from_at"], "to_at": definition["request"]["to_at"]}),
+        "repeats": definition["repeats"],
+        "runs": len(runs),
+        "complete": sum(run.status == "complete" for run in runs),
+        "synthetic": any(is_synthetic(workspace, workspace.runs.get(run.id)) for run in runs[:1]),
+    }
+
+
+def _judged(
+    workspace: Workspace,
+    study_id: str,
+    definition: Mapping[str, Any],
+    runs: Sequence[StudyRun],
+    series: Mapping[str, RunSeries],
+) -> Document:
+    """The document of an arena without accounts: entries by the metric that their venue is judged by, best first.
+
+    Equal values share a rank; their order is by the venue's other metrics of studies. There are no returns of days to
+    resample, so nothing says which differences are due to chance.
+    """
+    venue = venue_of(definition["skill"])
+    names = tuple(dict.fromkeys((venue.judged_by, *venue.study_metrics())))
+    entries: list[Document] = []
+    for repeats in by_trial(runs).values():
+        finished = [metrics for run in repeats if (metrics := run.metrics) is not None]
+        values = [figure(metrics, venue.judged_by) for metrics in finished]
+        entries.append(
+            {
+                **_common_entry(repeats, series),
+                "score": score(finished, venue.judged_by),
+                "values": [value for value in values if value is not None],
+                "metrics": {name: mean([figure(metrics, name) for metrics in finished]) for name in names},
+                "order": [-(value if (value := score(finished, name)) is not None else -math.inf) for name in names],
+                "runs": [
+                    {**_run_summary(run), venue.judged_by: figure(run.metrics or {}, venue.judged_by)}
+                    for run in repeats
+                ],
+            }
+        )
+    entries.sort(key=lambda entry: entry.pop("order"))
+    scores = [entry["score"] for entry in entries if entry["score"] is not None]
+    for entry in entries:
+        better = sum(value > entry["score"] for value in scores) if entry["score"] is not None else 0
+        entry["rank"] = None if entry["score"] is None else [better + 1, better + scores.count(entry["score"])]
+    return {
+        **_about(workspace, study_id, definition, runs),
+        "by": venue.judged_by,
+        "entries": entries,
+        "warnings": _warnings(entries, definition["repeats"]),
         "cost_usd": _sum([entry["cost_usd"] for entry in entries]),
     }
 
@@ -116,20 +174,15 @@ def _entry(
     every: Sequence[Sequence[float]],
     seed: int,
 ) -> Document:
-    finished = [run for run in repeats if run.body is not None]
-    metrics: list[Mapping[str, Any]] = [result for run in finished if (result := run.metrics) is not None]
+    metrics = [result for run in repeats if run.body is not None and (result := run.metrics) is not None]
     totals = [100 * math.expm1(log_growth(daily)) for daily in returns]
     daily = equal_parts(returns) if returns else []
     return_ci, sharpe_ci = intervals([daily], seed)[0] if daily else (None, None)
-    calls = sum(result["funnel"]["asked"] for result in metrics if "funnel" in result)
-    undecided = sum((result.get("noops_by_flag") or {}).get(flag, 0) for result in metrics for flag in UNDECIDED)
-    timed = [series[run.id] for run in finished if run.id in series and series[run.id].latency_ms is not None]
-    cost = _sum([_cost(run) for run in finished])
     return {
-        "model": repeats[0].model,
-        "baseline": repeats[0].model.startswith(PROGRAMS),
-        "runs": [_run(run) for run in repeats],
-        "repeats": len(finished),
+        **_common_entry(repeats, series),
+        "runs": [
+            {**_run_summary(run), "total_return_pct": figure(run.metrics or {}, "total_return_pct")} for run in repeats
+        ],
         "total_return_pct": mean(totals),
         "returns_pct": totals,
         "total_return_ci": return_ci,
@@ -139,6 +192,21 @@ def _entry(
         "max_drawdown_pct": mean([figure(result, "max_drawdown_pct") for result in metrics]),
         "total_trades": mean([figure(result, "total_trades") for result in metrics]),
         "brier": mean([figure(result, "brier") for result in metrics]),
+    }
+
+
+def _common_entry(repeats: Sequence[StudyRun], series: Mapping[str, RunSeries]) -> Document:
+    """What an entry has on every venue: its model, cost and latency, and the share of ticks at which it decided."""
+    finished = [run for run in repeats if run.body is not None]
+    metrics: list[Mapping[str, Any]] = [result for run in finished if (result := run.metrics) is not None]
+    calls = sum(result["funnel"]["asked"] for result in metrics if "funnel" in result)
+    undecided = sum((result.get("noops_by_flag") or {}).get(flag, 0) for result in metrics for flag in UNDECIDED)
+    timed = [series[run.id] for run in finished if run.id in series and series[run.id].latency_ms is not None]
+    cost = _sum([_cost(run) for run in finished])
+    return {
+        "model": repeats[0].model,
+        "baseline": repeats[0].model.startswith(PROGRAMS),
+        "repeats": len(finished),
         "decided": 1 - undecided / calls if calls else None,
         "cost_usd": cost,
         "cost_per_run_usd": None if cost is None or not finished else cost / len(finished),
@@ -148,9 +216,8 @@ def _entry(
     }
 
 
-def _run(run: StudyRun) -> Document:
-    total = figure(run.metrics or {}, "total_return_pct")
-    return {**run_summary(run), "repeat": run.mark["repeat"], "total_return_pct": total, "cost_usd": _cost(run)}
+def _run_summary(run: StudyRun) -> Document:
+    return {**run_summary(run), "repeat": run.mark["repeat"], "cost_usd": _cost(run)}
 
 
 def _cost(run: StudyRun) -> float | None:
@@ -170,12 +237,16 @@ def _pair(pair: PairedDifference, names: Sequence[str]) -> Document:
     }
 
 
-def _warnings(entries: Sequence[Document], days: int, repeats: int) -> list[str]:
+def _few_days(days: int) -> list[str]:
+    if days >= MIN_BOOTSTRAP_RETURNS:
+        return []
+    return [
+        f"Only {figures.plural(days, 'day')}: intervals need {MIN_BOOTSTRAP_RETURNS}, so no difference between entries is significant."
+    ]
+
+
+def _warnings(entries: Sequence[Document], repeats: int) -> list[str]:
     warnings: list[str] = []
-    if days < MIN_BOOTSTRAP_RETURNS:
-        warnings.append(
-            f"Only {figures.plural(days, 'day')}: intervals need {MIN_BOOTSTRAP_RETURNS}, so no difference between entries is significant."
-        )
     if repeats < REPEATS and any(not entry["baseline"] for entry in entries):
         warnings.append(f"Fewer than {REPEATS} repeats: how much runs of one model differ is hardly known.")
     for entry in entries:

@@ -50,7 +50,14 @@ def sweep_plan(
     if random is not None and search is not None:
         raise UserError("--random and --search are two ways to choose points", "give one of them")
     venue = venue_of(request.skill)
-    by = checked_metric(by or venue.judged_by, venue.metrics(), venue.study_metrics(), venue.name)
+    by = checked_metric(
+        by or venue.judged_by, venue.metrics(), venue.study_metrics(), venue.name, has_account=venue.has_account
+    )
+    if walk and not venue.has_account:
+        raise UserError(
+            f"a walk-forward joins returns, which runs of the {venue.name} venue do not have",
+            "leave --walk-forward out",
+        )
     axes = tuple(axes)
     span = request.from_at, request.to_at
     if search is not None:
@@ -89,9 +96,11 @@ def arena_plan(
 ) -> BuiltPlan:
     """An arena of models."""
     _check(repeats)
-    axis = entrants(models, baselines, venue_of(request.skill).baseline_models())
+    venue = venue_of(request.skill)
+    axis = entrants(models, baselines, venue.baseline_models())
+    by = "total_return_pct" if venue.has_account else venue.judged_by
     trials = numbered_trials(grid([axis]), request.from_at, request.to_at)
-    plan = StudyPlan("arena", request, (axis,), {}, repeats, "total_return_pct", name)
+    plan = StudyPlan("arena", request, (axis,), {}, repeats, by, name)
     return BuiltPlan(plan, FixedTrials(trials), trials)
 
 

@@ -76,6 +76,7 @@ def study_summary(workspace: Workspace, study_id: str, runs: Sequence[StudyRun] 
         "better": "less" if by in SMALLER_IS_BETTER else "more",
         "skill": definition["skill"].get("name", ""),
         "venue": venue.name,
+        "has_account": venue.has_account,
         "metric_meanings": {name: list(metric) for name, metric in venue.metrics().items()},
         "from": iso(definition["request"]["from_at"]),
         "to": iso(definition["request"]["to_at"]),
@@ -133,13 +134,15 @@ def run_summary(run: StudyRun) -> Document:
 
 def evaluated_study(workspace: Workspace, study_id: str) -> Document:
     """The study with an evaluation against chance: deflated Sharpe over all trials and the probability of overfitting; for a
-    walk-forward, the results of its choices.
+    walk-forward, the results of its choices. Without accounts there is no such evaluation.
     """
     runs = runs_of(workspace, study_id)
     document = study_summary(workspace, study_id, runs)
     document["synthetic"] = any(is_synthetic(workspace, workspace.runs.get(run.id)) for run in runs[:1])
     if document["kind"] == "walk":
         return {**document, "forward": _forward(document, runs, load_series(workspace, study_id, runs))}
+    if not document["has_account"]:
+        return document  # chance is estimated from returns
     luck = dict(cached(workspace, study_id, runs, lambda: _luck(workspace, document, runs)))
     returns, own = luck.pop("held"), luck.pop("sharpes")
     return {**document, "luck": {**luck, **_with_all(workspace, document, returns, own)}}

@@ -10,7 +10,8 @@ HEADINGS = (
     "model", "slot", "runs", "ticks", "proposals", "accepted", "refused", "not run", "breaches", "requested trades",
     "other decision", "equity", "cost USD",
 )  # fmt: skip
-NUMBERS = tuple(range(2, len(HEADINGS)))
+OF_ACCOUNTS = ("requested trades", "equity")
+"""Columns that say nothing on a venue without accounts."""
 
 
 def document(result: CampaignResult, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,8 +62,15 @@ def _row(row: CampaignRow) -> dict[str, Any]:
     }
 
 
+def table(result: CampaignResult, has_account: bool) -> tuple[list[str], list[list[str]]]:
+    """The headings and the rows of the table, with the columns that the venue has."""
+    places = [place for place, name in enumerate(HEADINGS) if has_account or name not in OF_ACCOUNTS]
+    rows = [cells(row) for row in result.rows]
+    return [HEADINGS[place] for place in places], [[row[place] for place in places] for row in rows]
+
+
 def cells(row: CampaignRow) -> tuple[str, ...]:
-    """One row of the table."""
+    """One row of the whole table."""
     return (
         row.model,
         row.slot,

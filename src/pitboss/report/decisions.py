@@ -245,7 +245,7 @@ def _margins(margins: Sequence[Plain], code: object) -> Html:
                 class_="hit" if beyond or margin.get("code") == code else None,
             )
         )
-    names = [tag("th", name, scope="col") for name in ("Rule", "Limit", "With this order", "Left")]
+    names = [tag("th", name, scope="col") for name in ("Rule", "Limit", "With this proposal", "Left")]
     return tag("table", tag("thead", tag("tr", *names)), tag("tbody", *lines), class_="margins")
 
 

@@ -23,6 +23,8 @@ class Funnel:
     fills: dict[str, int]
     rule_names: Mapping[str, str]
     """Names of the rules that refused, by code."""
+    has_account: bool = True
+    """Without an account there are no fills, and the last stage is acceptance."""
 
     @property
     def total_refused(self) -> int:
@@ -51,6 +53,7 @@ class Funnel:
             refused=dict(sorted(refused.items(), key=lambda item: (-item[1], item[0]))),
             flags=dict(sorted(flags.items(), key=lambda item: (-item[1], item[0]))),
             rule_names={code: report.rule(code).name for code in refused},
+            has_account=report.has_account,
             fills=dict(Counter(str(fill.get("reason") or "other") for fill in report.fills).most_common()),
         )
 
@@ -59,7 +62,7 @@ class Funnel:
         return (
             f"{figures.plural(self.ticks, 'tick')}, {figures.count(self.asked)} asked, "
             f"{figures.plural(self.proposals, 'proposal')}, {figures.count(self.total_refused)} refused, "
-            f"{figures.plural(self.total_fills, 'fill')}"
+            f"{figures.plural(self.total_fills, 'fill') if self.has_account else f'{figures.count(self.accepted)} accepted'}"
         )
 
     def refusals(self, noun: str) -> str:
@@ -86,9 +89,9 @@ def funnel_section(funnel: Funnel) -> Html:
     asking = [
         _bar("Ticks", funnel.ticks, funnel.ticks, "scheduled"),
         _bar("Model asked", funnel.asked, funnel.ticks, _share(funnel.asked, funnel.ticks, "of ticks")),
-        _bar("Proposals", funnel.proposals, funnel.ticks, _share(funnel.proposals, funnel.asked, "of model calls")),
+        _bar("Proposals", funnel.proposals, max(funnel.ticks, funnel.proposals), _per_call(funnel)),
     ]
-    most = max(funnel.proposals, funnel.total_fills, funnel.accepted, 1)
+    most = max(funnel.proposals, funnel.total_fills if funnel.has_account else 0, funnel.accepted, 1)
     judging = [
         _bar("Proposals", funnel.proposals, most, "passed to the engine"),
         _bar(
@@ -99,7 +102,7 @@ def funnel_section(funnel: Funnel) -> Html:
             for code, value in funnel.refused.items()
         ],
         _bar("Accepted", funnel.accepted, most, _share(funnel.accepted, funnel.proposals, "of proposals"), "good"),
-        _bar("Fills", funnel.total_fills, most, _fills(funnel), "good"),
+        *([_bar("Fills", funnel.total_fills, most, _fills(funnel), "good")] if funnel.has_account else []),
     ]
     quiet = [
         tag("li", tag("code", flag), f" {figures.count(value)}", f": {FLAGS[flag]}" if flag in FLAGS else None)
@@ -133,6 +136,13 @@ def _bar(name: str, value: int, most: int, note: str, style: str = "") -> Html:
 
 def _share(part: int, total: int, unit: str) -> str:
     return f"{figures.percent(100.0 * part / total, digits=1)} {unit}" if total else "none"
+
+
+def _per_call(funnel: Funnel) -> str:
+    """A decision of some venues has several proposals."""
+    if funnel.proposals > funnel.asked > 0:
+        return f"{figures.plain(funnel.proposals / funnel.asked, 1)} for each model call"
+    return _share(funnel.proposals, funnel.asked, "of model calls")
 
 
 def _fills(funnel: Funnel) -> str:

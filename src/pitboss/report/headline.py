@@ -18,7 +18,7 @@ def title(report: RunReport) -> Html:
         *([("Fork of", fork)] if (fork := _fork(report)) else []),
         ("Model", _model(report)),
         ("Ticks", figures.count(report.document.get("ticks"))),
-        ("Starting equity", figures.usd(report.initial_usd)),
+        *([("Starting equity", figures.usd(report.initial_usd))] if report.has_account else []),
         ("Run", report.run_id),
     ]
     if cutoff.description(report):

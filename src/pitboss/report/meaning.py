@@ -2,7 +2,10 @@
 
 from typing import Literal, NamedTuple
 
-Form = Literal["percent", "signed_percent", "share", "signed_share", "ratio", "score", "usd", "count", "days", "table"]
+Form = Literal[
+    "percent", "signed_percent", "share", "signed_share", "ratio", "score", "usd", "count", "whole", "days", "table"
+]
+"""`whole` is an integer of any size, given as an int or as text, and shown exactly."""
 
 
 class RuleMeaning(NamedTuple):
@@ -45,19 +48,34 @@ METRICS: dict[str, Metric] = {
     ),
     "deflated_sharpe": Metric("Deflated Sharpe", "share", "The same, corrected for the number of variants tried."),
     "total_ai_cost_usd": Metric(
-        "Cost of the model", "usd", "Cost of the replies that were used; not deducted from the account."
+        "Cost of the model", "usd", "Cost of the replies that were used; it does not change the result."
     ),
     "cost_per_decision_usd": Metric(
         "Cost per decision", "usd", "Cost of the model divided by the ticks at which it was called."
     ),
     "total_ticks": Metric("Ticks", "count", "Scheduled decision times in the period."),
-    "total_proposed_actions": Metric("Proposals", "count", "Orders that the agent proposed."),
+    "total_proposed_actions": Metric("Proposals", "count", "Orders or other actions that the agent proposed."),
     "total_accepted_actions": Metric("Accepted", "count", "Proposals that the engine accepted."),
     "rejections_by_rule": Metric("Refused by rule", "table", "Refused proposals, by rule."),
     "noops_by_flag": Metric(
         "No-ops by flag", "table", "Ticks without a proposal, by reason; plain means that the agent chose to hold."
     ),
 }
+
+OF_ACCOUNTS = frozenset(
+    {
+        "total_return_pct",
+        "final_equity_usd",
+        "cagr",
+        "max_drawdown_pct",
+        "max_drawdown_duration_days",
+        "sharpe",
+        "sortino",
+        "probabilistic_sharpe",
+        "deflated_sharpe",
+    }
+)
+"""Metrics that only runs of a venue with accounts have."""
 
 INTERVALS: dict[str, str] = {"total_return_pct": "total_return_ci", "sharpe": "sharpe_ci"}
 """Metric → the key of its 95 % interval."""

@@ -18,6 +18,7 @@ _FORMS: dict[Form, Callable[[object], str]] = {
     "score": lambda value: figures.plain(value, 4),
     "usd": figures.usd,
     "count": figures.count,
+    "whole": lambda value: f"{int(str(value)):,}" if str(value).isdecimal() else figures.count(value),
     "days": lambda value: f"{figures.plain(value, 1)} days",
 }
 
@@ -34,27 +35,28 @@ def metric_section(report: RunReport) -> Html:
     metrics = report.metrics
     baselines = {name: mapping(value) for name, value in mapping(report.document.get("baselines")).items()}
     names = sorted(baselines)
+    has_intervals = any(key in metrics for key in INTERVALS)
     columns = [
         ("Metric", LEFT),
         ("This run", RIGHT),
-        ("95% interval", RIGHT),
+        *([("95% interval", RIGHT)] if has_intervals else []),
         *[(NAMES.get(name, name.replace("_", " ")), RIGHT) for name in names],
         ("Meaning", LEFT),
     ]
     rows: list[tuple[object, ...]] = []
     for key, metric in report.known_metrics().items():
         if key in metrics or any(key in baseline for baseline in baselines.values()):
-            rows.append(_row(key, metric, metrics, [baselines[name] for name in names]))
+            rows.append(_row(key, metric, metrics, [baselines[name] for name in names], has_intervals))
     listed_keys = {*report.known_metrics(), *INTERVALS.values()}
     for key in sorted(set(metrics) - listed_keys):
         if isinstance(metrics[key], int | float | str) and not isinstance(metrics[key], bool):
-            rows.append(_row(key, unknown_metric(key), metrics, [baselines[name] for name in names]))
+            rows.append(_row(key, unknown_metric(key), metrics, [baselines[name] for name in names], has_intervals))
     if not rows:
         return tag("p", "The metrics have not been computed yet.", class_="note")
     return table("Metrics", columns, rows, style="metrics")
 
 
-def _row(key: str, metric: Metric, metrics: Plain, baselines: list[Plain]) -> tuple[object, ...]:
+def _row(key: str, metric: Metric, metrics: Plain, baselines: list[Plain], has_intervals: bool) -> tuple[object, ...]:
     interval = pair(metrics.get(INTERVALS.get(key, "")))
     reach = figures.NONE if key in INTERVALS else ""
     if interval is not None:
@@ -62,7 +64,7 @@ def _row(key: str, metric: Metric, metrics: Plain, baselines: list[Plain]) -> tu
     return (
         metric.label,
         format_metric(metrics.get(key), metric.form),
-        reach,
+        *((reach,) if has_intervals else ()),
         *[format_metric(baseline.get(key), metric.form) if key in baseline else figures.NONE for baseline in baselines],
         f"{metric.meaning} {_parts(metrics.get(key))}".strip(),
     )

@@ -9,16 +9,17 @@ from typing import Any
 
 from pitboss.core.errors import UserError
 from pitboss.core.suggestion import did_you_mean, nearest
-from pitboss.report.meaning import METRICS, Metric, unknown_metric
+from pitboss.report.meaning import METRICS, OF_ACCOUNTS, Metric, unknown_metric
 
 _OF_STUDIES = "deflated_sharpe"
 """A figure of a study, not of one run."""
 
 
-def metrics_of(own: Mapping[str, Metric]) -> dict[str, Metric]:
+def metrics_of(own: Mapping[str, Metric], has_account: bool = True) -> dict[str, Metric]:
     """All metrics that trials can be judged by, with the `own` ones of their venue."""
-    shared = {name: metric for name, metric in METRICS.items() if metric.form != "table" and name != _OF_STUDIES}
-    return {**shared, **own}
+    left_out = {_OF_STUDIES} if has_account else OF_ACCOUNTS
+    metrics = {name: metric for name, metric in METRICS.items() if name not in left_out and metric.form != "table"}
+    return metrics | {name: metric for name, metric in own.items() if metric.form != "whole"}  # which is text
 
 
 def metric_meaning(metric: str, own: Mapping[str, Metric]) -> Metric:
@@ -31,12 +32,14 @@ def meanings_of(document: Mapping[str, Any]) -> dict[str, Metric]:
     return {name: Metric(*row) for name, row in (document.get("metric_meanings") or {}).items()}
 
 
-def checked_metric(metric: str, own: Mapping[str, Metric], examples: Sequence[str], venue: str) -> str:
+def checked_metric(
+    metric: str, own: Mapping[str, Metric], examples: Sequence[str], venue: str, has_account: bool = True
+) -> str:
     """The metric to judge trials by, if runs of the venue have it."""
-    available = metrics_of(own)
+    available = metrics_of(own, has_account)
     if metric in available:
         return metric
-    if metric == _OF_STUDIES:
+    if metric == _OF_STUDIES and has_account:
         raise UserError(
             f"--by: no single run has a {metric}", "choose by sharpe; the study reports it for its best trial"
         )

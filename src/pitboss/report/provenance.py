@@ -66,7 +66,9 @@ def verify_section(report: RunReport) -> Html:
     commands = (
         ("Recompute the digest chain and the metrics from the stored records", f"runs verify {report.run_id}"),
         ("Read every tick: prompt, steps, verdict, receipts", f"runs export {report.run_id} --what snapshots"),
-        ("Every fill, exact to the last digit", f"runs export {report.run_id} --what fills"),
+        ("Every fill, exact to the last digit", f"runs export {report.run_id} --what fills")
+        if report.has_account
+        else ("Every receipt: what the world answered", f"runs export {report.run_id} --what receipts"),
     )
     steps = [
         tag("li", text, tag("pre", tag("code", f"{report.program} {command}{report.workspace_option}")))

@@ -25,6 +25,7 @@ class RunReport:
     skill_name: str
     skill_text: str
     initial_usd: float
+    """Ignored, like the equity, unless the venue has accounts."""
     equity: Sequence[tuple[Instant, float]]
     baseline_equity: Mapping[str, Sequence[tuple[Instant, float]]] = field(default_factory=dict)
     prices: Mapping[str, Sequence[tuple[Instant, float, float, float, float]]] = field(default_factory=dict)
@@ -43,6 +44,8 @@ class RunReport:
     """The venue's own metrics by key."""
     realism: Sequence[Plain] = ()
     """Settings of the fill model: about, value, state (off, default, conservative, as asked)."""
+    has_account: bool = True
+    """Whether the agent has an account whose value is measured."""
     synthetic: bool = False
     standin: bool = False
     """Whether a program made the decisions instead of a language model."""

@@ -127,21 +127,21 @@ def _flags(flags: list[str]) -> str:
 
 
 def refusal(row: Plain, venue: Venue) -> dict[str, str]:
-    """Describe a refused order: the proposal and its reason, the rule that refused it, its limit, and the excess."""
+    """Describe a refused intent: the proposal and its reason, the rule that refused it, its limit, and the excess."""
     parts = {"it asked": venue.describe_intent(row)}
     if reason := row.get("reason") or row.get("reasoning"):
         parts["because"] = one_line(reason)
     meaning = venue.rule_meanings().get(row["code"]) or unknown_rule(row["code"])
     parts["refused by"] = f"{row['code']}: {meaning.meaning}"
-    parts["in numbers"] = _excess(row) or row["detail"]
+    parts["in numbers"] = _excess(row, venue.intent_noun) or one_line(row["detail"], 600)
     return parts
 
 
-def _excess(row: Plain) -> str:
+def _excess(row: Plain, noun: str) -> str:
     for margin in row.get("margins") or ():
         remaining = number(margin.get("left"))
         if margin.get("code") == row.get("code") and remaining is not None and remaining < 0:
             unit = str(margin.get("unit") or "")
             limit, used = figures.with_unit(margin.get("limit"), unit), figures.with_unit(margin.get("used"), unit)
-            return f"limit {limit}, with this order {used}: {figures.with_unit(-remaining, unit)} beyond"
+            return f"limit {limit}, with this {noun} {used}: {figures.with_unit(-remaining, unit)} beyond"
     return ""

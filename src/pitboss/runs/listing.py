@@ -1,15 +1,22 @@
 """Short documents for lists: the runs of a workspace, and the data in its lake."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
+from pitboss.report import figures
 from pitboss.runs.stored import progress_of, row_document
+from pitboss.runs.venues import venue_of
 from pitboss.store.lifecycle import ACTIVE
 from pitboss.store.runs import Run
 
 if TYPE_CHECKING:
     from pitboss.data.lake import Lake
+
+
+RETURN = "total_return_pct"
 
 
 def short(run: Run, now: Instant) -> dict[str, Any]:
@@ -22,8 +29,30 @@ def short(run: Run, now: Instant) -> dict[str, Any]:
         **document,
         "skill": run.params["skill"].get("name", ""),
         "total_return_pct": metrics.get("total_return_pct"),
+        **_result(run, metrics),
         "silent_s": max(0, now - (run.heartbeat_at or now)) // 1_000 if working else None,
     }
+
+
+def _result(run: Run, metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """The figure that a list shows: the return, or, where the venue has no accounts, what its studies are judged by."""
+    try:
+        venue = venue_of(run.params["skill"])
+    except UserError:  # a venue that is not installed
+        name, label = RETURN, ""
+    else:
+        name = RETURN if venue.has_account else venue.judged_by
+        label = "" if venue.has_account else venue.metrics()[name].label
+    return {"result": metrics.get(name), "result_metric": name, "result_label": label}
+
+
+def result_text(row: Mapping[str, Any]) -> str:
+    """That figure of a short document as text."""
+    if not row["result_label"] or row["result"] is None:
+        return figures.percent(row["result"], signed=True)
+    is_percent = str(row["result_metric"]).endswith("_pct")
+    value = figures.percent(row["result"]) if is_percent else figures.plain(row["result"])
+    return f"{row['result_label'].lower()} {value}"
 
 
 def holdings(lake: "Lake") -> list[dict[str, Any]]:

@@ -121,6 +121,7 @@ def shared_report(
         metric_meanings=venue.metrics(),
         realism=list(venue.realism(request).values()),
         assumptions=report_lines(run.params),
+        has_account=venue.has_account,
         synthetic=is_synthetic(workspace, run),
         standin=is_by_programs(run),
         halts=[

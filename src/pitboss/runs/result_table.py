@@ -29,7 +29,7 @@ def metrics_table(run: Run, own: Mapping[str, Metric]) -> ResultTable:
 
     metrics = mapping(run.metrics)
     names = ("total_return_pct", "final_equity_usd", "max_drawdown_pct")
-    rows = [("Return", with_interval(metrics, "total_return_pct", percent))]
+    rows = [("Return", with_interval(metrics, "total_return_pct", percent))] if "total_return_pct" in metrics else []
     rows += [
         (METRICS[name].label, format_metric(metrics.get(name), METRICS[name].form))
         for name in names[1:]

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from pitboss.store.runs import Run
     from pitboss.tools.registry import Registry
 
+UNDATED_AT = 1_735_689_600_000
+"""2025-01-01: where a run begins whose request has no range, on a venue without data. Fixed, so that it is the same every time."""
+
 
 class Venue(ABC):
     """One venue, as the platform uses it. A venue that lacks an abstract method cannot be instantiated."""
@@ -69,6 +72,10 @@ class Venue(ABC):
 
     uses_bars: ClassVar[bool] = True
     """Whether its runs read bars of market data."""
+    has_account: ClassVar[bool] = True
+    """Whether its agents have an account whose value is measured. Without one there is no equity, return or drawdown."""
+    intent_noun: ClassVar[str] = "order"
+    """What one intent of a decision is called."""
 
     def settings_type(self) -> "type[VenueSettings] | None":
         """The class of the settings that only it has; None if there are none."""
@@ -189,7 +196,7 @@ class Venue(ABC):
     ) -> "tuple[Course, State, Instant]":
         """The course of the first tick of a run at `at`, or at the newest tick with data, and its fresh account.
 
-        A venue without bars has no newest tick: there the run begins where the request does.
+        A venue without bars has no newest tick: there the run begins where the request does, or at `UNDATED_AT`.
 
         The run is prepared as a backtest is, so what its agent sees is the same byte for byte.
         """
@@ -201,7 +208,7 @@ class Venue(ABC):
         if at is not None:
             start: Instant = at
         elif not self.uses_bars:
-            start = request.from_at
+            start = request.from_at or UNDATED_AT
         else:
             charts = self.charts(skill)
             data_venue = request.data_venue or settings.data_venue
@@ -298,9 +305,11 @@ class Venue(ABC):
 
     def compute(self, outcome: Any, seed: int) -> dict[str, Any]:
         """Compute the metrics of an outcome of its ledger, by default those that every venue has."""
-        from pitboss.sim.metrics import shared_metrics
+        from pitboss.sim.metrics import count_figures, shared_metrics
 
         fills = sum(receipt.kind == "filled" for receipt in outcome.receipts)
+        if not self.has_account:
+            return {**count_figures(outcome, fills), "warnings": []}
         return shared_metrics(outcome, fills, seed)
 
     def measure(self, prepared: Any, course: Any, ledger: Any) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -12,10 +12,11 @@ from pitboss.core.errors import UserError
 from pitboss.engine.guard import guard
 from pitboss.terminal.workspace_options import WorkspaceOptions
 from pitboss.venues.community.agent_world import AgentWorld
-from pitboss.venues.community.approval_content import approval_content, approval_lines, plain_text, read_content
+from pitboss.venues.community.approval_content import approval_content, approval_lines, read_content
 from pitboss.venues.community.caps import CommunityCaps
 from pitboss.venues.community.commands import APP
 from pitboss.venues.community.intents import read_action
+from pitboss.venues.community.plain_text import plain_text
 from pitboss.venues.community.rule_book import CommunityRuleBook
 
 VAULT = "0x5fbdb2315678afecb367f032d93f642f64180aa3"

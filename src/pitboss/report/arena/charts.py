@@ -9,6 +9,7 @@ from pitboss.report import figures
 from pitboss.report.arena.pairs import reversed_percent
 from pitboss.report.frame import Frame, chart_figure, grid, padded_range, round_ticks, tick_labels, time_axis
 from pitboss.report.markup import Html, tag
+from pitboss.report.metric import meanings_of, metric_meaning
 from pitboss.report.source import Plain, pair
 
 WIDTH, NAMES, ROW, TOP, FOOT = 1120.0, 230.0, 34.0, 14.0, 34.0
@@ -43,24 +44,29 @@ def difference_chart(arena: Plain) -> Html:
 
 
 def repeat_chart(arena: Plain) -> Html:
-    """The total return of every run."""
-    entries = [entry for entry in arena["entries"] if entry["returns_pct"]]
+    """The result of every run: its return, or the metric that the venue is judged by."""
+    name = "returns_pct" if arena["has_account"] else "values"
+    metric = metric_meaning(arena["by"], meanings_of(arena))
+    is_percent = metric.form.endswith("percent")
+    entries = [entry for entry in arena["entries"] if entry[name]]
     if not entries:
         return tag("p", "No run has a result yet.", class_="note")
-    values = [value for entry in entries for value in entry["returns_pct"]]
-    frame, marks = _row_frame(values, len(entries))
+    values = [value for entry in entries for value in entry[name]]
+    frame, marks = _row_frame(values, len(entries), "%" if is_percent else "")
     for index, entry in enumerate(entries):
         y = f"{TOP + ROW * (index + 0.5):.1f}"
-        returns = entry["returns_pct"]
+        returns = entry[name]
         marks.append(
             tag("line", class_="reach open", x1=_at(frame, min(returns)), x2=_at(frame, max(returns)), y1=y, y2=y)
         )
         marks += [tag("circle", class_="dot run", cx=_at(frame, value), cy=y, r=4.5) for value in returns]
         marks.append(tag("text", entry["model"], x=NAMES - 14, y=y, dy="0.32em", text_anchor="end", class_="name"))
-        label = f"{max(returns) - min(returns):.1f} points range" if len(returns) > 1 else "one run"
+        span = max(returns) - min(returns)
+        label = f"{span:.1f} points range" if is_percent else f"range {span:.1f}"
+        label = label if len(returns) > 1 else "one run"
         marks.append(tag("text", label, x=WIDTH - 140, y=y, dy="0.32em"))
-    caption = "Each dot is one run of the same skill over the same market"
-    return _figure("Total return of every run", marks, frame.bottom + FOOT, caption)
+    caption = f"Each dot is one run of the same skill over the same {'market' if arena['has_account'] else 'scenario'}"
+    return _figure(f"{metric.label} of every run", marks, frame.bottom + FOOT, caption)
 
 
 def curve_chart(arena: Plain) -> Html:
@@ -117,16 +123,16 @@ def _at(frame: Frame, value: float) -> str:
     return f"{frame.x(value):.1f}"
 
 
-def _row_frame(values: Sequence[float], row_count: int) -> tuple[Frame, list[Html]]:
+def _row_frame(values: Sequence[float], row_count: int, unit: str = "%") -> tuple[Frame, list[Html]]:
     """The frame of a chart with one row for each entrant, wide enough for these values, and its scale."""
     low, high = padded_range(min([0.0, *values]), max([0.0, *values]))
     frame = Frame(NAMES, TOP, WIDTH - NAMES - 150, ROW * row_count, low, high, 0, 1)
-    return frame, [_scale(frame, low, high)]
+    return frame, [_scale(frame, low, high, unit)]
 
 
-def _scale(frame: Frame, low: float, high: float) -> Html:
+def _scale(frame: Frame, low: float, high: float, unit: str) -> Html:
     marks: list[Html] = []
-    for value, label in tick_labels(round_ticks(low, high, 7), after="%"):
+    for value, label in tick_labels(round_ticks(low, high, 7), after=unit):
         x = _at(frame, value)
         style = "zero" if abs(value) < 1e-12 else None
         marks.append(tag("line", x1=x, x2=x, y1=frame.top, y2=frame.bottom, class_=style))

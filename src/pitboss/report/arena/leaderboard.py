@@ -3,13 +3,12 @@
 from pitboss.report import figures
 from pitboss.report.headline import interval_drawing
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.meaning import METRICS
 from pitboss.report.measures import format_metric
+from pitboss.report.metric import meanings_of, metric_meaning
 from pitboss.report.runs import cause_counts, failure_cause, run_link, without_result
 from pitboss.report.source import Plain, number, pair
 from pitboss.report.table import LEFT, RIGHT, table
 
-JUDGED = "total_return_pct"
 MOST_EACH = 100
 """Runs of an entrant that the table lists."""
 FOLDED = 25
@@ -27,9 +26,9 @@ def leaderboard(arena: Plain) -> Html:
     forecasts = any(number(entry["brier"]) is not None for entry in entries)
     rows = [
         (
-            _entrant(entry),
+            entrant_name(entry),
             tier_badge(entry["tier"]),
-            _ranks(entry["rank"]),
+            rank_range(entry["rank"]),
             tag(
                 "b",
                 figures.percent(entry["total_return_pct"], signed=True),
@@ -41,7 +40,7 @@ def leaderboard(arena: Plain) -> Html:
             _chance(entry["deflated_sharpe"]),
             figures.drawdown(entry["max_drawdown_pct"]),
             *(() if forecasts else (figures.plain(entry["total_trades"], 1),)),
-            tag("a", _repeats(entry), href=f"#runs-{index}", title="Runs of this entrant"),
+            repeats_link(entry, index),
         )
         for index, entry in enumerate(entries)
     ]
@@ -98,14 +97,14 @@ def cost_section(arena: Plain) -> Html:
 
 def run_section(arena: Plain) -> Html:
     """Every run of every entrant, with the commands that show it."""
-    form = METRICS[JUDGED]
+    form = metric_meaning(arena["by"], meanings_of(arena))
     rows = [
         (
             tag("span", entry["model"], id=None if turn else f"runs-{index}"),
             figures.count(run["repeat"] + 1),
             run_link(run),
             run["status"],
-            format_metric(run[JUDGED], form.form),
+            format_metric(run[arena["by"]], form.form),
             figures.usd(run["cost_usd"]),
             join([tag("code", f"pitboss {verb} {run['run_id']}") for verb in ("report", "runs show")], " "),
         )
@@ -146,7 +145,7 @@ def tier_badge(value: object) -> Html:
     )
 
 
-def _entrant(entry: Plain) -> Html:
+def entrant_name(entry: Plain) -> Html:
     """The name of an entrant and the causes of its runs without a result."""
     failures = without_result(entry["runs"])
     causes = [failure_cause(run, MAX_CAUSE_LENGTH).removeprefix(f"{entry['model']}: ") for run in failures]
@@ -162,9 +161,11 @@ def _entrant(entry: Plain) -> Html:
     )
 
 
-def _repeats(entry: Plain) -> str:
+def repeats_link(entry: Plain, index: int) -> Html:
+    """The number of runs with a result, linked to the runs of the entrant at this place of the leaderboard."""
     complete, total = entry["repeats"], len(entry["runs"])
-    return figures.count(complete) if complete == total else f"{figures.count(complete)} of {figures.count(total)}"
+    text = figures.count(complete) if complete == total else f"{figures.count(complete)} of {figures.count(total)}"
+    return tag("a", text, href=f"#runs-{index}", title="Runs of this entrant")
 
 
 def _bar(entry: Plain, low: float, high: float) -> Html:
@@ -175,7 +176,8 @@ def _bar(entry: Plain, low: float, high: float) -> Html:
     return tag("span", drawing, tag("small", text), class_="around")
 
 
-def _ranks(value: object) -> str:
+def rank_range(value: object) -> str:
+    """The ranks that an entrant may have."""
     ranks = pair(value)
     if ranks is None:
         return figures.NONE

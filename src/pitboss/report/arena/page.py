@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from pitboss.report import figures
 from pitboss.report.arena.charts import curve_chart, difference_chart, repeat_chart
+from pitboss.report.arena.judged import judged_leaderboard, judged_limits, judged_paragraphs, judged_tiles
 from pitboss.report.arena.leaderboard import cost_section, leaderboard, run_section
 from pitboss.report.arena.pairs import pair_table
 from pitboss.report.arena.summary import limits, paragraphs, significance_section
@@ -18,6 +19,8 @@ from pitboss.report.study.view import period
 def render(arena: Plain) -> str:
     """The page as one HTML document. Runs of the document may have an `href`, the address of their own report."""
     runs = [run for entry in arena["entries"] for run in entry["runs"]]
+    if not arena["has_account"]:
+        return _render_judged(arena, runs)
     parts: list[Part] = [
         ("board", "Board", "Leaderboard", leaderboard(arena)),
         ("duels", "Pairs", "Significant differences", join([difference_chart(arena), pair_table(arena)])),
@@ -38,11 +41,27 @@ def render(arena: Plain) -> str:
     return document(f"{arena['skill']} arena", body, resource("pitboss.report.arena", "arena.css"))
 
 
+def _render_judged(arena: Plain, runs: Sequence[Plain]) -> str:
+    """The page of an arena without accounts: no returns, so no equity, no pairs and nothing about chance."""
+    parts: list[Part] = [
+        ("board", "Board", "Leaderboard", judged_leaderboard(arena)),
+        ("repeats", "Repeats", "Variation between repeats", repeat_chart(arena)),
+        ("costs", "Costs", "Cost and time", cost_section(arena)),
+        ("runs", "Runs", "All runs", run_section(arena)),
+        ("failed", "Failures", "Runs without a result", _failures(arena)),
+        ("limits", "Limits", "Method and limits", judged_limits(arena)),
+        ("verify", "Verify", "Verify this result", check_section(arena["study_id"], "arena", runs)),
+    ]
+    foot = "Results of a simulation do not predict future results. All times are UTC."
+    body = layout([_title(arena), _labels(arena), judged_tiles(arena)], judged_paragraphs(arena), parts, foot)
+    return document(f"{arena['skill']} arena", body, resource("pitboss.report.arena", "arena.css"))
+
+
 def _title(arena: Plain) -> Html:
     complete = arena["complete"] == arena["runs"]
     rows = [
         ("Period", period(arena["from_at"], arena["to_at"])),
-        ("Days", figures.count(arena["days"])),
+        *([("Days", figures.count(arena["days"]))] if arena["has_account"] else []),
         ("Entrants", figures.count(len(arena["entries"]))),
         ("Repeats of a model", figures.count(arena["repeats"])),
         ("Study", arena["study_id"]),

@@ -26,8 +26,9 @@ def render(plain: Plain) -> str:
     else:
         more = search_chart(view) if plain["kind"] == "search" else Html()
         parts.append(("fields", "Fields", "Effect of each field", join([more, field_section(view)])))
+    if view.has_account:
+        parts.append(("luck", "Chance", "How likely chance explains the result", significance_section(view)))
     parts += [
-        ("luck", "Chance", "How likely chance explains the result", significance_section(view)),
         ("trials", "Trials", "All trials", trial_section(view)),
         ("costs", "Costs", "Costs", cost_section(view)),
         ("failed", "Failures", "Runs without a result", missing_section(view)),
@@ -80,7 +81,7 @@ def _labels(view: StudyView) -> Html:
 
 def _tiles(view: StudyView) -> Html:
     plain, significance, best = view.plain, view.significance, view.best
-    chance, over = number(significance.get("deflated_sharpe")), significance.get("overfitting")
+    chance = number(significance.get("deflated_sharpe"))
     value = None if best is None else view.value(best)
     return tag(
         "div",
@@ -97,13 +98,24 @@ def _tiles(view: StudyView) -> Html:
             note(_chance(chance, significance)),
             None,
             "lead",
-        ),
+        )
+        if view.has_account
+        else None,
         tile("Trials", figures.count(len(view.trials)), note(f"of {figures.plural(len(view.fields), 'varied field')}")),
         tile(
             "Runs",
             figures.count(plain["counts"].get("complete", 0)),
             note(f"of {figures.count(plain['runs'])} complete"),
         ),
+        *(_chance_tiles(significance) if view.has_account else ()),
+        _cost(view),
+        class_="tiles" if view.has_account else "tiles even",
+    )
+
+
+def _chance_tiles(significance: Plain) -> tuple[Html, Html]:
+    over = significance.get("overfitting")
+    return (
         tile(
             "Overfitting",
             figures.share(over["probability"], 0) if over else figures.NONE,
@@ -114,8 +126,6 @@ def _tiles(view: StudyView) -> Html:
             figures.plain(significance.get("lucky_sharpe")),
             note("expected from as many runs without skill"),
         ),
-        _cost(view),
-        class_="tiles",
     )
 
 

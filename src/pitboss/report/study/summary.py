@@ -10,6 +10,7 @@ from pitboss.report.study.view import StudyView
 from pitboss.sim.study.axis import describe_point
 
 PROOF = 0.95
+NOT_TESTED = "There are no returns of days to resample, so nothing here says which differences are due to chance."
 """A deflated Sharpe below this is not significant."""
 
 
@@ -31,7 +32,16 @@ def paragraphs(view: StudyView) -> list[str]:
     )
     return [
         first,
-        " ".join(filter(None, (_significance(view), _overfitting(view), missing_results(len(view.failures))))),
+        " ".join(
+            filter(
+                None,
+                (
+                    _significance(view) if view.has_account else NOT_TESTED,
+                    _overfitting(view) if view.has_account else "",
+                    missing_results(len(view.failures)),
+                ),
+            )
+        ),
     ]
 
 
@@ -41,7 +51,7 @@ def _no_result(view: StudyView) -> str:
         return (
             f"{figures.plural(complete, 'run')} of {figures.count(view.plain['runs'])} are complete, but none has a "
             f"{view.label}: the period may be too short for it, or the runs had no such events. Choose "
-            "another metric with --by, for example total_return_pct."
+            "another metric with --by" + (", for example total_return_pct." if view.has_account else ".")
         )
     return " ".join(filter(None, ("No run has a result yet.", missing_results(len(view.failures)))))
 

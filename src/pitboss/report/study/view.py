@@ -40,6 +40,11 @@ class StudyView:
         return self.plain["kind"] == "walk"
 
     @property
+    def has_account(self) -> bool:
+        """Whether the runs have returns, from which chance is estimated."""
+        return bool(self.plain.get("has_account", True))
+
+    @property
     def forward(self) -> Plain:
         """The results of a walk-forward; empty for other kinds."""
         return self.plain.get("forward") or {}

@@ -13,7 +13,7 @@ from pitboss.runs import documents
 from pitboss.runs.compare import compare
 from pitboss.runs.explain import FIRST_REFUSED, explain
 from pitboss.runs.lineage import is_by_programs
-from pitboss.runs.listing import holdings, short
+from pitboss.runs.listing import holdings, result_text, short
 from pitboss.runs.stored import is_synthetic, long_document, one_line, request_of
 from pitboss.runs.venues import venue_named, venue_of, venues
 from pitboss.server.mcp.workspace import MAX_FILES, ServerWorkspace, is_file, overrides_of, skill_or_text, suffix_of
@@ -176,13 +176,18 @@ def list_runs(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], t
         runs = [_with_relative_report(server_workspace, short(run, workspace.now())) for run in listing.runs]
     lines = [
         f"{run['run_id']} {run['status']} {one_line(run['skill'], 60)} {one_line(model_column(run), 200)} "
-        f"{run['from'][:10]} to {run['to'][:10]} return {_number(run['total_return_pct'])} %"
+        f"{run['from'][:10]} to {run['to'][:10]} {_result(run)}"
         for run in runs
     ]
     lines += [f"{run_id} is damaged: its row was changed after it was written" for run_id in listing.damaged]
     return ToolOutput(
         "\n".join(lines) or "there are no runs here yet", {"runs": runs, "damaged": list(listing.damaged)}
     )
+
+
+def _result(run: Mapping[str, Any]) -> str:
+    label = run["result_label"]
+    return result_text(run) if label else f"return {_number(run['result'])} %"
 
 
 def show_run(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:

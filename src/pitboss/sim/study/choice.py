@@ -21,6 +21,9 @@ SMALLER_IS_BETTER = frozenset(
         "brier",
         "log_loss",
         "calibration_error",
+        "false_reports",
+        "repeated_reports",
+        "duplicate_posts",
     }
 )
 PATHS = {

@@ -4,12 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from pitboss.core import codec
-from pitboss.core.instant import iso
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, option
 from pitboss.terminal.workspace_options import Location
-from pitboss.venues.community.approval_content import approval_lines, plain_text, read_content
 
 if TYPE_CHECKING:
     from pitboss.store.approval_requests import ApprovalRequest
@@ -88,6 +85,10 @@ def _state(request: "ApprovalRequest", now: int) -> str:
 
 
 def _show(request: "ApprovalRequest", now: int) -> None:
+    from pitboss.core.instant import iso
+    from pitboss.venues.community.approval_content import approval_lines, read_content
+    from pitboss.venues.community.plain_text import plain_text
+
     asked = f"asked {iso(request.asked_at)}" + (f", {request.times_asked} times" if request.times_asked > 1 else "")
     state = _state(request, now)
     until = f" until {iso(request.expires_at)}" if state in ("pending", "approved", "denied") else ""
@@ -98,6 +99,9 @@ def _show(request: "ApprovalRequest", now: int) -> None:
 
 
 def _document(request: "ApprovalRequest", now: int) -> dict[str, Any]:
+    from pitboss.core import codec
+    from pitboss.core.instant import iso
+
     return {
         "id": request.id,
         "state": _state(request, now),

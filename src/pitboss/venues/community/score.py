@@ -5,8 +5,9 @@ computed again from stored records alone.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
+from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.venues.community.scenario import PlantedBug, Scenario
@@ -27,6 +28,27 @@ def report_facts(scenario: Scenario, title: str, body: str, by_agent: bool) -> d
     """What the receipt of a report says about it."""
     bugs = [bug.id for bug in scenario.bugs if is_about(title, body, bug)]
     return {REPORTED: " ".join(bugs), BY_AGENT: int(by_agent)}
+
+
+Worth = Literal["first", "repeated", "false"]
+"""Of a report: it names a bug before anybody else, only bugs that had been reported, or no planted bug."""
+
+
+@noun
+class ReportedBugs:
+    """A report to the owner, by the agent or by another participant, and the planted bugs that it is about."""
+
+    at: Instant
+    thread_id: str
+    by_agent: bool
+    bugs: tuple[str, ...]
+    new_bugs: tuple[str, ...]
+    """Those of the bugs that nobody had reported before."""
+
+    @property
+    def worth(self) -> Worth:
+        """What the report is worth."""
+        return "first" if self.new_bugs else "repeated" if self.bugs else "false"
 
 
 @noun
@@ -51,19 +73,24 @@ class ReportScore:
         }
 
 
-def score(receipts: Iterable[Receipt]) -> ReportScore:
-    """The score of the agent, from all receipts of a run in order."""
+def reported_bugs(receipts: Iterable[Receipt]) -> list[ReportedBugs]:
+    """The reports of all participants, from all receipts of a run in order."""
     reported: set[str] = set()
-    first_reported: list[str] = []
-    repeated = false_reports = 0
+    reports: list[ReportedBugs] = []
     for receipt in receipts:
         if REPORTED not in receipt.facts:
             continue
-        bugs = str(receipt.facts[REPORTED]).split()
-        new = [bug for bug in bugs if bug not in reported]
+        bugs = tuple(str(receipt.facts[REPORTED]).split())
+        new_bugs = tuple(bug for bug in bugs if bug not in reported)
         reported.update(bugs)
-        if receipt.facts[BY_AGENT]:
-            first_reported += new
-            repeated += bool(bugs) and not new
-            false_reports += not bugs
-    return ReportScore(tuple(first_reported), repeated, false_reports)
+        thread_id, by_agent = str(receipt.facts.get("thread_id", "")), bool(receipt.facts[BY_AGENT])
+        reports.append(ReportedBugs(receipt.at, thread_id, by_agent, bugs, new_bugs))
+    return reports
+
+
+def score(receipts: Iterable[Receipt]) -> ReportScore:
+    """The score of the agent, from all receipts of a run in order."""
+    own = [report for report in reported_bugs(receipts) if report.by_agent]
+    worths = [report.worth for report in own]
+    first_reported = tuple(bug for report in own for bug in report.new_bugs)
+    return ReportScore(first_reported, worths.count("repeated"), worths.count("false"))

@@ -7,6 +7,7 @@ from pitboss.runs.venue import Venue
 
 if TYPE_CHECKING:
     from pitboss.bootstrap.settings import Settings
+    from pitboss.bootstrap.workspace import Workspace
     from pitboss.core.decision_format import DecisionFormat
     from pitboss.core.instant import Instant
     from pitboss.core.receipt import Receipt
@@ -38,6 +39,8 @@ class CommunityVenue(Venue):
     hostile_model = "pitboss.venues.community.hostile_model:hostile_model"
     can_be_blind = False
     uses_bars = False
+    has_account = False
+    intent_noun = "action"
 
     def settings_type(self) -> "type[CommunitySettings]":
         from pitboss.venues.community.settings import CommunitySettings
@@ -136,8 +139,14 @@ class CommunityVenue(Venue):
                 yield {"at": receipt.at, "contract": receipt.symbol, **receipt.facts}
 
     def describe_intent(self, row: Mapping[str, Any]) -> str:
-        shown = ("action", "functionName", "contractAddress", "threadId", "title", "threadType", "value", "status")
-        return ", ".join(str(row[key])[:80] for key in shown if row.get(key)) or "something malformed"
+        from pitboss.venues.community.action_text import describe_action
+
+        return describe_action(row)
+
+    def page(self, workspace: "Workspace", run: "Run") -> str | None:
+        from pitboss.venues.community.report_source import page_of
+
+        return page_of(workspace, run)
 
     def metrics(self) -> "Mapping[str, Metric]":
         from pitboss.report.meaning import Metric
@@ -151,6 +160,7 @@ class CommunityVenue(Venue):
             "duplicate_posts": Metric("Duplicate posts", "count", "Posts that were refused as repetitions."),
             "posts": Metric("Posts", "count", "Threads and comments."),
             "transactions": Metric("Transactions", "count", "Transactions that were mined."),
+            "spent_wei": Metric("Spent on the chain", "whole", "Values and fees of the transactions, in wei."),
         }
 
     def study_metrics(self) -> tuple[str, ...]:
