@@ -96,6 +96,11 @@ class GithubReports:
 
     async def share(self, post: SharedPost) -> ShareOutcome:
         """Make a post an issue, as far as that is possible now. A post that was shared before is not shared again."""
+        outcome = self.add(post)
+        return outcome if outcome.kind != "waiting" else await self._advance(outcome.post_id)
+
+    def add(self, post: SharedPost) -> ShareOutcome:
+        """Store that a post is to be shared, for `resume`; of one that is stored already nothing changes."""
         if self._client is None:
             return ShareOutcome(post.post_id, "disabled", f"{TOKEN} is not set")
         if not post.repository_url:
@@ -108,7 +113,7 @@ class GithubReports:
         if not all(_POST_ID.fullmatch(name) for name in (clean.thread_id, clean.comment_id) if name is not None):
             return ShareOutcome(clean.post_id, "failed", "the id of the post is malformed")
         marker = f"<!-- pitboss report {random_hex(16)} -->"
-        return await self._advance(self._store.add(clean, marker).post_id)
+        return ShareOutcome(self._store.add(clean, marker).post_id, "waiting")
 
     async def resume(self) -> list[ShareOutcome]:
         """Go on with everything that is not finished, as far as that is possible now."""

@@ -34,10 +34,13 @@ from pitboss.venues.community.approval_content import approval_content
 from pitboss.venues.community.assembly import DECIDERS
 from pitboss.venues.community.chain.ports import EvmChain
 from pitboss.venues.community.communication_log import CommunicationLog, log_folder
+from pitboss.venues.community.github_reports import open_reports
+from pitboss.venues.community.issue_text import SharedPost
 from pitboss.venues.community.live_broker import LiveBroker
 from pitboss.venues.community.live_chain import open_chain
 from pitboss.venues.community.live_source import CommunitySource
 from pitboss.venues.community.ports import CommunityPorts
+from pitboss.venues.community.report_sharing import ReportSharing
 from pitboss.venues.community.request import CommunityRequest
 from pitboss.venues.community.rules import c17_approval
 from pitboss.venues.community.skill import CommunitySkill
@@ -86,7 +89,6 @@ async def run_live(workspace: Workspace, deployment: CommunityDeployment, listen
 
     @asynccontextmanager
     async def open_side(notify: Callable[[str], None]) -> AsyncIterator[LiveSide]:
-        del notify
         clock = SystemClock()
         protocol = 1 if deployment.protocol == 1 else 2
         async with (
@@ -96,7 +98,9 @@ async def run_live(workspace: Workspace, deployment: CommunityDeployment, listen
             await client.general()  # a wrong address or a revoked credential leaves no run behind
             warnings = () if chain is not None else ("no Ethereum node is set: contracts are not called",)
             plan = _plan(deployment, workspace.now(), warnings)
-            side = CommunityLive(workspace, deployment, plan, client, chain, clock)
+            reports = open_reports(workspace.settings, clock, lambda post: _mark_issued(client, post))
+            sharing = ReportSharing(reports, deployment.server_url, clock.now, notify)
+            side = CommunityLive(workspace, deployment, plan, client, chain, sharing, clock)
             try:
                 yield side
             finally:
@@ -115,6 +119,7 @@ class CommunityLive:
         plan: LivePlan,
         client: SnsClient,
         chain: EvmChain | None,
+        sharing: ReportSharing,
         clock: SystemClock,
     ) -> None:
         self.plan = plan
@@ -122,6 +127,7 @@ class CommunityLive:
         self._deployment = deployment
         self._client = client
         self._chain = chain
+        self._sharing = sharing
         self._clock = clock
         self._run_id = ""
         self._broker: LiveBroker | None = None
@@ -162,6 +168,7 @@ class CommunityLive:
             clean,
             self._clock.now,
             lambda key: approvals.use(key, run_id),
+            self._sharing.add,
         )
         self._source = CommunitySource(
             self._client,
@@ -172,6 +179,7 @@ class CommunityLive:
             clean,
             lambda: approvals.approved(run_id),
             text(self.plan.request.equity_usd),
+            self._sharing,
         )
         self._source.begin(since)
         self._log = CommunicationLog(
@@ -292,6 +300,14 @@ class LoggedDecider:
         types = [str(intent.get("action", "")) for intent in decision.intents if isinstance(intent, dict)]
         self._log.agent_to_runner({"text": decision.text, "actions": list(decision.intents)}, types)
         return decision
+
+
+async def _mark_issued(client: SnsClient, post: SharedPost) -> None:
+    key = f"issued:{post.post_id}"
+    if post.comment_id is None:
+        await client.mark_thread_issued(post.thread_id, key)
+    else:
+        await client.mark_comment_issued(post.comment_id, key)
 
 
 def _plan(deployment: CommunityDeployment, now: Instant, warnings: tuple[str, ...]) -> LivePlan:

@@ -18,6 +18,7 @@ from pitboss.live.runner import WorldUpdate
 from pitboss.venues.community.action_outbox import ActionOutbox, ExecutedAction, StoredAction
 from pitboss.venues.community.agent_world import AgentWorld
 from pitboss.venues.community.live_broker import LiveBroker, applied
+from pitboss.venues.community.report_sharing import ReportSharing
 from pitboss.venues.community.results import refusal_result
 from pitboss.venues.community.sns.client import SnsClient
 
@@ -37,6 +38,7 @@ class CommunitySource:
         clean: Callable[[Any], Any],
         approved: Callable[[], Sequence[str]],
         equity: str,
+        sharing: ReportSharing | None = None,
     ) -> None:
         self._client = client
         self._broker = broker
@@ -46,6 +48,7 @@ class CommunitySource:
         self._clean = clean
         self._approved = approved
         self._equity = equity
+        self._sharing = sharing
         self._read_slot = -1
         self._recovered: list[ExecutedAction] = []
         self._without_effect: list[StoredAction] = []
@@ -58,6 +61,8 @@ class CommunitySource:
     async def update(self, world: AgentWorld, before: Instant) -> WorldUpdate:
         """Apply recovered results, and read the community if a heartbeat is due."""
         self._collect()
+        if self._sharing is not None:
+            self._sharing.advance()
         world, receipts = self._with_recovered(world)
         slot = before // self._every_ms
         if slot > self._read_slot:
@@ -86,6 +91,8 @@ class CommunitySource:
         self._without_effect = [each for each in self._without_effect if each.key not in world.executed]
         receipts = list[Receipt]()
         for executed in self._recovered:
+            if self._sharing is not None:
+                self._sharing.add(world, executed)
             world, receipt = applied(world, executed)
             receipts.append(receipt)
         for stored in self._without_effect:
@@ -110,8 +117,12 @@ class CommunitySource:
         return ""
 
     def pending(self, world: AgentWorld) -> bool:
-        """Whether an action has no result yet."""
+        """Whether an action has no result yet, or a report is being shared."""
         del world
+        if self._sharing is not None:
+            self._sharing.advance()
+            if self._sharing.is_busy:
+                return True
         return self._broker.has_open_action
 
     def equity(self, world: AgentWorld, at: Instant, period_ms: int) -> Curve:
@@ -129,6 +140,8 @@ class CommunitySource:
             self._resolving.cancel()
             with suppress(asyncio.CancelledError, Exception):
                 await self._resolving
+        if self._sharing is not None:
+            await self._sharing.close()
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

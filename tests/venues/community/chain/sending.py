@@ -123,9 +123,9 @@ class Breaking:
             return value
         if inspect.iscoroutinefunction(value):
 
-            async def ask_(*arguments: Any) -> Any:
+            async def ask_(*arguments: Any, **named: Any) -> Any:
                 self._breaks(f"before {name}")
-                result = await value(*arguments)
+                result = await value(*arguments, **named)
                 self._breaks(f"after {name}")
                 return result
 

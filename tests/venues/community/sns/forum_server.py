@@ -1,21 +1,25 @@
-"""A real forum server on a port of this machine, for tests: in a process of its own, as `pitboss community serve` runs it."""
+"""A real forum server on a port of this machine, for tests: in a thread, or in processes as `pitboss community serve` runs it."""
 
 import http.client
 import json
 import re
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import uvicorn
+
 from pitboss.bootstrap.machine import SystemClock, random_hex
 from pitboss.terminal.workspace_options import WorkspaceOptions
 from pitboss.venues.community.scenario import read_scenario
 from pitboss.venues.community.scenario_file import TRIAL, shipped_scenario
-from pitboss.venues.community.sns.app import open_server
+from pitboss.venues.community.sns.app import app_of, open_server
 from pitboss.venues.community.sns.seed import seed_forum
 from pitboss.venues.community.sns.serve_options import SnsOptions
 
@@ -88,11 +92,37 @@ def filled(home: Path, db: str | None = None) -> dict[str, Any]:
 
 @contextmanager
 def serving(
-    home: Path, db: str | None = None, v1: str = "on", rate: int = 0, processes: int = 1, seeded: Any = None
+    home: Path, db: str | None = None, v1: str = "on", rate: int = 0, processes: int = 0, seeded: Any = None
 ) -> Iterator[Served]:
-    """A filled server until the end of the block."""
+    """A filled server until the end of the block: in a thread of this process, or in processes of its own."""
     seeded = seeded or filled(home, db)
     home.mkdir(exist_ok=True)
+    start = _processes(home, db, v1, rate, processes) if processes else _thread(home, db, v1, rate)
+    with start as port:
+        yield Served(port, home, db, seeded)
+
+
+@contextmanager
+def _thread(home: Path, db: str | None, v1: str, rate: int) -> Iterator[int]:
+    options = SnsOptions(v1="on" if v1 == "on" else "off", rate_limit=rate)
+    server = open_server(WorkspaceOptions(home, db), options, SystemClock(), random_hex)
+    with server.database, socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(1_024)
+        running = uvicorn.Server(
+            uvicorn.Config(app_of(server), log_config=None, log_level="critical", access_log=False)
+        )
+        thread = threading.Thread(target=running.run, args=([listening],), daemon=True)
+        thread.start()
+        try:
+            yield listening.getsockname()[1]
+        finally:
+            running.should_exit = True
+            thread.join(30)
+
+
+@contextmanager
+def _processes(home: Path, db: str | None, v1: str, rate: int, processes: int) -> Iterator[int]:
     program = home / "program.py"
     program.write_text(PROGRAM)
     command = [sys.executable, str(program), str(home), db or "", v1, str(rate), str(processes)]
@@ -102,7 +132,7 @@ def serving(
         line = process.stdout.readline()
         match = re.search(r":(\d+)$", line.strip())
         assert match is not None, line
-        yield Served(int(match[1]), home, db, seeded)
+        yield int(match[1])
     finally:
         process.terminate()
         process.wait(30)

@@ -1,0 +1,148 @@
+"""A live agent of tests: the real broker, source and outbox on a real forum server, with heartbeats made by hand.
+
+`breaks` is called before and after every step that leaves a trace outside the process; a test raises `Killed` from it and
+starts another agent from the state that was committed last.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chain.sending import Breaking, Killed
+from sns.forum_server import Served
+
+from pitboss.bootstrap.machine import SystemClock
+from pitboss.core.intent import Decision
+from pitboss.core.snapshot import Record
+from pitboss.core.state import State
+from pitboss.store.database import Database
+from pitboss.store.outbox import StoredOutbox
+from pitboss.tick import WorldEvents, tick
+from pitboss.venues.community.action_outbox import ActionOutbox
+from pitboss.venues.community.agent_prompts import CommunityPrompts
+from pitboss.venues.community.agent_world import AgentWorld
+from pitboss.venues.community.live_broker import LiveBroker
+from pitboss.venues.community.live_source import CommunitySource
+from pitboss.venues.community.ports import CommunityPorts
+from pitboss.venues.community.skill import CommunitySkill
+from pitboss.venues.community.sns.client import SnsClient
+from pitboss.venues.community.untrusted_json import cleaner
+
+EVERY_MS = 60_000
+READS = {f"after {name}" for name in ("general", "context", "pending", "after", "get")}
+SKILL = CommunitySkill.model_validate(
+    {
+        "name": "tester",
+        "venue": "community",
+        "model": "policy/silent",
+        "risk": {"threads_per_tick": 2, "chain": "Sepolia"},
+    }
+)
+
+
+class ScriptedDecider:
+    """Decides what a test says."""
+
+    name = "script"
+
+    def __init__(self) -> None:
+        self.actions: list[dict[str, Any]] = []
+
+    async def decide(self, observation: Any, judge: Any) -> Decision:
+        del observation, judge
+        return Decision(tuple(self.actions))
+
+
+async def no_pause(seconds: float) -> None:
+    del seconds
+
+
+@dataclass
+class LiveAgent:
+    """One process of an agent; `state` is what it has committed."""
+
+    client: SnsClient
+    database: Database
+    state: State
+    breaks: Callable[[str], None] = lambda step: None
+    chain: Any = None
+    skill: CommunitySkill = SKILL
+    scope: str = "community:test"
+    decider: ScriptedDecider = field(default_factory=ScriptedDecider)
+    records: list[Record] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        stored: Any = Breaking(StoredOutbox(self.database, SystemClock().now), self.breaks)
+        outbox = ActionOutbox(stored, self.scope, "agent")
+        client: Any = Breaking(self.client, self.breaks)
+        clean = cleaner(str)
+        self.broker = LiveBroker(
+            client, self.chain, outbox, self.skill.risk.caps(), 20, clean, SystemClock().now, lambda key: True,
+            pause=no_pause,
+        )  # fmt: skip
+        self.source = CommunitySource(client, self.broker, outbox, EVERY_MS, 20, clean, tuple, "0")
+        context = CommunityPrompts(self.skill)
+        self.ports = CommunityPorts(self.skill, decider=self.decider, broker=self.broker, context=context)
+
+    def begin(self) -> "LiveAgent":
+        """Load what a process before this one has executed."""
+        self.source.begin(self.state.tick_at or 0)
+        return self
+
+    async def heartbeat(self, at: int, *actions: dict[str, Any]) -> Record:
+        """One heartbeat; the state counts as committed when this returns."""
+        self.decider.actions = list(actions)
+        update = await self.source.update(self.state.world, at)
+        result = await tick(self.state.after(world=update.world), at, WorldEvents(update.receipts, ()), self.ports)
+        self.breaks("commit")
+        self.state = result.state
+        self.records.append(result.record)
+        return result.record
+
+    async def settle(self, at: int) -> None:
+        """Wait until no action is open and its result is in the world."""
+        for _ in range(50):
+            update = await self.source.update(self.state.world, at)
+            self.state = self.state.after(world=update.world)
+            if not self.source.pending(self.state.world):
+                update = await self.source.update(self.state.world, at)
+                self.state = self.state.after(world=update.world)
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError("an action stays open")
+
+
+def fresh_state(served: Served) -> State:
+    return State(AgentWorld(served.agent_id))
+
+
+@asynccontextmanager
+async def client_of(served: Served, protocol: Any = 2) -> Any:
+    async with SnsClient(served.url, served.agent_id, served.token, SystemClock(), protocol) as client:
+        yield client
+
+
+def killer(step: int) -> tuple[Callable[[str], None], list[str]]:
+    """A `breaks` that kills at the step of a number, and the names of the steps so far.
+
+    Reads leave no trace, and the instant before a step is the one after the step before it.
+    """
+    steps: list[str] = []
+
+    def breaks(name: str) -> None:
+        if name in READS or (name.startswith("before") and "create" not in name):
+            return
+        steps.append(name)
+        if len(steps) == step:
+            raise Killed(name)
+
+    return breaks, steps
+
+
+def database_in(folder: Path) -> Database:
+    from pitboss.store.database import open_database
+
+    return open_database(folder / "pitboss.db", "several")

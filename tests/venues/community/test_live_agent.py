@@ -1,0 +1,276 @@
+"""A live agent on a real forum server: what it reads, what it does once whatever breaks, and what it is told."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chain.sending import Killed
+from live_agent import EVERY_MS, LiveAgent, client_of, database_in, fresh_state, killer
+from sns.forum_server import Served, serving
+
+from pitboss.core.errors import TransientError
+from pitboss.store.database import Database
+from pitboss.venues.community.sns.client import SnsRefused, SnsUnavailable
+from pitboss.venues.community.source_cache import SourceCache
+from pitboss.venues.community.untrusted_json import cleaner
+
+AT = 1_800_000_000_000 // EVERY_MS * EVERY_MS
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with serving(tmp_path_factory.mktemp("forum")) as server:
+        yield server
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with database_in(tmp_path) as database:
+        yield database
+
+
+def posts(served: Served, text: str) -> int:
+    """How many threads and comments of the forum hold a text."""
+    status, answer, _ = served.send(
+        "GET", f"/api/agents/context?agentId={served.agent_id}&commentLimit=500", served.runner
+    )
+    assert status == 200
+    (community,) = answer["context"]["communities"]
+    rows = [*community["threads"], *community["recentComments"]]
+    return sum(text in (row.get("body") or "") for row in rows)
+
+
+def actions_of(served: Served, text: str) -> list[dict[str, Any]]:
+    slug = served.seeded["community"]["slug"]
+    return [
+        {"action": "create_thread", "communitySlug": slug, "title": f"About {text}", "body": f"thread {text}"},
+        {
+            "action": "comment",
+            "communitySlug": slug,
+            "threadId": served.thread("DISCUSSION"),
+            "body": f"comment {text}",
+        },
+    ]
+
+
+def test_a_heartbeat_reads_acts_and_leaves_results_for_the_next(served: Served, database: Database) -> None:
+    async def story() -> None:
+        async with client_of(served) as client:
+            agent = LiveAgent(client, database, fresh_state(served))
+            slug = served.seeded["community"]["slug"]
+            source = {"action": "request_contract_source", "communitySlug": slug}
+            source["contractId"] = served.seeded["contracts"][0]["id"]
+            comments = {
+                "action": "request_thread_comments",
+                "communitySlug": slug,
+                "threadId": served.thread("REPORT_TO_HUMAN"),
+            }
+            await agent.heartbeat(AT, *actions_of(served, "first"), source, comments, {"action": "dance"})
+            world = agent.state.world
+            assert world.handle == "auditor1"
+            assert world.community["slug"] == slug
+            kinds = [item.content["type"] for item in world.inbox]
+            expected = ["action_result"] * 2 + ["contract_source_feedback", "thread_comments_feedback", "action_result"]
+            assert kinds == expected
+            assert [item.content["result"]["ok"] for item in world.inbox] == [True, True, True, True, False]
+            assert "contract Vault" in world.inbox[2].content["result"]["source"]
+            assert (world.use.posts, len(world.own_posts)) == (2, 2)
+            await agent.heartbeat(AT + EVERY_MS, source)
+            (item,) = agent.state.world.inbox
+            assert item.content["cached"] is True
+            assert posts(served, "first") == 2
+
+    asyncio.run(story())
+
+
+def test_killed_at_any_step_and_started_again_it_posts_each_action_once(served: Served, database: Database) -> None:
+    """The same two actions are decided again after the restart, as a model would that sees nothing of them."""
+
+    async def count_steps() -> int:
+        breaks, steps = killer(0)
+        async with client_of(served) as client:
+            agent = LiveAgent(client, database, fresh_state(served), breaks)
+            await agent.heartbeat(AT, *actions_of(served, "counted"))
+        return len(steps)
+
+    async def story(step: int) -> None:
+        text, scope = f"step {step}.", f"community:{step}"
+        actions = actions_of(served, text)
+        async with client_of(served) as client:
+            agent = LiveAgent(client, database, fresh_state(served), killer(step)[0], scope=scope)
+            with pytest.raises(Killed):
+                await agent.heartbeat(AT, *actions)
+            restarted = LiveAgent(client, database, agent.state, scope=scope).begin()
+            await restarted.settle(AT)
+            await restarted.heartbeat(AT + EVERY_MS, *actions)
+            await restarted.heartbeat(AT + 2 * EVERY_MS)
+            # The outbox still holds the actions; the world that includes them does not change again.
+            again = LiveAgent(client, database, restarted.state, scope=scope)
+            again.source.begin(0)
+            unchanged = await again.source.update(again.state.world, 0)
+            assert (unchanged.world.use, unchanged.receipts) == (restarted.state.world.use, ())
+        world = restarted.state.world
+        assert posts(served, text) == 2, step
+        assert (world.use.posts, len(world.own_posts)) == (2, 2)
+
+    steps = asyncio.run(count_steps())
+    assert steps == 13
+    for step in range(1, steps + 1):
+        asyncio.run(story(step))
+
+
+def test_an_answer_that_is_lost_is_asked_for_and_nothing_else_is_done_meanwhile(
+    served: Served, database: Database
+) -> None:
+    lost = {"create_thread": True}
+
+    def breaks(step: str) -> None:
+        if step == "after create_thread" and lost["create_thread"]:
+            raise SnsUnavailable("the answer is lost")
+
+    async def story() -> None:
+        async with client_of(served) as client:
+            agent = LiveAgent(client, database, fresh_state(served), breaks)
+            record = await agent.heartbeat(AT, *actions_of(served, "lost"))
+            verdicts = record.body()["verdicts"]
+            assert [verdict["outcome"] for verdict in verdicts] == ["refused", "refused"]
+            assert "not known yet" in verdicts[0]["detail"]
+            assert "has no result yet" in verdicts[1]["detail"]
+            assert agent.source.pending(agent.state.world)
+            assert agent.state.world.use.posts == 0
+            lost["create_thread"] = False
+            await agent.settle(AT)
+            record = await agent.heartbeat(AT + EVERY_MS, *actions_of(served, "lost"))
+            outcomes = [(verdict["outcome"], verdict["code"]) for verdict in record.body()["verdicts"]]
+            assert outcomes == [("refused", "C6_DUPLICATE"), ("allowed", None)]
+            assert posts(served, "lost") == 2
+
+    asyncio.run(story())
+
+
+def test_what_the_forum_refuses_is_told_and_is_not_open(served: Served, database: Database) -> None:
+    async def story() -> None:
+        async with client_of(served) as client:
+            agent = LiveAgent(client, database, fresh_state(served))
+            await agent.heartbeat(AT)
+            community = dict(agent.state.world.community)
+            community["threads"] = [
+                *community["threads"],
+                {"id": "gone", "type": "DISCUSSION", "title": "", "body": ""},
+            ]
+            slug = community["slug"]
+            order = {"action": "comment", "communitySlug": slug, "threadId": "gone", "body": "to nobody"}
+            agent.source._read_slot = 10**12
+            agent.state = agent.state.after(world=agent.state.world.__class__(**{
+                **{name: getattr(agent.state.world, name) for name in agent.state.world.__slots__}, "community": community,
+            }))  # fmt: skip
+            record = await agent.heartbeat(AT + EVERY_MS, order)
+            (verdict,) = record.body()["verdicts"]
+            assert (verdict["outcome"], verdict["code"]) == ("refused", "C18_VENUE")
+            assert not agent.source.pending(agent.state.world)
+            assert agent.state.world.inbox[-1].content["result"]["ok"] is False
+
+    asyncio.run(story())
+
+
+def test_a_refused_credential_ends_the_run_and_an_unreachable_server_only_the_heartbeat(
+    served: Served, database: Database
+) -> None:
+    async def story() -> None:
+        async with client_of(served) as client:
+            agent = LiveAgent(client, database, fresh_state(served))
+            client._token = "rnr_" + "0" * 64
+            with pytest.raises(SnsRefused) as refused:
+                await agent.heartbeat(AT)
+            assert refused.value.is_terminal
+            client._origin = "http://127.0.0.1:9"
+            with pytest.raises(TransientError):
+                await agent.heartbeat(AT)
+
+    asyncio.run(story())
+
+
+class OtherForum:
+    """Answers with whatever documents a test gives it."""
+
+    def __init__(self, general: Any, context: Any) -> None:
+        self._general, self._context = general, context
+
+    async def general(self) -> Any:
+        return self._general
+
+    async def context(self, comment_limit: int | None = None) -> Any:
+        del comment_limit
+        return self._context
+
+
+ODD: list[Any] = [None, [], 5, "x", {}, {"id": 2**200}, {"id": "\ud800"}, {"id": ["c1"]}, [[[[]]]], 1e308]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+def test_documents_of_a_hostile_server_never_break_a_heartbeat(odd: Any, database: Database, served: Served) -> None:
+    slug = {"action": "comment", "communitySlug": "x", "threadId": "t", "body": "b"}
+    documents = [
+        ({"agent": odd, "community": odd}, {"communities": odd, "constraints": odd}),
+        ({"agent": {"handle": odd}, "community": {"id": "c1"}}, {"communities": [odd, {"id": "c1", "threads": odd}]}),
+        (
+            {"community": {"id": "c1"}},
+            {
+                "communities": [
+                    {"id": "c1", "slug": odd, "threads": [odd], "contracts": [odd, {"id": odd, "abi": odd}]}
+                ],
+                "constraints": {"textLimits": {"thread": odd, "comment": {"body": odd}}},
+            },
+        ),
+    ]
+
+    async def story() -> None:
+        for general, context in documents:
+            forum: Any = OtherForum(general, context)
+            agent = LiveAgent(forum, database, fresh_state(served))
+            record = await agent.heartbeat(AT, slug)
+            assert all(verdict["outcome"] == "refused" for verdict in record.body()["verdicts"])
+
+    asyncio.run(story())
+
+
+def test_of_several_communities_only_the_assigned_one_is_kept(served: Served, database: Database) -> None:
+    rows = [{"id": name, "slug": name, "threads": [], "contracts": []} for name in ("c1", "c2", "c3")]
+    general = {"agent": {"handle": "a"}, "community": {"id": "c2", "slug": "c2", "name": "", "status": "ACTIVE"}}
+
+    async def story() -> None:
+        forum: Any = OtherForum(general, {"communities": rows})
+        agent = LiveAgent(forum, database, fresh_state(served))
+        await agent.heartbeat(AT)
+        assert agent.state.world.community["slug"] == "c2"
+        forum = OtherForum({**general, "community": None}, {"communities": rows})
+        agent = LiveAgent(forum, database, fresh_state(served))
+        record = await agent.heartbeat(AT)
+        assert agent.state.world.community is None
+        assert record.body()["flags"] == ["unassigned"]
+
+    asyncio.run(story())
+
+
+def test_a_source_is_read_again_when_its_contract_changes() -> None:
+    cache = SourceCache(2)
+    row = {"id": "k1", "address": "0x1", "updatedAt": "2025-01-01T00:00:00.000Z"}
+    assert cache.get(row) is None
+    cache.put(row, "first")
+    assert cache.get(dict(row)) == "first"
+    assert cache.get({**row, "updatedAt": "2025-01-02T00:00:00.000Z"}) is None
+    assert cache.get(row) is None
+    for number in range(3):
+        cache.put({"id": f"k{number}"}, number)
+    assert [cache.get({"id": f"k{number}"}) for number in range(3)] == [None, 1, 2]
+
+
+def test_documents_are_cleaned_of_what_cannot_be_seen_then_of_secrets() -> None:
+    clean = cleaner(lambda text: text.replace("SECRET", "[hidden]"))
+    value = {"a\u200b": ["SEC\u200bRET", 2**60, 1.5, True, None], "deep": json.loads("[" * 40 + "]" * 40)}
+    cleaned = clean(value)
+    assert cleaned["a"] == ["[hidden]", str(2**60), 1.5, True, None]
+    assert json.dumps(cleaned["deep"]).count("[") < 40
