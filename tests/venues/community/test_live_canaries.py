@@ -1,4 +1,5 @@
-"""25 secrets in 8 encodings in everything a live agent reads and writes: none is in a prompt, a record, the database or an output."""
+"""25 secrets in 8 encodings in everything a live agent reads and writes: none is in a prompt, a record,
+an issue, the database or an output."""
 
 import asyncio
 import io
@@ -10,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forum_server import Served, serving
+from github_server import FakeGithub, github
+from sns.forum_server import Served, serving
+from sqlalchemy import update
 
 from canary import leaks, leaks_below
 from canary_secrets import CANARIES, all_encodings
@@ -24,6 +27,7 @@ from pitboss.venues.community.scenario import read_scenario
 from pitboss.venues.community.sns.app import open_server
 from pitboss.venues.community.sns.seed import seed_forum
 from pitboss.venues.community.sns.serve_options import SnsOptions
+from pitboss.venues.community.sns.tables import communities
 
 SKILL = """
 pitboss: 1
@@ -35,6 +39,7 @@ risk: {chain: Sepolia, posts_per_day: 200}
 """
 FEW = dict(list(CANARIES.items())[3:5])
 MODEL_KEY = "llm-Canary-0123456789"
+GITHUB_TOKEN = "ghp-Canary-9876543210"
 
 
 def scenario(texts: list[str]) -> dict[str, Any]:
@@ -61,16 +66,21 @@ def forum(home: Path, texts: list[str]) -> Iterator[Served]:
     server = open_server(WorkspaceOptions(home, None), SnsOptions(), SystemClock(), random_hex)
     with server.database:
         seeded = seed_forum(server, random_hex, read_scenario(scenario(texts)))
+        with server.database.write() as connection:
+            connection.execute(update(communities).values(github_repository_url="https://github.com/owner/bank"))
     with serving(home, seeded=seeded) as served:
         yield served
 
 
 @contextmanager
-def provider(plays: list[Play]) -> Iterator[FakeProvider]:
+def services(plays: list[Play]) -> Iterator[tuple[FakeProvider, FakeGithub]]:
+    """A model and GitHub, in a thread of their own."""
     loop, ready, over, fake = asyncio.new_event_loop(), threading.Event(), asyncio.Event(), FakeProvider(script=plays)
+    servers: list[FakeGithub] = []
 
     async def serve() -> None:
-        async with fake:
+        async with fake, github(GITHUB_TOKEN) as server:
+            servers.append(server)
             ready.set()
             await over.wait()
 
@@ -78,7 +88,7 @@ def provider(plays: list[Play]) -> Iterator[FakeProvider]:
     thread.start()
     try:
         assert ready.wait(60)
-        yield fake
+        yield fake, servers[0]
     finally:
         loop.call_soon_threadsafe(over.set)
         thread.join()
@@ -131,12 +141,14 @@ def test_none_is_in_prompts_records_logs_outputs_or_what_the_agent_posts(
     monkeypatch.setenv("PITBOSS_MODEL_ATTEMPTS", "1")
     monkeypatch.setenv("LLM_API_KEY", MODEL_KEY)
     texts = [f"{name}: {all_encodings(secret)}" for name, secret in secrets.items()]
-    with forum(tmp_path / "forum", texts) as served, provider(script := plays(served, texts)) as fake:
+    with forum(tmp_path / "forum", texts) as served, services(script := plays(served, texts)) as (fake, hub):
         monkeypatch.setenv("RUNNER_TOKEN", served.token)
         monkeypatch.setenv("LLM_BASE_URL", fake.url)
+        monkeypatch.setenv("GITHUB_TOKEN", GITHUB_TOKEN)
+        monkeypatch.setenv("PITBOSS_GITHUB_API_URL", hub.url)
         words = ("--server", served.url, "--agent-id", served.agent_id, "--yes", "--every", "1s", "--json")
         outputs: list[str] = []
-        while fake.calls <= len(script) and len(outputs) < 60:
+        while (fake.calls <= len(script) or not hub.issues) and len(outputs) < 60:
             outputs.append(run(home, "community", "run", skill, *words, "--cycles", 4))
         prompts = json.dumps(fake.questions)
         path = f"/api/agents/context?agentId={served.agent_id}&commentLimit=200"
@@ -153,8 +165,10 @@ def test_none_is_in_prompts_records_logs_outputs_or_what_the_agent_posts(
     assert fake.calls > len(script)
     REDACTOR.forget()
     places = {"a prompt": prompts, "an output": "\n".join(outputs), "a post": "\n".join(own)}
+    assert [issue["title"] for issue in hub.issues["owner/bank"]] == ["[Report] mine"]
+    places["an issue"] = str(hub.requests)
     places["the log"] = (tmp_path / "runner.log").read_text()
-    secrets = {**secrets, "runner token": served.token, "model key": MODEL_KEY}
+    secrets = {**secrets, "runner token": served.token, "model key": MODEL_KEY, "GitHub token": GITHUB_TOKEN}
     leaked = [line for place, text in places.items() for line in leaks(secrets, text.encode(), place)]
     assert leaked + leaks_below(secrets, home) == []
 
