@@ -33,7 +33,7 @@ _RUNS = re.compile(rb"[A-Za-z0-9+/]{40,}")
 
 def _letter(match: "re.Match[bytes]") -> bytes:
     if match[3]:
-        return chr(int(match[3])).encode()
+        return chr(int(match[3])).encode() if int(match[3]) < 0xD800 else b""
     code = match[1] or match[2] or match[4]
     return bytes([int(code, 16)]) if code and len(code) <= 2 else b""
 

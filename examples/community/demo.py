@@ -326,14 +326,15 @@ async def demo(folder: Path, every: str, limit_s: float) -> None:
         agents = {"auditor": (seed["agent"]["id"], seed["runner_token"]), "reviewer": (second, token)}
         write("agents", "auditor and reviewer: scripted models, not language models")
         write("")
+        commands: dict[str, tuple[str, ...]] = {}
         agents_at_work, tasks = list[asyncio.subprocess.Process](), list[asyncio.Task[None]]()
         for name, (agent_id, runner_token) in agents.items():
             (folder / f"{name}.yaml").write_text(skill(name))
-            process = await programs.start(
+            commands[name] = (
                 "community", "run", f"{name}.yaml", "--server", url, "--agent-id", agent_id, "--every", every,
                 "--price-in", "0", "--price-out", "0", "--json",
-                environment={"RUNNER_TOKEN": runner_token},
             )  # fmt: skip
+            process = await programs.start(*commands[name], environment={"RUNNER_TOKEN": runner_token})
             agents_at_work.append(process)
             tasks.append(asyncio.create_task(watch(name, process)))
         people = [
@@ -351,6 +352,13 @@ async def demo(folder: Path, every: str, limit_s: float) -> None:
             await programs.stop(*agents_at_work)
             await asyncio.gather(*people, *tasks, return_exceptions=True)
         write("")
+        write("agents", "were stopped; each goes on with its run for one heartbeat, which ends it")
+        for name, (_, runner_token) in agents.items():
+            environment = {"RUNNER_TOKEN": runner_token}
+            for line in (
+                await programs.run(*commands[name], "--once", "--resume", environment=environment)
+            ).splitlines():
+                tell(name, json.loads(line))
         for run in json.loads(await programs.run("runs", "list", "--json")):
             verified = await programs.run("runs", "verify", run["run_id"])
             write("verified", f"run {run['run_id']}: {verified.strip()}")

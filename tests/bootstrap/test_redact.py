@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from encodings_of_keys import BLOCKS, ENCODINGS, ESCAPES, SPLITS
-from pitboss.bootstrap.redact import Redactor, secrets_of
+from pitboss.bootstrap.redact import Redactor, keys_in, secrets_of
 from pitboss.core.redaction import HIDDEN
 
 KEY = 'gsk_A"b/c+d=&é?\\<12345>'
@@ -117,3 +117,14 @@ def test_secrets_of_an_environment_are_found_by_name_and_in_addresses() -> None:
         )
     )
     assert found == {"one", "two", "three", "four", "five"}
+
+
+def test_the_key_in_an_address_is_removed_where_it_stands_alone() -> None:
+    redactor = Redactor()
+    redactor.add(
+        *keys_in(
+            "https://name:pass-word1@sepolia-testnet-node.example/v2/0123456789abcdefghij?token=ABCDEFGHIJKLMNOPQRST"
+        )
+    )
+    text = "no project 0123456789abcdefghij (ABCDEFGHIJKLMNOPQRST, pass-word1) at sepolia-testnet-node.example"
+    assert redactor.redact(text) == "no project *** (***, ***) at sepolia-testnet-node.example"

@@ -34,6 +34,15 @@ def test_every_venue_setting_is_listed_with_its_variable_default_and_meaning() -
     assert all(row["meaning"] for row in rows.values())
 
 
+def test_a_setting_that_may_hold_a_key_is_not_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PITBOSS_COMMUNITY_RPC_URL", "https://node.example/v2/0123456789abcdefghij")
+    values = {row["key"]: row["value"] for row in describe(load_settings(tmp_path))}
+    assert values["community_rpc_url"] == "***"
+    monkeypatch.delenv("PITBOSS_COMMUNITY_RPC_URL")
+    values = {row["key"]: row["value"] for row in describe(load_settings(tmp_path))}
+    assert values["community_rpc_url"] == ""
+
+
 @pytest.mark.parametrize(
     ("file", "variable", "message"),
     [

@@ -177,7 +177,7 @@ def test_a_secret_is_not_shown_pickled_or_copied() -> None:
 def test_a_secret_takes_itself_out_of_text_however_it_is_written(written: str) -> None:
     secret = Secret("sk/canary+1234")
     assert secret.hide(f"<{written}>").strip("=<>") == HIDDEN
-    assert secret.hide_bytes(written.encode()).strip(b"=") == HIDDEN.encode()
+    assert secret.hide(written).strip("=") == HIDDEN
 
 
 def test_what_is_hidden_behind_escapes_leaves_the_other_escapes_and_so_the_json_as_they_were() -> None:
@@ -191,7 +191,7 @@ def test_what_is_hidden_behind_escapes_leaves_the_other_escapes_and_so_the_json_
 def test_every_form_that_a_log_is_kept_free_of_is_taken_out_of_replies_too(written: str) -> None:
     secret = Secret("sk/canary+1234")
     assert HIDDEN in secret.hide(f"({written})")
-    assert HIDDEN.encode() in secret.hide_bytes(written.encode() + b"\xff")
+    assert HIDDEN in secret.hide((written.encode() + b"\xff").decode("utf-8", "surrogateescape"))
 
 
 @pytest.mark.parametrize("change", [str.upper, str.lower])
@@ -204,7 +204,7 @@ def test_a_key_whose_case_was_changed_is_taken_out_too(change: Callable[[str], s
 def test_a_word_too_short_to_be_a_key_is_left_in_the_text() -> None:
     assert Secret("a").hide("banana") == "banana"
     assert Secret("ollama").hide("ollama says") == "ollama says"
-    assert Secret("").hide_bytes(b"anything") == b"anything"
+    assert Secret("").hide("anything") == "anything"
 
 
 def test_azure_is_called_at_the_address_of_the_user_and_nowhere_else() -> None:

@@ -23,11 +23,11 @@ from urllib.parse import quote
 import pytest
 import zstandard
 from aiohttp import web
-from canary import leaks, leaks_below, shapes
 from cryptography.fernet import Fernet
 from program import ENVIRONMENT, Told, end
 from serving import served
 
+from canary import leaks, leaks_below, shapes
 from encodings_of_keys import ENCODINGS
 from forked import Forked
 from pitboss.bootstrap.logs import stop_logs

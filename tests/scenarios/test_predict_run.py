@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canary import leaks, leaks_below
 from living import QUICK, Live, at_work, prices, ticked
 from program import end, here
 from serving import served
 
+from canary import leaks, leaks_below
 from pitboss.cli.main import main
 from pitboss.core.errors import RunCancelled
 from pitboss.live.board import Entry

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from pitboss.agent.request_policy import DEFAULT_POLICY, RequestPolicy, read_policy
 from pitboss.bootstrap.keys import Values, open_secrets
 from pitboss.bootstrap.machine import SystemClock, environment, stopwatch, unit_random
+from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
@@ -232,7 +233,14 @@ def open_client(model_route: Route, settings: Settings) -> ModelClient:
 
     timeout_s = _or_of_family(settings.model_timeout_s, PLAIN.timeout_s, family_limits(model_route.model).timeout_s)
     name, provider, key = model_route.name, model_route.provider, model_route.key
-    options: dict[str, Any] = {"model": model_route.model, "timeout_s": timeout_s, "clock": stopwatch}
+    if key is not None:
+        REDACTOR.add(key.reveal())
+    options: dict[str, Any] = {
+        "model": model_route.model,
+        "timeout_s": timeout_s,
+        "clock": stopwatch,
+        "hide": REDACTOR.redact,
+    }
     if provider.native:
         native = {"anthropic": AnthropicModel, "bedrock": BedrockModel, "google": GoogleModel}
         return native[provider.name](name, provider, key, **options)
@@ -255,7 +263,9 @@ def _local(workspace: Workspace, name: str) -> LocalModel:
     def connect(base_url: str) -> ModelClient:
         provider = entry("local", base_url, dialect=OWN, needs_key=False, free=True)
         timeout_s = settings.local_timeout_s
-        client = ChatModel(name, provider, model=weights.stem, clock=stopwatch, timeout_s=timeout_s)
+        client = ChatModel(
+            name, provider, model=weights.stem, clock=stopwatch, timeout_s=timeout_s, hide=REDACTOR.redact
+        )
         return Retried(client, random=unit_random(), attempts=2, deadline_s=2 * timeout_s)
 
     # Includes the file's size, so that cached replies are not used for another file of the same name.

@@ -63,3 +63,10 @@ def _password(address: str) -> Iterable[str]:
         return
     if password:
         yield password
+
+
+def keys_in(address: str) -> Iterable[str]:
+    """What may be a key in the address of a service: the whole, its password, and long words behind the host."""
+    yield address
+    yield from _password(address)
+    yield from re.findall(r"[A-Za-z0-9_~-]{16,}", address.partition("://")[2].partition("/")[2])

@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from pitboss.core.errors import UserError
+from pitboss.core.redaction import HIDDEN
 from pitboss.data.object_storage import read_address
 
 FILE = "settings.toml"
@@ -238,17 +239,24 @@ def _file(path: Path) -> dict[str, Any]:
 
 
 def describe(settings: Settings) -> list[dict[str, Any]]:
-    """Every setting with its value, default and description; those of venues last."""
+    """Every setting with its value, default and description; those of venues last.
+
+    The value of a setting that may hold a key, declared with `repr=False`, is not shown.
+    """
     return [
         {
             "key": name,
             "variable": f"{PREFIX}{name.upper()}",
-            "value": str(getattr(settings, name, field.default)),
+            "value": _shown(field, getattr(settings, name, field.default)),
             "default": str(field.default),
             "meaning": field.description,
         }
         for name, field in _fields()
     ]
+
+
+def _shown(field: FieldInfo, value: object) -> str:
+    return HIDDEN if value and not field.repr else str(value)
 
 
 def _fields() -> Iterator[tuple[str, FieldInfo]]:

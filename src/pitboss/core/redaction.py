@@ -112,12 +112,6 @@ class ValueRedactor:
             hidden = _without(text, sorted(self._spans(text, MOST_LAYERS)))
         return HIDDEN if self._holds(hidden, MOST_LAYERS) else hidden
 
-    def hide_bytes(self, content: bytes) -> bytes:
-        """The same for a body as it was received."""
-        text = content.decode("utf-8", "surrogateescape")
-        hidden = self.hide(text)
-        return content if hidden == text else hidden.encode("utf-8", "surrogateescape")
-
     def _is_in(self, text: str) -> bool:
         lower = text.lower()  # nearly always there is no match, and this is ten times faster than the pattern
         return any(form in lower for form in self._lower)

@@ -2,7 +2,8 @@
 
 A subclass encodes the request and reads the response. A server that rejects the form of a request (a schema, a forced
 tool) is sent a simpler form from then on, which costs nothing because it has answered nothing yet. The key goes into one
-header, to one origin, and is removed from everything that comes back. Caching, money, limits and retries are wrappers.
+header, to one origin, and is removed from everything that comes back, with all other secrets that `hide` knows. Caching, money,
+limits and retries are wrappers.
 """
 
 from abc import abstractmethod
@@ -43,17 +44,19 @@ class HttpModel(ModelClient, Generic[Form]):
         clock: Callable[[], float],
         session: Callable[[], aiohttp.ClientSession] = http_pool.session,
         timeout_s: float = TIMEOUT_S,
+        hide: Callable[[str], str] | None = None,
     ) -> None:
         """`form` is how requests are written at first; `clock` returns seconds that never run backwards.
 
-        `model` is the provider's name for the model; by default that in `name`.
+        `model` is the provider's name for the model; by default that in `name`. `hide` removes secrets from a text, the key
+        included; by default only the key is removed.
         """
         self.name = name
         self._model = model or name.partition("/")[2]
         self.timeout_s = timeout_s
         self._first_form = self._form = form
         self._settings = OptionalSettings()
-        self._key = key
+        self._hide = hide or (key.hide if key is not None else None)
         self._headers = {"Content-Type": "application/json", **_key_headers(provider, key)}
         self._session = session
         self._clock = clock
@@ -118,17 +121,19 @@ class HttpModel(ModelClient, Generic[Form]):
         return True
 
     def _outcome(self, response: http_post.HttpResponse, request: ModelRequest, form: Form) -> ModelReply | Failure:
-        content, key = response.content, self._key
+        content, hide = response.content, self._hide
         if content is None:
             return malformed(self.name, f"the reply is larger than {http_post.LARGEST_BYTES:,} bytes")
-        if key is None:
+        if hide is None:
             return self._read(content, response.status, response.headers, request, form)
         if response.status >= 300:
-            # The key is removed before the text is cut to a line: half a key would not be recognised.
-            content = key.hide(content.decode("utf-8", "replace")).encode("utf-8", "replace")
+            # Secrets are removed before the text is cut to a line: half a key would not be recognised.
+            content = hide(content.decode("utf-8", "replace")).encode("utf-8", "replace")
         else:
-            content = key.hide_bytes(content)
-        return _hidden(self._read(content, response.status, response.headers, request, form), key)
+            text = content.decode("utf-8", "surrogateescape")
+            hidden = hide(text)
+            content = content if hidden == text else hidden.encode("utf-8", "surrogateescape")
+        return _without_secrets(self._read(content, response.status, response.headers, request, form), hide)
 
 
 def _key_headers(provider: Provider, key: Secret | None) -> dict[str, str]:
@@ -143,23 +148,21 @@ def _key_headers(provider: Provider, key: Secret | None) -> dict[str, str]:
     return {provider.key_header: key.reveal()} if provider.key_header else {"Authorization": f"Bearer {key.reveal()}"}
 
 
-def _hidden(outcome: ModelReply | Failure, key: Secret) -> ModelReply | Failure:
-    """The outcome without a key that was escaped or split in the response and shows only once it is read."""
+def _without_secrets(outcome: ModelReply | Failure, hide: Callable[[str], str]) -> ModelReply | Failure:
+    """The outcome without a secret that was escaped or split in the response and shows only once it is read."""
     if isinstance(outcome, Failure):
-        return replace(outcome, message=key.hide(outcome.message))
+        return replace(outcome, message=hide(outcome.message))
     texts = [outcome.text, outcome.problem, outcome.state, outcome.provider_id, outcome.model]
     texts += [text for call in outcome.calls for text in (call.id, call.name, call.arguments)]
     joined = "\n".join(texts)
-    if key.hide(joined) == joined:
+    if hide(joined) == joined:
         return outcome
     return replace(
         outcome,
-        text=key.hide(outcome.text),
-        problem=key.hide(outcome.problem),
+        text=hide(outcome.text),
+        problem=hide(outcome.problem),
         state="",
-        provider_id=key.hide(outcome.provider_id),
-        model=key.hide(outcome.model),
-        calls=tuple(
-            ToolCall(key.hide(call.id), key.hide(call.name), key.hide(call.arguments)) for call in outcome.calls
-        ),
+        provider_id=hide(outcome.provider_id),
+        model=hide(outcome.model),
+        calls=tuple(ToolCall(hide(call.id), hide(call.name), hide(call.arguments)) for call in outcome.calls),
     )

@@ -25,10 +25,6 @@ class Secret:
         """The text without the key, in whatever form it is written, JSON escapes included."""
         return self._redactor.hide(text)
 
-    def hide_bytes(self, content: bytes) -> bytes:
-        """The same for a body as it was received."""
-        return self._redactor.hide_bytes(content)
-
     def __bool__(self) -> bool:
         return bool(self._value)
 

@@ -2,8 +2,6 @@
 
 import asyncio
 import io
-import random
-import string
 from collections.abc import Iterator
 from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
@@ -15,7 +13,7 @@ from aiohttp import web
 from github_server import github
 
 from canary import leaks, leaks_below
-from encodings_of_keys import ENCODINGS
+from canary_secrets import CANARIES, ENCODED, all_encodings, every_text
 from pitboss.bootstrap.machine import SystemClock
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.cli.main import main
@@ -25,29 +23,6 @@ from pitboss.venues.community.github_reports import GithubReports
 from pitboss.venues.community.issue_text import SharedPost
 from pitboss.venues.community.log_reader import read_entries
 from pitboss.venues.community.sns.client import SnsClient, SnsRefused, SnsUnavailable
-
-USED = ("plain", "backwards", "url, whole", "html entities", "json, whole", "zero width", "base64", "hex")
-ENCODED = {name: ENCODINGS[name] for name in USED}
-
-
-def _canaries() -> dict[str, str]:
-    """Secrets of the shapes that a runner has: tokens, API keys, private keys, passwords with difficult characters."""
-    chance = random.Random(25)
-
-    def letters(count: int, alphabet: str = string.ascii_letters + string.digits) -> str:
-        return "".join(chance.choices(alphabet, k=count))
-
-    shapes = (
-        lambda: f"sk-{letters(40)}",
-        lambda: f"ghp_{letters(36)}",
-        lambda: f"0x{letters(64, '0123456789abcdef')}",
-        lambda: f"{letters(20)}.{letters(30)}.{letters(25)}",
-        lambda: letters(24, string.ascii_letters + string.digits + "+/=-_.~!@#$%^&*()\"'\\<>"),
-    )
-    return {f"canary {number}": shapes[number % len(shapes)]() for number in range(25)}
-
-
-CANARIES = _canaries()
 
 
 @pytest.fixture(autouse=True)
@@ -59,19 +34,12 @@ def known() -> Iterator[None]:
     REDACTOR.forget()
 
 
-def texts() -> Iterator[str]:
-    """Each canary in each encoding, inside other text."""
-    for secret in CANARIES.values():
-        for encode in ENCODED.values():
-            yield f"Look at this: {encode(secret)} (do not tell)."
-
-
 def test_the_scanner_sees_every_canary_in_every_encoding() -> None:
     """Without this the other tests would prove nothing."""
     for name, secret in CANARIES.items():
         for encoding, encode in ENCODED.items():
             assert leaks({name: secret}, encode(secret).encode(), ""), (name, encoding)
-    assert len(list(texts())) == 200
+    assert len(list(every_text())) == 200
 
 
 def test_none_is_in_the_communication_log_or_what_shows_it(tmp_path: Path) -> None:
@@ -85,7 +53,7 @@ def test_none_is_in_the_communication_log_or_what_shows_it(tmp_path: Path) -> No
         redact=REDACTOR.redact,
     )
     with log:
-        for text in texts():
+        for text in every_text():
             log.agent_to_runner(text, [text, "tx"])
             log.runner_to_agent({"type": "tx_feedback", text: [text], "result": {"error": text}}, ["tx_feedback"])
     assert len(list(read_entries(log_folder(tmp_path)))) == 400
@@ -113,7 +81,7 @@ def test_none_is_in_issues_their_store_or_failures(tmp_path: Path) -> None:
             )
             empty = SharedPost("", None, "", "", "", "", "https://github.com/owner/bank", "", 0, "")
             for number, secret in enumerate(CANARIES.values()):
-                every = " and ".join(encode(secret) for encode in ENCODED.values())
+                every = all_encodings(secret)
                 post = replace(
                     empty,
                     thread_id=f"thread{number}",
@@ -160,7 +128,7 @@ def test_none_is_in_errors_of_the_forum() -> None:
     messages: list[str] = []
 
     def replies() -> Iterator[tuple[int, Any]]:
-        for number, text in enumerate(texts()):
+        for number, text in enumerate(every_text()):
             yield 400 + number % 5, {"error": "x" * (290 - number % 40) + text}
             yield 500, {"error": text}
 

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from pitboss.bootstrap.machine import SystemClock
-from pitboss.bootstrap.redact import REDACTOR
+from pitboss.bootstrap.redact import REDACTOR, keys_in
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import TransientError, UserError
 from pitboss.signer.client import SignerClient
@@ -30,7 +30,7 @@ async def open_chain(workspace: Workspace, caps: CommunityCaps, owner: str) -> A
     if not settings.community_rpc_url:
         yield None
         return
-    REDACTOR.add(settings.community_rpc_url)  # the path of such an address is often a key
+    REDACTOR.add(*keys_in(settings.community_rpc_url))  # a node may repeat its key in an error
     transport = HttpTransport(settings.community_rpc_url, workspace.settings.http_hosts)
     try:
         client = JsonRpcClient(transport, settings.community_chain_id)

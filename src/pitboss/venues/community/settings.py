@@ -14,6 +14,7 @@ class CommunitySettings(VenueSettings):
 
     community_rpc_url: str = Field(
         default="",
+        repr=False,
         description="Address of the Ethereum node; without one contracts are not called. It may hold a key: it is never shown.",
     )
     community_chain_id: Annotated[int, Field(ge=1)] = Field(

@@ -1,0 +1,42 @@
+"""25 secrets of the shapes that a runner has, and 8 of the encodings in which somebody may write them into a text."""
+
+import random
+import string
+from collections.abc import Iterator
+
+from encodings_of_keys import ENCODINGS
+
+USED = ("plain", "backwards", "url, whole", "html entities", "json, whole", "zero width", "base64", "hex")
+ENCODED = {name: ENCODINGS[name] for name in USED}
+
+
+def _canaries() -> dict[str, str]:
+    """Tokens, API keys, private keys, passwords with difficult characters."""
+    chance = random.Random(25)
+
+    def letters(count: int, alphabet: str = string.ascii_letters + string.digits) -> str:
+        return "".join(chance.choices(alphabet, k=count))
+
+    shapes = (
+        lambda: f"sk-{letters(40)}",
+        lambda: f"ghp_{letters(36)}",
+        lambda: f"0x{letters(64, '0123456789abcdef')}",
+        lambda: f"{letters(20)}.{letters(30)}.{letters(25)}",
+        lambda: letters(24, string.ascii_letters + string.digits + "+/=-_.~!@#$%^&*()\"'\\<>"),
+    )
+    return {f"canary {number}": shapes[number % len(shapes)]() for number in range(25)}
+
+
+CANARIES = _canaries()
+
+
+def every_text() -> Iterator[str]:
+    """Each canary in each encoding, inside other text."""
+    for secret in CANARIES.values():
+        for encode in ENCODED.values():
+            yield f"Look at this: {encode(secret)} (do not tell)."
+
+
+def all_encodings(secret: str) -> str:
+    """One canary in all encodings."""
+    return " and ".join(encode(secret) for encode in ENCODED.values())
