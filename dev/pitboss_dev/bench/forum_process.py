@@ -15,7 +15,7 @@ from pitboss.venues.community.sns.serve_options import SnsOptions
 if TYPE_CHECKING:
     from pitboss.venues.community.sns.serve_options import SnsOptions as Options
 
-PROCESSES = 2
+PROCESSES = 1
 APPS = {
     "forum": "pitboss.venues.community.sns.app:make_app",
     "bare": f"{__spec__.name if __spec__ else __name__}:bare_app",

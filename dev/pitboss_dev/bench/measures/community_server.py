@@ -62,7 +62,9 @@ def measure(bench: Bench) -> Iterable[BenchRow]:
         with _serving(home, name) as url:
             durations[name] = asyncio.run(_heartbeats(url, home, forum, window_s))
     ordered = {name: percentile(values, 0.5) for name, values in durations.items()}
-    note = f"{agents} agents, {RATE} heartbeats a minute each, {forum_process.PROCESSES} processes, client included"
+    note = (
+        f"{agents} agents, {RATE} heartbeats a minute each, one server process on SQLite, time of the client included"
+    )
     yield BenchRow(P50, ordered["forum"], "ms", "bare ASGI app", ordered["bare"], None, note)
     tail_ms, bare_ms = percentile(durations["forum"], 0.99), percentile(durations["bare"], 0.99)
     note = f"{len(durations['forum'])} requests, {THREADS} threads, {COMMENTS} comments; bare app {bare_ms:.0f} ms"
