@@ -78,9 +78,17 @@ class Served:
             connection.request(method, path, body, headers or {})
             response = connection.getresponse()
             content = response.read()
-            return response.status, json.loads(content) if content else None, dict(response.getheaders())
+            return response.status, _read(content), dict(response.getheaders())
         finally:
             connection.close()
+
+
+def _read(content: bytes) -> Any:
+    """JSON, or what else was answered, as text."""
+    try:
+        return json.loads(content)
+    except ValueError:
+        return content.decode() or None
 
 
 def filled(home: Path, db: str | None = None) -> dict[str, Any]:
@@ -92,25 +100,31 @@ def filled(home: Path, db: str | None = None) -> dict[str, Any]:
 
 @contextmanager
 def serving(
-    home: Path, db: str | None = None, v1: str = "on", rate: int = 0, processes: int = 0, seeded: Any = None
+    home: Path,
+    db: str | None = None,
+    v1: str = "on",
+    rate: int = 0,
+    processes: int = 0,
+    seeded: Any = None,
+    origin: str = "",
 ) -> Iterator[Served]:
     """A filled server until the end of the block: in a thread of this process, or in processes of its own."""
     seeded = seeded or filled(home, db)
     home.mkdir(exist_ok=True)
-    start = _processes(home, db, v1, rate, processes) if processes else _thread(home, db, v1, rate)
+    start = _processes(home, db, v1, rate, processes) if processes else _thread(home, db, v1, rate, origin)
     with start as port:
         yield Served(port, home, db, seeded)
 
 
 @contextmanager
-def _thread(home: Path, db: str | None, v1: str, rate: int) -> Iterator[int]:
+def _thread(home: Path, db: str | None, v1: str, rate: int, origin: str) -> Iterator[int]:
     options = SnsOptions(v1="on" if v1 == "on" else "off", rate_limit=rate)
     server = open_server(WorkspaceOptions(home, db), options, SystemClock(), random_hex)
     with server.database, socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(1_024)
         running = uvicorn.Server(
-            uvicorn.Config(app_of(server), log_config=None, log_level="critical", access_log=False)
+            uvicorn.Config(app_of(server, origin), log_config=None, log_level="critical", access_log=False)
         )
         thread = threading.Thread(target=running.run, args=([listening],), daemon=True)
         thread.start()
