@@ -38,6 +38,8 @@ class StoredResult:
 
     kind: Literal["write", "transaction"]
     facts: Mapping[str, Any]
+    cost_wei: Decimal = Decimal(0)
+    """The most that a transaction can have cost: its value, and its gas at the signed limit."""
 
 
 def stored_action(order: CommunityOrder, community_id: str) -> StoredAction:

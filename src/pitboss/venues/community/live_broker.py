@@ -6,6 +6,7 @@ so, and `resolve` asks again; until then nothing else is executed.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from decimal import Decimal
 from typing import Any
 
 from pitboss.core.instant import HOUR_MS, Instant
@@ -27,6 +28,7 @@ from pitboss.venues.community.chain.ports import ChainContract, EvmChain, TxOutc
 from pitboss.venues.community.effects import after_transaction, after_write
 from pitboss.venues.community.intents import CommunityAction
 from pitboss.venues.community.rule_book import CommunityOrder
+from pitboss.venues.community.score import BY_AGENT, REPORTED
 from pitboss.venues.community.sns.client import SnsClient, SnsRefused, SnsUnavailable
 from pitboss.venues.community.source_cache import SourceCache
 
@@ -195,7 +197,9 @@ class LiveBroker(Broker):
                 outcome.gas_used,
                 outcome.block_number,
             )
-            return self._outbox.succeed(open_action, StoredResult("transaction", result))
+            fees = (outcome.gas_used or 0) * (outcome.max_fee_wei_per_gas or 0)
+            cost = Decimal(open_action.stored.action.value_wei * (outcome.status == "mined") + fees)
+            return self._outbox.succeed(open_action, StoredResult("transaction", result, cost))
         message = "" if outcome.failure is None else outcome.failure.message
         if outcome.status == "not_sent":
             code = "" if outcome.failure is None else outcome.failure.code
@@ -242,10 +246,12 @@ def applied(world: AgentWorld, executed: ExecutedAction) -> tuple[AgentWorld, Re
     order_id = stored.key[:16]
     if executed.result.kind == "write":
         after = after_write(world, stored.key, action, facts, executed.at)
+        if action.thread_kind == "REPORT_TO_HUMAN":
+            facts |= {REPORTED: "", BY_AGENT: 1}
         return after, Receipt("accepted", executed.at, "", order_id, {**facts, "action": action.action})
     after = after_transaction(world, stored.key, stored.approval_key, action, facts, stored.spend_wei, executed.at)
     shown = {"function": stored.function, "hash": facts.get("hash"), "status": facts.get("status")}
-    receipt_facts = {"action": "tx", **shown, "cost_wei": stored.spend_wei}
+    receipt_facts = {"action": "tx", **shown, "cost_wei": executed.result.cost_wei}
     return after, Receipt("filled", executed.at, stored.contract_address.lower(), order_id, receipt_facts)
 
 
