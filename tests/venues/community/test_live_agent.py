@@ -109,7 +109,7 @@ def test_killed_at_any_step_and_started_again_it_posts_each_action_once(served: 
             await restarted.heartbeat(AT + 2 * EVERY_MS)
             # The outbox still holds the actions; the world that includes them does not change again.
             again = LiveAgent(client, database, restarted.state, scope=scope)
-            again.source.begin(0)
+            again.source.begin()
             unchanged = await again.source.update(again.state.world, 0)
             assert (unchanged.world.use, unchanged.receipts) == (restarted.state.world.use, ())
         world = restarted.state.world
