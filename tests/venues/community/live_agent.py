@@ -5,7 +5,7 @@ starts another agent from the state that was committed last.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -131,7 +131,7 @@ def fresh_state(served: Served) -> State:
 
 
 @asynccontextmanager
-async def client_of(served: Served, protocol: Any = 2) -> Any:
+async def client_of(served: Served, protocol: Any = 2) -> AsyncIterator[SnsClient]:
     async with SnsClient(served.url, served.agent_id, served.token, SystemClock(), protocol) as client:
         yield client
 
