@@ -17,6 +17,7 @@ from pitboss.core.receipt import Receipt
 from pitboss.live.runner import WorldUpdate
 from pitboss.venues.community.action_outbox import ActionOutbox, ExecutedAction, IneffectiveAction
 from pitboss.venues.community.agent_world import MOST_EXECUTED, AgentWorld
+from pitboss.venues.community.context_bounds import bounded_community
 from pitboss.venues.community.live_broker import LiveBroker, applied
 from pitboss.venues.community.report_sharing import ReportSharing
 from pitboss.venues.community.results import refusal_result
@@ -106,6 +107,8 @@ class CommunitySource:
         communities = document.get("communities")
         rows = [_mapping(row) for row in cast("list[Any]", communities)] if isinstance(communities, list) else []
         community = next((row for row in rows if row.get("id") == assigned.get("id")), None) if assigned else None
+        if community is not None:
+            community = bounded_community(community, self._comment_limit)
         limits = _mapping(_mapping(document.get("constraints")).get("textLimits"))
         handle = str(agent.get("handle", ""))[:200]
         return replace(world, handle=handle, community=community, text_limits=_whole_numbers(limits))
