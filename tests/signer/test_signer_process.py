@@ -20,6 +20,7 @@ from pitboss.signer.client import SignatureReply, SignerClient
 from pitboss.signer.keystore import keystore_address, open_keystore
 from pitboss.signer.program import KEYSTORE, describe_files, make_files
 from pitboss.signer.protocol import MOST_LINE_BYTES, SigningRefusal
+from process_memory import memory_of
 from signer.hostile import ADDRESS, CHAIN_ID, KEY, VAULT, line, payload
 from signer.running import FAST_SCRYPT, JOURNAL, PASSPHRASE, SOCKET, make_folder, passphrase_pipe, running
 
@@ -163,21 +164,6 @@ def test_the_command_starts_the_same_program(folder: Path) -> None:
     assert json.loads(shown.stdout)["today"]["transactions"] == 1
 
 
-def maps(pid: int) -> Iterator[bytes]:
-    """The readable memory of a process."""
-    with open(f"/proc/{pid}/maps") as places, open(f"/proc/{pid}/mem", "rb", 0) as memory:
-        for place in places:
-            match = re.match(r"([0-9a-f]+)-([0-9a-f]+) r", place)
-            if match is None or "[v" in place:
-                continue
-            start, end = int(match[1], 16), int(match[2], 16)
-            try:
-                memory.seek(start)
-                yield memory.read(end - start)
-            except (OSError, ValueError, OverflowError):
-                continue
-
-
 ASKING = """
 import asyncio, json, sys
 from pathlib import Path
@@ -200,7 +186,7 @@ def test_the_asking_process_never_has_the_key_in_its_memory_or_environment(signe
         assert asking.stdout.readline().startswith("0x")
         secrets = (KEY, KEY.hex().encode(), KEY.hex().upper().encode(), PASSPHRASE.encode())
         try:
-            blocks = list(maps(asking.pid))
+            blocks = list(memory_of(asking.pid))
         except PermissionError:
             pytest.skip("this system forbids reading the memory of a child process")
         assert any(b"a-request-id-to-find" in block for block in blocks)  # the scan reads what is there
@@ -210,7 +196,7 @@ def test_the_asking_process_never_has_the_key_in_its_memory_or_environment(signe
         assert not any(secret in Path(f"/proc/{signer.process.pid}/cmdline").read_bytes() for secret in secrets)
         if os.getuid() != 0:  # root may read everything
             with pytest.raises(PermissionError):
-                next(maps(signer.process.pid))
+                next(memory_of(signer.process.pid))
     finally:
         asking.kill()
         asking.communicate()
