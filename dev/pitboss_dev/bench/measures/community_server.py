@@ -1,8 +1,8 @@
 """The forum server with 200 agents: how long a request takes while all of them have their heartbeats.
 
 Each agent reads its settings and the context and writes a signed comment, with the runner's own client, in this process: client
-and server share the machine. Each agent has one heartbeat within the minute that is measured. The reference of the median is a bare app behind the same server, with replies of the same
-size; that of the tail is the limit of 250 ms.
+and server share the machine. Each agent has one heartbeat within the minute that is measured. The reference of the median is a
+bare app behind the same server, with replies of the same size; that of the tail is the limit of 250 ms.
 """
 
 import asyncio
