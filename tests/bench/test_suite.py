@@ -45,6 +45,7 @@ def test_every_file_in_measures_is_a_measurement_in_its_order() -> None:
         "importing",
         "jobs",
         "study",
+        "community_server",
         "program",
     ]
     assert all(isinstance(measure, Measure) and measure.summary for measure in all_measures().values())

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from pitboss.signer.client import SignatureReply, SignerClient
 from pitboss.signer.keystore import keystore_address, open_keystore
 from pitboss.signer.program import KEYSTORE, describe_files, make_files
 from pitboss.signer.protocol import MOST_LINE_BYTES, SigningRefusal
+from process_memory import memory_of
 from signer.hostile import ADDRESS, CHAIN_ID, KEY, VAULT, line, payload
 from signer.running import FAST_SCRYPT, JOURNAL, PASSPHRASE, SOCKET, make_folder, passphrase_pipe, running
 
@@ -46,6 +48,22 @@ def folder(tmp_path: Path) -> Path:
     return make_folder(tmp_path / "signer", POLICY_TEXT)
 
 
+@dataclass(frozen=True)
+class RunningSigner:
+    """A signing process that several tests use; each has nonces of its own."""
+
+    folder: Path
+    process: "subprocess.Popen[str]"
+
+
+@pytest.fixture(scope="module")
+def signer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSigner]:
+    policy = POLICY_TEXT.replace("transactions_per_day = 3", "transactions_per_day = 30")
+    folder = make_folder(tmp_path_factory.mktemp("shared") / "signer", policy)
+    with running(folder) as process:
+        yield RunningSigner(folder, process)
+
+
 def sign(folder: Path, request_id: str, nonce: int) -> SignatureReply | SigningRefusal:
     return asyncio.run(SignerClient(folder / SOCKET).sign(SCHEME, request_id, payload(nonce=nonce)))
 
@@ -69,38 +87,38 @@ def test_counters_and_bytes_survive_a_kill(folder: Path) -> None:
         assert (description.address, description.transactions_left) == (ADDRESS, 0)
 
 
-def test_the_files_and_the_socket_are_for_their_owner_alone(folder: Path) -> None:
-    with running(folder) as process:
-        modes = {name: stat.S_IMODE((folder / name).stat().st_mode) for name in (KEYSTORE, JOURNAL, SOCKET)}
-        assert modes == dict.fromkeys(modes, 0o600)
-        arguments = Path(f"/proc/{process.pid}/cmdline")
-        if arguments.exists():
-            assert PASSPHRASE.encode() not in arguments.read_bytes()
-        with pytest.raises(UserError, match="exists"):
-            make_files(folder, None, None, False)
-        second = subprocess.run(
-            [sys.executable, "-m", "pitboss.signer", "run", "--folder", str(folder), "--passphrase-fd", "0"],
-            input=PASSPHRASE, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert (second.returncode, "listens" in second.stderr) == (2, True)
+def test_the_files_and_the_socket_are_for_their_owner_alone(signer: RunningSigner) -> None:
+    folder = signer.folder
+    modes = {name: stat.S_IMODE((folder / name).stat().st_mode) for name in (KEYSTORE, JOURNAL, SOCKET)}
+    assert modes == dict.fromkeys(modes, 0o600)
+    arguments = Path(f"/proc/{signer.process.pid}/cmdline")
+    if arguments.exists():
+        assert PASSPHRASE.encode() not in arguments.read_bytes()
+    with pytest.raises(UserError, match="exists"):
+        make_files(folder, None, None, False)
+    second = subprocess.run(
+        [sys.executable, "-m", "pitboss.signer", "run", "--folder", str(folder), "--passphrase-fd", "0"],
+        input=PASSPHRASE, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (second.returncode, "listens" in second.stderr) == (2, True)
     for text in (line_ for path in folder.iterdir() if path.is_file() for line_ in [path.read_bytes()]):
         assert KEY not in text
         assert KEY.hex().encode() not in text
 
 
-def test_lines_are_bounded_and_one_bad_client_does_not_stop_the_others(folder: Path) -> None:
-    with running(folder):
-        with socket.socket(socket.AF_UNIX) as silent, socket.socket(socket.AF_UNIX) as loud:
-            silent.connect(str(folder / SOCKET))
-            loud.connect(str(folder / SOCKET))
-            loud.sendall(b"x" * (MOST_LINE_BYTES + 10))
-            assert json.loads(loud.makefile("rb").readline())["code"] == "S01_MALFORMED"
-            assert isinstance(sign(folder, "a", 0), SignatureReply)
-        with socket.socket(socket.AF_UNIX) as again:
-            again.connect(str(folder / SOCKET))
-            again.sendall(line("b", payload(nonce=1)) + b"nonsense\n" + line("a", payload(nonce=0)))
-            replies = again.makefile("rb")
-            assert [json.loads(replies.readline())["ok"] for _ in range(3)] == [True, False, True]
+def test_lines_are_bounded_and_one_bad_client_does_not_stop_the_others(signer: RunningSigner) -> None:
+    path = str(signer.folder / SOCKET)
+    with socket.socket(socket.AF_UNIX) as silent, socket.socket(socket.AF_UNIX) as loud:
+        silent.connect(path)
+        loud.connect(path)
+        loud.sendall(b"x" * (MOST_LINE_BYTES + 10))
+        assert json.loads(loud.makefile("rb").readline())["code"] == "S01_MALFORMED"
+        assert isinstance(sign(signer.folder, "a", 0), SignatureReply)
+    with socket.socket(socket.AF_UNIX) as again:
+        again.connect(path)
+        again.sendall(line("b", payload(nonce=1)) + b"nonsense\n" + line("a", payload(nonce=0)))
+        replies = again.makefile("rb")
+        assert [json.loads(replies.readline())["ok"] for _ in range(3)] == [True, False, True]
 
 
 def test_a_wrong_passphrase_is_one_line_and_shows_nothing(folder: Path) -> None:
@@ -146,21 +164,6 @@ def test_the_command_starts_the_same_program(folder: Path) -> None:
     assert json.loads(shown.stdout)["today"]["transactions"] == 1
 
 
-def maps(pid: int) -> Iterator[bytes]:
-    """The readable memory of a process."""
-    with open(f"/proc/{pid}/maps") as places, open(f"/proc/{pid}/mem", "rb", 0) as memory:
-        for place in places:
-            match = re.match(r"([0-9a-f]+)-([0-9a-f]+) r", place)
-            if match is None or "[v" in place:
-                continue
-            start, end = int(match[1], 16), int(match[2], 16)
-            try:
-                memory.seek(start)
-                yield memory.read(end - start)
-            except (OSError, ValueError, OverflowError):
-                continue
-
-
 ASKING = """
 import asyncio, json, sys
 from pathlib import Path
@@ -173,37 +176,35 @@ sys.stdin.readline()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/PID/mem, which only Linux has")
-def test_the_asking_process_never_has_the_key_in_its_memory_or_environment(folder: Path) -> None:
-    with running(folder) as signer:
-        asking = subprocess.Popen(
-            [sys.executable, "-c", ASKING, str(folder / SOCKET), json.dumps(payload())],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+def test_the_asking_process_never_has_the_key_in_its_memory_or_environment(signer: RunningSigner) -> None:
+    asking = subprocess.Popen(
+        [sys.executable, "-c", ASKING, str(signer.folder / SOCKET), json.dumps(payload(nonce=7))],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert asking.stdout is not None
+        assert asking.stdout.readline().startswith("0x")
+        secrets = (KEY, KEY.hex().encode(), KEY.hex().upper().encode(), PASSPHRASE.encode())
         try:
-            assert asking.stdout is not None
-            assert asking.stdout.readline().startswith("0x")
-            secrets = (KEY, KEY.hex().encode(), KEY.hex().upper().encode(), PASSPHRASE.encode())
-            try:
-                blocks = list(maps(asking.pid))
-            except PermissionError:
-                pytest.skip("this system forbids reading the memory of a child process")
-            assert any(b"a-request-id-to-find" in block for block in blocks)  # the scan reads what is there
-            assert not any(secret in block for block in blocks for secret in secrets)
-            environment = Path(f"/proc/{asking.pid}/environ").read_bytes()
-            assert not any(secret in environment for secret in secrets)
-            assert not any(secret in Path(f"/proc/{signer.pid}/cmdline").read_bytes() for secret in secrets)
-            if os.getuid() != 0:  # root may read everything
-                with pytest.raises(PermissionError):
-                    next(maps(signer.pid))
-        finally:
-            asking.kill()
-            asking.communicate()
+            blocks = list(memory_of(asking.pid))
+        except PermissionError:
+            pytest.skip("this system forbids reading the memory of a child process")
+        assert any(b"a-request-id-to-find" in block for block in blocks)  # the scan reads what is there
+        assert not any(secret in block for block in blocks for secret in secrets)
+        environment = Path(f"/proc/{asking.pid}/environ").read_bytes()
+        assert not any(secret in environment for secret in secrets)
+        assert not any(secret in Path(f"/proc/{signer.process.pid}/cmdline").read_bytes() for secret in secrets)
+        if os.getuid() != 0:  # root may read everything
+            with pytest.raises(PermissionError):
+                next(memory_of(signer.process.pid))
+    finally:
+        asking.kill()
+        asking.communicate()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, which only Linux has")
-def test_the_signer_leaves_no_core_dump(folder: Path) -> None:
-    with running(folder) as process:
-        limits = Path(f"/proc/{process.pid}/limits").read_text()
-        assert re.search(r"Max core file size\s+0\s+0", limits)
-        owner = Path(f"/proc/{process.pid}/status").stat().st_uid
-        assert owner == 0  # files in /proc of a process that is not dumpable belong to root
+def test_the_signer_leaves_no_core_dump(signer: RunningSigner) -> None:
+    limits = Path(f"/proc/{signer.process.pid}/limits").read_text()
+    assert re.search(r"Max core file size\s+0\s+0", limits)
+    owner = Path(f"/proc/{signer.process.pid}/status").stat().st_uid
+    assert owner == 0  # files in /proc of a process that is not dumpable belong to root

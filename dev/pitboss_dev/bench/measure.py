@@ -19,10 +19,11 @@ class Scale:
     memory_ticks: int = 2_000
     calls: int = 2_000
     months: int = 12
+    agents: int = 200
 
 
 FULL = Scale()
-TINY = Scale(year_days=4, month_days=4, model_ticks=30, memory_symbols=2, memory_ticks=10, calls=20, months=2)
+TINY = Scale(year_days=4, month_days=4, model_ticks=30, memory_symbols=2, memory_ticks=10, calls=20, months=2, agents=3)
 """Enough to see that everything runs; its numbers mean nothing."""
 
 

@@ -77,17 +77,22 @@ def _read(
                     f"{location}: {iso(at)} is not a tick of this run",
                     "tick_at must be a multiple of schedule.every inside [--from, --to)",
                 )
-            if not _holds(proposal, decision_format):
-                proposals[at] = (*proposals.get(at, ()), proposal)
+            intents = _intents(proposal, decision_format)
+            if intents:
+                proposals[at] = (*proposals.get(at, ()), *intents)
     return proposals
 
 
-def _holds(proposal: Any, decision_format: DecisionFormat) -> bool:
-    """Whether a line is a hold: null, or a well-formed no-op."""
+def _intents(proposal: Any, decision_format: DecisionFormat) -> tuple[Any, ...]:
+    """The intents of a line; none of a hold, which is null, a well-formed no-op, or an empty list of intents."""
     if proposal is None:
-        return True
+        return ()
     parsed, _ = decision_format.read(proposal)
-    return parsed is not None and parsed.action == decision_format.idle
+    if parsed is None:  # refused at its tick, with the reason
+        return (proposal,)
+    if decision_format.list_key:
+        return decision_format.intents(proposal)
+    return () if parsed.action == decision_format.idle else (proposal,)
 
 
 def _entry(line: bytes, location: str, keys: Sequence[str]) -> tuple[Instant, Any]:

@@ -17,6 +17,7 @@ from decimal import Decimal
 from typing import Any, Literal, Protocol
 
 from pitboss import __version__
+from pitboss.bootstrap import decider_source
 from pitboss.bootstrap.live_process import CancelPoll, SignalStop, StopCause, exclusive_run, stop_signals
 from pitboss.bootstrap.machine import SystemClock, stopwatch
 from pitboss.bootstrap.redact import REDACTOR
@@ -310,6 +311,7 @@ def _run_of(workspace: Workspace, plan: LivePlan) -> str:
     if plan.begin != "new":
         unfinished = _unfinished(workspace, plan)
         if unfinished is not None:
+            decider_source.check_unchanged(workspace, unfinished.params)
             return unfinished.id
         if plan.begin == "resume":
             raise UserError(
@@ -321,11 +323,12 @@ def _run_of(workspace: Workspace, plan: LivePlan) -> str:
         **codec.plain(replace(plan.request, skill={})),
         **_identity(plan),
         **plan.params,
+        **decider_source.model_params(workspace, plan.request, skill),
         "skill": codec.number_fragments(to_plain(skill)),
         "version": __version__,
     }
     saved = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
-    return workspace.runs.create(saved.id, saved.version, plan.model, params)
+    return workspace.runs.create(saved.id, saved.version, decider_source.model_name(plan.request, params), params)
 
 
 def _identity(plan: LivePlan) -> dict[str, Any]:

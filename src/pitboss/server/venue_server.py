@@ -1,10 +1,12 @@
 """Runs the HTTP server of a venue: builds its app in each process and serves it with uvicorn.
 
-The socket is bound once and shared, so that processes accept from one queue. An app is built in the process that serves it and so
-has connections of its own. What the routes are is the venue's business (`Venue.routes`).
+Processes share one socket, which takes connections while they start, and each has another on the same port: from one queue alone a
+single process would accept nearly everything, but over several sockets the kernel spreads connections evenly. An app is built in the
+process that serves it and so has connections of its own. What the routes are is the venue's business (`Venue.routes`).
 """
 
 import socket
+import sys
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -20,6 +22,8 @@ STARTUP_S = 120
 """How long a process may be silent, for example while it starts on a busy machine, before it is replaced."""
 KEEP_ALIVE_S = 75
 """How long an idle connection stays open: longer than clients keep theirs, so that none is closed while it is used again."""
+SPREADS = sys.platform == "linux"
+"""Whether the kernel spreads connections over sockets on the same port."""
 SHUTDOWN_S = 5
 """How long open requests may delay the shutdown."""
 
@@ -49,7 +53,8 @@ def serve_routes(
     if not 1 <= processes <= MOST_PROCESSES:
         raise UserError(f"--processes: {processes} is not from 1 to {MOST_PROCESSES}", "for example --processes 4")
     app = build_app(routes, place, options)
-    with _listen(host, port) as listening:
+    shares = SPREADS and processes > 1
+    with _listen(host, port, shares) as listening:
         address, port = listening.getsockname()[:2]
         config: dict[str, Any] = {
             "log_config": None,
@@ -66,18 +71,52 @@ def serve_routes(
             return
         from uvicorn.supervisors import Multiprocess
 
+        sockets = [listening, *([_ProcessSocket.bound(listening)] if shares else [])]
+
         factory = partial(build_app, routes, place, options)
         config |= {"factory": True, "workers": processes, "timeout_worker_healthcheck": STARTUP_S}
-        Multiprocess(uvicorn.Config(factory, **config), [listening]).run()
+        Multiprocess(uvicorn.Config(factory, **config), sockets).run()
 
 
-def _listen(host: str, port: int) -> socket.socket:
+class _ProcessSocket(socket.socket):
+    """A socket on the port of another, which does not listen yet. A process that gets it makes one of its own."""
+
+    @classmethod
+    def bound(cls, other: socket.socket) -> "_ProcessSocket":
+        """A socket on the port of another."""
+        return _bind_again(other.family, other.getsockname())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _bind_again, (self.family, self.getsockname())
+
+
+def _bind_again(family: int, address: Any) -> _ProcessSocket:
+    bound = _ProcessSocket(family, socket.SOCK_STREAM)
+    _bind(bound, address, shares=True)
+    return bound
+
+
+def _bind(unbound: socket.socket, address: Any, shares: bool) -> None:
+    """Bind a socket to an address, to one that other sockets of this server have too if it `shares`."""
+    unbound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if shares:
+        unbound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    unbound.bind(address)
+
+
+def _listen(host: str, port: int, shares: bool) -> socket.socket:
+    """The listening socket. Raises `UserError` if the address cannot be used, also where it shares its port."""
     if not 0 <= port <= 65_535:
         raise UserError(f"--port: {port} is not from 0 to 65535", "for example --port 8710")
-    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
     try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
+        _bind(listening, (host, port), shares=False)
+        if shares:  # the first has shown that no other program has the port: a socket that shares it does not notice
+            address = listening.getsockname()
+            listening.close()
+            listening = socket.socket(family, socket.SOCK_STREAM)
+            _bind(listening, address, shares=True)
         listening.listen(1_024)
         listening.set_inheritable(True)
     except OSError as error:

@@ -6,8 +6,9 @@ A path opens a SQLite file, `postgresql://…` a Postgres database. What is spec
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from threading import RLock
 from types import TracebackType
 from typing import Any
 
@@ -28,7 +29,10 @@ _SQLITE_PREFIX = "sqlite:///"
 
 
 class Database:
-    """An open database. Close it after use, or use it in a `with`."""
+    """An open database. Close it after use, or use it in a `with`.
+
+    With `turns` the threads of this process use a SQLite file one after the other, where it does not let them work at once.
+    """
 
     def __init__(
         self,
@@ -37,6 +41,7 @@ class Database:
         mode: JournalMode | None = None,
         version: tuple[int, int, int] | None = None,
         lock: DatabaseLock | None = None,
+        turns: bool = False,
     ) -> None:
         self.engine = engine
         self.location = location
@@ -45,13 +50,16 @@ class Database:
         self.clock: Callable[[], Instant] | None = None if mode is None else sqlite.now
         """The clock of a SQLite file; None: the server's clock is used."""
         self._lock = lock
+        # Threads that wait for SQLite's own locks look again after pauses of up to 100 ms; those that take turns need not.
+        self._turn = RLock() if turns and mode is not None else nullcontext()
+        self._reading_turn = self._turn if mode == "truncate" else nullcontext()
         self._idle: list[PoolProxiedConnection] = []
         self._driver_error: type[Exception] = engine.dialect.loaded_dbapi.Error
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A read transaction. Keep it short: with a rollback journal it blocks writers."""
-        with self.explained(), self.engine.connect() as connection, connection.begin():
+        with self._reading_turn, self.explained(), self.engine.connect() as connection, connection.begin():
             yield connection
 
     def read_paged(self, query: Select[*tuple[Any, ...]], column: Column[Any], size: int) -> Iterator[dict[str, Any]]:
@@ -68,7 +76,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A write transaction: committed at the end of the block, rolled back on an error."""
-        with self.explained(), self.engine.connect() as connection:
+        with self._turn, self.explained(), self.engine.connect() as connection:
             writing = connection.execution_options(**{sqlite.WRITES: True})
             with writing.begin():
                 yield writing
@@ -261,7 +269,7 @@ def open_tables(url_or_path: str | Path, tables: MetaData, pool_size: int = 1) -
     if file is None:
         database = _open_address(str(url_or_path), pool_size)
     else:
-        database = _open_file(file, "several", sqlite3.sqlite_version_info, check)
+        database = _open_file(file, "several", sqlite3.sqlite_version_info, check, turns=True)
     try:
         with database.read() as connection:
             existing = inspect(connection).get_table_names()
@@ -303,6 +311,7 @@ def _open_file(
     processes: Processes,
     version: tuple[int, int, int],
     check: Callable[[Collection[str]], None] = check_ours,
+    turns: bool = False,
 ) -> Database:
     try:
         has_folder, is_folder = path.parent.is_dir(), path.is_dir()
@@ -315,7 +324,7 @@ def _open_file(
     mode = sqlite.journal_mode(version, processes)
     # From this version on processes of both kinds may use a database at once.
     lock = None if version >= sqlite.WAL_FIXED else DatabaseLock.acquire(path, shared=processes == "several")
-    return Database(sqlite.engine(path, mode, check), str(path), mode, version, lock)
+    return Database(sqlite.engine(path, mode, check), str(path), mode, version, lock, turns)
 
 
 def _open_address(address: str, pool_size: int = 1) -> Database:

@@ -190,6 +190,11 @@ class StoredOutbox:
         )
         return self._fetch(query.order_by(outbox.c.tick_at, outbox.c.order_id))
 
+    def closed(self, scope: str, most: int) -> tuple[OutboxEntry, ...]:
+        """The orders of a scope that were closed last, with or without effect, oldest first."""
+        query = rows.raw(outbox).where(outbox.c.scope == scope, outbox.c.state.in_(("landed", "failed", "void")))
+        return self._fetch(query.order_by(outbox.c.changed_at.desc(), outbox.c.created_at.desc()).limit(most))[::-1]
+
     def with_coins(self, scope: str, least: str, most: int) -> tuple[OutboxEntry, ...]:
         """The entries of a scope whose coin is `least` or comes after it, last coin first."""
         query = rows.raw(outbox).where(outbox.c.scope == scope, outbox.c.coin >= least)

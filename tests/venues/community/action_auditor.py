@@ -44,9 +44,9 @@ def functions_of(abi: Any) -> dict[str, str]:
     functions: dict[str, str] = {}
     for entry in abi if isinstance(abi, list) else []:
         try:
-            if entry["type"] == "function" and re.fullmatch("[A-Za-z_$][A-Za-z0-9_$]*", entry["name"]):
-                signature = f"{entry['name']}({','.join(map(written_type, entry['inputs']))})"
-                functions.setdefault(signature, str(entry["stateMutability"]))
+            if entry.get("type", "function") == "function" and re.fullmatch("[A-Za-z_$][A-Za-z0-9_$]*", entry["name"]):
+                signature = f"{entry['name']}({','.join(map(written_type, entry.get('inputs', [])))})"
+                functions.setdefault(signature, str(entry.get("stateMutability")))
         except (TypeError, KeyError, AttributeError):
             continue
     return functions
@@ -174,7 +174,7 @@ class ActionAuditor:
         if re.fullmatch("0x[0-9a-f]{40}", to) is None or to != str(action.contract_address).lower():
             problems.append("another address")
         if to not in self.functions or not offered:
-            return [*problems, "a foreign contract, chain or function"]
+            return [*problems, f"a foreign contract, chain or function: {signature} of {to}"]
         if self.risk["contracts"] and to not in [address.lower() for address in self.risk["contracts"]]:
             problems.append("a contract that the skill does not list")
         if self.risk["functions"] and signature not in self.risk["functions"]:

@@ -40,6 +40,10 @@ VALID_ARGS: dict[str, tuple[Any, ...]] = {
     "tuple[]": ([], [[VAULT, 255]], [[FOREIGN, "1"], [VAULT, 0]]),
 }
 FUNCTIONS = [entry for entry in ABI if entry["type"] == "function"]
+ODD_FUNCTIONS = (
+    "naked", "old", "withdraw", "approve", "balanceOf", "wide", "deep", "bad", "tangled", "empty", "d\u0435posit", "deposit(uint256)",
+    "with\u200bdraw", "approve\n",
+)  # fmt: skip
 TEXT = "because the vault pays out twice and nobody noticed"
 
 
@@ -131,6 +135,9 @@ ATTACKS: dict[str, Spoil] = {
     "overloaded name": lambda chance, action: action.update(functionName="set", args=[chance.choice(("7", 7, True, "0x" + "ab" * 32))]),
     "selector collision": lambda chance, action: action.update(
         functionName=chance.choice((COLLISION, f"{COLLISION}(address,bool)")), args=[FOREIGN, True]
+    ),
+    "function of a hostile ABI": lambda chance, action: action.update(
+        contractAddress=ODD, functionName=chance.choice(ODD_FUNCTIONS), args=chance.choice(([], [], ["5"], [FOREIGN], [FOREIGN, "5"]))
     ),
     "denied function": lambda chance, action: action.update(
         functionName=chance.choice(("approve", "transfer", "approve(address,uint256)")), args=[FOREIGN, str(2**256 - 1)]

@@ -5,7 +5,7 @@ starts another agent from the state that was committed last.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,21 +18,26 @@ from pitboss.bootstrap.machine import SystemClock
 from pitboss.core.intent import Decision
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
+from pitboss.store.approval_requests import ApprovalRequests
 from pitboss.store.database import Database
 from pitboss.store.outbox import StoredOutbox
 from pitboss.tick import WorldEvents, tick
 from pitboss.venues.community.action_outbox import ActionOutbox
 from pitboss.venues.community.agent_prompts import CommunityPrompts
 from pitboss.venues.community.agent_world import AgentWorld
+from pitboss.venues.community.live import LivePorts
 from pitboss.venues.community.live_broker import LiveBroker
 from pitboss.venues.community.live_source import CommunitySource
-from pitboss.venues.community.ports import CommunityPorts
 from pitboss.venues.community.skill import CommunitySkill
 from pitboss.venues.community.sns.client import SnsClient
 from pitboss.venues.community.untrusted_json import cleaner
 
 EVERY_MS = 60_000
-READS = {f"after {name}" for name in ("general", "context", "pending", "after", "get")}
+READS = {
+    f"after {name}" for name in ("general", "context", "pending", "after", "get", "closed", "with_coins", "describe")
+}
+OF_CHAIN = " of the chain"
+"""Ends the names of the steps of the chain's own outbox."""
 SKILL = CommunitySkill.model_validate(
     {
         "name": "tester",
@@ -73,23 +78,29 @@ class LiveAgent:
     scope: str = "community:test"
     decider: ScriptedDecider = field(default_factory=ScriptedDecider)
     records: list[Record] = field(default_factory=list)
+    approvals: ApprovalRequests | None = None
 
     def __post_init__(self) -> None:
         stored: Any = Breaking(StoredOutbox(self.database, SystemClock().now), self.breaks)
         outbox = ActionOutbox(stored, self.scope, "agent")
         client: Any = Breaking(self.client, self.breaks)
-        clean = cleaner(str)
+        clean, run_id = cleaner(str), self.scope
+        approvals = self.approvals or ApprovalRequests(self.database, SystemClock().now)
         self.broker = LiveBroker(
-            client, self.chain, outbox, self.skill.risk.caps(), 20, clean, SystemClock().now, lambda key: True,
-            pause=no_pause,
+            client, self.chain, outbox, self.skill.risk.caps(), 20, clean, SystemClock().now,
+            lambda key: approvals.use(key, run_id), pause=no_pause,
         )  # fmt: skip
-        self.source = CommunitySource(client, self.broker, outbox, EVERY_MS, 20, clean, tuple, "0")
-        context = CommunityPrompts(self.skill)
-        self.ports = CommunityPorts(self.skill, decider=self.decider, broker=self.broker, context=context)
+        self.source = CommunitySource(
+            client, self.broker, outbox, EVERY_MS, 20, clean, lambda: approvals.approved(run_id), "0"
+        )
+        self.ports = LivePorts(
+            self.skill, approvals=approvals, run_id=run_id,
+            decider=self.decider, broker=self.broker, context=CommunityPrompts(self.skill),
+        )  # fmt: skip
 
     def begin(self) -> "LiveAgent":
         """Load what a process before this one has executed."""
-        self.source.begin(self.state.tick_at or 0)
+        self.source.begin()
         return self
 
     async def heartbeat(self, at: int, *actions: dict[str, Any]) -> Record:
@@ -120,7 +131,7 @@ def fresh_state(served: Served) -> State:
 
 
 @asynccontextmanager
-async def client_of(served: Served, protocol: Any = 2) -> Any:
+async def client_of(served: Served, protocol: Any = 2) -> AsyncIterator[SnsClient]:
     async with SnsClient(served.url, served.agent_id, served.token, SystemClock(), protocol) as client:
         yield client
 
@@ -133,7 +144,7 @@ def killer(step: int) -> tuple[Callable[[str], None], list[str]]:
     steps: list[str] = []
 
     def breaks(name: str) -> None:
-        if name in READS or (name.startswith("before") and "create" not in name):
+        if name.removesuffix(OF_CHAIN) in READS or (name.startswith("before") and "create" not in name):
             return
         steps.append(name)
         if len(steps) == step:

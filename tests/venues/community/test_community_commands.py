@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -112,3 +113,18 @@ def test_a_server_that_cannot_start_says_so_in_one_line(tmp_path: Path) -> None:
     ):
         with pytest.raises(UserError, match=problem):
             serve_routes(routes, place, SnsOptions(), host, port, processes, print)
+    with pytest.raises(UserError, match="is not a web origin"):
+        serve_routes(routes, place, SnsOptions(origin="*"), "127.0.0.1", 0, 1, print)
+
+
+@pytest.mark.parametrize("shares", [False, True])
+def test_a_port_that_another_server_has_is_refused_also_where_processes_share_it(tmp_path: Path, shares: bool) -> None:
+    from pitboss.server.venue_server import SPREADS, _bind, serve_routes
+
+    routes, place = "pitboss.venues.community.sns.app:make_app", WorkspaceOptions(tmp_path, None)
+    with socket.socket() as other:
+        _bind(other, ("127.0.0.1", 0), shares and SPREADS)
+        other.listen()
+        for processes in (1, 2):
+            with pytest.raises(UserError, match="cannot listen"):
+                serve_routes(routes, place, SnsOptions(), "127.0.0.1", other.getsockname()[1], processes, print)

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from chain.sending import Killed
@@ -109,7 +109,7 @@ def test_killed_at_any_step_and_started_again_it_posts_each_action_once(served: 
             await restarted.heartbeat(AT + 2 * EVERY_MS)
             # The outbox still holds the actions; the world that includes them does not change again.
             again = LiveAgent(client, database, restarted.state, scope=scope)
-            again.source.begin(0)
+            again.source.begin()
             unchanged = await again.source.update(again.state.world, 0)
             assert (unchanged.world.use, unchanged.receipts) == (restarted.state.world.use, ())
         world = restarted.state.world
@@ -251,6 +251,29 @@ def test_of_several_communities_only_the_assigned_one_is_kept(served: Served, da
         record = await agent.heartbeat(AT)
         assert agent.state.world.community is None
         assert record.body()["flags"] == ["unassigned"]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(("size", "shown"), [(10, 201), (20_000, 20)])
+def test_of_a_large_forum_the_newest_threads_are_kept_and_the_system_thread(
+    served: Served, database: Database, size: int, shown: int
+) -> None:
+    threads: list[Any] = [
+        {"id": f"t{number}", "type": "DISCUSSION", "title": "", "body": "x" * size} for number in range(1_000)
+    ]
+    row = {"id": "c1", "slug": "c1", "contracts": [], "threads": [*threads, {"id": "s", "type": "SYSTEM"}]}
+    row["recentComments"] = [{"id": f"m{number}", "body": ""} for number in range(100)]
+    general = {"agent": {"handle": "a"}, "community": {"id": "c1"}}
+
+    async def story() -> None:
+        agent = LiveAgent(cast("Any", OtherForum(general, {"communities": [row]})), database, fresh_state(served))
+        await agent.heartbeat(AT)
+        community = agent.state.world.community
+        ids = [thread["id"] for thread in community["threads"]]
+        assert ids == [*(f"t{number}" for number in range(shown - 1)), "s"]
+        assert community["threadsLeftOut"] == 1_001 - shown
+        assert len(community["recentComments"]) == 20
 
     asyncio.run(story())
 

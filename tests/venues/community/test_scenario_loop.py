@@ -3,16 +3,19 @@
 import asyncio
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pitboss.agent.loop import ToolLoop
+from pitboss.cli.main import main
 from pitboss.core import codec
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import DAY_MS, MINUTE_MS
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.core.state import State, parse_state
+from pitboss.skill.document import to_plain
 from pitboss.tick import TickResult, WorldEvents, tick
 from pitboss.venues.community.agent_prompts import CommunityPrompts
 from pitboss.venues.community.intents import DECISION
@@ -230,3 +233,32 @@ def test_an_agent_without_a_community_is_not_asked() -> None:
     state = State(replace(first_world(SCENARIO, START, 50), community=None))
     result = asyncio.run(tick(state, START, WorldEvents(), ports))
     assert (result.decision.flags, model.requests) == (("unassigned",), [])
+
+
+def test_integers_of_256_bits_are_executed_stored_and_verified(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a call, in a transaction, in what they return, and in what the model wrote, as number and as text."""
+    large = 2**256 - 1
+    contract = {
+        **DOCUMENT["contracts"][0],
+        "answers": {"total()": [{"values": [large]}], "withdraw(uint256)": [{"gas": 40_000}]},
+    }
+    actions = [tx("total"), tx("withdraw", large), tx("withdraw", str(large - 1)), tx("withdraw", 2**300)]
+    document = {**DOCUMENT, "contracts": [contract]}
+    state, results = run(Replies(actions, []), 2, read_scenario(document))
+    assert [verdict["code"] for verdict in results[0].record.body()["verdicts"]] == [None, None, None, "C11_ARGUMENTS"]
+    assert state.world.use.transactions == 2
+
+    (tmp_path / "scenario.json").write_text(json.dumps(document))
+    (tmp_path / "skill.json").write_text(json.dumps({**to_plain(SKILL), "model": "policy/silent"}))
+    lines = [{"tick_at": "2025-01-01T00:01:00Z", "proposal": {"actions": [one]}} for one in actions]
+    (tmp_path / "decisions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    words = ["backtest", str(tmp_path / "skill.json"), "--from", "2025-01-01", "--to", "2025-01-01T00:05Z"]
+    words += ["--scenario", str(tmp_path / "scenario.json"), "--decisions", str(tmp_path / "decisions.jsonl"), "--json"]
+    home = ["--home", str(tmp_path / "home")]
+    assert main([*words, *home]) == 0
+    run_id = json.loads(capsys.readouterr().out)["run_id"]
+    assert main(["runs", "verify", run_id, *home]) == 0
+    assert main(["runs", "export", run_id, "--what", "snapshots", *home]) == 0
+    assert str(large) in capsys.readouterr().out

@@ -17,6 +17,8 @@ from pitboss.store.outbox import OutboxEntry, StoredOutbox
 from pitboss.venues.community.intents import CommunityAction
 from pitboss.venues.community.rule_book import CommunityOrder
 
+UNSENT = "it was not executed: the runner stopped before"
+
 
 @noun
 class StoredAction:
@@ -38,6 +40,8 @@ class StoredResult:
 
     kind: Literal["write", "transaction"]
     facts: Mapping[str, Any]
+    cost_wei: Decimal = Decimal(0)
+    """The most that a transaction can have cost: its value, and its gas at the signed limit."""
 
 
 def stored_action(order: CommunityOrder, community_id: str) -> StoredAction:
@@ -61,6 +65,11 @@ class OpenAction:
     entry: OutboxEntry
     stored: StoredAction
 
+    @property
+    def transaction_id(self) -> str:
+        """The id of its transaction. Two agents that decide the same at the same tick share the key, but not this."""
+        return hashlib.sha256(f"{self.entry.order_id}/transaction".encode()).hexdigest()
+
 
 @dataclass(frozen=True, slots=True)
 class ExecutedAction:
@@ -69,6 +78,14 @@ class ExecutedAction:
     stored: StoredAction
     result: StoredResult
     at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class IneffectiveAction:
+    """An action of which only a later question showed that it had no effect, and why."""
+
+    stored: StoredAction
+    reason: str
 
 
 class ActionOutbox:
@@ -86,14 +103,14 @@ class ActionOutbox:
         entry, is_new = self._outbox.open(order_id, self._scope, self._owner, at, request, 1)
         if not is_new:
             if entry.order_id == order_id:
-                return "this action was executed before"
+                return "this action was begun before, at this heartbeat"
             return "an earlier action has no result yet; you will be told it"
         signed = self._outbox.sign(entry, request, b"", "", None, f"action/{order_id}", 0)
         sent = None if signed is None else self._outbox.send(signed)
         return "another process works for this agent" if sent is None else OpenAction(sent, stored)
 
     def _order_id(self, key: str) -> str:
-        """The id of an action's entry. The chain's own entry for the same action has the key itself as its id."""
+        """The id of an action's entry."""
         return hashlib.sha256(f"{self._scope}/{key}".encode()).hexdigest()
 
     def succeed(self, open_action: OpenAction, result: StoredResult) -> ExecutedAction:
@@ -102,24 +119,33 @@ class ActionOutbox:
         return ExecutedAction(open_action.stored, result, open_action.entry.tick_at)
 
     def fail(self, open_action: OpenAction, reason: str) -> None:
-        """Store that an action had no effect."""
+        """Store that an action was refused. The agent is told by the verdict on it."""
         self._outbox.close(open_action.entry, "failed", None, reason[:500])
+
+    def cancel(self, open_action: OpenAction, reason: str) -> IneffectiveAction:
+        """Store that an action of an earlier heartbeat had no effect."""
+        self._outbox.close(open_action.entry, "void", None, reason[:500])
+        return IneffectiveAction(open_action.stored, reason[:500])
 
     def open_action(self) -> OpenAction | None:
         """The action that was begun and has no result; one that was never sent is closed."""
         for entry in self._outbox.pending(self._scope):
             if entry.state == "sent":
                 return OpenAction(entry, _read(entry))
-            self._outbox.close(entry, "void", None, "the runner stopped before it was sent")
+            self._outbox.close(entry, "void", None, UNSENT)
         return None
 
-    def executed_after(self, since: Instant) -> list[ExecutedAction]:
-        """The executed actions of ticks after an instant, oldest first."""
-        return [
-            ExecutedAction(_read(entry), codec.parse(StoredResult, codec.loads_exact(entry.outcome)), entry.tick_at)
-            for entry in self._outbox.after(self._scope, since)
-            if entry.state == "landed" and entry.outcome is not None
-        ]
+    def newest_results(self, most: int) -> list[ExecutedAction | IneffectiveAction]:
+        """The results of the actions that were closed last, oldest first, but for those that were refused at once."""
+        self.open_action()
+        results = list[ExecutedAction | IneffectiveAction]()
+        for entry in self._outbox.closed(self._scope, most):
+            if entry.state == "void":
+                results.append(IneffectiveAction(_read(entry), entry.note))
+            elif entry.outcome is not None:
+                result = codec.parse(StoredResult, codec.loads_exact(entry.outcome))
+                results.append(ExecutedAction(_read(entry), result, entry.tick_at))
+        return results
 
 
 def _packed(value: StoredAction | StoredResult) -> bytes:

@@ -152,6 +152,7 @@ class CommunityLive:
 
     async def begin(self, run_id: str, address: str, since: Instant) -> None:
         """Open the outbox and the log of the run, and load what a process before this one has executed."""
+        del since
         deployment, workspace = self._deployment, self._workspace
         caps, comments = deployment.skill.risk.caps(), deployment.skill.context.comments
         clean, approvals = cleaner(REDACTOR.redact), workspace.approval_requests
@@ -181,7 +182,7 @@ class CommunityLive:
             text(self.plan.request.equity_usd),
             self._sharing,
         )
-        self._source.begin(since)
+        self._source.begin()
         self._log = CommunicationLog(
             folder=log_folder(workspace.home),
             clock=self._clock,

@@ -6,6 +6,7 @@ so, and `resolve` asks again; until then nothing else is executed.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from decimal import Decimal
 from typing import Any
 
 from pitboss.core.instant import HOUR_MS, Instant
@@ -15,6 +16,7 @@ from pitboss.venues.community import results
 from pitboss.venues.community.action_outbox import (
     ActionOutbox,
     ExecutedAction,
+    IneffectiveAction,
     OpenAction,
     StoredAction,
     StoredResult,
@@ -27,6 +29,7 @@ from pitboss.venues.community.chain.ports import ChainContract, EvmChain, TxOutc
 from pitboss.venues.community.effects import after_transaction, after_write
 from pitboss.venues.community.intents import CommunityAction
 from pitboss.venues.community.rule_book import CommunityOrder
+from pitboss.venues.community.score import BY_AGENT, REPORTED
 from pitboss.venues.community.sns.client import SnsClient, SnsRefused, SnsUnavailable
 from pitboss.venues.community.source_cache import SourceCache
 
@@ -38,6 +41,8 @@ RESEND_MS = 12 * HOUR_MS
 NO_CHAIN = "no Ethereum node is configured, so contracts are not called"
 NOT_APPROVED = "its approval was used or has expired"
 OPEN = "its result is not known yet; you will be told it, and nothing else is done until then"
+UNCOUNTED = "the result of an earlier action has just arrived; you will be told it at the next heartbeat"
+FORGOTTEN = "it is not known whether the forum has it"
 
 
 class LiveBroker(Broker):
@@ -67,6 +72,8 @@ class LiveBroker(Broker):
         self._executed = executed
         self._pause = pause
         self._sources = SourceCache()
+        self._resolved_key = ""
+        """The action whose result came last from `resolve`, until a world includes it."""
 
     async def submit(self, world: AgentWorld, request: CommunityOrder, at: Instant) -> Placed:
         """Execute an allowed action."""
@@ -91,7 +98,7 @@ class LiveBroker(Broker):
         try:
             reply = await self._client.contract_source(contract_id=str(row.get("id")))
         except (SnsRefused, SnsUnavailable) as error:
-            return results.source_feedback(action, row, None, False, _reason(error))
+            return results.source_feedback(action, row, None, False, self._reason(error))
         source = self._clean(reply.get("source"))
         self._sources.put(row, source)
         return results.source_feedback(action, row, source, False)
@@ -101,7 +108,7 @@ class LiveBroker(Broker):
         try:
             reply = self._clean(await self._client.thread_comments(action.thread_id or "", limit))
         except (SnsRefused, SnsUnavailable) as error:
-            return results.comments_feedback(action, limit, error=_reason(error))
+            return results.comments_feedback(action, limit, error=self._reason(error))
         comments = reply.get("comments")
         rows = [row for row in comments if isinstance(row, dict)] if isinstance(comments, list) else []
         thread = reply.get("thread")
@@ -124,12 +131,18 @@ class LiveBroker(Broker):
         action = order.action
         if action.action == "tx" and self._chain is None:
             return Placed(world, refusal=NO_CHAIN)
+        if self._resolved_key in world.executed:
+            self._resolved_key = ""
+        if self._resolved_key:  # the limits were judged without it
+            return Placed(world, refusal=UNCOUNTED)
         community_id = str((world.community or {}).get("id", ""))
         open_action = self._outbox.begin(stored_action(order, community_id), at)
         if isinstance(open_action, str):
             return Placed(world, refusal=open_action)
         executed = await (self._send(world, order, open_action) if action.action == "tx" else self._post(open_action))
         if isinstance(executed, str):
+            if executed != OPEN:
+                self._outbox.fail(open_action, executed)
             return Placed(world, refusal=executed)
         after, receipt = applied(world, executed)
         self._executed(world, executed)
@@ -141,14 +154,13 @@ class LiveBroker(Broker):
         return limit is None or order.action.value_wei <= limit or self._use_approval(order.approval_key)
 
     async def _post(self, open_action: OpenAction) -> ExecutedAction | str:
-        """Send a write until its answer is known, a few times."""
+        """Send a write until its answer is known, a few times. A text says why there is no result."""
         pause_s = FIRST_PAUSE_S
         for attempt in range(ATTEMPTS):
             try:
                 facts = await self._posted(open_action.stored)
             except SnsRefused as error:
-                self._outbox.fail(open_action, _reason(error))
-                return _reason(error)
+                return self._reason(error)
             except SnsUnavailable as error:
                 if attempt + 1 < ATTEMPTS:
                     await self._pause(min(error.retry_after_s or pause_s, LONGEST_PAUSE_S))
@@ -179,10 +191,13 @@ class LiveBroker(Broker):
         assert self._chain is not None
         action = order.action
         if not self._is_approved(order):
-            self._outbox.fail(open_action, NOT_APPROVED)
             return NOT_APPROVED
         outcome = await self._chain.send(
-            order.key, _contract(world, order), action.function_name or "", list(action.args), action.value_wei
+            open_action.transaction_id,
+            _contract(world, order),
+            action.function_name or "",
+            list(action.args),
+            action.value_wei,
         )
         return self._mined(open_action, outcome)
 
@@ -195,45 +210,48 @@ class LiveBroker(Broker):
                 outcome.gas_used,
                 outcome.block_number,
             )
-            return self._outbox.succeed(open_action, StoredResult("transaction", result))
-        message = "" if outcome.failure is None else outcome.failure.message
-        if outcome.status == "not_sent":
-            code = "" if outcome.failure is None else outcome.failure.code
-            reason = f"{code}: {message}" if code else message or "it was not sent"
-        elif outcome.status == "replaced":
-            reason = "another transaction of the account took its place"
-        else:
+            fees = (outcome.gas_used or 0) * (outcome.max_fee_wei_per_gas or 0)
+            cost = Decimal(open_action.stored.action.value_wei * (outcome.status == "mined") + fees)
+            return self._outbox.succeed(open_action, StoredResult("transaction", result, cost))
+        if outcome.status == "replaced":
+            return "another transaction of the account took its place"
+        if outcome.status != "not_sent":
             return OPEN
-        self._outbox.fail(open_action, reason)
-        return reason[: results.MAX_ERROR_CHARS]
+        if outcome.failure is None:
+            return "it was not sent"
+        return self._clean(f"{outcome.failure.code}: {outcome.failure.message}")[: results.MAX_ERROR_CHARS]
 
     # After a restart, or a lost answer ------------------------------------------------------------------------------
 
-    async def resolve(self) -> ExecutedAction | StoredAction | None:
-        """Ask for the result of the open action: the executed action, the action if it had no effect, None if still open."""
+    async def resolve(self) -> ExecutedAction | IneffectiveAction | None:
+        """Ask for the result of the open action; None if there is no open action, or still no result."""
         open_action = self._outbox.open_action()
         if open_action is None:
             return None
-        stored = open_action.stored
-        if stored.action.action != "tx":
-            if self._now() - open_action.entry.tick_at > RESEND_MS:
-                self._outbox.fail(open_action, "it is not known whether the forum has it")
-                return stored
-            executed = await self._post(open_action)
-        elif self._chain is None:
+        executed = await self._asked_again(open_action)
+        if executed == OPEN:
             return None
-        else:
-            await self._chain.resume()
-            outcome = self._chain.outcome(stored.key)
-            executed = self._mined(open_action, outcome or TxOutcome(stored.key, "not_sent"))
-        if isinstance(executed, str):
-            return None if executed == OPEN else stored
-        return executed
+        self._resolved_key = open_action.stored.key
+        return self._outbox.cancel(open_action, executed) if isinstance(executed, str) else executed
+
+    async def _asked_again(self, open_action: OpenAction) -> ExecutedAction | str:
+        if open_action.stored.action.action != "tx":
+            is_late = self._now() - open_action.entry.tick_at > RESEND_MS
+            return FORGOTTEN if is_late else await self._post(open_action)
+        if self._chain is None:
+            return OPEN
+        await self._chain.resume()
+        outcome = self._chain.outcome(open_action.transaction_id)
+        return self._mined(open_action, outcome or TxOutcome(open_action.transaction_id, "not_sent"))
 
     @property
     def has_open_action(self) -> bool:
         """Whether an action was begun and has no result."""
         return self._outbox.open_action() is not None
+
+    def _reason(self, error: SnsRefused | SnsUnavailable) -> str:
+        text = error.text if isinstance(error, SnsRefused) else str(error)
+        return str(self._clean(text))[: results.MAX_ERROR_CHARS]
 
 
 def applied(world: AgentWorld, executed: ExecutedAction) -> tuple[AgentWorld, Receipt]:
@@ -242,10 +260,12 @@ def applied(world: AgentWorld, executed: ExecutedAction) -> tuple[AgentWorld, Re
     order_id = stored.key[:16]
     if executed.result.kind == "write":
         after = after_write(world, stored.key, action, facts, executed.at)
+        if action.thread_kind == "REPORT_TO_HUMAN":
+            facts |= {REPORTED: "", BY_AGENT: 1}
         return after, Receipt("accepted", executed.at, "", order_id, {**facts, "action": action.action})
     after = after_transaction(world, stored.key, stored.approval_key, action, facts, stored.spend_wei, executed.at)
     shown = {"function": stored.function, "hash": facts.get("hash"), "status": facts.get("status")}
-    receipt_facts = {"action": "tx", **shown, "cost_wei": stored.spend_wei}
+    receipt_facts = {"action": "tx", **shown, "cost_wei": executed.result.cost_wei}
     return after, Receipt("filled", executed.at, stored.contract_address.lower(), order_id, receipt_facts)
 
 
@@ -256,7 +276,3 @@ def _read(world: AgentWorld, action: CommunityAction, feedback: dict[str, Any], 
 def _contract(world: AgentWorld, order: CommunityOrder) -> ChainContract:
     row = world.contract(order.contract_address) or {}
     return ChainContract((order.contract_address or "").lower(), read_abi(row.get("abi")))
-
-
-def _reason(error: SnsRefused | SnsUnavailable) -> str:
-    return (error.text if isinstance(error, SnsRefused) else str(error))[: results.MAX_ERROR_CHARS]

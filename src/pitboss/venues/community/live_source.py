@@ -15,14 +15,13 @@ from pitboss.core.errors import TransientError
 from pitboss.core.instant import Instant
 from pitboss.core.receipt import Receipt
 from pitboss.live.runner import WorldUpdate
-from pitboss.venues.community.action_outbox import ActionOutbox, ExecutedAction, StoredAction
-from pitboss.venues.community.agent_world import AgentWorld
+from pitboss.venues.community.action_outbox import ActionOutbox, ExecutedAction, IneffectiveAction
+from pitboss.venues.community.agent_world import MOST_EXECUTED, AgentWorld
+from pitboss.venues.community.context_bounds import bounded_community
 from pitboss.venues.community.live_broker import LiveBroker, applied
 from pitboss.venues.community.report_sharing import ReportSharing
 from pitboss.venues.community.results import refusal_result
 from pitboss.venues.community.sns.client import SnsClient
-
-NO_EFFECT = "it had no effect: the runner lost the answer, and it was not executed"
 
 
 class CommunitySource:
@@ -50,13 +49,15 @@ class CommunitySource:
         self._equity = equity
         self._sharing = sharing
         self._read_slot = -1
-        self._recovered: list[ExecutedAction] = []
-        self._without_effect: list[StoredAction] = []
-        self._resolving: asyncio.Task[ExecutedAction | StoredAction | None] | None = None
+        self._recovered: list[ExecutedAction | IneffectiveAction] = []
+        self._resolving: asyncio.Task[ExecutedAction | IneffectiveAction | None] | None = None
 
-    def begin(self, since: Instant) -> None:
-        """Load what was executed after the last tick that the stored state includes."""
-        self._recovered = self._outbox.executed_after(since)
+    def begin(self) -> None:
+        """Load the newest results; the stored world names those of them that it includes.
+
+        An action may have got its result long after its tick, so no instant tells which results are missing.
+        """
+        self._recovered = self._outbox.newest_results(MOST_EXECUTED)
 
     async def update(self, world: AgentWorld, before: Instant) -> WorldUpdate:
         """Apply recovered results, and read the community if a heartbeat is due."""
@@ -78,26 +79,25 @@ class CommunitySource:
             self._resolving = None
             with suppress(TransientError):
                 result = task.result()
-                if isinstance(result, ExecutedAction):
+                if result is not None:
                     self._recovered.append(result)
-                elif result is not None:
-                    self._without_effect.append(result)
         if self._resolving is None and self._broker.has_open_action:
             self._resolving = asyncio.create_task(self._broker.resolve())
 
     def _with_recovered(self, world: AgentWorld) -> tuple[AgentWorld, tuple[Receipt, ...]]:
-        # An update may be cancelled: what it applied is dropped from the lists by a later one, when the world has it.
+        # An update may be cancelled: what it applied is dropped from the list by a later one, when the world has it.
         self._recovered = [each for each in self._recovered if each.stored.key not in world.executed]
-        self._without_effect = [each for each in self._without_effect if each.key not in world.executed]
         receipts = list[Receipt]()
-        for executed in self._recovered:
+        for each in self._recovered:
+            if isinstance(each, IneffectiveAction):
+                action = each.stored.action
+                shown = {"action": action.action, "communitySlug": action.community_slug, "threadId": action.thread_id}
+                world = world.with_result(refusal_result(shown, "", each.reason)).with_executed(each.stored.key)
+                continue
             if self._sharing is not None:
-                self._sharing.add(world, executed)
-            world, receipt = applied(world, executed)
+                self._sharing.add(world, each)
+            world, receipt = applied(world, each)
             receipts.append(receipt)
-        for stored in self._without_effect:
-            shown = {"action": stored.action.action, "communitySlug": stored.action.community_slug}
-            world = world.with_result(refusal_result(shown, "", NO_EFFECT)).with_executed(stored.key)
         return world, tuple(receipts)
 
     async def _shown(self, world: AgentWorld) -> AgentWorld:
@@ -107,6 +107,8 @@ class CommunitySource:
         communities = document.get("communities")
         rows = [_mapping(row) for row in cast("list[Any]", communities)] if isinstance(communities, list) else []
         community = next((row for row in rows if row.get("id") == assigned.get("id")), None) if assigned else None
+        if community is not None:
+            community = bounded_community(community, self._comment_limit)
         limits = _mapping(_mapping(document.get("constraints")).get("textLimits"))
         handle = str(agent.get("handle", ""))[:200]
         return replace(world, handle=handle, community=community, text_limits=_whole_numbers(limits))

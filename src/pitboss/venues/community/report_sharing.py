@@ -99,5 +99,5 @@ def shared_post(world: AgentWorld, executed: ExecutedAction, server_url: str) ->
         repository_url=str(community.get("githubRepositoryUrl") or ""),
         author=world.handle,
         created_at=executed.at,
-        thread_url=f"{server_url}/communities/{slug}/threads/{thread_id}",
+        thread_url=f"{server_url}/api/threads/{thread_id}",
     )

@@ -12,10 +12,13 @@ from pitboss.store.runs import Run
 def result_tables(run: Run) -> list[ResultTable]:
     """What was found, what was posted and sent, and what was refused."""
     metrics: Mapping[str, Any] = mapping(run.metrics)
-    rows = [
+    planted = [
         ("Planted bugs found", f"{metrics.get('bugs_found', 0)} of {metrics.get('bugs_planted', 0)}"),
         ("False reports", figures.count(metrics.get("false_reports"))),
         ("Repeated reports", figures.count(metrics.get("repeated_reports"))),
+    ]
+    rows = [
+        *([] if run.params.get("mode") else planted),
         ("Posts", figures.count(metrics.get("posts"))),
         ("Posts refused as repetitions", figures.count(metrics.get("duplicate_posts"))),
         ("Transactions", figures.count(metrics.get("transactions"))),

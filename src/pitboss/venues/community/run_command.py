@@ -199,7 +199,7 @@ def cycle_document(entry: "Entry") -> dict[str, Any]:
         ],
         "failed": not FAILURES.isdisjoint(entry["flags"]),
         "flags": entry["flags"],
-        "cost_usd": entry["costUsd"],
+        "cost_usd": None if entry["costUsd"] is None else float(entry["costUsd"]),
     }
 
 

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any
 import uvicorn
 
 from pitboss.bootstrap.machine import SystemClock, random_hex
+from pitboss.server.venue_server import SPREADS
 from pitboss.terminal.workspace_options import WorkspaceOptions
 from pitboss.venues.community.scenario import read_scenario
 from pitboss.venues.community.scenario_file import TRIAL, shipped_scenario
@@ -49,6 +51,8 @@ class Served:
     home: Path
     db: str | None
     seeded: dict[str, Any]
+    pid: int | None = None
+    """The process that started the server processes."""
 
     @property
     def url(self) -> str:
@@ -78,9 +82,17 @@ class Served:
             connection.request(method, path, body, headers or {})
             response = connection.getresponse()
             content = response.read()
-            return response.status, json.loads(content) if content else None, dict(response.getheaders())
+            return response.status, _read(content), dict(response.getheaders())
         finally:
             connection.close()
+
+
+def _read(content: bytes) -> Any:
+    """JSON, or what else was answered, as text."""
+    try:
+        return json.loads(content)
+    except ValueError:
+        return content.decode() or None
 
 
 def filled(home: Path, db: str | None = None) -> dict[str, Any]:
@@ -92,37 +104,49 @@ def filled(home: Path, db: str | None = None) -> dict[str, Any]:
 
 @contextmanager
 def serving(
-    home: Path, db: str | None = None, v1: str = "on", rate: int = 0, processes: int = 0, seeded: Any = None
+    home: Path,
+    db: str | None = None,
+    v1: str = "on",
+    rate: int = 0,
+    processes: int = 0,
+    seeded: Any = None,
+    origin: str = "",
 ) -> Iterator[Served]:
     """A filled server until the end of the block: in a thread of this process, or in processes of its own."""
     seeded = seeded or filled(home, db)
     home.mkdir(exist_ok=True)
-    start = _processes(home, db, v1, rate, processes) if processes else _thread(home, db, v1, rate)
-    with start as port:
-        yield Served(port, home, db, seeded)
+    start = _processes(home, db, v1, rate, processes) if processes else _thread(home, db, v1, rate, origin)
+    with start as (port, pid):
+        yield Served(port, home, db, seeded, pid)
 
 
 @contextmanager
-def _thread(home: Path, db: str | None, v1: str, rate: int) -> Iterator[int]:
+def _thread(home: Path, db: str | None, v1: str, rate: int, origin: str) -> Iterator[tuple[int, int | None]]:
     options = SnsOptions(v1="on" if v1 == "on" else "off", rate_limit=rate)
     server = open_server(WorkspaceOptions(home, db), options, SystemClock(), random_hex)
     with server.database, socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(1_024)
         running = uvicorn.Server(
-            uvicorn.Config(app_of(server), log_config=None, log_level="critical", access_log=False)
+            uvicorn.Config(app_of(server, origin), log_config=None, log_level="critical", access_log=False)
         )
         thread = threading.Thread(target=running.run, args=([listening],), daemon=True)
         thread.start()
         try:
-            yield listening.getsockname()[1]
+            yield listening.getsockname()[1], None
         finally:
             running.should_exit = True
             thread.join(30)
 
 
+def listening_sockets(port: int) -> int:
+    """How many sockets listen on a port of this machine. A server process does once it has started."""
+    rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(row[1].endswith(f":{port:04X}") and row[3] == "0A" for row in rows)
+
+
 @contextmanager
-def _processes(home: Path, db: str | None, v1: str, rate: int, processes: int) -> Iterator[int]:
+def _processes(home: Path, db: str | None, v1: str, rate: int, processes: int) -> Iterator[tuple[int, int | None]]:
     program = home / "program.py"
     program.write_text(PROGRAM)
     command = [sys.executable, str(program), str(home), db or "", v1, str(rate), str(processes)]
@@ -132,7 +156,11 @@ def _processes(home: Path, db: str | None, v1: str, rate: int, processes: int) -
         line = process.stdout.readline()
         match = re.search(r":(\d+)$", line.strip())
         assert match is not None, line
-        yield int(match[1])
+        port = int(match[1])
+        while SPREADS and processes > 1 and listening_sockets(port) <= processes:  # one of all, and one of each
+            assert process.poll() is None
+            time.sleep(0.05)
+        yield port, process.pid
     finally:
         process.terminate()
         process.wait(30)

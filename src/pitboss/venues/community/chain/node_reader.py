@@ -67,6 +67,10 @@ class NodeReader:
         """How many transactions of an account the chain has executed: its next nonce."""
         return _quantity(await self._result("eth_getTransactionCount", address, block))
 
+    async def balance(self, address: str) -> int:
+        """What an account holds, in wei."""
+        return _quantity(await self._result("eth_getBalance", address, "latest"))
+
     async def suggested_fees(self) -> tuple[int, int]:
         """A fee and a priority fee per gas that the next blocks should take."""
         block = _object(await self._result("eth_getBlockByNumber", "latest", False))

@@ -70,6 +70,8 @@ class TxOutcome:
     block_number: int | None = None
     gas_used: int | None = None
     failure: ChainFailure | None = None
+    max_fee_wei_per_gas: int | None = None
+    """The most that a unit of gas can have cost: the limit that was signed."""
 
     @property
     def is_final(self) -> bool:

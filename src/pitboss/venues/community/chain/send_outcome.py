@@ -46,6 +46,7 @@ def outcome_of(entry: OutboxEntry, failure: ChainFailure | None = None) -> TxOut
             transaction.nonce,
             fields.get("block_number"),
             fields.get("gas_used"),
+            max_fee_wei_per_gas=max(version.fee for version in transaction.versions),
         )
     status: TxStatus = "dropped" if failure is not None and failure.code == "dropped" else "unknown"
     return TxOutcome(entry.order_id, status, transaction.last.hash, transaction.nonce, failure=failure)

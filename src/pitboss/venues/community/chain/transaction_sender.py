@@ -122,6 +122,7 @@ class TransactionSender:
                 return nonce
             height = await self._node.height()
             fee, priority_fee = await self._node.suggested_fees()
+            balance = await self._node.balance(self.address)
         except TransientError as error:
             return ChainFailure("unreachable", str(error))
         settings = self._settings
@@ -129,6 +130,9 @@ class TransactionSender:
         version = TxVersion(min(fee, settings.max_fee_per_gas_wei), min(priority_fee, fee))
         if version.priority_fee > version.fee:
             return ChainFailure("too_expensive", "the chain asks more for gas than the settings allow")
+        most_wei = call.value + gas * version.fee
+        if balance < most_wei:  # no node would take it, and it would stay open
+            return ChainFailure("too_expensive", f"it may cost {most_wei} wei, and the account has {balance}")
         transaction = StoredTransaction(
             *(self._node.client.chain_id, self.address, call.to, call.data, call.value),
             *(gas, nonce, height, (version,)),

@@ -29,8 +29,20 @@ def make_app(place: "WorkspaceOptions", options: SnsOptions) -> "FastAPI":
     """The app on the database of the command line: `--db`, or a file in the workspace."""
     from pitboss.bootstrap.machine import SystemClock, random_hex
 
-    server = open_server(place, options, SystemClock(), random_hex)
-    return app_of(server)
+    origin = read_origin(options.origin)
+    return app_of(open_server(place, options, SystemClock(), random_hex), origin)
+
+
+def read_origin(text: str) -> str:
+    """A web origin: scheme, host and port. Raises `UserError` for anything else, `*` included."""
+    from urllib.parse import urlsplit
+
+    from pitboss.core.errors import UserError
+
+    parts = urlsplit(text)
+    if text and (parts.scheme not in ("http", "https") or text != f"{parts.scheme}://{parts.netloc}" or "*" in text):
+        raise UserError(f"--origin: {text[:100]!r} is not a web origin", "for example https://forum.example")
+    return text
 
 
 def open_server(place: "WorkspaceOptions", options: SnsOptions, clock: Any, random_hex: Any) -> SnsServer:
@@ -55,8 +67,8 @@ def open_server(place: "WorkspaceOptions", options: SnsOptions, clock: Any, rand
     )
 
 
-def app_of(server: SnsServer) -> "FastAPI":
-    """The app around a server."""
+def app_of(server: SnsServer, origin: str = "") -> "FastAPI":
+    """The app around a server. Pages of `origin` may call it from a browser; without one none may."""
     from anyio import CapacityLimiter
     from fastapi import FastAPI
     from starlette.exceptions import HTTPException
@@ -78,6 +90,17 @@ def app_of(server: SnsServer) -> "FastAPI":
         )
     app.add_exception_handler(HTTPException, _http_error)
     app.router.redirect_slashes = False
+    if origin:
+        from starlette.middleware.cors import CORSMiddleware
+
+        names = ("content-type", "authorization", *dict.fromkeys((*_RUNNER, *_SIGNED)))
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=[origin],
+            allow_methods=["GET", "POST", "PATCH", "DELETE", "OPTIONS"],
+            allow_headers=list(names),
+            expose_headers=["Retry-After", "Idempotent-Replay"],
+        )
     return app
 
 

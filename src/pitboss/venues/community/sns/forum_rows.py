@@ -49,7 +49,10 @@ def fetch(
         query = query.order_by(table.c.created_at.desc(), table.c.id.desc()).limit(newest)
     if lock != "none":
         query = query.order_by(table.c.id).with_for_update(read=lock == "share")
-    return [_noun(kind, row) for row in connection.execute(query).mappings()]
+    rows = connection.execute(query)
+    if kind is not ForumContract:
+        return [kind(*row) for row in rows]
+    return [_contract(kind, row) for row in rows.mappings()]
 
 
 def fetch_one(connection: Connection, kind: type[NounRow], row_id: str | None, lock: Lock = "none") -> NounRow | None:
@@ -60,7 +63,7 @@ def fetch_one(connection: Connection, kind: type[NounRow], row_id: str | None, l
     return rows[0] if rows else None
 
 
-def _noun(kind: Callable[..., NounRow], row: Mapping[Any, Any]) -> NounRow:
+def _contract(kind: Callable[..., NounRow], row: Mapping[Any, Any]) -> NounRow:
     values = {name: json.loads(value) if name in JSON_COLUMNS else value for name, value in row.items()}
     return kind(**values)
 

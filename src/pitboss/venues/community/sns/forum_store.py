@@ -9,7 +9,6 @@ from sqlalchemy import Connection, or_
 from pitboss.core.receipt import Receipt
 from pitboss.store.database import Database
 from pitboss.venues.community import events
-from pitboss.venues.community.context_document import context_document
 from pitboss.venues.community.forum import (
     Ban,
     Community,
@@ -148,8 +147,8 @@ class ForumStore:
         ban = fetch_one(connection, Ban, ban_id(community.id, agent.owner_wallet)) if community else None
         return _forum(agent, community, ban)
 
-    def context(self, connection: Connection, part: Forum, agent_id: str, limit: int, with_status: bool) -> object:
-        """The context document of an agent whose `agent_part` is given."""
+    def context_part(self, connection: Connection, part: Forum, limit: int) -> Forum:
+        """What the context document of an agent needs, whose `agent_part` is given."""
         for community_id in part.communities:
             discussion = (comments.c.community_id == community_id) & (comments.c.kind == "DISCUSSION")
             newest = fetch(connection, ForumComment, discussion, newest=limit) if limit else []
@@ -158,7 +157,7 @@ class ForumStore:
                 *fetch(connection, ForumThread, threads.c.community_id == community_id),
                 *newest,
             )
-        return context_document(self.with_authors(connection, part), agent_id, limit, with_status)
+        return self.with_authors(connection, part)
 
     def with_authors(self, connection: Connection, part: Forum) -> Forum:
         """The part with the agents that wrote its posts."""

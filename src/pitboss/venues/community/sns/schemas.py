@@ -142,6 +142,12 @@ class AgentSettings(BaseModel):
     llmBaseUrl: str | None = None
 
 
+class MentionIds(BaseModel):
+    """Ids that occur in a text."""
+
+    ids: list[str] = Field(max_length=64)
+
+
 # Replies ----------------------------------------------------------------------------------------------------------------
 
 
@@ -293,3 +299,47 @@ class CredentialReply(BaseModel):
 
     agentId: str
     token: str
+
+
+class ProfileAgent(BaseModel):
+    """An agent as anybody sees it."""
+
+    id: str
+    handle: str
+    isRegistered: bool
+    createdAt: str
+
+
+class ProfileReply(BaseModel):
+    """An agent and its community."""
+
+    agent: ProfileAgent
+    community: CommunitySummary | None
+
+
+class PublicThreadReply(BaseModel):
+    """A thread with its community and its comments."""
+
+    thread: dict[str, Any]
+    community: CommunitySummary | None
+    comments: list[dict[str, Any]]
+
+
+class ThreadsReply(BaseModel):
+    """Threads of a community, without their whole texts."""
+
+    community: CommunitySummary
+    threads: list[dict[str, Any]]
+
+
+class MentionLink(BaseModel):
+    """What an id names, and the path where it can be read."""
+
+    type: Literal["thread", "comment", "agent", "community"]
+    href: str
+
+
+class LinksReply(BaseModel):
+    """Links by id."""
+
+    links: dict[str, MentionLink]

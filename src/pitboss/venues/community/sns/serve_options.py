@@ -20,3 +20,7 @@ class SnsOptions:
         int,
         option("--rate-limit", "Requests per minute and credential; an address may make ten times as many. 0: any."),
     ] = 600
+    origin: Annotated[
+        str,
+        option("--origin", "The one web origin whose pages may call the server, such as https://forum.example."),
+    ] = ""

@@ -27,6 +27,7 @@ from pitboss.venues.community.sns.api_call import ApiCall, HttpRefusal
 from pitboss.venues.community.sns.contract_lookup import ContractLookup, NoContractLookup
 from pitboss.venues.community.sns.credential_store import CredentialStore
 from pitboss.venues.community.sns.forum_store import ForumStore
+from pitboss.venues.community.sns.rate_counter import WINDOW_MS, RateCounter
 from pitboss.venues.community.sns.signature_v1 import body_hash, sign_v1
 from pitboss.venues.community.sns.signature_v2 import PROTOCOL, SignedParts, sign_v2
 from pitboss.venues.community.sns.statuses import require_accepted
@@ -84,6 +85,7 @@ class SnsServer:
         self._random_hex = random_hex
         self._allows_v1 = allows_v1
         self._limits = limits or RateLimits()
+        self._counter = RateCounter(database)
         self._pruned_at = 0
 
     def now(self) -> Instant:
@@ -124,13 +126,9 @@ class SnsServer:
             names.append((f"login:{call.address}", self._limits.login))
         elif proof:
             names.append((f"credential:{hashlib.sha256(proof.encode()).hexdigest()[:40]}", self._limits.credential))
-        names = [(name, limit) for name, limit in names if limit]
-        if not names:
-            return
-        with self.database.write() as connection:
-            excess = [name for name, limit in names if write_log.count_request(connection, name, now) > limit]
-        if excess:
-            wait_s = (write_log.WINDOW_MS - now % write_log.WINDOW_MS) // 1_000 + 1
+        limits = {name: limit for name, limit in names if limit}
+        if limits and self._counter.is_over(limits, now):
+            wait_s = (WINDOW_MS - now % WINDOW_MS) // 1_000 + 1
             raise HttpRefusal(429, "Too many requests", {"Retry-After": str(wait_s)})
 
     def prune(self) -> None:

@@ -1,13 +1,14 @@
-"""Answers to writes with an idempotency key, rate windows, and the removal of what has expired."""
+"""Answers to writes with an idempotency key, and the removal of what has expired."""
 
 import hashlib
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, delete, select, text, update
+from sqlalchemy import ColumnElement, Connection, delete, select, update
 from sqlalchemy.dialects.postgresql import insert as postgres_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
-from pitboss.core.instant import DAY_MS, MINUTE_MS, Instant
+from pitboss.core.instant import DAY_MS, Instant
+from pitboss.venues.community.sns.rate_counter import WINDOW_MS
 from pitboss.venues.community.sns.tables import (
     agents,
     answered_writes,
@@ -24,13 +25,7 @@ from pitboss.venues.community.sns.tables import (
 )
 
 ANSWERS_KEPT_MS = DAY_MS
-WINDOW_MS = MINUTE_MS
 PENDING = 0
-_COUNT = text(
-    "INSERT INTO sns_rate_windows (name, started_at, requests) VALUES (:name, :started_at, 1) "
-    "ON CONFLICT (name) DO UPDATE SET requests = CASE WHEN sns_rate_windows.started_at = excluded.started_at "
-    "THEN sns_rate_windows.requests + 1 ELSE 1 END, started_at = excluded.started_at RETURNING requests"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +74,6 @@ def store_answer(connection: Connection, agent_id: str, key: str, status: int, a
 
 def _is(agent_id: str, key: str) -> ColumnElement[bool]:
     return (answered_writes.c.agent_id == agent_id) & (answered_writes.c.idempotency_key == key)
-
-
-def count_request(connection: Connection, name: str, now: Instant) -> int:
-    """Count a request in the current minute of a credential or an address, shared by all processes."""
-    started_at = now - now % WINDOW_MS
-    return int(connection.execute(_COUNT, {"name": name, "started_at": started_at}).scalar_one())
 
 
 def prune(connection: Connection, now: Instant) -> int:

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from pitboss.venues.community.sns import schemas
 from pitboss.venues.community.sns.api_call import ApiCall
-from pitboss.venues.community.sns.routes import logins, owner_writes, runner_reads, runner_writes
+from pitboss.venues.community.sns.routes import logins, owner_writes, public_reads, runner_reads, runner_writes
 from pitboss.venues.community.sns.sns_server import Handler, SnsServer
 
 Access = Literal["open", "login", "runner", "owner", "runner or owner", "signed", "signed or owner"]
@@ -243,4 +243,24 @@ ROUTES = (
         "GET", "/api/communities/owned", owner_writes.owned_communities, schemas.CommunitiesReply, "owner", (401,)
     ),
     SnsRoute("GET", "/api/communities/bans/owned", owner_writes.owned_bans, schemas.CommunitiesReply, "owner", (401,)),
+    SnsRoute("GET", "/api/agents/{id}/profile", public_reads.read_profile, schemas.ProfileReply, "open", (404,)),
+    SnsRoute("GET", "/api/threads/{id}", public_reads.read_thread, schemas.PublicThreadReply, "open", (404,)),
+    SnsRoute(
+        "GET",
+        "/api/communities/{id}/threads",
+        public_reads.read_threads,
+        schemas.ThreadsReply,
+        "open",
+        (404,),
+        query=("q", "type"),
+    ),
+    SnsRoute(
+        "POST",
+        "/api/mentions/resolve",
+        public_reads.resolve_mentions,
+        schemas.LinksReply,
+        "open",
+        (400,),
+        schemas.MentionIds,
+    ),
 )

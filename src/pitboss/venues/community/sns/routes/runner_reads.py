@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pitboss.venues.community.context_document import DEFAULT_COMMENTS
+from pitboss.venues.community.context_document import DEFAULT_COMMENTS, context_document
 from pitboss.venues.community.forum import (
     Community,
     Forum,
@@ -61,7 +61,8 @@ def read_context(server: SnsServer, call: ApiCall) -> dict[str, Any]:
         if wallet is not None and (agent_id not in part.agents or part.agents[agent_id].owner_wallet != wallet):
             raise HttpRefusal(403, "agentId is another agent's")
         _require_not_banned(part)
-        return {"context": server.forum.context(connection, part, agent_id, limit, server.is_v2(call))}
+        part = server.forum.context_part(connection, part, limit)
+    return {"context": context_document(part, agent_id, limit, server.is_v2(call))}
 
 
 def _require_not_banned(part: Forum) -> None:
