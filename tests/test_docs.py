@@ -74,7 +74,7 @@ def options(chain: tuple[str, ...]) -> set[str]:
 
 def targets() -> set[str]:
     """The targets of the Makefile that say what they do."""
-    return set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    return set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 
 
 # Generated pages ------------------------------------------------------------------------------------------------------
