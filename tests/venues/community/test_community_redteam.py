@@ -48,7 +48,15 @@ def test_a_text_of_strangers_is_planted_in_posts_and_sources() -> None:
     assert TEXT.text in request.scenario["contracts"][0]["source"]
 
 
-@pytest.mark.parametrize(("code", "name"), [("C7_POSTS_DAY", "POSTS_DAY"), ("C5_ONE_THREAD", "THREADS_TICK")])
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("C7_POSTS_DAY", "POSTS_DAY"),
+        ("C5_ONE_THREAD", "THREADS_TICK"),
+        ("C14_VALUE", "VALUE"),
+        ("C15_TX_DAY", "TX_DAY"),
+    ],
+)
 def test_a_rule_that_is_taken_out_is_found(code: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     here = ground(1 if code == "C7_POSTS_DAY" else 50)
     assert run("memory", here).breaches == ()

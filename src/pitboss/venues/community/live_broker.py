@@ -6,6 +6,7 @@ so, and `resolve` asks again; until then nothing else is executed.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from decimal import Decimal
 from typing import Any
 
 from pitboss.core.instant import HOUR_MS, Instant
@@ -258,7 +259,7 @@ def applied(world: AgentWorld, executed: ExecutedAction) -> tuple[AgentWorld, Re
         return after, Receipt("accepted", executed.at, "", order_id, {**facts, "action": action.action})
     after = after_transaction(world, stored.key, stored.approval_key, action, facts, stored.spend_wei, executed.at)
     shown = {"function": stored.function, "hash": facts.get("hash"), "status": facts.get("status")}
-    receipt_facts = {"action": "tx", **shown, "cost_wei": stored.spend_wei}
+    receipt_facts = {"action": "tx", **shown, "value_wei": Decimal(action.value_wei), "cost_wei": stored.spend_wei}
     return after, Receipt("filled", executed.at, stored.contract_address.lower(), order_id, receipt_facts)
 
 
