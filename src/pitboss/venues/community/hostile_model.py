@@ -50,7 +50,7 @@ class HostileCommunityModel:
 
     def _action(self, community: dict[str, Any]) -> dict[str, Any]:
         dice = self._dice
-        name = dice.choice(list(ACTION_FIELDS))
+        name = dice.choice((*ACTION_FIELDS, "tx", "tx"))
         threads = [row["id"] for row in community.get("threads", [])]
         contracts = community.get("contracts", [])
         contract: dict[str, Any] = dice.choice(contracts) if contracts else {}
@@ -68,7 +68,7 @@ class HostileCommunityModel:
             "contractId": contract.get("id"),
             "functionName": function["name"] if is_apt else dice.choice(FUNCTIONS),
             "args": self._arguments(function) if is_apt else dice.choices(ARGUMENTS, k=dice.choice((0, 1, 1, 1, 2))),
-            "value": dice.choice(VALUES[:5] if is_apt and function.get("stateMutability") == "payable" else VALUES),
+            "value": dice.choice(self._values(function) if is_apt else VALUES),
             "status": dice.choice((*STATUSES, "rejected")),
             "commentLimit": dice.choice((0, 5, 200, 201, -1, "5")),
         }
@@ -78,6 +78,10 @@ class HostileCommunityModel:
             kept += dice.sample(list(fields), 2)
         slug = community.get("slug") if dice.random() < 0.95 else "another-community"
         return {"action": name, "communitySlug": slug, **{field: fields[field] for field in kept}}
+
+    def _values(self, function: dict[str, Any]) -> tuple[Any, ...]:
+        """Values that the function would take, most of them."""
+        return VALUES[:5] if function.get("stateMutability") == "payable" else ("0", "0", "0", *VALUES[:4])
 
     def _arguments(self, function: dict[str, Any]) -> list[Any]:
         """Arguments of the function's types, most of them; a call that cannot be encoded meets one rule only."""
