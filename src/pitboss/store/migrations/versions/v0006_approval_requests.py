@@ -12,22 +12,27 @@ depends_on = None
 def upgrade() -> None:
     op.create_table(
         "approval_requests",
-        sa.Column("id", sa.String(64), nullable=False),
-        sa.Column("key", sa.String(64), nullable=False),
-        sa.Column("run_id", sa.String(64), nullable=False),
+        sa.Column("id", _text(64), nullable=False),
+        sa.Column("key", _text(64), nullable=False),
+        sa.Column("run_id", _text(64), nullable=False),
         sa.Column("number", sa.Integer(), nullable=False),
-        sa.Column("venue", sa.String(64), nullable=False),
-        sa.Column("agent", sa.Text(), nullable=False),
+        sa.Column("venue", _text(64), nullable=False),
+        sa.Column("agent", sa.Text().with_variant(sa.Text(collation="C"), "postgresql"), nullable=False),
         sa.Column("content", sa.LargeBinary(), nullable=False),
         sa.Column("asked_at", sa.BigInteger(), nullable=False),
         sa.Column("times_asked", sa.BigInteger(), nullable=False),
-        sa.Column("state", sa.String(16), nullable=False),
+        sa.Column("state", _text(16), nullable=False),
         sa.Column("decided_at", sa.BigInteger()),
         sa.Column("expires_at", sa.BigInteger(), nullable=False),
-        sa.Column("row_sha256", sa.String(64), nullable=False),
+        sa.Column("row_sha256", _text(64), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_approval_requests"),
         sa.UniqueConstraint("run_id", "key", "number", name="uq_approval_requests_run_id_key_number"),
     )
+
+
+def _text(length: int) -> sa.String:
+    """Text that Postgres, too, compares by its bytes."""
+    return sa.String(length).with_variant(sa.String(length, collation="C"), "postgresql")
 
 
 def downgrade() -> None:
