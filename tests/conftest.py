@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 import arguments_once
+import statements_once
 
 # What one process has compiled is there for all others. Without that every worker, and every program that a test starts,
 # would compile the libraries anew, which takes longer than most tests.
@@ -68,3 +69,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 arguments_once.install()
+statements_once.install()

@@ -38,7 +38,7 @@ def minutes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_honest_predict_run_shows_no_difference_with_its_heuristic_and_with_its_tools(minutes: Path) -> None:
-    found = audited(minutes, SKILL, **SPAN)
+    found = audited(minutes, SKILL, 4, **SPAN)
     assert (found.leaking, found.result.cuts) == (set(), 4)
     assert [run.name for run in found.setup.runs] == ["policy/alternate", "standin/analyst"]
     assert {PROMPT, DECISION, EVENTS, STATE, "tool btc_candles"} <= set(found.result.counts)

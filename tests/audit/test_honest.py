@@ -20,7 +20,7 @@ needs_data = pytest.mark.skipif(not SHARED.exists(), reason="needs the market da
 
 
 def test_nothing_differs_and_every_tool_is_called(home: Path) -> None:
-    found = audited(home, skill("policy/momentum"))
+    found = audited(home, skill("policy/momentum"), 4)
     assert (found.leaking, found.result.cuts) == (set(), 4)
     assert [run.name for run in found.setup.runs] == ["policy/momentum", "standin/analyst"]
     names = {f"tool {name}" for name, tool in builtin_tools().items() if not tool.decides and tool.reach != "live_only"}

@@ -40,7 +40,7 @@ def test_a_policy_that_reads_the_bar_that_is_still_forming_is_found(
         return np.append(column[1:], column[-1:])
 
     monkeypatch.setattr(SignalPolicy, "_column", ahead)
-    found = audited(home, skill("policy/momentum"), cuts=5)
+    found = audited(home, skill("policy/momentum"), cuts=2)
     assert {example.run for example in found.result.examples} == {"policy/momentum"}
     assert found.leaking & {DECISION, "the run", "holds"}
 
@@ -55,7 +55,7 @@ def test_a_policy_that_reads_it_only_when_it_is_asked_is_found(home: Path, monke
         return Decision(tuple({**intent, "reason": f"it closes at {last}"} for intent in decision.intents))
 
     monkeypatch.setattr(SignalPolicy, "decide", peeking)
-    assert DECISION in audited(home, skill("policy/sma_cross"), cuts=5).leaking
+    assert DECISION in audited(home, skill("policy/sma_cross"), cuts=2).leaking
 
 
 def test_a_loader_that_shifts_closes_by_one_bar_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,14 +223,14 @@ def test_a_section_that_reads_columns_beyond_the_closed_bars_is_found(
 
     honest = sections()
     monkeypatch.setattr("pitboss.venues.perp.context.sections", lambda: (*honest, tomorrow))
-    assert audited(home, cuts=3).leaking >= {PROMPT, "section Tomorrow"}
+    assert audited(home, cuts=2).leaking >= {PROMPT, "section Tomorrow"}
 
 
 def test_a_regime_tag_that_looks_one_bar_ahead_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = regime.atr
     monkeypatch.setattr(regime, "atr", lambda bars, closed: honest(bars, min(len(bars), closed + 1)))
     waking = {"schedule": {"every": "1h", "wake_when": [{"move_atr": 1}]}}
-    assert audited(home, skill(**waking), cuts=6).leaking
+    assert audited(home, skill(**waking), cuts=2).leaking
 
 
 def test_what_a_model_is_told_of_the_future_shows_in_the_state_that_it_carries_on(
@@ -252,7 +252,7 @@ def test_what_a_model_is_told_of_the_future_shows_in_the_state_that_it_carries_o
 
     monkeypatch.setattr(Lake, "bars", noted)
     monkeypatch.setattr(Analyst, "complete", peeks)
-    assert DECISION in audited(home, cuts=3).leaking
+    assert DECISION in audited(home, cuts=2).leaking
 
 
 def test_the_symbols_of_the_skill_are_those_that_are_copied(home: Path) -> None:

@@ -73,7 +73,7 @@ def test_a_universe_chosen_by_who_is_listed_later_is_found(
 
 
 def test_an_honest_view_of_listings_shows_no_difference_and_what_is_left_out_is_named(listed: Path) -> None:
-    found = audited(listed, THREE)
+    found = audited(listed, THREE, 4)
     assert found.leaking == set()
     # before its first bar a symbol is not in the data at all, so that no run could have been made then
     assert "no bars of ETH" in found.result.not_covered["cuts with the future deleted"]

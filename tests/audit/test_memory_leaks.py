@@ -46,7 +46,7 @@ def test_a_reflection_that_knows_how_the_next_bar_closes_is_found(home: Path, mo
         return system, f"{user}\n- BTC long chop: 01-01 00:00 1h 1 1 {later:.2f} 0% 0% market"
 
     monkeypatch.setattr(TradeReflector, "prompt", early)
-    assert REFLECTION in audited(home, REFLECTS, 4).leaking
+    assert REFLECTION in audited(home, REFLECTS).leaking
 
 
 def test_excursions_from_bars_after_the_tick_are_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,7 @@ def test_excursions_from_bars_after_the_tick_are_found(home: Path, monkeypatch: 
         return 100 * (float(bars.high[first:].max()) / entry - 1), 100 * (1 - float(bars.low[first:].min()) / entry)
 
     monkeypatch.setattr(memory, "excursions", to_the_end)
-    assert {PROMPT, "section Trade history"} <= audited(home, REFLECTS, 4).leaking
+    assert {PROMPT, "section Trade history"} <= audited(home, REFLECTS).leaking
 
 
 def test_a_regime_at_entry_from_bars_of_a_later_time_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,4 +66,4 @@ def test_a_regime_at_entry_from_bars_of_a_later_time_is_found(home: Path, monkey
         return str(float(view.series(symbol, settings.interval)[0].close[-1]))
 
     monkeypatch.setattr(memory, "_regime", last_close)
-    assert {PROMPT, STATE} & audited(home, REFLECTS, 4).leaking
+    assert {PROMPT, STATE} & audited(home, REFLECTS).leaking

@@ -25,9 +25,10 @@ RANGE = ("--from", "2025-02-10", "--to", "2025-02-12")
 PROGRAM = """
 import contextlib, io, json, sys
 sys.path[:0] = sys.argv[1:]
-import arguments_once
+import arguments_once, statements_once
 from pitboss.cli.main import main
 arguments_once.install()
+statements_once.install()
 for line in sys.stdin:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -76,6 +77,14 @@ class Toy:
         self._process.communicate()
 
 
+def _install(source: Path, site: Path) -> None:
+    """Build the wheel of a package and unpack it into a folder, which is how a wheel without programs is installed."""
+    code = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", code, str(site.parent)], check=True, cwd=source)
+    (wheel,) = site.parent.glob("*.whl")
+    shutil.unpack_archive(wheel, site, "zip")
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package built and installed into a folder, and a workspace with the demo market and the example skill.
@@ -87,9 +96,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with FileLock(f"{folder}.lock"):
         if not folder.exists():
             shutil.copytree(ROOT / "examples" / "venue", folder / "source")
-            install = ("-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--no-build-isolation")
-            target = ("--target", str(folder / "site"), str(folder / "source"))
-            subprocess.run([sys.executable, *install, *target], check=True, cwd=folder)
+            _install(folder / "source", folder / "site")
             (folder / "workspace").mkdir()
             first = Toy(folder / "workspace", [folder / "site", ROOT / "src"])
             first.run("data", "demo")

@@ -1,7 +1,7 @@
 """A workspace folder: its database, lake and reports."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from shutil import rmtree
@@ -41,6 +41,8 @@ class Workspace:
     approval_requests: ApprovalRequests
     now: Callable[[], Instant]
     on_close: Callable[[], None] = lambda: None
+    prepared: dict[str, Any] = field(default_factory=dict[str, Any])
+    """By its id, the prepared data of the run that has just ended here; its report takes it instead of loading it again."""
 
     @property
     def lake(self) -> "Lake":

@@ -11,6 +11,7 @@ A write is staged beside the data and committed as one: a reader never sees part
 write. Rows are validated by `table`, not here; the as-of view cuts them by time.
 """
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -160,11 +161,15 @@ class Lake:
     def intervals(self, venue: str, symbol: str) -> "list[str]":
         """Intervals in which bars of a symbol were imported, finest first."""
         finish_interrupted(self.root)
-        name = f"symbol={quote(symbol, safe='')}"
+        folder, name = self.root / "bars" / f"venue={venue}", f"symbol={quote(symbol, safe='')}"
+        try:
+            existing = set(os.listdir(folder))
+        except OSError:
+            return []
         return [
             interval
             for interval in INTERVALS
-            if any((self.root / "bars" / f"venue={venue}" / f"interval={interval}" / name).glob("*/part.parquet"))
+            if (part := f"interval={interval}") in existing and any((folder / part / name).glob("*/part.parquet"))
         ]
 
     def extent(self, venue: str, symbol: str, interval: str) -> tuple[Instant, Instant] | None:

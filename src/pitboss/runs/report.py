@@ -60,7 +60,10 @@ def write_report(workspace: Workspace, run_id: str, out: Path | None = None) -> 
 
 
 def same_data(workspace: Workspace, run: Run, request: BacktestRequest) -> PreparedRun | None:
-    """Prepare the run again on its data; None if the data is gone or has changed."""
+    """The run prepared on its data, again unless it has just ended here; None if the data is gone or has changed."""
+    kept: PreparedRun | None = workspace.prepared.pop(run.id, None)
+    if kept is not None:
+        return kept
     try:
         prepared = venue_of(request.skill).prepare(request, workspace.lake_of(run.params), workspace.settings)
     except UserError:

@@ -234,6 +234,8 @@ async def _observed(
         cost: dict[str, Value] = {} if run.cost_usd.is_nan() else {"pitboss.cost_usd": float(run.cost_usd)}
         span.set({"pitboss.status": run.status, "pitboss.ticks": run.ticks, **cost})
     LOG.info("run ended", extra={"fields": {"run_id": run_id, "status": run.status, "ticks": run.ticks, **cost}})
+    workspace.prepared.clear()  # the data of one run at most is kept
+    workspace.prepared[run_id] = prepared
     return run
 
 
