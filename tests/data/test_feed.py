@@ -30,11 +30,11 @@ def test_base_bars_are_the_finest_that_divide_the_tick_and_cover_all_symbols(tmp
     put_bars(lake, tmp_path, "ETH", "15m", START, TO)
     put_bars(lake, tmp_path, "ETH", "5m", START + HOUR, TO)
     quarter = INTERVALS["15m"]
-    assert base_intervals(lake, "hyperliquid", ["BTC"], quarter, START, TO)[0] == "5m"
-    assert base_intervals(lake, "hyperliquid", ["BTC", "ETH"], quarter, START, TO)[0] == "15m"
-    assert base_intervals(lake, "hyperliquid", ["BTC", "ETH"], quarter, START + HOUR, TO)[0] == "5m"
+    assert next(base_intervals(lake, "hyperliquid", ["BTC"], quarter, START, TO)) == "5m"
+    assert next(base_intervals(lake, "hyperliquid", ["BTC", "ETH"], quarter, START, TO)) == "15m"
+    assert next(base_intervals(lake, "hyperliquid", ["BTC", "ETH"], quarter, START + HOUR, TO)) == "5m"
     with pytest.raises(UserError, match="no bars that fit the schedule cover"):
-        base_intervals(lake, "hyperliquid", ["ETH"], MIN5, START, TO)[0]
+        next(base_intervals(lake, "hyperliquid", ["ETH"], MIN5, START, TO))
 
 
 @pytest.mark.parametrize(("from_at", "to_at"), [(START - 1, TO), (START, TO + 1)])
@@ -43,14 +43,14 @@ def test_a_range_beyond_the_bars_is_refused_with_what_is_covered(
 ) -> None:
     put_bars(lake, tmp_path, "BTC", "5m", START, TO)
     with pytest.raises(UserError) as refused:
-        base_intervals(lake, "hyperliquid", ["BTC"], MIN5, from_at, to_at)[0]
+        next(base_intervals(lake, "hyperliquid", ["BTC"], MIN5, from_at, to_at))
     assert refused.value.hint == f"imported: BTC 5m {iso(START)} to {iso(TO)}"
 
 
 def test_a_range_upside_down_is_refused(tmp_path: Path, lake: Lake) -> None:
     put_bars(lake, tmp_path, "BTC", "5m", START, TO)
     with pytest.raises(UserError, match="before it begins"):
-        base_intervals(lake, "hyperliquid", ["BTC"], MIN5, TO, START)[0]
+        next(base_intervals(lake, "hyperliquid", ["BTC"], MIN5, TO, START))
 
 
 def test_an_unknown_symbol_is_refused_with_the_nearest_known_one(tmp_path: Path, lake: Lake) -> None:

@@ -80,7 +80,7 @@ def test_both_silences_of_all_symbols_at_once_are_distinguished_from_an_outage_o
 
 def test_a_run_over_the_hole_stops_before_it_starts(real: Lake) -> None:
     from_at, to_at = parse_instant("2026-02-01"), parse_instant("2026-03-01")
-    assert base_intervals(real, "hyperliquid", ["BTC"], INTERVALS["15m"], from_at, to_at)[0] == "5m"
+    assert next(base_intervals(real, "hyperliquid", ["BTC"], INTERVALS["15m"], from_at, to_at)) == "5m"
     market = load_market(real, "hyperliquid", ["BTC"], ["5m"], to_at)
     with pytest.raises(UserError, match="BTC: 448 bars of 5m are missing from 2026-02-26T17:50:00Z"):
         check_gaps(market.bars["BTC", "5m"], from_at, to_at)
@@ -89,9 +89,9 @@ def test_a_run_over_the_hole_stops_before_it_starts(real: Lake) -> None:
 
 def test_coarser_bars_carry_a_range_that_finer_ones_do_not_reach(real: Lake) -> None:
     before = parse_instant("2025-02-10"), parse_instant("2025-03-20")
-    assert base_intervals(real, "hyperliquid", ["BTC"], INTERVALS["15m"], *before)[0] == "15m"
+    assert next(base_intervals(real, "hyperliquid", ["BTC"], INTERVALS["15m"], *before)) == "15m"
     with pytest.raises(UserError, match="cover"):
-        base_intervals(real, "hyperliquid", ["BTC"], INTERVALS["5m"], *before)[0]
+        next(base_intervals(real, "hyperliquid", ["BTC"], INTERVALS["5m"], *before))
 
 
 def test_bars_built_from_finer_ones_match_the_exchange(real: Lake) -> None:

@@ -30,7 +30,7 @@ def put(lake: Lake, tmp_path: Path, symbol: str, start: int, end: int, interval:
 
 
 def listings(lake: Lake, symbols: tuple[str, ...], max_gap: int = 12) -> dict[str, Listing]:
-    base = base_intervals(lake, "hyperliquid", symbols, MIN5, START, TO, max_gap)[0]
+    base = next(base_intervals(lake, "hyperliquid", symbols, MIN5, START, TO, max_gap))
     market = load_market(lake, "hyperliquid", symbols, [base], TO, from_at=START)
     return dict(with_listings(market, lake, "hyperliquid", base, START, TO, max_gap).listings)
 
@@ -123,7 +123,7 @@ def test_an_interval_that_spans_everything_is_preferred_to_a_finer_one_that_does
     put(lake, tmp_path, "BTC", START, TO, "1h")
     put(lake, tmp_path, "SUI", LATE, TO)
     put(lake, tmp_path, "SUI", START, TO, "1h")
-    assert base_intervals(lake, "hyperliquid", ["BTC", "SUI"], HOUR, START, TO)[0] == "1h"
+    assert next(base_intervals(lake, "hyperliquid", ["BTC", "SUI"], HOUR, START, TO)) == "1h"
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="needs the market data in ../shared/data")

@@ -6,6 +6,7 @@ The market holds past and future; an agent gets only as-of views of it. The call
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import chain
 
 import numpy as np
 
@@ -190,7 +191,7 @@ def base_intervals(
     to_at: Instant,
     max_gap: int = MAX_GAP,
     requested: str = "",
-) -> list[str]:
+) -> Iterator[str]:
     """The intervals that divide the tick period and whose bars span [from, to) for all symbols, finest first.
 
     If there is none, one that spans the part of the range in which each symbol is listed. With `requested`, that one only.
@@ -199,17 +200,19 @@ def base_intervals(
         raise UserError(f"the range ends ({iso(to_at)}) before it begins ({iso(from_at)})", "swap --from and --to")
     names = sorted(set(symbols))
     check_symbols(lake, venue, names)
-    fitting = [
+    # Each interval costs a read of its files, and the finest is almost always the one that is used: they are looked at one by one.
+    fitting = (
         interval
         for interval, length in INTERVALS.items()
         if tick_ms % length == 0 and all(_spans(lake, venue, symbol, interval, from_at, to_at) for symbol in names)
-    ]
-    late = None if fitting else late_base_interval(lake, venue, names, tick_ms, from_at, to_at, max_gap)
-    intervals = fitting if late is None else [late]
-    if requested in intervals:
-        return [requested]
-    if intervals and not requested:
-        return intervals
+    )
+    finest = next(fitting, None) or late_base_interval(lake, venue, names, tick_ms, from_at, to_at, max_gap)
+    if finest is not None:
+        intervals = chain([finest], fitting)
+        if not requested:
+            return intervals
+        if requested in intervals:
+            return iter([requested])
     raise UserError(
         f"no bars {f'of {requested} ' if requested else ''}that fit the schedule cover"
         f" {iso(from_at)} to {iso(to_at)} for {', '.join(names)}",

@@ -25,8 +25,8 @@ from pitboss.tick import WorldEvents, tick
 from pitboss.venues.community.action_outbox import ActionOutbox
 from pitboss.venues.community.agent_prompts import CommunityPrompts
 from pitboss.venues.community.agent_world import AgentWorld
-from pitboss.venues.community.live import LivePorts
 from pitboss.venues.community.live_broker import LiveBroker
+from pitboss.venues.community.live_ports import LivePorts
 from pitboss.venues.community.live_source import CommunitySource
 from pitboss.venues.community.skill import CommunitySkill
 from pitboss.venues.community.sns.client import SnsClient

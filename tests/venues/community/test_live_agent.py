@@ -13,6 +13,7 @@ from sns.forum_server import Served, serving
 
 from pitboss.core.errors import TransientError
 from pitboss.store.database import Database
+from pitboss.venues.community.agent_prompts import CommunityPrompts
 from pitboss.venues.community.sns.client import SnsRefused, SnsUnavailable
 from pitboss.venues.community.source_cache import SourceCache
 from pitboss.venues.community.untrusted_json import cleaner
@@ -255,7 +256,7 @@ def test_of_several_communities_only_the_assigned_one_is_kept(served: Served, da
     asyncio.run(story())
 
 
-@pytest.mark.parametrize(("size", "shown"), [(10, 201), (20_000, 20)])
+@pytest.mark.parametrize(("size", "shown"), [(10, 201), (12_000, 14)])
 def test_of_a_large_forum_the_newest_threads_are_kept_and_the_system_thread(
     served: Served, database: Database, size: int, shown: int
 ) -> None:
@@ -274,6 +275,30 @@ def test_of_a_large_forum_the_newest_threads_are_kept_and_the_system_thread(
         assert ids == [*(f"t{number}" for number in range(shown - 1)), "s"]
         assert community["threadsLeftOut"] == 1_001 - shown
         assert len(community["recentComments"]) == 20
+
+    asyncio.run(story())
+
+
+def test_a_long_source_is_cut_and_many_of_them_share_the_room(served: Served, database: Database) -> None:
+    rows = [{"id": f"k{number}", "address": "0x" + f"{number:040x}", "abi": []} for number in range(5)]
+    community = {"id": "c1", "slug": "c1", "threads": [], "contracts": rows}
+    forum = OtherForum({"community": {"id": "c1"}}, {"communities": [community]})
+    source = "contract K { function f() {} } // " + "<" * 900_000
+
+    async def contract_source(contract_id: str) -> Any:
+        return {"source": source if contract_id == "k0" else {"K.sol": source, "files": [source[:50_000]] * 9}}
+
+    async def story() -> None:
+        forum.contract_source = contract_source  # pyright: ignore[reportAttributeAccessIssue]
+        agent = LiveAgent(cast("Any", forum), database, fresh_state(served))
+        wish = {"action": "request_contract_source", "communitySlug": "c1"}
+        await agent.heartbeat(AT, *[{**wish, "contractId": row["id"]} for row in rows])
+        observation = agent.ports.observe(agent.state, AT)
+        prompt = CommunityPrompts(agent.skill).user(observation)
+        assert len(prompt) < 125_000
+        assert prompt.count("contract K {") == 5 + 4 * 9
+        assert "more characters]" in prompt
+        assert sum(len(json.dumps(item.content)) for item in agent.state.world.inbox) < 600_000
 
     asyncio.run(story())
 

@@ -18,6 +18,7 @@ from pitboss.store.approval_requests import LASTS_MS, ApprovalRequests
 from pitboss.store.database import Database
 from pitboss.venues.community.agent_prompts import CommunityPrompts
 from pitboss.venues.community.intents import DECISION, TERMINAL
+from pitboss.venues.community.live_ports import MOST_WAITING, TOO_MANY
 
 AT = 1_800_000_000_000 // DAY_MS * DAY_MS
 FOREIGN = "0x" + "11" * 20
@@ -75,6 +76,9 @@ def test_a_large_transaction_waits_for_a_person_and_one_approval_sends_one(
             assert sent() == [5]
 
             approvals.decide(request.id, True)
+            account.transport.silent_from = "eth_call"
+            assert await proposed(large) == ["C18_VENUE"]  # without a node nothing is sent, and the approval is kept
+            account.transport.silent_from = ""
             assert await proposed(large) == [None]
             assert await proposed(large) == ["C17_APPROVAL"]  # the same again needs an approval of its own
             assert sent() == [5, 6]
@@ -101,6 +105,25 @@ def test_a_large_transaction_waits_for_a_person_and_one_approval_sends_one(
             assert await proposed(large) == ["C18_VENUE"]
             assert sent() == [5, 6]
             assert agent.state.world.use.transactions == 2
+
+    asyncio.run(story())
+
+
+def test_a_person_is_not_flooded_with_requests(stage: VaultChain, account: VaultAccount, database: Database) -> None:
+    approvals = ApprovalRequests(database, lambda: AT)
+
+    async def story() -> None:
+        async with client_of(stage.served) as client:
+            limits = skill(approval_above_wei="5")
+            agent = await account.agent(client, database, approvals=approvals, skill=limits)
+            actions = [stage.action("deposit", value=number) for number in range(6, 20)]
+            record = await agent.heartbeat(AT, *actions)
+            assert {verdict["code"] for verdict in record.body()["verdicts"]} == {"C17_APPROVAL"}
+            assert len(approvals.listing()) == MOST_WAITING
+            told = [row.content["result"]["error"] for row in agent.state.world.inbox]
+            assert [text == TOO_MANY for text in told] == [False] * MOST_WAITING + [True] * 4
+            await agent.heartbeat(AT + EVERY_MS, *actions[:1])
+            assert sorted(row.times_asked for row in approvals.listing()) == [1] * (MOST_WAITING - 1) + [2]
 
     asyncio.run(story())
 

@@ -235,6 +235,15 @@ def test_an_agent_without_a_community_is_not_asked() -> None:
     assert (result.decision.flags, model.requests) == (("unassigned",), [])
 
 
+def test_one_transaction_written_in_two_ways_is_executed_and_counted_once() -> None:
+    """Equal actions have one key, in the world and in the outbox of a live agent, though their texts differ."""
+    twice = [tx("withdraw", "5"), {**tx("withdraw", "5"), "value": "0"}, {**tx("withdraw", "5"), "value": 0}]
+    state, (result,) = run(Replies(twice), 1)
+    outcomes = [(verdict["outcome"], verdict["code"]) for verdict in result.record.body()["verdicts"]]
+    assert outcomes == [("allowed", None), ("refused", "C18_VENUE"), ("refused", "C18_VENUE")]
+    assert [receipt.kind for receipt in result.receipts].count("filled") == state.world.use.transactions == 1
+
+
 def test_integers_of_256_bits_are_executed_stored_and_verified(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

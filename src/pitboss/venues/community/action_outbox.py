@@ -14,6 +14,7 @@ from pitboss.core import codec
 from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
 from pitboss.store.outbox import OutboxEntry, StoredOutbox
+from pitboss.venues.community.effects import REPEATED
 from pitboss.venues.community.intents import CommunityAction
 from pitboss.venues.community.rule_book import CommunityOrder
 
@@ -103,7 +104,7 @@ class ActionOutbox:
         entry, is_new = self._outbox.open(order_id, self._scope, self._owner, at, request, 1)
         if not is_new:
             if entry.order_id == order_id:
-                return "this action was begun before, at this heartbeat"
+                return REPEATED
             return "an earlier action has no result yet; you will be told it"
         signed = self._outbox.sign(entry, request, b"", "", None, f"action/{order_id}", 0)
         sent = None if signed is None else self._outbox.send(signed)

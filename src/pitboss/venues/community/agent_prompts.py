@@ -15,6 +15,7 @@ from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
 from pitboss.prompt.render import INVISIBLE
 from pitboss.venues.community.agent_world import AgentWorld, InboxItem
+from pitboss.venues.community.context_bounds import bounded_results
 from pitboss.venues.community.skill import CommunitySkill
 
 PLACE = "{{context}}"
@@ -64,7 +65,7 @@ def context_json(observation: CommunityObservation) -> str:
     context = {
         "constraints": {"textLimits": world.text_limits},
         "communities": [] if world.community is None else [world.community],
-        "runnerInbox": [item.content for item in observation.inbox],
+        "runnerInbox": bounded_results([item.content for item in observation.inbox]),
     }
     text = _INVISIBLE.sub("", codec.dumps(codec.number_fragments(context)).decode())
     for character, escape in _ESCAPES:

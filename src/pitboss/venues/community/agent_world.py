@@ -13,6 +13,7 @@ from typing import Any, Self, cast
 from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
 from pitboss.venues.community.caps import AgentDayUse
+from pitboss.venues.community.context_bounds import bounded_results
 
 MOST_OWN_POSTS = 500
 MOST_INBOX = 50
@@ -70,8 +71,8 @@ class AgentWorld:
         return None
 
     def with_result(self, content: Mapping[str, Any]) -> Self:
-        """The world with one more result for the model; of too many the oldest are dropped."""
-        item = InboxItem(self.next_number, content)
+        """The world with one more result for the model, cut if it is too long; of too many the oldest are dropped."""
+        item = InboxItem(self.next_number, bounded_results([content])[0])
         return replace(self, inbox=(*self.inbox, item)[-MOST_INBOX:], next_number=self.next_number + 1)
 
     def without_seen(self, last_number: int) -> Self:

@@ -14,6 +14,8 @@ from pitboss.venues.community import results
 from pitboss.venues.community.agent_world import AgentWorld, post_digest
 from pitboss.venues.community.intents import CommunityAction
 
+REPEATED = "this action was begun before, at this heartbeat"
+"""Why an action whose key is in use is refused: the model wrote the same in two ways."""
 WorldT = TypeVar("WorldT", bound=AgentWorld)
 
 

@@ -14,6 +14,15 @@ from pitboss.venues.community.intents import ACTION_FIELDS, COMMENT_KINDS, DECIS
 
 VALUES = ("0", "0", "1", "1000000000000000000", str(2**256 - 1), str(2**256), "-1", "1e18", "0x10", 5, 1.5, None, True)
 ARGUMENTS = ("0", "5", 1, -1, str(2**256), "0x" + "11" * 20, "0x", True, None, [], {}, "text", 1.5, [["5"]])
+APT = {
+    "uint": ("0", "5", 1, "1000000000000000000", str(2**256 - 1)),
+    "int": ("0", "-5"),
+    "address": ("0x" + "11" * 20,),
+    "bool": (True, False),
+    "string": ("text",),
+    "bytes": ("0x",),
+}
+"""Type without its width → arguments of it."""
 FUNCTIONS = ("approve", "transferOwnership", "approve(address,uint256)", "fallback", "", "withdraw(uint256)", "DEPOSIT")
 BROKEN = ("", "{}", "[]", "5", "{" * 500, '{"actions": 5}', '[{"action": "tx"}]', "no JSON here", '{"actions": [[[]]]}')
 
@@ -41,11 +50,13 @@ class HostileCommunityModel:
 
     def _action(self, community: dict[str, Any]) -> dict[str, Any]:
         dice = self._dice
-        name = dice.choice(list(ACTION_FIELDS))
+        name = dice.choice((*ACTION_FIELDS, "tx", "tx"))
         threads = [row["id"] for row in community.get("threads", [])]
         contracts = community.get("contracts", [])
         contract: dict[str, Any] = dice.choice(contracts) if contracts else {}
-        functions = [row.get("name") for row in contract.get("abiFunctions", [])]
+        functions: list[dict[str, Any]] = contract.get("abiFunctions", [])
+        function: dict[str, Any] = dice.choice(functions) if functions else {}
+        is_apt = bool(function) and dice.random() < 0.6
         number = dice.randrange(10**6)
         fields = {
             "title": f"{self._text[:60]} {number}",
@@ -55,9 +66,9 @@ class HostileCommunityModel:
             "commentKind": dice.choice(COMMENT_KINDS),
             "contractAddress": contract.get("address") if dice.random() < 0.9 else "0x" + "22" * 20,
             "contractId": contract.get("id"),
-            "functionName": dice.choice((*functions, *functions, *functions, *FUNCTIONS)),
-            "args": [dice.choice(ARGUMENTS) for _ in range(dice.choice((0, 1, 1, 1, 2)))],
-            "value": dice.choice(VALUES),
+            "functionName": function["name"] if is_apt else dice.choice(FUNCTIONS),
+            "args": self._arguments(function) if is_apt else dice.choices(ARGUMENTS, k=dice.choice((0, 1, 1, 1, 2))),
+            "value": dice.choice(self._values(function) if is_apt else VALUES),
             "status": dice.choice((*STATUSES, "rejected")),
             "commentLimit": dice.choice((0, 5, 200, 201, -1, "5")),
         }
@@ -67,6 +78,18 @@ class HostileCommunityModel:
             kept += dice.sample(list(fields), 2)
         slug = community.get("slug") if dice.random() < 0.95 else "another-community"
         return {"action": name, "communitySlug": slug, **{field: fields[field] for field in kept}}
+
+    def _values(self, function: dict[str, Any]) -> tuple[Any, ...]:
+        """Values that the function would take, most of them."""
+        return VALUES[:5] if function.get("stateMutability") == "payable" else ("0", "0", "0", *VALUES[:4])
+
+    def _arguments(self, function: dict[str, Any]) -> list[Any]:
+        """Arguments of the function's types, most of them; a call that cannot be encoded meets one rule only."""
+        kinds = [str(row.get("type")) for row in function.get("inputs", [])]
+        return [
+            self._dice.choice(APT.get(kind.rstrip("0123456789"), ARGUMENTS)) if self._dice.random() < 0.9 else "text"
+            for kind in kinds
+        ]
 
 
 def hostile_model(seed: str, text: str) -> HostileCommunityModel:

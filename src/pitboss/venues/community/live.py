@@ -3,7 +3,7 @@
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -15,22 +15,18 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import Instant, iso
 from pitboss.core.intent import Decision
 from pitboss.core.money import text
-from pitboss.core.noun import noun
 from pitboss.core.state import State, parse_state
-from pitboss.core.verdict import Verdict
 from pitboss.live.board import Entry
 from pitboss.live.runner import WorldSource
 from pitboss.runs import live_run
 from pitboss.runs.live_run import Begin, Listener, LivePlan, LiveRunResult, LiveSide, LiveView
 from pitboss.sim.connections import Connections
 from pitboss.skill.document import to_plain
-from pitboss.store.approval_requests import ApprovalRequests
 from pitboss.store.outbox import StoredOutbox
 from pitboss.tick import Ports
 from pitboss.venues.community.action_outbox import ActionOutbox
 from pitboss.venues.community.agent_prompts import CommunityPrompts
 from pitboss.venues.community.agent_world import AgentWorld
-from pitboss.venues.community.approval_content import approval_content
 from pitboss.venues.community.assembly import DECIDERS
 from pitboss.venues.community.chain.ports import EvmChain
 from pitboss.venues.community.communication_log import CommunicationLog, log_folder
@@ -38,11 +34,10 @@ from pitboss.venues.community.github_reports import open_reports
 from pitboss.venues.community.issue_text import SharedPost
 from pitboss.venues.community.live_broker import LiveBroker
 from pitboss.venues.community.live_chain import open_chain
+from pitboss.venues.community.live_ports import LivePorts
 from pitboss.venues.community.live_source import CommunitySource
-from pitboss.venues.community.ports import CommunityPorts
 from pitboss.venues.community.report_sharing import ReportSharing
 from pitboss.venues.community.request import CommunityRequest
-from pitboss.venues.community.rules import c17_approval
 from pitboss.venues.community.skill import CommunitySkill
 from pitboss.venues.community.sns.client import SnsClient
 from pitboss.venues.community.untrusted_json import cleaner
@@ -259,25 +254,6 @@ class CommunityLive:
             await self._source.close()
         if self._log is not None:
             self._log.close()
-
-
-@noun
-class LivePorts(CommunityPorts):
-    """The ports of a live agent. A transaction that needs a person's approval is put before one."""
-
-    _: KW_ONLY
-    approvals: ApprovalRequests
-    run_id: str
-
-    def with_verdict(self, state: State, intent: Any, verdict: Verdict) -> State:
-        """Ask for an approval where the rule about it refused, and tell the agent what became of the action."""
-        if verdict.code == c17_approval.CODE and not verdict.duplicate:
-            book = self.rule_book(None, state, state.tick_at or 0)
-            case = book.case(*book.read(intent))
-            if case.approval_key:
-                content = approval_content(case)
-                self.approvals.ask(case.approval_key, self.run_id, VENUE.name, state.world.agent_id, content)
-        return CommunityPorts.with_verdict(self, state, intent, verdict)
 
 
 class LoggedDecider:

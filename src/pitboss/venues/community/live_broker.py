@@ -25,7 +25,7 @@ from pitboss.venues.community.action_outbox import (
 from pitboss.venues.community.agent_world import AgentWorld
 from pitboss.venues.community.caps import CommunityCaps
 from pitboss.venues.community.chain.abi import read_abi
-from pitboss.venues.community.chain.ports import ChainContract, EvmChain, TxOutcome
+from pitboss.venues.community.chain.ports import ChainContract, ChainFailure, EvmChain, TxOutcome
 from pitboss.venues.community.effects import after_transaction, after_write
 from pitboss.venues.community.intents import CommunityAction
 from pitboss.venues.community.rule_book import CommunityOrder
@@ -148,10 +148,9 @@ class LiveBroker(Broker):
         self._executed(world, executed)
         return Placed(after, (receipt,), receipt.order_id)
 
-    def _is_approved(self, order: CommunityOrder) -> bool:
-        """Whether a transaction needs no approval of a person, or its approval is used up by this call."""
+    def _needs_approval(self, order: CommunityOrder) -> bool:
         limit = self._caps.approval_above_wei
-        return limit is None or order.action.value_wei <= limit or self._use_approval(order.approval_key)
+        return limit is not None and order.action.value_wei > limit
 
     async def _post(self, open_action: OpenAction) -> ExecutedAction | str:
         """Send a write until its answer is known, a few times. A text says why there is no result."""
@@ -190,15 +189,14 @@ class LiveBroker(Broker):
     async def _send(self, world: AgentWorld, order: CommunityOrder, open_action: OpenAction) -> ExecutedAction | str:
         assert self._chain is not None
         action = order.action
-        if not self._is_approved(order):
-            return NOT_APPROVED
-        outcome = await self._chain.send(
-            open_action.transaction_id,
-            _contract(world, order),
-            action.function_name or "",
-            list(action.args),
-            action.value_wei,
-        )
+        call = (_contract(world, order), action.function_name or "", list(action.args), action.value_wei)
+        if self._needs_approval(order):
+            simulation = await self._chain.simulate(*call)  # what would fail must not use up an approval
+            if simulation.failure is not None:
+                return self._failure_text(simulation.failure)
+            if not self._use_approval(order.approval_key):
+                return NOT_APPROVED
+        outcome = await self._chain.send(open_action.transaction_id, *call)
         return self._mined(open_action, outcome)
 
     def _mined(self, open_action: OpenAction, outcome: TxOutcome) -> ExecutedAction | str:
@@ -217,9 +215,10 @@ class LiveBroker(Broker):
             return "another transaction of the account took its place"
         if outcome.status != "not_sent":
             return OPEN
-        if outcome.failure is None:
-            return "it was not sent"
-        return self._clean(f"{outcome.failure.code}: {outcome.failure.message}")[: results.MAX_ERROR_CHARS]
+        return "it was not sent" if outcome.failure is None else self._failure_text(outcome.failure)
+
+    def _failure_text(self, failure: ChainFailure) -> str:
+        return str(self._clean(f"{failure.code}: {failure.message}"))[: results.MAX_ERROR_CHARS]
 
     # After a restart, or a lost answer ------------------------------------------------------------------------------
 
@@ -265,7 +264,8 @@ def applied(world: AgentWorld, executed: ExecutedAction) -> tuple[AgentWorld, Re
         return after, Receipt("accepted", executed.at, "", order_id, {**facts, "action": action.action})
     after = after_transaction(world, stored.key, stored.approval_key, action, facts, stored.spend_wei, executed.at)
     shown = {"function": stored.function, "hash": facts.get("hash"), "status": facts.get("status")}
-    receipt_facts = {"action": "tx", **shown, "cost_wei": executed.result.cost_wei}
+    amounts = {"value_wei": Decimal(action.value_wei), "cost_wei": executed.result.cost_wei}
+    receipt_facts = {"action": "tx", **shown, **amounts}
     return after, Receipt("filled", executed.at, stored.contract_address.lower(), order_id, receipt_facts)
 
 

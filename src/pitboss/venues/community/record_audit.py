@@ -36,6 +36,8 @@ def breaches(skill: CommunitySkill, ticks: Sequence[Mapping[str, Any]]) -> Itera
                 continue
             transactions[day] += 1
             spend[day] += Decimal(facts["cost_wei"])
+            if Decimal(facts["value_wei"]) > Decimal(risk.value_wei):
+                yield at, "VALUE", f"{facts['value_wei']} wei were sent"
             if transactions[day] > risk.transactions_per_day:
                 yield at, "TX_DAY", f"{transactions[day]} transactions"
             if spend[day] > Decimal(risk.spend_wei_per_day):

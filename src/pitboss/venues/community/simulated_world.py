@@ -16,7 +16,7 @@ from pitboss.engine.execute import Placed
 from pitboss.venues.community import results
 from pitboss.venues.community.agent_world import AgentWorld
 from pitboss.venues.community.context_document import context_document
-from pitboss.venues.community.effects import after_transaction, after_write
+from pitboss.venues.community.effects import REPEATED, after_transaction, after_write
 from pitboss.venues.community.events import CommentByAgent, CreateThread, ForumEvent, SetStatusByAgent
 from pitboss.venues.community.forum import Forum, newest_first
 from pitboss.venues.community.intents import CommunityAction
@@ -81,6 +81,8 @@ def _shown(world: SimulatedWorld, comment_limit: int) -> SimulatedWorld:
 def place(world: SimulatedWorld, scenario: Scenario, order: CommunityOrder, at: Instant, comment_limit: int) -> Placed:
     """Execute an allowed action; what the forum refuses is a refusal."""
     action = order.action
+    if order.key in world.executed:
+        return Placed(world, refusal=REPEATED)
     if action.action == "tx":
         return _call(world, scenario, order, at)
     if action.action == "request_contract_source":
@@ -156,7 +158,13 @@ def _call(world: SimulatedWorld, scenario: Scenario, order: CommunityOrder, at: 
         at,
         address,
         order.key[:16],
-        {"action": "tx", "function": call.function.signature, "hash": tx_hash, "cost_wei": spend},
+        {
+            "action": "tx",
+            "function": call.function.signature,
+            "hash": tx_hash,
+            "value_wei": Decimal(action.value_wei),
+            "cost_wei": spend,
+        },
     )
     return Placed(
         after_transaction(after, order.key, order.approval_key, action, result, order.spend_wei, at),

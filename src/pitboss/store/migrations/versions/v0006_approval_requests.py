@@ -1,7 +1,5 @@
 """Requests for a person's approval of an action of a run."""
 
-from typing import Any
-
 import sqlalchemy as sa
 from alembic import op
 
@@ -19,7 +17,7 @@ def upgrade() -> None:
         sa.Column("run_id", _text(64), nullable=False),
         sa.Column("number", sa.Integer(), nullable=False),
         sa.Column("venue", _text(64), nullable=False),
-        sa.Column("agent", _long(), nullable=False),
+        sa.Column("agent", sa.Text().with_variant(sa.Text(collation="C"), "postgresql"), nullable=False),
         sa.Column("content", sa.LargeBinary(), nullable=False),
         sa.Column("asked_at", sa.BigInteger(), nullable=False),
         sa.Column("times_asked", sa.BigInteger(), nullable=False),
@@ -32,12 +30,9 @@ def upgrade() -> None:
     )
 
 
-def _text(length: int) -> Any:
+def _text(length: int) -> sa.String:
+    """Text that Postgres, too, compares by its bytes."""
     return sa.String(length).with_variant(sa.String(length, collation="C"), "postgresql")
-
-
-def _long() -> Any:
-    return sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 
 def downgrade() -> None:

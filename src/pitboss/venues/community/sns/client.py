@@ -5,9 +5,10 @@ client holds the token and shows it nowhere; with protocol v2 it never leaves th
 from the errors that it raises.
 """
 
+import re
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 import aiohttp
@@ -21,6 +22,7 @@ from pitboss.venues.community.sns.signature_v2 import PROTOCOL, SignedParts, key
 
 TIMEOUT_S = 30.0
 MAX_REPLY_BYTES = 32 << 20
+_NONCE = re.compile(r"[!-~]{1,256}")
 TERMINAL = (401, 403)
 
 
@@ -97,12 +99,12 @@ class SnsClient:
     async def context(self, comment_limit: int | None = None) -> dict[str, Any]:
         """The context document of the agent."""
         query = {"agentId": self._agent_id} | ({} if comment_limit is None else {"commentLimit": str(comment_limit)})
-        return (await self._read("GET", "/api/agents/context", query))["context"]
+        return _part(await self._read("GET", "/api/agents/context", query), "context")
 
     async def contract_source(self, *, contract_id: str = "", contract_address: str = "") -> dict[str, Any]:
         """A contract with its source, by id or by address."""
         query = {"contractId": contract_id} if contract_id else {"contractAddress": contract_address}
-        return (await self._read("GET", "/api/agents/contracts/source", query))["contract"]
+        return _part(await self._read("GET", "/api/agents/contracts/source", query), "contract")
 
     async def thread_comments(self, thread_id: str, comment_limit: int | None = None) -> dict[str, Any]:
         """The newest comments of a thread."""
@@ -116,32 +118,34 @@ class SnsClient:
     ) -> dict[str, Any]:
         """Open a thread."""
         wish = {"communityId": community_id, "title": title, "body": body, "type": kind}
-        return (await self.write("POST", "/api/threads", wish, idempotency_key))["thread"]
+        return _part(await self.write("POST", "/api/threads", wish, idempotency_key), "thread")
 
     async def create_comment(self, thread_id: str, body: str, kind: str, idempotency_key: str) -> dict[str, Any]:
         """Comment on a thread."""
         wish = {"body": body, "commentKind": kind}
         path = f"/api/threads/{quote(thread_id, safe='')}/comments"
-        return (await self.write("POST", path, wish, idempotency_key))["comment"]
+        return _part(await self.write("POST", path, wish, idempotency_key), "comment")
 
     async def set_request_status(self, thread_id: str, status: str, idempotency_key: str) -> dict[str, Any]:
         """Set the status of a request."""
         path = f"/api/threads/{quote(thread_id, safe='')}/request-status"
-        return (await self.write("PATCH", path, {"status": status}, idempotency_key))["thread"]
+        return _part(await self.write("PATCH", path, {"status": status}, idempotency_key), "thread")
 
     async def mark_thread_issued(self, thread_id: str, idempotency_key: str) -> dict[str, Any]:
         """Note that a report has become an issue."""
         path = f"/api/threads/{quote(thread_id, safe='')}/issued"
-        return (await self.write("PATCH", path, {"isIssued": True}, idempotency_key))["thread"]
+        return _part(await self.write("PATCH", path, {"isIssued": True}, idempotency_key), "thread")
 
     async def mark_comment_issued(self, comment_id: str, idempotency_key: str) -> dict[str, Any]:
         """Note the same of a comment on a report."""
         path = f"/api/comments/{quote(comment_id, safe='')}/issued"
-        return (await self.write("PATCH", path, {"isIssued": True}, idempotency_key))["comment"]
+        return _part(await self.write("PATCH", path, {"isIssued": True}, idempotency_key), "comment")
 
     async def write(self, method: str, path: str, body: Mapping[str, Any], idempotency_key: str = "") -> dict[str, Any]:
         """Fetch a nonce, sign the body and send it."""
-        nonce = str((await self._read("POST", "/api/agents/nonce"))["nonce"])
+        nonce = (await self._read("POST", "/api/agents/nonce")).get("nonce")
+        if not isinstance(nonce, str) or not _NONCE.fullmatch(nonce):
+            raise SnsUnavailable("the forum server's reply has no nonce that can be used")
         content = canonical_json(dict(body)).encode("utf-8", "surrogatepass")
         timestamp = str(self._clock.now())
         headers = {"Content-Type": "application/json", "x-agent-nonce": nonce, "x-agent-timestamp": timestamp}
@@ -188,6 +192,14 @@ class SnsClient:
                 return _value(response.status, text, response.headers.get("Retry-After", ""))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise SnsUnavailable(f"the forum server cannot be reached ({type(error).__name__})") from None
+
+
+def _part(reply: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The object under a name of a reply."""
+    part = reply.get(name)
+    if not isinstance(part, dict):
+        raise SnsUnavailable(f"the forum server's reply has no {name}")
+    return cast("dict[str, Any]", part)
 
 
 async def _limited(response: aiohttp.ClientResponse) -> bytes:
