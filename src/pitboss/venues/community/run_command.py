@@ -79,7 +79,9 @@ def run(
 
     The runner token is taken from the environment variable that --token-env names, else from `pitboss secrets`; it is
     never an argument. Transactions need an Ethereum node (setting community_rpc_url) and `pitboss signer run`, which
-    holds the key. A stopped run goes on where it was, and posts nothing twice. For example:
+    holds the key. A stopped run goes on where it was, and posts nothing twice.
+
+    For example:
 
         pitboss community run contract-auditor.yaml --server http://127.0.0.1:8710 --agent-id ID --once
         pitboss community run contract-auditor.yaml --server https://forum.example --agent-id ID --every 10m --max-cost-usd 5
