@@ -42,7 +42,7 @@ def start_run(
     """Run a backtest from its beginning."""
 
     async def work(watch: Watch, stop: StopRequest) -> Run:
-        return await start(workspace, request, watch, stop.set_run, extra_params)
+        return await start(workspace, request, watch, stop.set_run, extra_params, for_report=True)
 
     return _wait_until_ended(workspace, location, label, work)
 

@@ -57,18 +57,23 @@ async def start(
     watch: Watch = NO_WATCH,
     on_start: Callable[[str], None] = lambda run_id: None,
     extra_params: Mapping[str, Any] | None = None,
+    for_report: bool = False,
 ) -> Run:
     """Run a backtest from the beginning. Nothing is stored unless the request and its data are valid.
 
     Its `max_cost_usd` is reserved from the daily budget first. `on_start` is called with the run's id before the first
     tick, so that the caller can name the run even if it does not finish. `extra_params` are stored with the run besides
-    its request.
+    its request. With `for_report` its data is kept for a report that is written at once.
     """
     prepared = prepare(workspace, request)
     with telemetry(workspace.settings) as tracer:  # a wrong setting must fail before anything is stored
         run_id = _create(workspace, prepared, extra_params or {})
         on_start(run_id)
-        return await _observed(workspace, run_id, prepared, watch, tracer)
+        run = await _observed(workspace, run_id, prepared, watch, tracer)
+    if for_report:
+        workspace.prepared.clear()  # the data of one run at most is kept
+        workspace.prepared[run_id] = prepared
+    return run
 
 
 def prepare(workspace: Workspace, request: BacktestRequest) -> PreparedRun:
@@ -234,8 +239,6 @@ async def _observed(
         cost: dict[str, Value] = {} if run.cost_usd.is_nan() else {"pitboss.cost_usd": float(run.cost_usd)}
         span.set({"pitboss.status": run.status, "pitboss.ticks": run.ticks, **cost})
     LOG.info("run ended", extra={"fields": {"run_id": run_id, "status": run.status, "ticks": run.ticks, **cost}})
-    workspace.prepared.clear()  # the data of one run at most is kept
-    workspace.prepared[run_id] = prepared
     return run
 
 
