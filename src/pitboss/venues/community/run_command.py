@@ -7,7 +7,8 @@ from cyclopts import App, Parameter
 
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
-from pitboss.terminal.options import Amount, Duration, Override, option
+from pitboss.terminal.live_options import DEFAULT_LIVE_OPTIONS, LiveCommandOptions
+from pitboss.terminal.options import Duration, Override, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
 if TYPE_CHECKING:
@@ -49,29 +50,8 @@ def run(
         int | None, option("--cycles", "Stop after this number of heartbeats; default: run until stopped.")
     ] = None,
     once: Annotated[bool, option("--once", "Stop after one heartbeat.")] = False,
-    host: Annotated[str, option("--host", "Address on which the status endpoint listens.")] = "127.0.0.1",
     port: Annotated[int, option("--port", "Port of the status endpoint; 0 selects any free port.")] = 0,
-    expose: Annotated[
-        bool, option("--expose", "Let other machines reach the status endpoint, which has no authentication.")
-    ] = False,
-    resume: Annotated[
-        bool | None,
-        Parameter(
-            name="--resume",
-            negative="--new",
-            show_default=False,
-            help="Insist on going on with the run that was stopped; or begin a new one. Default: go on if there is one.",
-        ),
-    ] = None,
-    max_cost_usd: Annotated[
-        Amount | None, option("--max-cost-usd", "Limit on the total cost of the model; it is not called beyond it.")
-    ] = None,
-    max_cost_usd_per_day: Annotated[
-        Amount | None, option("--max-cost-usd-per-day", "Limit on the cost of the model per UTC day.")
-    ] = None,
-    price_in: Annotated[Amount | None, option("--price-in", "USD for a million tokens the model reads.")] = None,
-    price_out: Annotated[Amount | None, option("--price-out", "USD for a million tokens the model writes.")] = None,
-    yes: Annotated[bool, option("--yes", "Run even if the price of the model is unknown.")] = False,
+    live: LiveCommandOptions = DEFAULT_LIVE_OPTIONS,
     json: Annotated[bool, Parameter(name="--json", help="Print one JSON object a line for every heartbeat.")] = False,
     place: Location,
 ) -> int:
@@ -93,16 +73,10 @@ def run(
     """
     import asyncio
 
-    from pitboss.live.status import is_loopback
     from pitboss.runs.live_run import Listener
     from pitboss.venues.community.live import CommunityDeployment, run_live
 
-    if not is_loopback(host) and not expose:
-        raise UserError(
-            f"--host {host}: other machines could read the status there", "add --expose if that is what you want"
-        )
-    if (price_in is None) != (price_out is None):
-        raise UserError("--price-in and --price-out go together", "for example --price-in 0.5 --price-out 1.5")
+    live.check()
     if cycles is not None and cycles < 1:
         raise UserError("--cycles: must be at least 1", "omit it to run until you stop it")
     if not 0 <= port <= 65_535:
@@ -117,15 +91,15 @@ def run(
         agent_id=agent_id,
         token=_token(token_env, place),
         protocol=int(protocol),
-        host=host,
+        host=live.host,
         port=port,
         cycles=1 if once else cycles,
-        begin="auto" if resume is None else "resume" if resume else "new",
-        max_cost_usd=max_cost_usd,
-        max_cost_usd_per_day=max_cost_usd_per_day,
-        price_in=price_in,
-        price_out=price_out,
-        any_price=yes,
+        begin=live.begin,
+        max_cost_usd=live.max_cost_usd,
+        max_cost_usd_per_day=live.max_cost_usd_per_day,
+        price_in=live.price_in,
+        price_out=live.price_out,
+        any_price=live.yes,
     )
     listener = Listener(
         lambda start: _print_start(start, deployment), lambda entry, board: _print_entry(entry, board, json)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from pitboss.core.errors import UserError
 from pitboss.terminal import screen
+from pitboss.terminal.live_options import DEFAULT_LIVE_OPTIONS, LiveCommandOptions
 from pitboss.terminal.options import Amount, Duration, Override, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 from pitboss.venues.predict.writer_choice import Network, Writer
@@ -37,14 +37,9 @@ def run(
     ] = None,
     equity: Annotated[Amount, option("--equity", "Paper money to start with, in DUSDC.")] = Decimal(100),
     set_: Override = (),
-    host: Annotated[str, option("--host", "Address on which the status endpoint listens.")] = "127.0.0.1",
     port: Annotated[
         int | None, option("--port", "Port of the status endpoint; 0 selects any free port. Default: 8083.")
     ] = None,
-    expose: Annotated[
-        bool,
-        option("--expose", "Let other machines reach the status endpoint, which has no authentication."),
-    ] = False,
     ticks: Annotated[
         int | None, option("--ticks", "Stop after this number of ticks; default: run until stopped.")
     ] = None,
@@ -70,24 +65,7 @@ def run(
     dry_run: Annotated[
         bool, option("--dry-run", "With --writer sui: simulate every transaction on the chain, and sign and send none.")
     ] = False,
-    resume: Annotated[
-        bool | None,
-        Parameter(
-            name="--resume",
-            negative="--new",
-            show_default=False,
-            help="Insist on going on with the run that was stopped; or begin a new one. Default: go on if there is one.",
-        ),
-    ] = None,
-    max_cost_usd: Annotated[
-        Amount | None, option("--max-cost-usd", "Limit on the total cost of the model; it is not called beyond it.")
-    ] = None,
-    max_cost_usd_per_day: Annotated[
-        Amount | None, option("--max-cost-usd-per-day", "Limit on the cost of the model per UTC day.")
-    ] = None,
-    price_in: Annotated[Amount | None, option("--price-in", "USD for a million tokens the model reads.")] = None,
-    price_out: Annotated[Amount | None, option("--price-out", "USD for a million tokens the model writes.")] = None,
-    yes: Annotated[bool, option("--yes", "Run even if the price of the model is unknown.")] = False,
+    live: LiveCommandOptions = DEFAULT_LIVE_OPTIONS,
     json: Annotated[bool, Parameter(name="--json", help="Print one JSON object a line for every tick.")] = False,
     place: Location,
 ) -> int:
@@ -115,33 +93,27 @@ def run(
     import asyncio
 
     from pitboss.bootstrap.machine import environment
-    from pitboss.live.status import is_loopback
     from pitboss.runs.live_run import Listener
     from pitboss.venues.predict.chain_commands import changed_settings, confirm_mainnet
     from pitboss.venues.predict.deployment import LiveOptions, deployment
     from pitboss.venues.predict.live import run_live
     from pitboss.venues.predict.status import caps_line
 
-    if not is_loopback(host) and not expose:
-        raise UserError(
-            f"--host {host}: other machines could read the status there", "add --expose if that is what you want"
-        )
-    if (price_in is None) != (price_out is None):
-        raise UserError("--price-in and --price-out go together", "for example --price-in 0.5 --price-out 1.5")
+    live.check()
     options = LiveOptions(
         overrides=set_,
         model=model,
         every_ms=every,
         equity=equity,
-        host=host,
+        host=live.host,
         port=port,
         ticks=1 if once else ticks,
-        begin="auto" if resume is None else "resume" if resume else "new",
-        max_cost_usd=max_cost_usd,
-        max_cost_usd_per_day=max_cost_usd_per_day,
-        price_in=price_in,
-        price_out=price_out,
-        any_price=yes,
+        begin=live.begin,
+        max_cost_usd=live.max_cost_usd,
+        max_cost_usd_per_day=live.max_cost_usd_per_day,
+        price_in=live.price_in,
+        price_out=live.price_out,
+        any_price=live.yes,
         scheduled=scheduled,
         indexer_url=indexer,
         prices_url=prices_url,
