@@ -13,9 +13,10 @@ from pitboss.bootstrap.model_stack import ModelConnection, known_price, route_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import Instant, day_of
 from pitboss.core.money import ZERO
-from pitboss.core.ports import ModelReply, ModelRequest
+from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.models.budget import Budget, usd
 from pitboss.models.budgeted import Budgeted
+from pitboss.models.cached import Cached
 from pitboss.models.call import ModelClient
 from pitboss.models.prices import FREE, ModelPrice
 from pitboss.models.providers import LOCAL, REPLAY
@@ -59,6 +60,25 @@ class Daily:
         return await self._today.complete(request)
 
 
+class FreshReplies:
+    """A model client whose every request is sent: an agent that is asked again wants another answer.
+
+    The cache under it keeps each reply under the instant of its request. Without this an agent that sees the same prompt as
+    before, after a reply that could not be read, would get that reply again until something else happens.
+    """
+
+    def __init__(self, inner: Model, cached: Cached, now: Callable[[], Instant]) -> None:
+        self.name = inner.name
+        self._inner = inner
+        self._cached = cached
+        self._now = now
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """Send a request."""
+        self._cached.repeat = self._now()
+        return await self._inner.complete(request)
+
+
 @asynccontextmanager
 async def connected(
     workspace: Workspace,
@@ -78,6 +98,8 @@ async def connected(
         if most_usd_per_day is not None:
             price = _price(workspace, request)
             model_client = Daily(model_client, most_usd_per_day, price, workspace.now, spent_usd)
+        if line.cached is not None:
+            model_client = FreshReplies(model_client, line.cached, workspace.now)
         yield Connections(model=model_client, policy=line.policy), line
 
 
