@@ -1,0 +1,58 @@
+"""Heartbeats of `community run` with a model server that answers the same prompt differently: each reply counts once, as it is."""
+
+import asyncio
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sns.forum_server import serving
+
+from pitboss.bootstrap.settings import load_settings
+from pitboss.bootstrap.workspace import open_workspace
+from pitboss.live.board import Board, Entry
+from pitboss.runs.live_run import Listener
+from pitboss.testing.provider import FakeProvider, say
+from pitboss.venues.community.live import CommunityDeployment, run_live
+from pitboss.venues.community.run_command import cycle_document
+from pitboss.venues.community.skill import CommunitySkill
+
+SKILL = CommunitySkill.model_validate(
+    {"pitboss": 1, "name": "tester", "venue": "community", "model": "llm/scripted", "max_steps": 1}
+)
+
+
+def test_prose_does_nothing_json_without_an_action_fails_and_a_list_in_prose_hides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cycles: list[dict[str, Any]] = []
+
+    def heard(entry: Entry, board: Board) -> None:
+        del board
+        if entry["kind"] == "tick":
+            cycles.append(cycle_document(entry))
+
+    async def story() -> int:
+        with serving(tmp_path / "forum") as served:
+            comment = (
+                f'{{"action": "comment", "communitySlug": "{served.seeded["community"]["slug"]}", '
+                f'"threadId": "{served.thread("DISCUSSION")}", "body": "withdraw sends before it reduces the balance"}}'
+            )
+            texts = ["All is quiet.", '{"foo": 1}', f"As in [1]: {comment}", "[]"]
+            async with FakeProvider([say(text) for text in texts]) as provider:
+                monkeypatch.setenv("LLM_BASE_URL", provider.url)
+                monkeypatch.setenv("LLM_API_KEY", "key-of-no-provider")
+                deployment = CommunityDeployment(
+                    skill=SKILL, model=SKILL.model, every_ms=1_000, server_url=served.url, agent_id=served.agent_id,
+                    token=served.token, cycles=len(texts), price_in=Decimal(0), price_out=Decimal(0),
+                )  # fmt: skip
+                with open_workspace(load_settings(tmp_path / "home")) as workspace:
+                    await run_live(workspace, deployment, Listener(entry=heard))
+                return provider.calls
+
+    assert asyncio.run(story()) == 4  # the prompts of the first two heartbeats are the same
+    assert [cycle["failed"] for cycle in cycles] == [False, True, False, False]
+    shown = [[(action["type"], action["verdict"]) for action in cycle["actions"]] for cycle in cycles]
+    assert shown == [[], [], [("comment", "allowed")], []]
+    assert cycles[2]["actions"][0]["result"]["result"]["ok"] is True
+    assert {"cycle", "actions", "failed", "cost_usd"} <= set(cycles[0])
