@@ -18,7 +18,8 @@ from pitboss.jobs.arena import arena, entrants
 from pitboss.jobs.study import StudySettings, study
 from pitboss.jobs.study_page import result_document, write_page
 from pitboss.jobs.study_plans import BuiltPlan, arena_plan, sweep_plan
-from pitboss.report.arena import render
+from pitboss.report.arena import compose
+from pitboss.report.shell import html_document
 from pitboss.runs.report import write_report
 from pitboss.sim.study.axis import parse_axes
 from pitboss.venues.perp.venue import VENUE
@@ -102,7 +103,7 @@ def test_a_short_arena_has_one_tier_and_states_the_reason(workspace: Workspace) 
     assert all(pair["together"] is None for pair in short["pairs"])
     assert short["overfitting"] is None
     assert "intervals need 20" in short["warnings"][0]
-    assert "too few days" in render(short)
+    assert "too few days" in html_document(compose(short))
 
 
 def test_a_sweep_is_no_arena(workspace: Workspace) -> None:
@@ -112,8 +113,8 @@ def test_a_sweep_is_no_arena(workspace: Workspace) -> None:
 
 
 def test_the_page_names_everybody_opens_offline_and_is_the_same_each_time(document: dict[str, Any]) -> None:
-    page = render(document)
-    assert page == render(document)
+    page = html_document(compose(document))
+    assert page == html_document(compose(document))
     assert all(entry["model"] in page for entry in document["entries"])
     assert f"pitboss study show {document['study_id']} --json" in page
     outside = re.findall(r'(?:src|href)="(?!#|data:)[^"]*"|url\((?!#)[^)]*\)|https?://[^\s"<]+', page)
@@ -131,7 +132,7 @@ def test_what_strangers_named_is_only_text_on_the_page(document: dict[str, Any])
     curves = {
         mean if name == document["entries"][0]["model"] else name: curve for name, curve in document["curves"].items()
     }
-    page = render({**document, "entries": entries, "pairs": pairs, "curves": curves, "skill": mean})
+    page = html_document(compose({**document, "entries": entries, "pairs": pairs, "curves": curves, "skill": mean}))
     assert mean not in page
     assert "&lt;script&gt;alert(1)" in page
 
@@ -143,10 +144,10 @@ def test_tiers_and_runs_without_a_result_have_their_place_on_the_page(document: 
         *({**entry, "tier": tier} for tier, entry in enumerate(document["entries"][:-1], 1)),
         {**broken, "total_return_ci": None, "sharpe": None},
     ]
-    page = render({**document, "entries": entries, "pairs": apart, "tiers": 4, "cost_usd": None})
+    page = html_document(compose({**document, "entries": entries, "pairs": apart, "tiers": 4, "cost_usd": None}))
     assert "Tier 4" in page
     assert "no result" in page
-    assert render({**document, "entries": [], "pairs": [], "curves": {}, "overfitting": None})
+    assert html_document(compose({**document, "entries": [], "pairs": [], "curves": {}, "overfitting": None}))
 
 
 def rows_of(page: str, caption: str) -> list[str]:
@@ -165,7 +166,7 @@ def broken(entry: dict[str, Any], *states: tuple[str, str | None]) -> dict[str, 
 
 
 def test_every_run_is_listed_with_what_it_came_to_and_what_to_type(document: dict[str, Any]) -> None:
-    page = render(document)
+    page = html_document(compose(document))
     rows = rows_of(page, "Runs")
     every = [(entry, run) for entry in document["entries"] for run in entry["runs"]]
     assert len(rows) == len(every) == document["runs"]
@@ -185,7 +186,7 @@ def test_every_run_is_listed_with_what_it_came_to_and_what_to_type(document: dic
 def test_the_row_of_an_entrant_leads_to_its_runs_also_where_they_are_folded(document: dict[str, Any]) -> None:
     many = [{**entry, "runs": entry["runs"][:1] * 120} for entry in document["entries"]]
     for entries, folded in ((document["entries"], 0), (many, 1)):
-        page = render({**document, "entries": entries})
+        page = html_document(compose({**document, "entries": entries}))
         assert page.count('<details class="folded">') == folded
         names = re.findall(r' id="([^"]+)"', page)
         assert len(names) == len(set(names))
@@ -201,7 +202,7 @@ def test_causes_are_counted_cut_and_only_text(document: dict[str, Any]) -> None:
     long = f"{MEAN}\n{'far too much ' * 100}"
     states = (("error", long), ("error", long), ("cancelled", None), ("queued", None))
     entries = [broken(entry, *states) if entry["model"] == "policy/hold" else entry for entry in document["entries"]]
-    page = render({**document, "entries": entries, "runs": 11})
+    page = html_document(compose({**document, "entries": entries, "runs": 11}))
     (row,) = [row for row in rows_of(page, "Leaderboard") if "incomplete" in row]
     assert "policy/hold" in row
     assert "incomplete, 4 of 5 runs without a result" in row
@@ -246,7 +247,7 @@ def test_an_entrant_that_fails_is_incomplete_where_it_is_ranked_and_the_others_a
 def test_a_single_entrant_with_a_result_is_not_called_ahead(document: dict[str, Any]) -> None:
     none = {"tier": None, "rank": None, "returns_pct": [], "total_return_pct": None, "total_return_ci": None}
     entries = [document["entries"][0], *({**entry, **none} for entry in document["entries"][1:])]
-    page = render({**document, "entries": entries, "pairs": [], "curves": {}})
+    page = html_document(compose({**document, "entries": entries, "pairs": [], "curves": {}}))
     assert "it is the only entrant with a result" in page
     assert "No other entrant has a result to compare it with." in page
     assert "significantly" not in page.partition("Method and limits")[0]

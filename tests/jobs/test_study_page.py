@@ -17,7 +17,8 @@ from pitboss.jobs.search import is_installed
 from pitboss.jobs.study import StudySettings, study
 from pitboss.jobs.study_page import linked, result_document, write_page
 from pitboss.jobs.study_plans import BuiltPlan, sweep_plan
-from pitboss.report.study import render
+from pitboss.report.shell import html_document
+from pitboss.report.study import compose
 from pitboss.runs.report import write_report
 from pitboss.sim.study.axis import parse_axes
 from pitboss.terminal.workspace_options import WorkspaceOptions
@@ -63,8 +64,8 @@ def rows_of(page: str, caption: str) -> list[str]:
 
 
 def test_a_sweep_shows_its_fields_trials_and_luck_and_is_the_same_each_time(grid: Plain) -> None:
-    page = render(grid)
-    assert page == render(grid)
+    page = html_document(compose(grid))
+    assert page == html_document(compose(grid))
     assert outside(page) == []
     trials = rows_of(page, "Trials")
     assert len(trials) == 6
@@ -79,7 +80,7 @@ def test_a_sweep_shows_its_fields_trials_and_luck_and_is_the_same_each_time(grid
 
 
 def test_a_walk_forward_shows_what_was_chosen_and_what_came_of_it(walk: Plain) -> None:
-    page = render(walk)
+    page = html_document(compose(walk))
     assert outside(page) == []
     windows = walk["forward"]["windows"]
     assert len(windows) == 2
@@ -94,12 +95,12 @@ def test_a_walk_forward_shows_what_was_chosen_and_what_came_of_it(walk: Plain) -
 @pytest.mark.skipif(not is_installed(), reason="optuna is not installed")
 def test_a_search_shows_how_it_went_on_and_a_draw_from_where(workspace: Workspace) -> None:
     document = run_plan(workspace, sweep_plan(request(days=4), parse_axes(["risk.max_position_pct=5..60"]), search=6))
-    page = render(document)
+    page = html_document(compose(document))
     assert "Progress of the search" in page
     assert "optuna, seed 0" in page
     drawn = run_plan(workspace, sweep_plan(request(days=4), parse_axes(["risk.max_position_pct=5..60"]), random=3))
-    assert "3 points, drawn at random (seed 0)" in render(drawn)
-    assert "requested: 5..60" in render(drawn)
+    assert "3 points, drawn at random (seed 0)" in html_document(compose(drawn))
+    assert "requested: 5..60" in html_document(compose(drawn))
 
 
 def test_what_strangers_wrote_is_only_text(grid: Plain, walk: Plain) -> None:
@@ -109,7 +110,9 @@ def test_what_strangers_wrote_is_only_text(grid: Plain, walk: Plain) -> None:
         trials = [
             {**trial, "point": point, "model": MEAN, "runs": [*trial["runs"], *broken]} for trial in plain["trials"]
         ]
-        page = render({**plain, "trials": trials, "skill": MEAN, "name": MEAN, "vary": [f"{MEAN}={MEAN}"]})
+        page = html_document(
+            compose({**plain, "trials": trials, "skill": MEAN, "name": MEAN, "vary": [f"{MEAN}={MEAN}"]})
+        )
         assert MEAN not in page
         assert page.count("<script>") == 1, "our own"
         assert "&lt;script&gt;alert(" in page
@@ -127,7 +130,7 @@ def test_runs_without_a_result_are_reported_with_their_cause(grid: Plain) -> Non
         for trial, state in zip(grid["trials"], states, strict=True)
     ]
     trials[0]["runs"][0]["error"] = "bars of BTC are missing"
-    page = render({**grid, "trials": trials})
+    page = html_document(compose({**grid, "trials": trials}))
     rows = rows_of(page, "Runs without a result")
     assert len(rows) == 4
     for cause in ("bars of BTC are missing", "it was cancelled", "it has not started", "it is running"):
@@ -139,7 +142,7 @@ def test_runs_without_a_result_are_reported_with_their_cause(grid: Plain) -> Non
 def test_a_metric_that_no_run_has_is_said_with_what_to_do(grid: Plain) -> None:
     bare = [{**trial, "score": None, "metrics": {**trial["metrics"], "brier": None}} for trial in grid["trials"]]
     luck = {**grid["luck"], "deflated_sharpe": None, "best_sharpe": None, "overfitting": None}
-    page = render({**grid, "by": "brier", "better": "less", "trials": bare, "luck": luck})
+    page = html_document(compose({**grid, "by": "brier", "better": "less", "trials": bare, "luck": luck}))
     assert "No metric to compare" in page
     assert "--by, for example total_return_pct" in page
 
@@ -152,7 +155,7 @@ def test_a_best_sharpe_below_zero_is_called_a_loss_and_not_chance(
     sentence = (
         "The best trial has a Sharpe of −1.20: its days lost on average, so there is no gain to tell from chance."
     )
-    page = render(losing)
+    page = html_document(compose(losing))
     assert page.count(sentence) == 1
     assert "chance may explain it" not in page
     assert "probability that it exceeds the best of" not in page
@@ -160,13 +163,13 @@ def test_a_best_sharpe_below_zero_is_called_a_loss_and_not_chance(
     printed = " ".join(capsys.readouterr().out.split())
     assert sentence in printed
     assert "deflated Sharpe" not in printed
-    assert "−1.20" not in render(grid), "the best of the other one is above zero"
+    assert "−1.20" not in html_document(compose(grid)), "the best of the other one is above zero"
 
 
 def test_less_is_better_turns_the_shades_and_the_words_round(workspace: Workspace) -> None:
     document = run_plan(workspace, sweep_plan(request(days=14), parse_axes(VARIED), by="max_drawdown_pct"))
     assert document["better"] == "less"
-    page = render(document)
+    page = html_document(compose(document))
     assert "lower is better" in page
     values = {trial["metrics"]["max_drawdown_pct"]: trial["score"] for trial in document["trials"]}
     least = min(values)
@@ -177,9 +180,9 @@ def test_less_is_better_turns_the_shades_and_the_words_round(workspace: Workspac
 
 def test_a_study_without_runs_and_one_of_a_single_point_have_a_page(grid: Plain) -> None:
     empty = {**grid, "trials": [], "runs": 0, "counts": {}, "luck": {**grid["luck"], "runs": 0}}
-    assert "No run has a result yet." in render(empty)
+    assert "No run has a result yet." in html_document(compose(empty))
     one = {**grid, "trials": grid["trials"][:1]}
-    assert "Only one point was run" in render(one)
+    assert "Only one point was run" in html_document(compose(one))
 
 
 def test_a_thousand_trials_are_cut_to_what_can_be_read(grid: Plain) -> None:
@@ -193,7 +196,7 @@ def test_a_thousand_trials_are_cut_to_what_can_be_read(grid: Plain) -> None:
         }
         for number in range(1_000)
     ]
-    page = render({**grid, "trials": trials})
+    page = html_document(compose({**grid, "trials": trials}))
     assert len(rows_of(page, "Trials")) == 500
     assert "… and 500 more" in page
     assert len(page) < 600_000

@@ -20,9 +20,10 @@ from pitboss.jobs.study import StudySettings, study
 from pitboss.jobs.study_page import result_document, write_page
 from pitboss.jobs.study_plans import BuiltPlan, arena_plan, sweep_plan
 from pitboss.jobs.study_status import chained, runs_of, trials_of
-from pitboss.report.arena import render as render_arena
+from pitboss.report.arena import compose as compose_arena
 from pitboss.report.metric import checked_metric, metrics_of
-from pitboss.report.study import render
+from pitboss.report.shell import html_document
+from pitboss.report.study import compose
 from pitboss.runs.run import verify
 from pitboss.runs.venues import venue_named, venues
 from pitboss.sim.study.axis import parse_axes
@@ -85,7 +86,7 @@ def test_a_sweep_is_judged_by_brier_and_who_states_no_confidence_comes_last(
     assert [one["score"] for one in others] == [None, None], "heuristics say no probability"
     assert {"log_loss", "hit_rate", "calls"} < set(first["metrics"])
     assert verify(workspace, first["runs"][0]["run_id"]) == []
-    page = render(swept)
+    page = html_document(compose(swept))
     assert "Best Brier score" in page
     assert f"{first['metrics']['brier']:.4f}" in page
 
@@ -156,7 +157,7 @@ def test_a_walk_forward_over_hours_counts_days_as_days(workspace: Workspace) -> 
         whole *= 1 + window["total_return_pct"] / 100
     assert forward["total_return_pct"] == pytest.approx(100 * (whole - 1))
     assert (forward["days"], forward["sharpe"]) == (1, None), "four hours of one day are no four days"
-    assert "2026-02-22 14:00 to 15:00" in render(document)
+    assert "2026-02-22 14:00 to 15:00" in html_document(compose(document))
 
 
 def test_a_walk_forward_that_can_choose_nothing_says_so(workspace: Workspace) -> None:
@@ -164,7 +165,7 @@ def test_a_walk_forward_that_can_choose_nothing_says_so(workspace: Workspace) ->
     document = run_plan(workspace, sweep_plan(request(4), axes, walk="2h/1h", by="log_loss"))
     assert document["forward"]["windows"] == []
     assert document["forward"]["not_judged"] == 2
-    page = render(document)
+    page = html_document(compose(document))
     assert "No window could be tested" in page
     assert "Choose another metric with --by" in page
 
@@ -193,7 +194,7 @@ def test_an_arena_holds_models_against_the_heuristics_and_shows_their_brier(work
     assert briers["policy/alternate"] is None
     assert 0 < briers["standin/analyst"] < 1
     assert document["warnings"][0].startswith("Only 1 day:")
-    page = render_arena(document)
+    page = html_document(compose_arena(document))
     assert "Brier" in page
     assert f"{briers['standin/analyst']:.4f}" in page
 
@@ -206,4 +207,4 @@ def test_what_a_point_may_vary_is_that_of_the_venue() -> None:
 
 
 def test_the_page_is_written_where_the_others_are(workspace: Workspace, swept: dict[str, Any], tmp_path: Path) -> None:
-    assert write_page(workspace, swept, tmp_path / "bets.html").read_text("utf-8") == render(swept)
+    assert write_page(workspace, swept, tmp_path / "bets.html").read_text("utf-8") == html_document(compose(swept))

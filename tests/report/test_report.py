@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from pitboss.core.instant import DAY_MS, iso
 from pitboss.report.markup import tag
 from pitboss.report.series import downsample
+from pitboss.report.shell import html_document
 from pitboss.report.source import RunReport
 from pitboss.venues.perp.meaning import METRICS, RULES
-from pitboss.venues.perp.panels.page import render
+from pitboss.venues.perp.panels.page import compose
 
 START = 1_740_787_200_000  # 2025-03-01T00:00:00Z
 BAR = 300_000
@@ -246,7 +247,7 @@ def report() -> RunReport:
 
 @pytest.fixture(scope="module")
 def page(report: RunReport) -> str:
-    return render(report)
+    return html_document(compose(report))
 
 
 def bare(**document: Any) -> RunReport:
@@ -268,7 +269,7 @@ def test_every_link_inside_the_page_leads_somewhere(page: str) -> None:
 
 
 def test_the_same_run_gives_the_same_bytes(page: str) -> None:
-    assert render(sample()) == page
+    assert html_document(compose(sample())) == page
 
 
 def test_the_page_fetches_nothing(page: str) -> None:
@@ -303,20 +304,22 @@ def test_hostile_text_is_escaped_everywhere(report: RunReport) -> None:
         **report.document, "run_id": HOSTILE, "status": HOSTILE, "model": HOSTILE, "digest": HOSTILE, "errors": [HOSTILE], "metrics": metrics,
         "baselines": {HOSTILE: {"sharpe": 1}},
     }  # fmt: skip
-    page = render(
-        replace(
-            report,
-            document=document,
-            skill_name=HOSTILE,
-            skill_text=HOSTILE,
-            decisions=[row],
-            fills=[fill],
-            trades=[{"symbol": HOSTILE, "side": HOSTILE, "exit_reason": HOSTILE}],
-            assumptions=[HOSTILE],
-            version=HOSTILE,
-            halts=[{"at": START + DAY_MS, "kind": HOSTILE}],
-            prices={HOSTILE: report.prices["BTC"]},
-            baseline_equity={HOSTILE: report.equity},
+    page = html_document(
+        compose(
+            replace(
+                report,
+                document=document,
+                skill_name=HOSTILE,
+                skill_text=HOSTILE,
+                decisions=[row],
+                fills=[fill],
+                trades=[{"symbol": HOSTILE, "side": HOSTILE, "exit_reason": HOSTILE}],
+                assumptions=[HOSTILE],
+                version=HOSTILE,
+                halts=[{"at": START + DAY_MS, "kind": HOSTILE}],
+                prices={HOSTILE: report.prices["BTC"]},
+                baseline_equity={HOSTILE: report.equity},
+            )
         )
     )
     outline = Outline(page)
@@ -344,7 +347,7 @@ def test_any_text_is_preserved_except_unprintable_characters(words: str) -> None
 def test_labels_mark_a_generated_market_and_a_model_that_is_a_program(report: RunReport, page: str) -> None:
     assert "Synthetic market" in page
     assert "Not a language model" in page
-    real = render(replace(report, synthetic=False, standin=False))
+    real = html_document(compose(replace(report, synthetic=False, standin=False)))
     assert "Synthetic market" not in real
     assert "Not a language model" not in real
     assert "training data of a language model" in real
@@ -358,7 +361,7 @@ def test_the_summary_states_the_significance_and_the_distance_to_holding(page: s
 
 def test_an_interval_above_zero_and_a_better_result_are_stated(report: RunReport) -> None:
     metrics = {**report.metrics, "total_return_pct": 60.0, "total_return_ci": [5.0, 130.0]}
-    text = Outline(render(replace(report, document={**report.document, "metrics": metrics}))).text
+    text = Outline(html_document(compose(replace(report, document={**report.document, "metrics": metrics})))).text
     assert "entirely above zero" in text
     assert "the agent did better by" in text
 
@@ -367,7 +370,7 @@ def test_a_run_without_trades_says_so_and_shows_its_funnel(report: RunReport) ->
     metrics = {**report.metrics, "total_trades": 0, "win_rate": None, "total_proposed_actions": 2, "total_accepted_actions": 0,
                "rejections_by_rule": {"R8_HALTED": 2}, "total_return_pct": 0.0, "total_return_ci": None, "sharpe": None}  # fmt: skip
     quiet = replace(report, document={**report.document, "metrics": metrics}, fills=[], trades=[])
-    text = Outline(render(quiet)).text
+    text = Outline(html_document(compose(quiet))).text
     assert "Nothing was traded. The funnel: 540 ticks, 528 asked, 2 proposals, 2 refused, 0 fills." in text
     assert "Every proposal was refused" in text
     assert RULES["R8_HALTED"].meaning in text
@@ -379,17 +382,17 @@ def test_the_cost_of_the_model_includes_unused_speculative_calls(report: RunRepo
         "cost_usd": 1.53,
         "wasted_usd": 0.40,
     }  # the metrics have the 1.13 of the answers that were used
-    text = Outline(render(replace(report, document=document))).text
+    text = Outline(html_document(compose(replace(report, document=document)))).text
     assert "$0.40 of it for unused speculative calls" in text
     assert "The model cost $1.53 ($0.40 of it for unused speculative calls)" in text
-    assert "unused" not in Outline(render(report)).text
+    assert "unused" not in Outline(html_document(compose(report))).text
 
 
 def test_unknown_numbers_are_dashes_and_never_nan_or_none(report: RunReport) -> None:
     keys = dict.fromkeys(report.metrics)
     for metrics in (keys, {}, dict.fromkeys(keys, math.nan)):
         document = {**report.document, "metrics": metrics, "baselines": {}, "cost_usd": None}
-        text = Outline(render(replace(report, document=document))).text
+        text = Outline(html_document(compose(replace(report, document=document)))).text
         assert not re.search(r"\b(nan|inf|None|null)\b", text)
 
 
@@ -400,7 +403,7 @@ def test_a_partial_run_is_called_partial(report: RunReport, status: str) -> None
         document={**report.document, "status": status, "errors": [{"message": "budget"}]},
         equity=report.equity[:900],
     )
-    text = Outline(render(partial)).text
+    text = Outline(html_document(compose(partial))).text
     assert "Partial run" in text
     assert "The run did not finish" in text
     assert "budget" in text
@@ -417,7 +420,7 @@ def test_a_partial_run_is_called_partial(report: RunReport, status: str) -> None
     ids=["nothing", "failed at once", "one point", "no money"],
 )  # fmt: skip
 def test_a_run_with_almost_nothing_in_it_still_gives_a_page(report: RunReport) -> None:
-    outline = Outline(render(report))
+    outline = Outline(html_document(compose(report)))
     assert (outline.wrong, outline.open) == ([], [])
     assert "Nothing was traded" in outline.text
 
@@ -431,7 +434,7 @@ def test_every_kind_of_mark_has_its_own_shape_on_the_chart(page: str) -> None:
 def test_a_refusal_shows_limit_request_and_excess(report: RunReport) -> None:
     row = said(1, START, "refused", code="R3_POSITION_CAP", action="open_long", symbol="BTC", size_usd=4_000,
                margins=[{"code": "R3_POSITION_CAP", "limit": "2500", "used": "4000", "left": "-1500", "unit": "usd"}])  # fmt: skip
-    text = Outline(render(replace(report, decisions=[row]))).text
+    text = Outline(html_document(compose(replace(report, decisions=[row])))).text
     assert "limit $2,500.00, requested $4,000.00: $1,500.00 beyond" in text
 
 
@@ -442,7 +445,7 @@ def test_all_thirteen_rules_have_a_meaning() -> None:
 def test_of_too_many_decisions_proposals_are_shown_and_the_omission_is_stated(report: RunReport) -> None:
     quiet = [said(seq, START + seq * BAR, "noop", reason=f"reason {seq}") for seq in range(3_000)]
     loud = [{**row, "seq": 3_000 + index} for index, row in enumerate(report.decisions) if row["outcome"] != "noop"]
-    page = render(replace(report, decisions=[*quiet, *loud]))
+    page = html_document(compose(replace(report, decisions=[*quiet, *loud])))
     outline = Outline(page)
     assert page.count("data-outcome=") == 2_000
     assert {f"d{row['seq']}" for row in loud} <= set(outline.ids)
@@ -451,7 +454,7 @@ def test_of_too_many_decisions_proposals_are_shown_and_the_omission_is_stated(re
 
 def test_equal_no_ops_in_a_row_are_shown_as_one(report: RunReport) -> None:
     rows = [said(seq, START + seq * BAR, "noop") for seq in range(50)]
-    text = Outline(render(replace(report, decisions=rows))).text
+    text = Outline(html_document(compose(replace(report, decisions=rows)))).text
     assert "Hold × 50" in text
 
 
@@ -473,6 +476,6 @@ def test_a_year_of_bars_and_two_thousand_full_decisions_stay_within_three_megaby
     rows = [{**full, "seq": seq, "steps": steps, "reason": f"{seq} " + "because " * 30} for seq in range(2_000)]
     heavy = replace(year, decisions=rows)
     assert len(heavy.equity) == 105_120
-    page = render(heavy)
+    page = html_document(compose(heavy))
     assert len(page.encode()) < 3_000_000
     assert "omitted to keep this file small" in page

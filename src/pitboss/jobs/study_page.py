@@ -13,8 +13,9 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.jobs.arena import arena
 from pitboss.jobs.study_status import Document, evaluated_study
-from pitboss.report.arena import render as render_arena
-from pitboss.report.study import render as render_study
+from pitboss.report.arena import compose as compose_arena
+from pitboss.report.shell import ReportPage, html_document
+from pitboss.report.study import compose as compose_study
 from pitboss.store.studies import Studies
 
 
@@ -29,7 +30,7 @@ def write_page(workspace: Workspace, document: Mapping[str, Any], out: Path | No
     is_arena = "entries" in document
     name = f"{'arena' if is_arena else 'study'}-{document['study_id']}.html"
     path = (out or workspace.home / "reports" / name).absolute()
-    page = (render_arena if is_arena else render_study)(linked(document, path.parent))
+    page = html_document(page_of(linked(document, path.parent)))
     part = path.with_name(f".{path.name}.part")
     try:
         if out is None:
@@ -40,6 +41,11 @@ def write_page(workspace: Workspace, document: Mapping[str, Any], out: Path | No
         part.unlink(missing_ok=True)
         raise UserError(f"cannot write {path}: {error.strerror}", "name another file with --out") from None
     return path
+
+
+def page_of(document: Mapping[str, Any]) -> ReportPage:
+    """The page of a `result_document`; its runs may have a `href`."""
+    return (compose_arena if "entries" in document else compose_study)(document)
 
 
 def linked(document: Mapping[str, Any], folder: Path) -> Document:

@@ -9,7 +9,7 @@ from pitboss.report.markup import Html, tag
 from pitboss.report.measures import format_metric, metric_section
 from pitboss.report.provenance import assumption_section, skill_section, verify_section
 from pitboss.report.refusals import refusal_section
-from pitboss.report.shell import Part, document, layout
+from pitboss.report.shell import Part, ReportPage
 from pitboss.report.source import RunReport, model_cost
 
 LIMITS = (
@@ -21,8 +21,8 @@ ONE_RUN = ("This is one run. Another model, seed or period may give another resu
 MOST_TILES = 4
 
 
-def render(report: RunReport, money: str) -> str:
-    """The whole report as one HTML document. `money` is the unit of the account; without accounts nothing is about money."""
+def compose(report: RunReport, money: str) -> ReportPage:
+    """The page of a run. `money` is the unit of the account; without accounts nothing is about money."""
     funnel = Funnel.of(report)
     rows = select_rows(report.decisions)
     sections: list[Part] = [
@@ -47,8 +47,8 @@ def render(report: RunReport, money: str) -> str:
     ]
     unit = f", all money is {money}" if report.has_account else ""
     foot = f"Results of a simulation do not predict future results. All times are UTC{unit}."
-    body = layout([title(report), labels(report), tiles(report, funnel)], paragraphs(report, funnel), sections, foot)
-    return document(report.skill_name, body)
+    top = [title(report), labels(report), tiles(report, funnel)]
+    return ReportPage(report.skill_name, top, paragraphs(report, funnel), sections, foot)
 
 
 def tiles(report: RunReport, funnel: Funnel) -> Html:

@@ -1,11 +1,13 @@
-"""The HTML document around a report: inline style and script, a content security policy, navigation bar and sections.
+"""`ReportPage`, what every kind of report is composed of, and the HTML document of one that is saved to a file.
 
-Every kind of report is built from these; the content of the sections is that of each kind.
+The document has its style and script inline, a content security policy, a navigation bar and sections. The web app shows the same
+`ReportPage` inside its own frame.
 """
 
 import base64
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
@@ -13,13 +15,33 @@ from pitboss.report.markup import Html, join, tag
 
 Part = tuple[str, str, str, Html]
 """Key, short name for the navigation bar, heading, content."""
+NO_MARKUP = Html()
 FOOT = "Results of a simulation do not predict future results. All times are UTC, all money is USD."
 
 
-def document(name: str, body: Html, style: str = "") -> str:
-    """A complete HTML document. `style` is CSS text that follows the common style sheet."""
+@dataclass(frozen=True, slots=True)
+class ReportPage:
+    """A composed report: its sections are markup, and nothing in it says whether it is a file or a page of the app."""
+
+    name: str
+    """What the report is about, for the title of the window."""
+    top: Sequence[Html]
+    """Title, labels and tiles."""
+    paragraphs: Sequence[object]
+    """The summary."""
+    parts: Sequence[Part]
+    foot: str = FOOT
+    style: str = ""
+    """CSS text that follows the common style sheet."""
+    shapes: Html = NO_MARKUP
+    """Hidden drawings that charts refer to."""
+
+
+def html_document(page: ReportPage) -> str:
+    """A report as one HTML document that needs no other file."""
     script = resource("pitboss.report", "report.js")
-    style = resource("pitboss.report", "report.css") + style
+    style = resource("pitboss.report", "report.css") + page.style
+    body = join([page.shapes, _layout(page)])
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -27,35 +49,40 @@ def document(name: str, body: Html, style: str = "") -> str:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("meta", name="referrer", content="no-referrer"),
-        tag("title", f"{name or 'Backtest'} – pitboss report"),
+        tag("title", f"{page.name or 'Backtest'} – pitboss report"),
         tag("link", rel="icon", href="data:,"),
         tag("style", Html(style)),
     )
-    page = tag("html", head, tag("body", body, tag("script", Html(script))), lang="en")
-    return f"<!doctype html>\n{page}\n"
+    root = tag("html", head, tag("body", body, tag("script", Html(script))), lang="en")
+    return f"<!doctype html>\n{root}\n"
 
 
-def layout(top: Sequence[Html], paragraphs: Sequence[object], parts: Sequence[Part], foot: str = FOOT) -> Html:
+def _layout(page: ReportPage) -> Html:
     """Navigation bar, the top of the page, the summary, the sections, and a closing sentence."""
-    summary = tag(
+    sections = [section(key, name, content) for key, _, name, content in page.parts]
+    return join(
+        [
+            tag("a", "Skip to the report", href="#main", class_="skip"),
+            _bar([(key, short) for key, short, _, _ in page.parts]),
+            tag("main", *page.top, summary(page.paragraphs), *sections, id="main"),
+            tag("footer", tag("p", page.foot)),
+        ]
+    )
+
+
+def summary(paragraphs: Sequence[object]) -> Html:
+    """The card of the summary."""
+    return tag(
         "section",
         tag("h2", "Summary", id="summary-title"),
         tag("div", *[tag("p", paragraph) for paragraph in paragraphs]),
         class_="summary",
         aria_labelledby="summary-title",
     )
-    sections = [_section(key, name, content) for key, _, name, content in parts]
-    return join(
-        [
-            tag("a", "Skip to the report", href="#main", class_="skip"),
-            _bar([(key, short) for key, short, _, _ in parts]),
-            tag("main", *top, summary, *sections, id="main"),
-            tag("footer", tag("p", foot)),
-        ]
-    )
 
 
-def _bar(links: list[tuple[str, str]]) -> Html:
+def brand(href: str) -> Html:
+    """The mark and name of the project as a link."""
     chip = tag(
         "svg",
         tag("circle", cx=12, cy=12, r=9, class_="rim"),
@@ -63,16 +90,26 @@ def _bar(links: list[tuple[str, str]]) -> Html:
         viewBox="0 0 24 24",
         aria_hidden="true",
     )
+    return tag("a", chip, "pitboss", href=href, class_="brand")
+
+
+def theme_button() -> Html:
+    """The button that switches between the light and the dark theme."""
+    return tag("button", "Theme", type="button", data_do="theme", class_="needs-script", aria_label="Switch theme")
+
+
+def _bar(links: list[tuple[str, str]]) -> Html:
     return tag(
         "div",
-        tag("a", chip, "pitboss", href="#main", class_="brand"),
+        brand("#main"),
         tag("nav", *[tag("a", name, href=f"#{key}") for key, name in links], aria_label="Sections"),
-        tag("button", "Theme", type="button", data_do="theme", class_="needs-script", aria_label="Switch theme"),
+        theme_button(),
         class_="top",
     )
 
 
-def _section(key: str, name: str, content: Html) -> Html:
+def section(key: str, name: str, content: Html) -> Html:
+    """One card of the page with its heading."""
     return tag("section", tag("h2", name, id=f"{key}-title"), content, id=key, aria_labelledby=f"{key}-title")
 
 

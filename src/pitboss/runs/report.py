@@ -19,7 +19,8 @@ from pitboss.core.curve import points
 from pitboss.core.errors import UserError
 from pitboss.core.snapshot import Record
 from pitboss.report.decisions import MOST_ROWS
-from pitboss.report.page import render
+from pitboss.report.page import compose
+from pitboss.report.shell import ReportPage, html_document
 from pitboss.report.source import RunReport
 from pitboss.runs.blind import report_lines
 from pitboss.runs.lineage import is_by_programs
@@ -41,8 +42,7 @@ def write_report(workspace: Workspace, run_id: str, out: Path | None = None) -> 
     """
     run = workspace.runs.get(run_id)
     path = (out or workspace.report_path(run.id)).absolute()
-    venue = venue_of(run.params["skill"])
-    page = venue.page(workspace, run) or plain_page(workspace, run, venue)
+    page = html_document(page_of(workspace, run))
     # a unique name, because another process may write the same report
     part = path.with_name(f".{path.name}.{new_id()[:8]}.part")
     try:
@@ -141,8 +141,14 @@ def _workspace_option(workspace: Workspace) -> str:
     return "" if is_found else f" --home {shlex.quote(str(workspace.home))}"
 
 
-def plain_page(workspace: Workspace, run: Run, venue: Venue) -> str:
-    """The report of a run whose venue has no report of its own, built from the records alone."""
+def page_of(workspace: Workspace, run: Run) -> ReportPage:
+    """The page of a run: that of its venue, or the one that every run has."""
+    venue = venue_of(run.params["skill"])
+    return venue.page(workspace, run) or _plain_page(workspace, run, venue)
+
+
+def _plain_page(workspace: Workspace, run: Run, venue: Venue) -> ReportPage:
+    """The page of a run whose venue has no report of its own, built from the records alone."""
     rows: list[dict[str, Any]] = []
     ledger = venue.read_ledger(with_rows(journal_of(workspace, run).records(), rows))
-    return render(shared_report(workspace, run, venue, ledger, rows), venue.money)
+    return compose(shared_report(workspace, run, venue, ledger, rows), venue.money)

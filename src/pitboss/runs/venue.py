@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pitboss.core.state import State
     from pitboss.data.lake import Lake
     from pitboss.report.meaning import Metric, RuleMeaning
+    from pitboss.report.shell import ReportPage
     from pitboss.runs.charts import Charts
     from pitboss.runs.preview import Preview
     from pitboss.runs.result_table import ResultTable
@@ -380,8 +381,8 @@ class Venue(ABC):
 
         return mapping_line(params)
 
-    def page(self, workspace: "Workspace", run: "Run") -> str | None:
-        """The report as HTML; None to use the page with the sections that every run has."""
+    def page(self, workspace: "Workspace", run: "Run") -> "ReportPage | None":
+        """The page of a run; None to use the page with the sections that every run has."""
         del workspace, run
 
     def result_tables(self, run: "Run") -> "list[ResultTable] | None":

@@ -10,12 +10,13 @@ import pytest
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.cli.main import main
-from pitboss.report.page import render
+from pitboss.report.page import compose
+from pitboss.report.shell import html_document
 from pitboss.report.source import RunReport
 from pitboss.venues.community.action_text import describe_action
 from pitboss.venues.community.agent_world import AgentWorld
 from pitboss.venues.community.panels import CommunityReport
-from pitboss.venues.community.panels import render as render_community
+from pitboss.venues.community.panels import compose as compose_community
 from pitboss.venues.community.report_source import build_community_report
 from pitboss.venues.community.scenario_file import shipped_scenario
 from pitboss.venues.community.transcript import transcript
@@ -161,7 +162,7 @@ def test_the_common_page_leaves_the_account_out_where_there_is_none() -> None:
     metrics = {"total_ticks": 3, "total_accepted_actions": 1, "bugs_found_pct": 50.0}
     document = {"status": "complete", "run_id": "r1", "metrics": metrics}
     common = RunReport(document, "s", "pitboss: 1", 0.0, [], metric_meanings=VENUE.metrics(), has_account=False)
-    text = PageText(render(common, "USD"))
+    text = PageText(html_document(compose(common, "USD")))
     assert "equity" not in text.texts
     for name in text.texts.keys() - {"style", "script"}:
         assert [word for word in (*ACCOUNT_WORDS, "usd") if word in text.text(name).lower()] == []
@@ -170,7 +171,7 @@ def test_the_common_page_leaves_the_account_out_where_there_is_none() -> None:
 
 def test_a_run_without_a_state_and_a_live_run_have_a_page_too(folder: Path) -> None:
     bare = CommunityReport(RunReport({"status": "failed"}, "s", "pitboss: 1", 0.0, [], has_account=False))
-    assert "The agent did nothing" in PageText(render_community(bare)).text("heartbeats")
+    assert "The agent did nothing" in PageText(html_document(compose_community(bare))).text("heartbeats")
     with open_workspace(load_settings(folder / "home")) as workspace:
         run = workspace.runs.get(_run_id(folder))
         report = build_community_report(workspace, run)

@@ -13,8 +13,9 @@ from pitboss.cli.main import main
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
 from pitboss.jobs.study_plans import sweep_plan
-from pitboss.report.arena import render as render_arena
-from pitboss.report.study import render as render_study
+from pitboss.report.arena import compose as compose_arena
+from pitboss.report.shell import html_document
+from pitboss.report.study import compose as compose_study
 from pitboss.sim.study.axis import Axis
 from pitboss.skill.parse import parse
 from pitboss.venues.community.request import CommunityRequest
@@ -69,7 +70,7 @@ def test_an_arena_without_results_has_a_page(told: Any) -> None:
         {**entry, "rank": None, "score": None, "values": [], "metrics": dict.fromkeys(entry["metrics"])}
         for entry in arena["entries"]
     ]
-    assert "No run has a result yet" in render_arena({**arena, "entries": bare, "complete": 0})
+    assert "No run has a result yet" in html_document(compose_arena({**arena, "entries": bare, "complete": 0}))
 
 
 def test_a_sweep_ranks_by_bugs_found_and_says_nothing_about_returns(told: Any) -> None:
@@ -79,7 +80,7 @@ def test_a_sweep_ranks_by_bugs_found_and_says_nothing_about_returns(told: Any) -
     assert [trial["point"]["model"] for trial in study["trials"]] == ["standin/analyst", "policy/alarmist"]
     shown = told(*words).lower()
     assert [word for word in ACCOUNT_WORDS if word in shown] == []
-    page = render_study(study)
+    page = html_document(compose_study(study))
     assert 'id="luck"' not in page
     assert "Deflated" not in page
 

@@ -8,6 +8,7 @@ import pytest
 
 from pitboss.core.curve import points
 from pitboss.core.instant import iso
+from pitboss.report.shell import html_document
 from pitboss.report.source import RunReport
 from pitboss.runs.stored import decision_rows
 from pitboss.venues.predict import result_table as showing
@@ -17,7 +18,7 @@ from pitboss.venues.predict.meaning import METRICS
 from pitboss.venues.predict.meaning import RULES as MEANINGS
 from pitboss.venues.predict.metrics import compute_predict
 from pitboss.venues.predict.outcome import PredictLedger
-from pitboss.venues.predict.panels import PredictReport, render
+from pitboss.venues.predict.panels import PredictReport, compose
 from pitboss.venues.predict.panels.summary import ANSWERS, FITTED, MIXED, RECORDED, conclude
 from pitboss.venues.predict.rules import RULES
 from pitboss.venues.predict.venue import VENUE
@@ -65,7 +66,7 @@ def report() -> PredictReport:
 
 @pytest.fixture(scope="module")
 def page(report: PredictReport) -> str:
-    return render(report)
+    return html_document(compose(report))
 
 
 def with_skill(report: PredictReport, **beside: Any) -> PredictReport:
@@ -87,7 +88,7 @@ def test_every_element_is_closed_every_link_leads_somewhere_and_nothing_is_fetch
 
 
 def test_the_same_run_gives_the_same_bytes(report: PredictReport, page: str) -> None:
-    assert render(report) == page
+    assert html_document(compose(report)) == page
 
 
 def test_the_page_has_every_part(page: str) -> None:
@@ -122,7 +123,7 @@ def test_the_page_has_every_part(page: str) -> None:
 def test_the_answer_follows_from_the_interval(report: PredictReport, beside: dict, found: str) -> None:
     shown = with_skill(report, **beside)
     assert conclude(shown) == found
-    text = Outline(render(shown)).text
+    text = Outline(html_document(compose(shown))).text
     assert [key for key, words in ANSWERS.items() if words in text] == [found]
     line = showing.answer(shown.metrics)
     assert ("better" in line, "worse" in line) == (found == "better", found == "worse")
@@ -132,7 +133,7 @@ def test_the_answer_follows_from_the_interval(report: PredictReport, beside: dic
 def test_the_origin_of_the_surfaces_is_stated_at_the_top_and_in_the_assumptions(
     report: PredictReport, kind: Any, words: str
 ) -> None:
-    text = Outline(render(replace(report, surfaces=kind, surface_note="7 of 9 calls had one."))).text
+    text = Outline(html_document(compose(replace(report, surfaces=kind, surface_note="7 of 9 calls had one.")))).text
     assert text.count(words) == 2
     assert text.count("7 of 9 calls had one.") == 2
 
@@ -155,7 +156,7 @@ def test_hostile_text_is_escaped_everywhere(report: PredictReport) -> None:
         assumptions=[HOSTILE],
         baseline_equity={HOSTILE: report.run.equity},
     )
-    page = render(replace(report, run=run, surface_note=HOSTILE))
+    page = html_document(compose(replace(report, run=run, surface_note=HOSTILE)))
     outline = Outline(page)
     assert len(outline.scripts) == 1
     assert "<img" not in page
@@ -165,7 +166,7 @@ def test_hostile_text_is_escaped_everywhere(report: PredictReport) -> None:
 
 def test_a_run_with_almost_nothing_in_it_still_gives_a_page() -> None:
     bare = PredictReport(RunReport({"status": "failed"}, "s", "pitboss: 1", 100.0, []))
-    text = Outline(render(bare)).text
+    text = Outline(html_document(compose(bare))).text
     assert ANSWERS["none"] in text
     assert "nan" not in text.lower().split()
     assert "None" not in text

@@ -14,6 +14,7 @@ from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.instant import HOUR_MS, MINUTE_MS, iso, parse_instant
 from pitboss.data.importing import import_paths
+from pitboss.report.shell import html_document
 from pitboss.runs.run import journal_of, start, verify
 from pitboss.store.runs import Run
 from pitboss.venues.predict.outcome import MarketCall
@@ -71,12 +72,12 @@ def test_a_stored_run_has_its_page_with_the_curves_of_the_heuristics_and_verifie
     assert run.metrics is not None
     assert report.run.equity[-1][1] == run.metrics["final_equity_usd"]
     assert run.metrics["scores"]["all"]["calls"] > 10
-    shown = VENUE.page(workspace, run)
+    shown = html_document(VENUE.page(workspace, run))
     assert str(run.digest) in shown
     assert "Surfaces fitted from realised volatility" in shown
     assert "&lt;b&gt;because&lt;/b&gt;" in shown
     assert "<b>because" not in shown
-    assert VENUE.page(workspace, run) == shown
+    assert html_document(VENUE.page(workspace, run)) == shown
 
 
 def test_a_day_that_has_only_its_first_instant_is_no_day(workspace: Workspace) -> None:
@@ -90,7 +91,7 @@ def test_a_day_that_has_only_its_first_instant_is_no_day(workspace: Workspace) -
 def test_without_its_data_a_run_still_has_a_page_that_says_so(workspace: Workspace) -> None:
     run = made(workspace)
     shutil.rmtree(workspace.lake.root)
-    shown = VENUE.page(workspace, run)
+    shown = html_document(VENUE.page(workspace, run))
     assert "The data of this run is missing" in shown
     assert str(run.digest) in shown
 

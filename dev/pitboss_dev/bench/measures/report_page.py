@@ -6,8 +6,9 @@ from typing import Any
 
 from pitboss.core.instant import iso
 from pitboss.core.market import Bars
+from pitboss.report.shell import html_document
 from pitboss.report.source import RunReport
-from pitboss.venues.perp.panels.page import render
+from pitboss.venues.perp.panels.page import compose
 from pitboss_dev.bench.market import MarketShape, random_walk
 from pitboss_dev.bench.measure import Bench, Measure
 from pitboss_dev.bench.row import LIMIT, BenchRow, RatioGate
@@ -23,14 +24,14 @@ def measure(bench: Bench) -> Iterable[BenchRow]:
     shape = MarketShape(bench.scale.year_days)
     report = _report(random_walk("SOL", shape), shape)
     cpu_ms = interleave({"page": lambda: _cpu_seconds(report)}, bench.repeats)["page"] * 1e3
-    note = f"{len(report.equity):,} bars, {len(report.decisions):,} decisions, {len(render(report).encode()):,} bytes"
+    note = f"{len(report.equity):,} bars, {len(report.decisions):,} decisions, {len(html_document(compose(report)).encode()):,} bytes"
     yield BenchRow("report page of a year", cpu_ms, "ms CPU", LIMIT, LIMIT_MS, RatioGate("at most", 1.0), note)
 
 
 def _cpu_seconds(report: RunReport) -> float:
     """Processor time, which other programs on the machine change little."""
     start = process_time()
-    render(report)
+    html_document(compose(report))
     return process_time() - start
 
 

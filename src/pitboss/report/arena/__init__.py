@@ -1,8 +1,8 @@
 """The page of an arena: its entrants, the significant differences between them, and their cost.
 
-It renders the document of `jobs/arena.py` and reads nothing else.
+It shows the document of `jobs/arena.py` and reads nothing else.
 """
 
-from pitboss.report.arena.page import render
+from pitboss.report.arena.page import compose
 
-__all__ = ["render"]
+__all__ = ["compose"]

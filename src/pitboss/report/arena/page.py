@@ -11,16 +11,16 @@ from pitboss.report.arena.summary import limits, paragraphs, significance_sectio
 from pitboss.report.headline import header, label, label_list, note, tile
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.runs import check_section, failure_section, without_result
-from pitboss.report.shell import Part, document, layout, resource
+from pitboss.report.shell import Part, ReportPage, resource
 from pitboss.report.source import Plain, number
 from pitboss.report.study.view import period
 
 
-def render(arena: Plain) -> str:
-    """The page as one HTML document. Runs of the document may have an `href`, the address of their own report."""
+def compose(arena: Plain) -> ReportPage:
+    """The page. Runs of the document may have an `href`, the address of their own report."""
     runs = [run for entry in arena["entries"] for run in entry["runs"]]
     if not arena["has_account"]:
-        return _render_judged(arena, runs)
+        return _compose_judged(arena, runs)
     parts: list[Part] = [
         ("board", "Board", "Leaderboard", leaderboard(arena)),
         ("duels", "Pairs", "Significant differences", join([difference_chart(arena), pair_table(arena)])),
@@ -33,15 +33,11 @@ def render(arena: Plain) -> str:
         ("limits", "Limits", "Method and limits", limits(arena)),
         ("verify", "Verify", "Verify this result", check_section(arena["study_id"], "arena", runs)),
     ]
-    body = layout(
-        [_title(arena), _labels(arena), _tiles(arena)],
-        paragraphs(arena),
-        parts,
-    )
-    return document(f"{arena['skill']} arena", body, resource("pitboss.report.arena", "arena.css"))
+    top = [_title(arena), _labels(arena), _tiles(arena)]
+    return ReportPage(f"{arena['skill']} arena", top, paragraphs(arena), parts, style=_style())
 
 
-def _render_judged(arena: Plain, runs: Sequence[Plain]) -> str:
+def _compose_judged(arena: Plain, runs: Sequence[Plain]) -> ReportPage:
     """The page of an arena without accounts: no returns, so no equity, no pairs and nothing about chance."""
     parts: list[Part] = [
         ("board", "Board", "Leaderboard", judged_leaderboard(arena)),
@@ -53,8 +49,12 @@ def _render_judged(arena: Plain, runs: Sequence[Plain]) -> str:
         ("verify", "Verify", "Verify this result", check_section(arena["study_id"], "arena", runs)),
     ]
     foot = "Results of a simulation do not predict future results. All times are UTC."
-    body = layout([_title(arena), _labels(arena), judged_tiles(arena)], judged_paragraphs(arena), parts, foot)
-    return document(f"{arena['skill']} arena", body, resource("pitboss.report.arena", "arena.css"))
+    top = [_title(arena), _labels(arena), judged_tiles(arena)]
+    return ReportPage(f"{arena['skill']} arena", top, judged_paragraphs(arena), parts, foot, _style())
+
+
+def _style() -> str:
+    return resource("pitboss.report.arena", "arena.css")
 
 
 def _title(arena: Plain) -> Html:

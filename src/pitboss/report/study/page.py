@@ -4,7 +4,7 @@ from pitboss.report import figures
 from pitboss.report.headline import header, interval, label, label_list, note, tile
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.runs import check_section
-from pitboss.report.shell import Part, document, layout, resource
+from pitboss.report.shell import Part, ReportPage, resource
 from pitboss.report.source import Plain, number
 from pitboss.report.study.charts import search_chart, window_section
 from pitboss.report.study.fields import field_section
@@ -16,8 +16,8 @@ from pitboss.sim.study.axis import describe_point
 KINDS = {"grid": "Sweep", "random": "Random sweep", "search": "Search", "walk": "Walk-forward"}
 
 
-def render(plain: Plain) -> str:
-    """The page as one HTML document. Runs of the document may have an `href`, the address of their own report."""
+def compose(plain: Plain) -> ReportPage:
+    """The page. Runs of the document may have an `href`, the address of their own report."""
     view = StudyView(plain)
     parts: list[Part] = [("varied", "Varied", "Varied fields", varied_section(view))]
     if view.is_walk_forward:
@@ -36,15 +36,12 @@ def render(plain: Plain) -> str:
         ("verify", "Verify", "Verify this result", check_section(plain["study_id"], "study", view.runs)),
     ]
     tiles = _walk_tiles(view) if view.is_walk_forward else _tiles(view)
-    body = layout(
+    return ReportPage(
+        f"{plain['skill']} {KINDS.get(plain['kind'], 'study').lower()}",
         [_title(view), _labels(view), tiles],
         paragraphs(view),
         parts,
-    )
-    return document(
-        f"{plain['skill']} {KINDS.get(plain['kind'], 'study').lower()}",
-        body,
-        resource("pitboss.report.study", "study.css"),
+        style=resource("pitboss.report.study", "study.css"),
     )
 
 

@@ -11,6 +11,7 @@ from pitboss.core.instant import iso
 from pitboss.core.intent import sealed_intent
 from pitboss.core.money import ZERO
 from pitboss.core.receipt import Receipt
+from pitboss.report.shell import ReportPage
 from pitboss.runs.report import shared_report, with_rows
 from pitboss.runs.stored import journal_of
 from pitboss.runs.venues import venue_of
@@ -18,7 +19,7 @@ from pitboss.store.runs import Run
 from pitboss.venues.community.action_text import NO_NAMES, Names, call_text, describe_action, short_hex
 from pitboss.venues.community.agent_world import AgentWorld
 from pitboss.venues.community.intents import ACTION_FIELDS, read_action
-from pitboss.venues.community.panels import CommunityReport, render
+from pitboss.venues.community.panels import CommunityReport, compose
 from pitboss.venues.community.panels.source import ActionMark, SentTransaction, ThreadText
 from pitboss.venues.community.plain_text import eth_text, plain_text
 from pitboss.venues.community.rule_book import action_content
@@ -36,9 +37,9 @@ ASSUMPTIONS = (
 )
 
 
-def page_of(workspace: Workspace, run: Run) -> str:
-    """Render the HTML page of a run."""
-    return render(build_community_report(workspace, run))
+def page_of(workspace: Workspace, run: Run) -> ReportPage:
+    """The page of a run."""
+    return compose(build_community_report(workspace, run))
 
 
 def build_community_report(workspace: Workspace, run: Run) -> CommunityReport:

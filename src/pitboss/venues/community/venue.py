@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pitboss.core.state import State
     from pitboss.data.lake import Lake
     from pitboss.report.meaning import Metric
+    from pitboss.report.shell import ReportPage
     from pitboss.runs.result_table import ResultTable
     from pitboss.store.runs import Run
     from pitboss.venues.community.assembly import CommunityRun
@@ -143,7 +144,7 @@ class CommunityVenue(Venue):
 
         return describe_action(row)
 
-    def page(self, workspace: "Workspace", run: "Run") -> str | None:
+    def page(self, workspace: "Workspace", run: "Run") -> "ReportPage":
         from pitboss.venues.community.report_source import page_of
 
         return page_of(workspace, run)

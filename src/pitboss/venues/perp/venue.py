@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pitboss.core.state import State
     from pitboss.data.lake import Lake
     from pitboss.report.meaning import Metric, RuleMeaning
+    from pitboss.report.shell import ReportPage
     from pitboss.runs.charts import Charts
     from pitboss.runs.result_table import ResultTable
     from pitboss.sim.connections import Connections
@@ -181,11 +182,11 @@ class PerpVenue(Venue):
 
         return describe_proposal(row)
 
-    def page(self, workspace: "Workspace", run: "Run") -> str:
-        from pitboss.venues.perp.panels.page import render
+    def page(self, workspace: "Workspace", run: "Run") -> "ReportPage":
+        from pitboss.venues.perp.panels.page import compose
         from pitboss.venues.perp.report_source import build_report
 
-        return render(build_report(workspace, run))
+        return compose(build_report(workspace, run))
 
     def result_tables(self, run: "Run") -> "list[ResultTable]":
         from pitboss.venues.perp.result_table import result_table

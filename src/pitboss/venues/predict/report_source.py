@@ -16,6 +16,7 @@ from pitboss.core.curve import Piece, points
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso, parse_instant
 from pitboss.models.providers import PROGRAMS
+from pitboss.report.shell import ReportPage
 from pitboss.runs.report import same_data, shared_report, with_rows
 from pitboss.runs.stored import journal_of
 from pitboss.runs.venues import venue_of
@@ -24,15 +25,15 @@ from pitboss.venues.predict.assembly import PredictRun
 from pitboss.venues.predict.data.recorded import read_surfaces
 from pitboss.venues.predict.live_words import live_assumptions, live_sentence
 from pitboss.venues.predict.outcome import MarketCall, PredictLedger, read_predict_ledger
-from pitboss.venues.predict.panels import PredictReport, render
+from pitboss.venues.predict.panels import PredictReport, compose
 from pitboss.venues.predict.panels.source import Surfaces
 from pitboss.venues.predict.policy_replay import played
 from pitboss.venues.predict.request import SURFACES_PROTOCOL, PredictRequest
 
 
-def page_of(workspace: Workspace, run: Run) -> str:
-    """Render the HTML page of a run."""
-    return render(build_predict_report(workspace, run))
+def page_of(workspace: Workspace, run: Run) -> ReportPage:
+    """The page of a run."""
+    return compose(build_predict_report(workspace, run))
 
 
 def build_predict_report(workspace: Workspace, run: Run) -> PredictReport:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pitboss.core.state import State
     from pitboss.data.lake import Lake
     from pitboss.report.meaning import Metric, RuleMeaning
+    from pitboss.report.shell import ReportPage
     from pitboss.runs.charts import Charts
     from pitboss.runs.result_table import ResultTable
     from pitboss.sim.speculation_window import HoldPrior
@@ -215,7 +216,7 @@ class PredictVenue(Venue):
 
         return describe_decision(row)
 
-    def page(self, workspace: "Workspace", run: "Run") -> str:
+    def page(self, workspace: "Workspace", run: "Run") -> "ReportPage":
         from pitboss.venues.predict.report_source import page_of
 
         return page_of(workspace, run)

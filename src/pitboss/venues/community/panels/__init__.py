@@ -4,7 +4,7 @@ It uses the parts of `report` and adds panels about bugs, transactions and threa
 style sheets and a script.
 """
 
-from pitboss.venues.community.panels.page import render
+from pitboss.venues.community.panels.page import compose
 from pitboss.venues.community.panels.source import CommunityReport
 
-__all__ = ["CommunityReport", "render"]
+__all__ = ["CommunityReport", "compose"]

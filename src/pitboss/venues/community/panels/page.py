@@ -6,7 +6,7 @@ from pitboss.report.headline import labels, title
 from pitboss.report.measures import metric_section
 from pitboss.report.provenance import assumption_section, skill_section, verify_section
 from pitboss.report.refusals import refusal_section
-from pitboss.report.shell import Part, document, layout, resource
+from pitboss.report.shell import Part, ReportPage, resource
 from pitboss.venues.community.panels.findings import bug_section, report_section
 from pitboss.venues.community.panels.heartbeats import heartbeat_chart
 from pitboss.venues.community.panels.source import CommunityReport
@@ -21,8 +21,8 @@ SCENARIO_LIMITS = (
 LIVE_LIMITS = ("Whether a report is right is for the owner of the contract to say; no bugs were planted here.",)
 
 
-def render(report: CommunityReport) -> str:
-    """The report as one HTML document."""
+def compose(report: CommunityReport) -> ReportPage:
+    """The page of a run."""
     run = report.run
     funnel = Funnel.of(run)
     rows = select_rows(run.decisions)
@@ -42,5 +42,6 @@ def render(report: CommunityReport) -> str:
         ("verify", "Verify", "Verify this result", verify_section(run)),
     ]
     foot = "Results in a scenario do not predict results elsewhere. All times are UTC. Texts of posts are shown as they were written."
-    body = layout([title(run), labels(run), tiles(report, funnel)], paragraphs(report, funnel), parts, foot)
-    return document(run.skill_name, body, resource("pitboss.venues.community.panels", "community.css"))
+    top = [title(run), labels(run), tiles(report, funnel)]
+    style = resource("pitboss.venues.community.panels", "community.css")
+    return ReportPage(run.skill_name, top, paragraphs(report, funnel), parts, foot, style)

@@ -8,7 +8,7 @@ from pitboss.report.markup import Html, join, tag
 from pitboss.report.measures import metric_section
 from pitboss.report.provenance import assumption_section, skill_section, verify_section
 from pitboss.report.refusals import refusal_section
-from pitboss.report.shell import Part, document, layout
+from pitboss.report.shell import Part, ReportPage
 from pitboss.report.source import RunReport
 from pitboss.venues.perp.panels import position
 from pitboss.venues.perp.panels.costs import cost_section
@@ -26,8 +26,8 @@ LIMITS = (
 )
 
 
-def render(report: RunReport) -> str:
-    """The report as one HTML document."""
+def compose(report: RunReport) -> ReportPage:
+    """The page of a run."""
     funnel = Funnel.of(report)
     rows = select_rows(report.decisions)
     row_ids = anchors(rows)
@@ -44,12 +44,8 @@ def render(report: RunReport) -> str:
         ("skill", "Skill", "The skill", skill_section(report)),
         ("verify", "Verify", "Verify this result", verify_section(report)),
     ]
-    body = layout(
-        [title(report), labels(report), tiles(report, funnel)],
-        paragraphs(report, funnel),
-        sections,
-    )
-    return document(report.skill_name, join([shapes(), body]))
+    top = [title(report), labels(report), tiles(report, funnel)]
+    return ReportPage(report.skill_name, top, paragraphs(report, funnel), sections, shapes=shapes())
 
 
 def _prices(report: RunReport, row_ids: dict[tuple[int, str], str]) -> Html:

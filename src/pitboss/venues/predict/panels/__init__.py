@@ -4,7 +4,7 @@ It uses the parts of `report` and adds the panels that only forecasts have: conc
 reads no store, no clock and no file but style sheets and a script.
 """
 
-from pitboss.venues.predict.panels.page import render
+from pitboss.venues.predict.panels.page import compose
 from pitboss.venues.predict.panels.source import PredictReport
 
-__all__ = ["PredictReport", "render"]
+__all__ = ["PredictReport", "compose"]

@@ -8,7 +8,7 @@ from pitboss.report.funnel import Funnel, funnel_section
 from pitboss.report.headline import labels, title
 from pitboss.report.provenance import assumption_section, skill_section, verify_section
 from pitboss.report.refusals import refusal_section
-from pitboss.report.shell import Part, document, layout, resource
+from pitboss.report.shell import Part, ReportPage, resource
 from pitboss.venues.predict.panels.calibration import calibration_section
 from pitboss.venues.predict.panels.decisions import decision_rows
 from pitboss.venues.predict.panels.source import PredictReport
@@ -26,8 +26,8 @@ LIMITS = (
 )
 
 
-def render(report: PredictReport) -> str:
-    """The report as one HTML document."""
+def compose(report: PredictReport) -> ReportPage:
+    """The page of a run."""
     run = replace(report.run, decisions=decision_rows(report.run.decisions, report.calls))
     funnel = Funnel.of(run)
     rows = select_rows(run.decisions)
@@ -45,10 +45,11 @@ def render(report: PredictReport) -> str:
         ("skill", "Skill", "The skill", skill_section(run)),
         ("verify", "Verify", "Verify this result", verify_section(run)),
     ]
-    body = layout(
+    return ReportPage(
+        run.skill_name,
         [title(run), labels(run), answer(report), surface_label(report), tiles(report, funnel)],
         paragraphs(report, funnel),
         parts,
         "Results of a simulation do not predict future results. All times are UTC; money is in the venue's quote unit, shown as $.",
+        resource("pitboss.venues.predict.panels", "predict.css"),
     )
-    return document(run.skill_name, body, resource("pitboss.venues.predict.panels", "predict.css"))
