@@ -53,6 +53,10 @@ class Workspace:
         """The default path of a run's report."""
         return self.home / "reports" / f"{run_id}.html"
 
+    def owned_by(self, owner: str) -> "Workspace":
+        """The same workspace with every query bounded to the rows of one owner. It shares the database: do not close it."""
+        return replace(self, runs=self.runs.owned_by(owner))
+
     def pin(self) -> dict[str, str]:
         """The push that a run starting now reads, to be stored with it; empty if the lake is a folder."""
         return {PUSH: cast("RemoteLake", self.lake).pin} if self.settings.lake else {}

@@ -50,6 +50,7 @@ COMMANDS = {
     "report": "report:report",
     "sweep": "study:sweep",
     "arena": "study:arena",
+    "serve": "serve:serve",
     "settings": "settings:settings",
     "venues": "venue:venues_app",
     "data": "data:app",

@@ -26,6 +26,15 @@ SPREADS = sys.platform == "linux"
 """Whether the kernel spreads connections over sockets on the same port."""
 SHUTDOWN_S = 5
 """How long open requests may delay the shutdown."""
+CONFIG: dict[str, Any] = {
+    "log_config": None,
+    "log_level": "critical",
+    "access_log": False,
+    "server_header": False,
+    "proxy_headers": False,  # an address is what connects, not what a header says
+    "timeout_keep_alive": KEEP_ALIVE_S,
+    "timeout_graceful_shutdown": SHUTDOWN_S,
+}
 
 
 def build_app(routes: str, place: "WorkspaceOptions", options: Any) -> Any:
@@ -54,28 +63,31 @@ def serve_routes(
         raise UserError(f"--processes: {processes} is not from 1 to {MOST_PROCESSES}", "for example --processes 4")
     app = build_app(routes, place, options)
     shares = SPREADS and processes > 1
-    with _listen(host, port, shares) as listening:
-        address, port = listening.getsockname()[:2]
-        config: dict[str, Any] = {
-            "log_config": None,
-            "log_level": "critical",
-            "access_log": False,
-            "server_header": False,
-            "proxy_headers": False,  # an address is what connects, not what a header says
-            "timeout_keep_alive": KEEP_ALIVE_S,
-            "timeout_graceful_shutdown": SHUTDOWN_S,
-        }
-        notify(f"listening on http://{f'[{address}]' if ':' in address else address}:{port}")
+    with listen(host, port, shares) as listening:
+        notify(f"listening on {address_of(listening)}")
         if processes == 1:
-            uvicorn.Server(uvicorn.Config(app, **config)).run(sockets=[listening])
+            serve_one_process(app, listening)
             return
         from uvicorn.supervisors import Multiprocess
 
         sockets = [listening, *([_ProcessSocket.bound(listening)] if shares else [])]
 
         factory = partial(build_app, routes, place, options)
-        config |= {"factory": True, "workers": processes, "timeout_worker_healthcheck": STARTUP_S}
+        config = {**CONFIG, "factory": True, "workers": processes, "timeout_worker_healthcheck": STARTUP_S}
         Multiprocess(uvicorn.Config(factory, **config), sockets).run()
+
+
+def serve_one_process(app: Any, listening: socket.socket) -> None:
+    """Serve an app on a listening socket until this process is told to stop."""
+    import uvicorn
+
+    uvicorn.Server(uvicorn.Config(app, **CONFIG)).run(sockets=[listening])
+
+
+def address_of(listening: socket.socket) -> str:
+    """The address of a listening socket, as a browser takes it."""
+    host, port = listening.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 class _ProcessSocket(socket.socket):
@@ -104,7 +116,7 @@ def _bind(unbound: socket.socket, address: Any, shares: bool) -> None:
     unbound.bind(address)
 
 
-def _listen(host: str, port: int, shares: bool) -> socket.socket:
+def listen(host: str, port: int, shares: bool = False) -> socket.socket:
     """The listening socket. Raises `UserError` if the address cannot be used, also where it shares its port."""
     if not 0 <= port <= 65_535:
         raise UserError(f"--port: {port} is not from 0 to 65535", "for example --port 8710")

@@ -42,12 +42,22 @@ class RunFilter(TypedDict, total=False):
 
 
 class Runs:
-    """The runs in a database. `now` is the clock for `created_at`; all other times are the database's."""
+    """The runs in a database. `now` is the clock for `created_at`; all other times are the database's.
 
-    def __init__(self, database: Database, now: Callable[[], Instant], new_id: Callable[[], str]) -> None:
+    With `owner` they are the runs of one owner: those of others do not exist for it.
+    """
+
+    def __init__(
+        self, database: Database, now: Callable[[], Instant], new_id: Callable[[], str], owner: str | None = None
+    ) -> None:
         self._database = database
         self._now = now
         self._new_id = new_id
+        self._owner = owner
+
+    def owned_by(self, owner: str) -> "Runs":
+        """The runs of one owner."""
+        return Runs(self._database, self._now, self._new_id, owner)
 
     def create(
         self,

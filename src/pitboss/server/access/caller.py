@@ -1,0 +1,71 @@
+"""`Caller`: who sends a request, what its role allows, and the workspace bounded to what it owns.
+
+A route names the role that it needs as the type of a parameter (`Viewer`, `Author`, `Operator`, `Admin`), and takes `OwnWorkspace`
+instead of the whole workspace: every query of it is bounded by the caller's owner.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from fastapi import Depends, Request
+
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.server.problem import Problem
+
+Role = Literal["viewer", "author", "operator", "admin"]
+ROLES: tuple[Role, ...] = ("viewer", "author", "operator", "admin")
+"""From the least to the most: a viewer reads, an author writes skills and runs backtests, an operator controls deployments and
+approvals, an admin manages users, keys and settings. Each may do what those before it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sends a request."""
+
+    name: str
+    """The user, for the audit log."""
+    owner: str
+    """Whose rows it may see: the value of their column `owner`."""
+    role: Role
+    csrf: str = ""
+    """What a form of this session must send back; empty for a caller with a token."""
+
+    def may(self, role: Role) -> bool:
+        """Whether the role of the caller includes another one."""
+        return ROLES.index(self.role) >= ROLES.index(role)
+
+
+def caller_of(request: Request) -> Caller | None:
+    """The caller, as the gate has found it; None for a request without credentials."""
+    return getattr(request.state, "caller", None)
+
+
+def require(role: Role) -> Any:
+    """A dependency that gives the caller if it has a role, and refuses the request otherwise."""
+
+    def check(request: Request) -> Caller:
+        caller = caller_of(request)
+        if caller is None:
+            raise Problem(
+                401, "unauthorized", "this needs a session or a token", "open the link that `pitboss serve` printed"
+            )
+        if not caller.may(role):
+            raise Problem(403, "forbidden", f"this needs the role {role}; {caller.name} is {caller.role}")
+        return caller
+
+    return Depends(check)
+
+
+Viewer = Annotated[Caller, require("viewer")]
+Author = Annotated[Caller, require("author")]
+Operator = Annotated[Caller, require("operator")]
+Admin = Annotated[Caller, require("admin")]
+
+
+def _own_workspace(request: Request, caller: Viewer) -> Workspace:
+    workspace: Workspace = request.app.state.workspace
+    return workspace.owned_by(caller.owner)
+
+
+OwnWorkspace = Annotated[Workspace, Depends(_own_workspace)]
+"""The workspace with every query bounded to the rows of the caller."""

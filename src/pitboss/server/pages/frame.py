@@ -1,0 +1,124 @@
+"""What surrounds every page of the app: the document, the navigation, the theme, and the static files it loads.
+
+Pages use the markup, tokens and components of `report`. Text of others enters a page only through `tag`, which escapes it. No page
+has inline scripts or style attributes: the content security policy of `access/gate.py` would block them.
+"""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from fastapi.responses import HTMLResponse
+
+from pitboss.report.markup import Html, join, tag
+from pitboss.report.shell import NO_MARKUP, ReportPage, brand, resource, section, summary, theme_button
+from pitboss.server.access.caller import Caller
+from pitboss.server.access.gate import POLICY
+
+STATIC = "pitboss.server.pages.static"
+SHARED = {"report.css": "pitboss.report", "report.js": "pitboss.report"}
+"""Static files that reports have too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """An entry of the main navigation."""
+
+    name: str
+    path: str
+
+
+NAVIGATION = (
+    Section("Home", "/"),
+    Section("Skills", "/skills"),
+    Section("Backtest", "/backtest"),
+    Section("Runs", "/runs"),
+    Section("Studies", "/studies"),
+    Section("Costs", "/costs"),
+    Section("Data", "/data"),
+    Section("Settings", "/settings"),
+)
+
+
+def app_page(
+    caller: Caller,
+    title: str,
+    path: str,
+    *content: object,
+    scripts: Sequence[str] = (),
+    style: str = "",
+    status: int = 200,
+) -> HTMLResponse:
+    """A page of the app. `path` is that of its entry in the navigation, `scripts` are static files that only this page needs."""
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="pitboss-csrf", content=caller.csrf) if caller.csrf else None,
+        tag("title", f"{title} – pitboss"),
+        tag("link", rel="icon", href="data:,"),
+        tag("link", rel="stylesheet", href=static_path("report.css")),
+        tag("link", rel="stylesheet", href=static_path("app.css")),
+        tag("style", Html(style)) if style else None,
+        *[tag("script", src=static_path(name), defer=True) for name in ("report.js", "app.js", *scripts)],
+    )
+    body = tag(
+        "body",
+        tag("a", "Skip to the content", href="#main", class_="skip"),
+        _bar(caller, path),
+        tag("main", *content, id="main"),
+        class_="app",
+    )
+    html = f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+    headers = {"Content-Security-Policy": _policy_with(style)} if style else None
+    return HTMLResponse(html, status, headers)
+
+
+def report_content(page: ReportPage) -> Html:
+    """The content of a report for a page of the app."""
+    sections = [section(key, name, content) for key, _, name, content in page.parts]
+    return join([page.shapes or NO_MARKUP, *page.top, summary(page.paragraphs), *sections])
+
+
+def _bar(caller: Caller, path: str) -> Html:
+    links = [
+        tag("a", entry.name, href=entry.path, aria_current="page" if entry.path == path else None)
+        for entry in NAVIGATION
+    ]
+    return tag(
+        "div",
+        brand("/"),
+        tag("nav", *links, aria_label="Main"),
+        tag("span", caller.name, class_="muted who"),
+        theme_button(),
+        class_="top",
+    )
+
+
+def _policy_with(style: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return POLICY.replace("style-src 'self'", f"style-src 'self' 'sha256-{digest}'")
+
+
+@cache
+def static_file(name: str) -> bytes | None:
+    """The content of a static file; None if there is none of that name."""
+    if not name.endswith((".css", ".js", ".svg")) or "/" in name or name.startswith("."):
+        return None
+    if name in SHARED:
+        return resource(SHARED[name], name).encode()
+    file = files(STATIC).joinpath(name)
+    return file.read_bytes() if file.is_file() else None
+
+
+@cache
+def static_path(name: str) -> str:
+    """The address of a static file; it changes with its content, so that browsers may keep it."""
+    content = static_file(name)
+    if content is None:
+        raise FileNotFoundError(name)
+    return f"/static/{hashlib.sha256(content).hexdigest()[:12]}/{name}"

@@ -1,0 +1,93 @@
+"""Errors of the API as `application/problem+json`: `code`, `detail` and `hint`, as the command line words them."""
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, Field
+
+from pitboss.bootstrap.redact import REDACTOR
+from pitboss.core.errors import BudgetExceeded, InvariantError, TransientError, UserError
+
+if TYPE_CHECKING:
+    from fastapi import Request, Response
+
+MEDIA_TYPE = "application/problem+json"
+TITLES = {
+    400: "Bad request",
+    401: "Not signed in",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Method not allowed",
+    409: "Conflict",
+    413: "Too large",
+    415: "Unsupported type",
+    422: "Invalid input",
+    429: "Too many requests",
+    500: "Internal error",
+    503: "Not available now",
+}
+
+
+class ProblemDocument(BaseModel):
+    """An error: what went wrong, and what to do about it."""
+
+    type: str = "about:blank"
+    title: str = Field(examples=["Invalid input"])
+    status: int = Field(examples=[422])
+    code: str = Field(examples=["user_error"], description="A stable name of the kind of error.")
+    detail: str = Field(examples=["the range is empty: to is not after from"])
+    hint: str = Field("", examples=["give a later `to`"])
+    errors: list[dict[str, Any]] = Field(default_factory=list, description="One entry for each invalid field.")
+    estimate: dict[str, Any] | None = Field(None, description="The estimated cost that has to be confirmed.")
+
+
+class Problem(Exception):
+    """An error of a request, with its HTTP status."""
+
+    def __init__(self, status: int, code: str, detail: str, hint: str = "", **more: Any) -> None:
+        super().__init__(detail)
+        self.status, self.code, self.detail, self.hint, self.more = status, code, detail, hint, more
+
+
+def problem_of(error: Exception) -> Problem:
+    """The problem that an error of pitboss is shown as. The codes are the names of docs/errors.md in snake case."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, UserError):
+        return Problem(422, "user_error", error.message, error.hint)
+    if isinstance(error, BudgetExceeded):
+        return Problem(409, "budget_exceeded", str(error), "raise the setting daily_usd, or wait until tomorrow")
+    if isinstance(error, TransientError):
+        return Problem(503, "transient_error", str(error), "try again")
+    if isinstance(error, InvariantError):
+        return Problem(500, "invariant_error", str(error))
+    return Problem(500, "internal_error", "this is a bug in pitboss", "the log of the server tells more")
+
+
+def problem_response(problem: Problem, headers: dict[str, str] | None = None) -> "Response":
+    """The HTTP response of a problem, without secrets."""
+    from fastapi.responses import JSONResponse
+
+    document = {
+        "type": "about:blank",
+        "title": TITLES.get(problem.status, "Error"),
+        "status": problem.status,
+        "code": problem.code,
+        "detail": REDACTOR.redact(problem.detail),
+        "hint": REDACTOR.redact(problem.hint),
+        **problem.more,
+    }
+    return JSONResponse(document, problem.status, {"Cache-Control": "no-store", **(headers or {})}, MEDIA_TYPE)
+
+
+def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The errors that a route declares, besides those that every route may give."""
+    return {
+        status: {"model": ProblemDocument, "description": TITLES[status], "content": {MEDIA_TYPE: {}}}
+        for status in sorted({400, 401, 403, 422, 429, 500, 503, *statuses})
+    }
+
+
+async def show_problem(request: "Request", error: Exception) -> "Response":
+    """The handler of every exception of a route."""
+    del request
+    return problem_response(problem_of(error))
