@@ -35,7 +35,8 @@ from typing import Any
 import pitboss
 
 LEFT_OUT = (
-    "server",
+    "server.mcp",
+    "server.hyperliquid_info",
     "testing",
     "audit",
     "redteam",

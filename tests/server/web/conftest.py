@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from forked import Forked
 from pitboss.bootstrap.machine import random_hex
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
-from pitboss.cli.main import main
 from pitboss.server.access.sign_in import SignIn, digest
 from pitboss.server.app import create_app
 
@@ -22,7 +22,9 @@ ADDRESS = "http://127.0.0.1:8700"
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace as `pitboss demo` leaves it. Copy it before writing to it."""
     home = tmp_path_factory.mktemp("web") / "demo"
-    assert main(["demo", "--home", str(home)]) == 0
+    demo = Forked("-m", "pitboss", "demo", "--home", home)
+    demo.communicate()
+    assert demo.returncode == 0
     return home
 
 

@@ -49,10 +49,13 @@ def app_page(
     path: str,
     *content: object,
     scripts: Sequence[str] = (),
+    styles: Sequence[str] = (),
     style: str = "",
     status: int = 200,
 ) -> HTMLResponse:
-    """A page of the app. `path` is that of its entry in the navigation, `scripts` are static files that only this page needs."""
+    """A page of the app. `path` is that of its entry in the navigation, `scripts` and `styles` are static files that only
+    this page needs, `style` is the CSS text of a report.
+    """
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -61,8 +64,7 @@ def app_page(
         tag("meta", name="pitboss-csrf", content=caller.csrf) if caller.csrf else None,
         tag("title", f"{title} – pitboss"),
         tag("link", rel="icon", href="data:,"),
-        tag("link", rel="stylesheet", href=static_path("report.css")),
-        tag("link", rel="stylesheet", href=static_path("app.css")),
+        *[tag("link", rel="stylesheet", href=static_path(name)) for name in ("report.css", "app.css", *styles)],
         tag("style", Html(style)) if style else None,
         *[tag("script", src=static_path(name), defer=True) for name in ("report.js", "app.js", *scripts)],
     )

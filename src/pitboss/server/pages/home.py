@@ -8,6 +8,7 @@ from pitboss.report.shell import section
 from pitboss.report.table import LEFT, RIGHT, table
 from pitboss.runs.listing import result_text, short
 from pitboss.server.access.caller import OwnWorkspace, Viewer
+from pitboss.server.pages.components import page_head, status_badge
 from pitboss.server.pages.frame import app_page
 
 router = APIRouter()
@@ -24,10 +25,10 @@ def home(caller: Viewer, workspace: OwnWorkspace) -> HTMLResponse:
             tag("a", run["run_id"], href=f"/runs/{run['run_id']}"),
             run["skill"],
             run["model"],
-            run["status"],
+            status_badge(run["status"]),
             result_text(run),
         )
         for run in runs
     ]
     latest = table("Latest runs", columns, rows) if rows else tag("p", "There are no runs yet.", class_="note")
-    return app_page(caller, "Home", "/", tag("h1", "Home"), section("latest", "Latest runs", latest))
+    return app_page(caller, "Home", "/", page_head("Home"), section("latest", "Latest runs", latest))

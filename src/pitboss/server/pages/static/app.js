@@ -1,16 +1,65 @@
-// What every page of the app needs: requests to the API of this server.
+// What every page of the app needs: requests to the API of this server, messages, dialogs.
+// @ts-check
 (() => {
   'use strict';
-  const csrf = document.querySelector('meta[name=pitboss-csrf]');
-  // Sends JSON and returns the parsed reply; throws an Error with the fields of problem+json otherwise.
-  const send = async (method, path, body) => {
+  const csrf = /** @type {HTMLMetaElement | null} */ (document.querySelector('meta[name=pitboss-csrf]'));
+
+  /**
+   * Sends JSON and returns the parsed reply. Throws an Error with `status` and `problem` (problem+json) otherwise.
+   * @param {string} method @param {string} path @param {unknown} [body] @param {AbortSignal} [signal]
+   */
+  const send = async (method, path, body, signal) => {
+    /** @type {Record<string, string>} */
     const headers = { Accept: 'application/json' };
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     if (csrf) headers['X-CSRF-Token'] = csrf.content;
-    const reply = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
-    const value = (reply.headers.get('Content-Type') || '').includes('json') ? await reply.json() : null;
-    if (!reply.ok) throw Object.assign(new Error((value && value.detail) || reply.statusText), { status: reply.status, problem: value || {} });
+    const reply = await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
+    const isJson = (reply.headers.get('Content-Type') || '').includes('json');
+    const value = isJson ? await reply.json() : await reply.text();
+    if (!reply.ok) {
+      const problem = isJson ? value : {};
+      throw Object.assign(new Error(problem.detail || reply.statusText), { status: reply.status, problem });
+    }
     return value;
   };
-  window.pitboss = { send };
+
+  /** Shows a message for a few seconds. @param {string} text @param {'' | 'ok' | 'bad'} [tone] */
+  const toast = (text, tone = '') => {
+    let place = document.querySelector('.toasts');
+    if (!place) {
+      place = document.createElement('div');
+      place.className = 'toasts';
+      place.setAttribute('aria-live', 'polite');
+      document.body.append(place);
+    }
+    const message = document.createElement('div');
+    message.className = `notice ${tone}`;
+    message.textContent = text;
+    place.append(message);
+    setTimeout(() => message.remove(), 6000);
+  };
+
+  /** Shows an error of `send`. @param {any} error */
+  const complain = (error) => {
+    const hint = error && error.problem && error.problem.hint;
+    toast(hint ? `${error.message} (${hint})` : String(error && error.message ? error.message : error), 'bad');
+  };
+
+  /** Calls back at most once in a while, with the newest arguments. @param {(...values: any[]) => void} call @param {number} pause */
+  const debounce = (call, pause) => {
+    let timer = 0;
+    return (/** @type {any[]} */ ...values) => {
+      clearTimeout(timer);
+      timer = setTimeout(() => call(...values), pause);
+    };
+  };
+
+  document.addEventListener('click', (event) => {
+    const target = /** @type {Element} */ (event.target);
+    const close = target.closest('[data-do=close-dialog]');
+    if (close) close.closest('dialog')?.close();
+    else if (target instanceof HTMLDialogElement) target.close(); // the backdrop
+  });
+
+  Object.assign(window, { pitboss: { send, toast, complain, debounce } });
 })();
