@@ -22,6 +22,7 @@ from pitboss.server import pages
 from pitboss.server.access.gate import Gate
 from pitboss.server.access.sign_in import SignIn
 from pitboss.server.api import routes
+from pitboss.server.api.downloads import Downloads
 from pitboss.server.api.run_events import RunFeeds
 from pitboss.server.problem import Problem, problem_response, show_problem
 
@@ -48,7 +49,7 @@ def create_app(workspace: Workspace, sign_in: SignIn) -> FastAPI:
     )
     app.state.workspace = workspace
     app.state.sign_in = sign_in
-    app.state.run_feeds = RunFeeds()
+    app.state.run_feeds, app.state.downloads = RunFeeds(), Downloads()
     app.router.redirect_slashes = False
     for router in routers(routes):
         app.include_router(router, prefix=API)

@@ -30,7 +30,7 @@ BEFORE_FIRST = -1
 
 
 @dataclass(frozen=True, slots=True)
-class RunEvent:
+class StreamedEvent:
     """One event: `progress`, `tick` or `done`. Ticks have the number of their record as id."""
 
     kind: str
@@ -51,10 +51,10 @@ class RunEvent:
 class EventListener:
     """The bounded queue of one connection. None ends it."""
 
-    queue: "asyncio.Queue[RunEvent | None]" = field(default_factory=lambda: asyncio.Queue(MOST_QUEUED))
+    queue: "asyncio.Queue[StreamedEvent | None]" = field(default_factory=lambda: asyncio.Queue(MOST_QUEUED))
     is_dropped: bool = False
 
-    def put(self, event: RunEvent | None) -> None:
+    def put(self, event: StreamedEvent | None) -> None:
         """Queue an event; a listener whose queue is full is dropped."""
         if self.is_dropped:
             return
@@ -96,16 +96,16 @@ class RunFeed:
         if not self._listeners and self._task is not None:
             self._task.cancel()
 
-    def read(self, after_seq: int) -> list[RunEvent]:
+    def read(self, after_seq: int) -> list[StreamedEvent]:
         """What is new since a record: ticks and progress, and `done` if the run has ended. Runs in a thread."""
         run = self._workspace.runs.get(self._run_id)
         if self._total is None:
             self._total = total_ticks(run)
         ticks = newest_ticks(self._workspace, run, after_seq)
-        events = [RunEvent("tick", tick) for tick in ticks]
-        events.append(RunEvent("progress", progress_document(self._workspace, run, self._total)))
+        events = [StreamedEvent("tick", tick) for tick in ticks]
+        events.append(StreamedEvent("progress", progress_document(self._workspace, run, self._total)))
         if run.status in ENDED:
-            events.append(RunEvent("done", long_document(self._workspace, run)))
+            events.append(StreamedEvent("done", long_document(self._workspace, run)))
         return events
 
     async def _read_on(self) -> None:
@@ -122,7 +122,7 @@ class RunFeed:
             for listener in self._listeners:
                 listener.put(None)
 
-    def _pass_on(self, events: list[RunEvent], now_s: float) -> bool:
+    def _pass_on(self, events: list[StreamedEvent], now_s: float) -> bool:
         """Queue events for all listeners; returns whether the run has ended."""
         for event in events:
             if event.seq is not None:
