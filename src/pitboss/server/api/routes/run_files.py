@@ -26,6 +26,16 @@ router = APIRouter(prefix="/runs", tags=["runs"], responses=responses(404))
 ExportKind = Literal["snapshots", "fills", "equity", "receipts", "decisions"]
 LINES_TYPE = "application/jsonl"
 EVENT_TYPE = "text/event-stream"
+EVENT_SCHEMA = {
+    "type": "object",
+    "description": "One event; `data` is JSON.",
+    "properties": {
+        "event": {"type": "string", "enum": ["progress", "tick", "done"]},
+        "data": {"type": "string"},
+        "id": {"type": "string", "description": "The number of the record, of ticks only."},
+    },
+    "required": ["event", "data"],
+}
 
 
 @router.get(
@@ -130,7 +140,7 @@ def bundle_of_run(run_id: str, caller: Viewer, workspace: OwnWorkspace) -> Respo
             "description": "Server-sent events `progress`, `tick` and `done`. Ticks have the number of their record as id.",
             "content": {
                 EVENT_TYPE: {
-                    "schema": {"type": "string"},
+                    "schema": EVENT_SCHEMA,
                     "examples": {
                         "progress": {
                             "value": 'event: progress\ndata: {"run_id":"3f9a1c2b4d5e","status":"running","progress_pct":41.5,'
