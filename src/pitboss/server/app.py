@@ -16,6 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from pitboss import __version__
+from pitboss.bootstrap.accounts import Accounts
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import BudgetExceeded, InvariantError, TransientError, UserError
 from pitboss.core.instant import Instant
@@ -40,7 +41,8 @@ def create_app(
 ) -> FastAPI:
     """The app over an open workspace. `sign_in` has the start token, `now` is the clock for sessions, tokens and limits."""
     clock, serving = now or workspace.now, serving or Serving()
-    credentials, audit = Credentials(workspace, sign_in, clock), AuditLog(workspace.database, clock)
+    accounts, audit = Accounts(workspace, clock, sign_in.random_hex), AuditLog(workspace.database, clock)
+    credentials = Credentials(accounts, sign_in)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -3,16 +3,12 @@
 Credentials of users are in `credentials.py`.
 """
 
-import hashlib
 import hmac
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 
-
-def digest(secret: str) -> str:
-    """What is kept of a secret."""
-    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
+from pitboss.bootstrap.accounts import digest_of as digest
 
 
 @dataclass

@@ -66,7 +66,7 @@ def with_session(request: Request, response: Response, secret: str) -> Response:
 
 
 def _page(request: Request, wanted: str, problem: Problem | None = None, name: str = "") -> HTMLResponse:
-    has_users = request.app.state.credentials.users.can_sign_in()
+    has_users = request.app.state.credentials.accounts.users.can_sign_in()
     content = _form(wanted, problem, name) if has_users else _no_users()
     card = tag("section", tag("h1", "Sign in"), content, class_="sign-in")
     return plain_page("Sign in", card, styles=("settings.css",), status=200 if problem is None else problem.status)
