@@ -25,7 +25,6 @@ from pitboss.store.runs import Run
 
 Agree = Callable[[Estimate], None]
 """Returns if the user agrees to an estimated cost, and raises otherwise."""
-LOCAL_OWNER = "local"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,6 @@ def submit(
     requests: Sequence[BacktestRequest],
     agree: Agree,
     *,
-    owner: str = LOCAL_OWNER,
     priority: int = 0,
 ) -> Submission:
     """Queue requests of any venue, all or none, and start workers. Raises `BudgetExceeded` if the daily budget is too small."""
@@ -64,7 +62,6 @@ def submit(
     ids = enqueue(
         workspace,
         requests,
-        owner=owner,
         priority=priority,
         reserve_usd=None if limit is None else limit.most_usd,
         daily_usd=None if limit is None else limit.daily_usd,

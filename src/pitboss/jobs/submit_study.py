@@ -15,9 +15,8 @@ from pitboss.jobs.estimate import Estimate, estimate, pilot, worst_case
 from pitboss.jobs.plan import PlannedRun, planned_runs
 from pitboss.jobs.study import NO_OBSERVER, StudyBudget, StudySettings, ensure_queued
 from pitboss.jobs.study_plans import BuiltPlan
-from pitboss.jobs.submit import LOCAL_OWNER, Agree
+from pitboss.jobs.submit import Agree
 from pitboss.sim.study.trial import FixedTrials
-from pitboss.store.studies import Studies
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +32,18 @@ def estimate_open_runs(
     workspace: Workspace, built: BuiltPlan, runs: Sequence[PlannedRun], with_pilot: bool = False
 ) -> Estimate:
     """The cost of the runs of a study that are not complete yet, with a pilot based on a few ticks of each model."""
-    statuses = {row.id: row.status for row in Studies(workspace.database).progress(built.plan.id)}
+    statuses = {row.id: row.status for row in workspace.studies.progress(built.plan.id)}
     requests = [run.request for run in runs if statuses.get(run.run_id(built.plan.id)) != "complete"]
     per_tick = asyncio.run(pilot(workspace, requests)) if with_pilot and requests else None
     return estimate(workspace, requests, per_tick)
 
 
-def study_budget(workspace: Workspace, cost: Estimate, owner: str = LOCAL_OWNER) -> StudyBudget:
+def study_budget(workspace: Workspace, cost: Estimate) -> StudyBudget:
     """What the runs of an estimated study may spend."""
-    return StudyBudget(lambda run: worst_case(cost, run.request), workspace.settings.daily_usd or None, owner)
+    return StudyBudget(lambda run: worst_case(cost, run.request), workspace.settings.daily_usd or None)
 
 
-def submit_study(workspace: Workspace, built: BuiltPlan, agree: Agree, owner: str = LOCAL_OWNER) -> StudySubmission:
+def submit_study(workspace: Workspace, built: BuiltPlan, agree: Agree) -> StudySubmission:
     """Queue the runs of a study that are missing or were interrupted, and start workers."""
     if not isinstance(built.method, FixedTrials):
         raise UserError(
@@ -54,8 +53,8 @@ def submit_study(workspace: Workspace, built: BuiltPlan, agree: Agree, owner: st
     planned = planned_runs(built.plan, built.expected_trials)
     cost = estimate_open_runs(workspace, built, planned)
     agree(cost)
-    Studies(workspace.database).save(built.plan.id, built.plan.document())
-    settings = StudySettings("workers", budget=study_budget(workspace, cost, owner))
+    workspace.studies.save(built.plan.id, built.plan.document())
+    settings = StudySettings("workers", budget=study_budget(workspace, cost))
     batch = ensure_queued(workspace, built.plan, planned, settings, NO_OBSERVER)
     ensure_workers(workspace)
     return StudySubmission(built.plan.id, list(dict.fromkeys(batch.ids)), cost)

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -41,7 +42,7 @@ class BackgroundDownload:
     error_text: str = ""
     hint: str = ""
     results: list[DownloadResult] = field(default_factory=list[DownloadResult])
-    stop: Callable[[], object] = lambda: None
+    stop: Callable[[], None] = lambda: None
     thread: threading.Thread | None = None
 
     def document(self) -> dict[str, Any]:
@@ -118,7 +119,12 @@ class Downloads:
     async def _download(self, download: BackgroundDownload, lake: Lake, settings: Settings, replacing: bool) -> None:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
-        download.stop = lambda: loop.call_soon_threadsafe(task.cancel)
+
+        def stop() -> None:
+            with suppress(RuntimeError):  # it has ended meanwhile
+                loop.call_soon_threadsafe(task.cancel)
+
+        download.stop = stop
         download.results = await run_download(
             lake, settings, download.source, download.request, download.progress, replacing
         )

@@ -71,7 +71,9 @@ class SweepBody(StudyBody):
         for axis in axes:
             if axis.name in forbidden:
                 raise UserError(f"vary {axis.name}: files of the server cannot be named", "leave it out")
-        return sweep_plan(request, axes, repeats=self.repeats, by=self.by, name=self.name, random=self.random)
+        return sweep_plan(
+            request, axes, repeats=self.repeats, by=self.by, name=self.name, random=self.random, owner=workspace.owner
+        )
 
     def own_fields(self, skill: dict[str, Any]) -> dict[str, Any]:
         """The model."""
@@ -104,7 +106,9 @@ class ArenaBody(StudyBody):
 
     def built(self, workspace: Workspace) -> BuiltPlan:
         """The plan of the arena."""
-        return arena_plan(self.request(workspace), self.models, self.baselines, self.repeats, self.name)
+        return arena_plan(
+            self.request(workspace), self.models, self.baselines, self.repeats, self.name, workspace.owner
+        )
 
 
 NewStudy = Annotated[SweepBody | ArenaBody, Field(discriminator="kind")]

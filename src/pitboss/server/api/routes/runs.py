@@ -76,10 +76,11 @@ def create_run(body: NewRun, caller: Author, workspace: OwnWorkspace) -> Submitt
     A cost above the setting `confirm_above_usd` needs `confirm_usd`: without it, or with less than the upper end of the estimate,
     the response is 409 and holds the estimate. So does a model without a known price, unless `any_price` is set.
     """
+    del caller
     request = body.request(workspace)
     agree = confirmation(workspace, body.confirm_usd, body.any_price)
     requests = repeated(request, body.repeats)
-    submission = submit(workspace, requests, agree, owner=caller.owner, priority=body.priority)
+    submission = submit(workspace, requests, agree, priority=body.priority)
     estimate = EstimateDocument(**submission.estimate.plain())
     return Submitted(run_id=submission.ids[0], run_ids=submission.ids, estimate=estimate)
 

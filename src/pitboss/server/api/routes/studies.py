@@ -120,9 +120,10 @@ def create_study(body: NewStudy, caller: Author, workspace: OwnWorkspace) -> Stu
 
     Costs are confirmed as for `POST /api/runs`.
     """
+    del caller
     built = body.checked(workspace)
     agree = confirmation(workspace, body.confirm_usd, body.any_price)
-    submission = submit_study(workspace, built, agree, caller.owner)
+    submission = submit_study(workspace, built, agree)
     estimate = EstimateDocument(**submission.estimate.plain())
     return StudySubmitted(study_id=submission.study_id, run_ids=submission.run_ids, estimate=estimate)
 
