@@ -49,9 +49,7 @@ def compose(report: RunReport, money: str) -> ReportPage:
     unit = f", all money is {money}" if report.has_account else ""
     foot = f"Results of a simulation do not predict future results. All times are UTC{unit}."
     top = [title(report), labels(report), tiles(report, funnel)]
-    return ReportPage(
-        report.skill_name, top, paragraphs(report, funnel), sections, foot, series=series_of(report)
-    )
+    return ReportPage(report.skill_name, top, paragraphs(report, funnel), sections, foot, series=series_of(report))
 
 
 def tiles(report: RunReport, funnel: Funnel) -> Html:

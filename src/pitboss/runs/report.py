@@ -35,9 +35,7 @@ from pitboss.skill.load import check_plain
 from pitboss.store.runs import Run
 
 
-def write_report(
-    workspace: Workspace, run_id: str, out: Path | None = None, page: ReportPage | None = None
-) -> Path:
+def write_report(workspace: Workspace, run_id: str, out: Path | None = None, page: ReportPage | None = None) -> Path:
     """Write the report of a run and store its path with the run.
 
     The default path is in the reports folder of the workspace. `page` is the composed page, if there is one already.

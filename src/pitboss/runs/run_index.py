@@ -203,10 +203,7 @@ class RunIndex:
         return RunIndex(
             records[-1].seq + 1,
             records[-1].digest,
-            {
-                name: np.concatenate((self.numbers[name], np.array(values, np.int64)))
-                for name, values in added.items()
-            },
+            {name: np.concatenate((self.numbers[name], np.array(values, np.int64))) for name, values in added.items()},
             self.texts,
             np.concatenate((self.cost_usd, costs)),
             np.concatenate((self.equity_at, at)),

@@ -51,7 +51,11 @@ def _filters(index: RunIndex) -> Html:
         _of_column(index, "code", "Rule", "All rules"),
         _of_column(index, "flags", "Flag", "All flags", "flag"),
         _of_column(index, "symbol", "Symbol", "All symbols"),
-        tag("label", "Text ", tag("input", type="search", name="text", placeholder="part of a reason", autocomplete="off")),
+        tag(
+            "label",
+            "Text ",
+            tag("input", type="search", name="text", placeholder="part of a reason", autocomplete="off"),
+        ),
         tag("output", class_="shown", aria_live="polite"),
         class_="log-filters",
         aria_label="Filter the decisions",
@@ -62,7 +66,11 @@ def _of_column(index: RunIndex, column: str, label: str, every: str, name: str =
     values = index.choices(column)
     if not values:
         return Html()
-    return _select(name or column, label, [("", every), *[(value, value.replace("_", " ") if column == "action" else value) for value in values]])
+    return _select(
+        name or column,
+        label,
+        [("", every), *[(value, value.replace("_", " ") if column == "action" else value) for value in values]],
+    )
 
 
 def _select(name: str, label: str, options: Sequence[tuple[str, str]]) -> Html:

@@ -38,13 +38,19 @@ def difference_view(workspace: Workspace, indexed: IndexedRuns, source: Run, run
             ("What differs", ", ".join(first["fields"]).replace("_", " ")),
         ]
     )
-    return join([summary, _metrics(found["metrics"], venue, source, run), _decisions(indexes, at, venue, (source, run))])
+    return join(
+        [summary, _metrics(found["metrics"], venue, source, run), _decisions(indexes, at, venue, (source, run))]
+    )
 
 
 def _metrics(differing: dict[str, Any], venue: Venue, source: Run, run: Run) -> Html:
     known = {**METRICS, **venue.metrics()}
     rows = [
-        (known[name].label, format_metric(pair["first"], known[name].form), format_metric(pair["second"], known[name].form))
+        (
+            known[name].label,
+            format_metric(pair["first"], known[name].form),
+            format_metric(pair["second"], known[name].form),
+        )
         for name, pair in differing.items()
         if name in known and known[name].form != "table"
     ]

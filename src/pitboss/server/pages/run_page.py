@@ -52,7 +52,14 @@ def run_page(run_id: str, caller: Viewer, workspace: OwnWorkspace, indexed: Inde
         return app_page(caller, title, "/runs", content, scripts=("run.js",), styles=STYLES)
     page = _with_app_parts(indexed.page(workspace, run), run, index, caller)
     return app_page(
-        caller, title, "/runs", report_content(page), decision_drawer(), scripts=SCRIPTS, styles=STYLES, style=page.style
+        caller,
+        title,
+        "/runs",
+        report_content(page),
+        decision_drawer(),
+        scripts=SCRIPTS,
+        styles=STYLES,
+        style=page.style,
     )
 
 
@@ -147,13 +154,18 @@ def _neighbours(index: RunIndex, seq: int, conditions: RowFilter) -> dict[str, i
 
 def _with_app_parts(page: ReportPage, run: Run, index: RunIndex, caller: Caller) -> ReportPage:
     """The page of a report with what the app adds: actions, links to the sections, the table of decisions."""
-    parts = [
-        part if part[0] != "decisions" else (*part[:3], decision_table(run.id, index)) for part in page.parts
-    ]
+    parts = [part if part[0] != "decisions" else (*part[:3], decision_table(run.id, index)) for part in page.parts]
     if forked_from(run) is not None:
-        loading = tag("div", tag("p", "Comparing…", class_="note"), data_fetch=f"/runs/{run.id}/changes", aria_live="polite")
+        loading = tag(
+            "div", tag("p", "Comparing…", class_="note"), data_fetch=f"/runs/{run.id}/changes", aria_live="polite"
+        )
         parts.insert(0, ("changes", "Changes", "Against the run it was forked from", loading))
-    links = tag("nav", *[tag("a", short, href=f"#{key}") for key, short, _, _ in parts], class_="tabs sections", aria_label="Sections")
+    links = tag(
+        "nav",
+        *[tag("a", short, href=f"#{key}") for key, short, _, _ in parts],
+        class_="tabs sections",
+        aria_label="Sections",
+    )
     idle = why_idle(run.metrics or {}, venue_of(run.params["skill"]).rule_meanings())
     reason = [notice(idle, " ", tag("a", "By rule", href="#refused"))] if idle else []
     failure = [_failure(run)] if run.status != "complete" else []
@@ -183,7 +195,7 @@ def _bar(run: Run, caller: Caller) -> Html:
         tag("a", "Runs", href="/runs"),
         tag("span", "/", class_="muted", aria_hidden="true"),
         tag("code", run.id),
-        status_badge(run.status),
+        None if has_ended else status_badge(run.status),
         tag("div", *actions, class_="actions"),
         tag("div", class_="run-result", hidden=True, role="status"),
         class_="run-bar",

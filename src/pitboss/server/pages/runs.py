@@ -41,7 +41,7 @@ def runs_page(
 ) -> HTMLResponse:
     """The list, newest first."""
     known: tuple[Status, ...] = get_args(Status)
-    chosen = next((name for name in known if name == status), None)
+    chosen: Status | None = next((name for name in known if name == status), None)
     filters: dict[str, Any] = {name: value for name, value in (("skill", skill), ("model", model)) if value}
     listing = workspace.runs.listing(PAGE + 1, chosen, before=_cursor(before), **filters)
     rows = [short(run, workspace.now()) for run in listing.runs[:PAGE]]
@@ -54,7 +54,10 @@ def runs_page(
     content: list[object] = [
         page_head("Runs", link_button("New backtest", "/backtest", "primary"), about="Every backtest, newest first."),
         _filters(known, chosen or "", skill, model) if rows or is_filtered else None,
-        *[notice(f"Run {run_id} is not listed: its row was changed after it was written.") for run_id in listing.damaged],
+        *[
+            notice(f"Run {run_id} is not listed: its row was changed after it was written.")
+            for run_id in listing.damaged
+        ],
         _list(rows, is_filtered),
         tag("nav", link_button("Older runs", more), class_="pages", aria_label="Pages") if more else None,
     ]
@@ -63,7 +66,9 @@ def runs_page(
 
 def _cursor(text: str) -> tuple[int, str] | None:
     created_at, _, run_id = text.partition(".")
-    return (int(created_at), run_id) if created_at.isascii() and created_at.isdecimal() and len(created_at) < 18 else None
+    return (
+        (int(created_at), run_id) if created_at.isascii() and created_at.isdecimal() and len(created_at) < 18 else None
+    )
 
 
 def _filters(known: tuple[Status, ...], status: str, skill: str, model: str) -> Html:
@@ -89,10 +94,15 @@ def _filters(known: tuple[Status, ...], status: str, skill: str, model: str) -> 
 def _list(rows: list[dict[str, Any]], is_filtered: bool) -> Html:
     if not rows:
         if is_filtered:
-            return tag("section", empty_state("No such run", "No run fulfils these conditions.", link_button("Show all", "/runs")))
+            return tag(
+                "section",
+                empty_state("No such run", "No run fulfils these conditions.", link_button("Show all", "/runs")),
+            )
         return tag(
             "section",
-            empty_state("No runs yet", "A backtest of a skill appears here.", link_button("Start one", "/backtest", "primary")),
+            empty_state(
+                "No runs yet", "A backtest of a skill appears here.", link_button("Start one", "/backtest", "primary")
+            ),
         )
     columns = [
         ("Run", LEFT),

@@ -96,7 +96,7 @@ def _bars(course: PerpCourse, symbol: str, symbols: int) -> NDArray[np.float64]:
     bars = course.market.bars[symbol, next(coarse, fitting[-1])]
     low, high = np.searchsorted(bars.open_at, [start, course.to_at])
     part = bars.slice(int(low), int(high))
-    return np.column_stack((part.open_at, part.open, part.high, part.low, part.close))
+    return np.column_stack((part.open_at.astype(np.float64), part.open, part.high, part.low, part.close))
 
 
 def _trades(receipts: list[Receipt], last_closes: dict[str, Decimal]) -> list[dict[str, Any]]:

@@ -160,7 +160,9 @@ def equity_of_run(
     workspace: OwnWorkspace,
     indexed: Indexed,
     request: Request,
-    points: Annotated[int, Query(ge=2, le=100_000, description="About how many points; every extreme is kept.")] = 1_000,
+    points: Annotated[
+        int, Query(ge=2, le=100_000, description="About how many points; every extreme is kept.")
+    ] = 1_000,
 ) -> Response:
     """Equity over time against the baselines. A venue without accounts has none."""
     del caller

@@ -46,7 +46,9 @@ def compose(report: RunReport) -> ReportPage:
         ("verify", "Verify", "Verify this result", verify_section(report)),
     ]
     top = [title(report), labels(report), tiles(report, funnel)]
-    return ReportPage(report.skill_name, top, paragraphs(report, funnel), sections, shapes=shapes(), series=series_of(report))
+    return ReportPage(
+        report.skill_name, top, paragraphs(report, funnel), sections, shapes=shapes(), series=series_of(report)
+    )
 
 
 def _prices(report: RunReport, row_ids: dict[tuple[int, str], str]) -> Html:
