@@ -144,7 +144,10 @@ def show_decision(run_id: str, seq: int, caller: Viewer, workspace: OwnWorkspace
     """
     del caller
     run = named_run(workspace, run_id)
-    return _tagged(request, decision_values(workspace, run, seq), run_tag(run, seq))
+    tag = run_tag(run, seq)
+    if tag and (unchanged := not_modified(request, tag)):
+        return unchanged
+    return _tagged(request, decision_values(workspace, run, seq), tag)
 
 
 @router.get(
@@ -197,8 +200,8 @@ def decision_row(row: Mapping[str, Any], venue: Venue) -> dict[str, Any]:
 
 
 def _tagged(request: Request, document: Any, tag: str) -> Response:
-    if not tag:
-        return tagged_json(request, document)
+    """A document with the tag of a complete run, or else with one of its content."""
     response = tagged_json(request, document)
-    response.headers.update(tag_headers(tag))
+    if tag:
+        response.headers.update(tag_headers(tag))
     return response
