@@ -21,6 +21,7 @@ from pitboss.data.download import DownloadProgress, DownloadResult
 from pitboss.data.lake import Lake
 from pitboss.data.source import DownloadRequest
 from pitboss.runs.listing import times
+from pitboss.server.problem import without_options
 
 LOG = logging.getLogger("pitboss.server")
 MOST_ACTIVE, MOST_LISTED = 2, 50
@@ -110,7 +111,8 @@ class Downloads:
         except asyncio.CancelledError:
             download.status = "cancelled"
         except (UserError, TransientError) as error:
-            download.error_text, download.hint = REDACTOR.redact(str(error)), getattr(error, "hint", "")
+            download.error_text = without_options(REDACTOR.redact(str(error)))
+            download.hint = without_options(getattr(error, "hint", ""))
             download.status = "error"
         except Exception as error:  # noqa: BLE001 - a fault must not leave a download that never ends
             LOG.error("download failed", extra={"fields": {"source": download.source, "error": repr(error)}})

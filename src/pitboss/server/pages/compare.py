@@ -118,7 +118,7 @@ def _equity(runs: Sequence[Mapping[str, Any]], curves: Sequence[tuple[Floats, Fl
         min(float(values.min()) for _, (_, values) in drawn), max(float(values.max()) for _, (_, values) in drawn)
     )
     start, end = min(float(at[0]) for _, (at, _) in drawn), max(float(at[-1]) for _, (at, _) in drawn)
-    frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - 20, HEIGHT, start, end, low, high)
+    frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - 32, HEIGHT, start, end, low, high)
     marks: list[Html] = [grid(frame, tick_labels(round_ticks(low, high, 5))), time_axis(frame, frame.top)]
     keys: list[Html] = []
     for index, (at, values) in drawn:

@@ -95,10 +95,11 @@ def _tiles(document: Row, days: int) -> Html:
         )
     )
     unpriced = document["unpriced_calls"]
+    spent_today = sum(row["cost_usd"] for row in document["days"] if row["day"] == budget["day"])
     return tag(
         "div",
         tile(f"Spent in {days} days", figures.usd(document["cost_usd"]), note("paid for replies of models")),
-        tile("Spent today", figures.usd(budget["spent_usd"]), today),
+        tile("Spent today", figures.usd(spent_today), today),
         tile("Calls", figures.count(document["calls"]), note(f"{figures.count(unpriced)} without a known price")),
         tile(
             "Uncertain",
@@ -205,4 +206,4 @@ def _rows(rows: Sequence[Row]) -> Html:
         )
         for row in reversed(rows)
     ]
-    return table("Costs by day, skill and model", columns, cells, tall=len(cells) > 25)
+    return table("Costs by day, skill and model", columns, cells, style="by-day", tall=len(cells) > 25)

@@ -81,7 +81,7 @@ def _content(workspace: Workspace, rows: Sequence[Row], show: str) -> list[Html]
         for row in chosen
     ]
     more = tag("p", tag("a", "Show the calendars of all bars", href="/data#coverage"), class_="after") if show else None
-    parts = [join([legend(), *calendars, more or Html()])]
+    parts = [legend(), tag("div", *calendars, class_="calendars"), more or Html()]
     return [
         section("series", "Series", _table(rows)),
         section("coverage", "Coverage by day", join(parts)) if chosen else Html(),

@@ -101,7 +101,7 @@ def progress_badges(counts: Mapping[str, int]) -> Html:
 def _form(workspace: Workspace) -> Html:
     """The drawer with the form of a sweep or an arena."""
     skills = [line.name for line in workspace.skills.list()]
-    from_day, to_day, data_venues = _usual_range(workspace)
+    data_venues, usual_venue, from_day, to_day = _usual_data(workspace)
     baselines = sorted({f"policy/{name}" for venue in venues() for name in venue.policies()})
     models = ["standin/analyst", *baselines]
     form = tag(
@@ -112,7 +112,7 @@ def _form(workspace: Workspace) -> Html:
         field(
             "data_venue",
             "Data of",
-            select("data_venue", [("", "the usual venue"), *[(name, name) for name in data_venues]]),
+            select("data_venue", [(name, name) for name in data_venues], usual_venue),
         ),
         tag(
             "div",
@@ -180,15 +180,16 @@ def _confirmation() -> Html:
     )
 
 
-def _usual_range(workspace: Workspace) -> tuple[str, str, list[str]]:
-    """The last weeks of the bars in the lake, and the venues that have any."""
+def _usual_data(workspace: Workspace) -> tuple[list[str], str, str, str]:
+    """The venues with bars, the one that runs use by default, and the last weeks of its bars."""
     bars = [row for row in holdings(workspace.lake) if row["kind"] == "bars" and row["last_at"]]
-    data_venues = sorted({row["venue"] for row in bars})
-    if not bars:
-        return "", "", data_venues
-    end = max(parse_instant(row["last_at"]) for row in bars)
-    to_at = end - end % DAY_MS
-    return iso(to_at - USUAL_DAYS * DAY_MS)[:10], iso(to_at)[:10], data_venues
+    names = sorted({row["venue"] for row in bars})
+    usual = next((name for name in (workspace.settings.data_venue, "hyperliquid", *names) if name in names), "")
+    ends = [parse_instant(row["last_at"]) for row in bars if row["venue"] == usual]
+    if not ends:
+        return names, usual, "", ""
+    to_at = max(ends) // DAY_MS * DAY_MS
+    return names, usual, iso(to_at - USUAL_DAYS * DAY_MS)[:10], iso(to_at)[:10]
 
 
 def _paths(workspace: Workspace, skills: Sequence[str]) -> list[str]:
