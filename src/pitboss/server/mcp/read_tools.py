@@ -16,7 +16,7 @@ from pitboss.runs.lineage import is_by_programs
 from pitboss.runs.listing import holdings, result_text, short
 from pitboss.runs.stored import is_synthetic, long_document, one_line, request_of
 from pitboss.runs.venues import venue_named, venue_of, venues
-from pitboss.server.mcp.workspace import MAX_FILES, ServerWorkspace, is_file, overrides_of, skill_or_text, suffix_of
+from pitboss.server.mcp.workspace import MAX_FILES, ServerWorkspace, is_file, overrides_of, skill_or_text
 from pitboss.server.tool_server import BackgroundWork, ToolOutput
 from pitboss.skill.document import to_json
 from pitboss.skill.load import SkillCheck, SkillError, read_skill, read_text
@@ -76,7 +76,7 @@ def check_skill(server_workspace: ServerWorkspace, arguments: Mapping[str, Any],
     del task
     overrides, (skill, text) = overrides_of(arguments), skill_or_text(arguments)
     if text is not None:
-        check = documents.check(text, suffix_of(text), server_workspace.settings, overrides)
+        check = documents.check(text, documents.suffix_of(text), server_workspace.settings, overrides)
     elif is_file(skill):
         file = server_workspace.file(skill)
         try:
