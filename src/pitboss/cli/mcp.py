@@ -44,8 +44,10 @@ def list_(*, json: Json = False, location: Location) -> int:
 
         pitboss mcp list
     """
+    from pitboss.runs.mcp_list import server_rows
+
     with location.existing_workspace() as workspace:
-        servers = _server_rows(workspace)
+        servers = server_rows(workspace)
     if json:
         screen.put_json(servers)
         return 0
@@ -73,43 +75,6 @@ def list_(*, json: Json = False, location: Location) -> int:
 
 
 _MARKS = {"shipped": "", "the operator": " *", "shipped, changed by the operator": " **"}
-
-
-def _server_rows(workspace: "Workspace") -> list[dict[str, Any]]:
-    from pitboss.bootstrap.mcp_servers import access, catalogue
-    from pitboss.store.approvals import Approvals
-    from pitboss.tools.mcp.catalog import missing_setup
-
-    servers, approvals = catalogue(workspace.settings), Approvals(workspace.database, workspace.now)
-    rows: list[dict[str, Any]] = []
-    for entry in servers.values():
-        credentials, approved = access(workspace.home, entry), approvals.of(entry.id)
-        rows.append(
-            {
-                "id": entry.id,
-                "title": entry.title,
-                "transport": entry.transport,
-                "origin": servers.origin(entry.id),
-                "tools": [_approval_row(entry, tool, approved.get(tool)) for tool in entry.tools],
-                "key": {"name": entry.secret, "present": credentials.bearer is not None} if entry.secret else None,
-                "variables": [{"name": name, "present": name in credentials.variables} for name in entry.env],
-                "unusable": missing_setup(entry),
-                "note": " ".join(entry.note.split()),
-            }
-        )
-    return rows
-
-
-def _approval_row(entry: "ServerEntry", tool: str, approval: "Approval | None") -> dict[str, Any]:
-    pin = entry.pins.get(tool)
-    differs = pin is not None and approval is not None and approval.digest != pin
-    return {
-        "name": tool,
-        "state": "changed" if differs else "approved" if approval or pin else "not approved",
-        "pinned": pin is not None,
-        "approved_at": iso(approval.approved_at) if approval else None,
-        "as_of_safe": entry.tools[tool].as_of_safe,
-    }
 
 
 def _tools_text(tools: list[dict[str, Any]]) -> str:

@@ -114,6 +114,6 @@ def _numbers(value: Any, root: type[SkillDocument], path: tuple[str, ...] = ()) 
     return value if info is None or takes_text(info) or takes_list(info) else Decimal(value)
 
 
-def store(workspace: Workspace, skill: SkillDocument) -> StoredSkill:
-    """Store a document under its name. Content that is already stored keeps its version."""
-    return workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
+def store(workspace: Workspace, skill: SkillDocument, text: str | None = None) -> StoredSkill:
+    """Store a document under its name, with the text of its author. Content that is already stored keeps its version."""
+    return workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)), text)

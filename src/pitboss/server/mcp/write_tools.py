@@ -17,10 +17,11 @@ from pitboss.runs.compare import compare
 from pitboss.runs.fork import ForkChange, fork
 from pitboss.runs.report import write_report
 from pitboss.runs.run import resume, start
+from pitboss.runs.skill_reference import suffix_of
 from pitboss.runs.stored import request_of
 from pitboss.runs.venues import period_ms, venue_of
 from pitboss.server.mcp.read_tools import difference_output, run_output
-from pitboss.server.mcp.workspace import ServerWorkspace, overrides_of, suffix_of
+from pitboss.server.mcp.workspace import ServerWorkspace, overrides_of
 from pitboss.server.tool_server import BackgroundWork, ToolOutput, error_output
 from pitboss.sim.course import ticks_between
 from pitboss.sim.request import BacktestRequest
@@ -40,7 +41,7 @@ def save_skill(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], 
     if check.skill is None:
         raise summary("text", check.errors)
     with server_workspace.workspace() as workspace:
-        stored = documents.store(workspace, check.skill)
+        stored = documents.store(workspace, check.skill, text)
     values = {"name": stored.name, "version": stored.version, "digest": stored.digest}
     return ToolOutput(f"saved {stored.name}, version {stored.version}, digest {stored.digest}", values)
 
