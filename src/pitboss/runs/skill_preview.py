@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from pitboss.bootstrap.settings import Settings
@@ -23,7 +24,7 @@ def preview_skill(
     plain: Mapping[str, Any],
     lake: "Lake",
     settings: Settings,
-    open_workspace: Callable[[], Workspace],
+    open_workspace: Callable[[], AbstractContextManager[Workspace]],
     *,
     at: Instant | None = None,
     data_venue: str = "",
@@ -50,7 +51,9 @@ def preview_document(prompt: Preview, plain: Mapping[str, Any], settings: Settin
     }
 
 
-def _server_tools(plain: Mapping[str, Any], open_workspace: Callable[[], Workspace]) -> "ServerTools | None":
+def _server_tools(
+    plain: Mapping[str, Any], open_workspace: Callable[[], AbstractContextManager[Workspace]]
+) -> "ServerTools | None":
     """The tools that the MCP servers of a skill offer to a backtest."""
     if not plain.get("tools", {}).get("mcp_servers"):
         return None

@@ -7,12 +7,12 @@ always written anew.
 """
 
 import io
-import json
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, cast
 
+import orjson
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
@@ -52,7 +52,7 @@ def edit(text: str, path: Sequence[str], value: Any, suffix: str = ".yaml", keys
     if wanted == plain:
         return text
     if suffix.lower() == ".json" or text.lstrip().startswith("{"):
-        return json.dumps(json.loads(codec.dumps(codec.number_fragments(wanted))), indent=2, ensure_ascii=False) + "\n"
+        return orjson.dumps(codec.number_fragments(wanted), option=orjson.OPT_INDENT_2).decode() + "\n"
     for attempt in (_in_place, _round_trip):
         try:
             result = attempt(text, plain, tuple(path), value, keys)
@@ -182,7 +182,7 @@ def _replaced(text: str, place: _Place, value: Any) -> str:
     if comment:
         old = end - (text.rfind("\n", 0, end) + 1) + len(gap)
         # A comment stays in its column if the new value leaves room for it.
-        line += " " * max(old - len(line), 2) + comment if "\n" not in text[colon:end] else f"  {comment}"
+        line += " " * max(old - len(line), 1) + comment if "\n" not in text[colon:end] else f"  {comment}"
     before = text[: text.rfind("\n", 0, colon) + 1]
     return before + line + (f"\n{body}" if "\n" in new else "") + after
 

@@ -10,11 +10,12 @@ from pitboss.core.instant import iso
 from pitboss.report.fork_text import fork_sentence, model_column
 from pitboss.runs import documents
 from pitboss.runs.compare import compare
+from pitboss.runs.documents import suffix_of
 from pitboss.runs.explain import FIRST_REFUSED, explain
 from pitboss.runs.lineage import is_by_programs
 from pitboss.runs.listing import holdings, result_text, short
 from pitboss.runs.skill_preview import preview_document, preview_skill
-from pitboss.runs.skill_reference import check_complete, suffix_of
+from pitboss.runs.skill_reference import check_complete
 from pitboss.runs.stored import is_synthetic, long_document, one_line, request_of
 from pitboss.runs.tool_catalogue import built_in_rows, one_tool
 from pitboss.runs.venues import venue_of

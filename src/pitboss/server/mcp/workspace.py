@@ -15,8 +15,8 @@ from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace, has_database, lake_of, look_into, open_workspace
 from pitboss.core.errors import ToolFailed, UserError
 from pitboss.data.lake import Lake
-from pitboss.runs.documents import read_document, read_file, read_stored
-from pitboss.runs.skill_reference import name_and_version, override_lines, suffix_of
+from pitboss.runs.documents import read_document, read_file, read_stored, saved_name, suffix_of
+from pitboss.runs.skill_reference import override_lines
 from pitboss.server.tool_server import OutputFilter
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -79,7 +79,7 @@ class ServerWorkspace:
             return read_document("text", text, suffix_of(text), overrides, self.settings)
         if is_file(skill):
             return read_file(self.file(skill), overrides, self.settings)
-        name, version = name_and_version(skill)
+        name, version = saved_name(skill)
         with self.workspace() as workspace:
             return read_stored(workspace, name, version, overrides)
 

@@ -14,10 +14,10 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, ToolFailed, TransientError, UserError
 from pitboss.runs import documents
 from pitboss.runs.compare import compare
+from pitboss.runs.documents import suffix_of
 from pitboss.runs.fork import ForkChange, fork
 from pitboss.runs.report import write_report
 from pitboss.runs.run import resume, start
-from pitboss.runs.skill_reference import suffix_of
 from pitboss.runs.stored import request_of
 from pitboss.runs.venues import period_ms, venue_of
 from pitboss.server.mcp.read_tools import difference_output, run_output
