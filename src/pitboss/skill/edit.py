@@ -10,6 +10,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, cast
 
 import orjson
@@ -21,7 +22,7 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.skill.parse import parse
-from pitboss.skill.yaml_write import entry, written
+from pitboss.skill.yaml_write import entry, inline, written
 
 REMOVED = None
 """As the value of a field: remove it. No field of a skill has another meaning when it is null than when it is left out."""
@@ -111,7 +112,9 @@ def _in_place(text: str, plain: Mapping[str, Any], path: tuple[str, ...], value:
         if name not in places:
             return _with(text, node, places, name, _nested(path[index + 1 :], value), keys(at))
         if last or not (_is_map(places[name].value) and places[name].value.value):
-            return _replaced(text, places[name], _nested(path[index + 1 :], value))
+            return _replaced(text, places[name], written(_nested(path[index + 1 :], value), _column(places[name])))
+        if places[name].value.flow_style and places[name].value.anchor is None:
+            return _replaced(text, places[name], inline(_at(changed(plain, path, value), path[: index + 1])))
         node, at = places[name].value, (*at, name)
     raise _NotInPlace
 
@@ -134,6 +137,16 @@ def _nested(path: tuple[str, ...], value: Any) -> Any:
     return value
 
 
+def _at(plain: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        plain = plain[name]
+    return plain
+
+
+def _column(place: _Place) -> int:
+    return place.key.start_mark.column
+
+
 def _left(plain: Mapping[str, Any], path: tuple[str, ...], index: int) -> bool:
     """Whether the section at this step of the path still holds anything after the field is removed."""
     after = changed(plain, path, REMOVED)
@@ -150,7 +163,7 @@ def _end(text: str, place: _Place) -> int:
     if place.value.style not in ("|", ">") if _is_scalar(place.value) else place.value.flow_style:
         return end
     lines = text[start:end].split("\n")
-    column = place.key.start_mark.column
+    column = _column(place)
     while len(lines) > 1:
         stripped = lines[-1].strip()
         indent = len(lines[-1]) - len(lines[-1].lstrip())
@@ -165,10 +178,8 @@ def _line_end(text: str, at: int) -> int:
     return len(text) if end < 0 else end
 
 
-def _replaced(text: str, place: _Place, value: Any) -> str:
-    column = place.key.start_mark.column
+def _replaced(text: str, place: _Place, new: str) -> str:
     colon = text.index(":", place.key.end_mark.index) + 1
-    new = written(value, column)
     empty = place.value.start_mark.index == place.value.end_mark.index
     end = colon if empty else _end(text, place)
     rest = text[end : _line_end(text, end)]
@@ -238,4 +249,6 @@ def _commented(value: Any) -> Any:
         items = CommentedSeq([_commented(item) for item in cast("list[Any]", value)])
         cast("Any", items).fa.set_flow_style()
         return items
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
     return value

@@ -151,7 +151,9 @@ def test_values_of_wrong_types_are_errors_at_their_fields(client: TestClient) ->
 
 def test_camel_case_keys_are_changed_as_they_are_written(client: TestClient) -> None:
     text = TEXT.replace("max_leverage", "maxLeverage")
-    edited = client.post("/api/skills/edit", json={"text": text, "path": "risk.max_leverage", "value_text": "2.5"}).json()
+    edited = client.post(
+        "/api/skills/edit", json={"text": text, "path": "risk.max_leverage", "value_text": "2.5"}
+    ).json()
     assert edited["text"] == text.replace("maxLeverage: 3", "maxLeverage: 2.5")
     assert edited["written"]["risk"]["max_leverage"] == 2.5
 
