@@ -20,7 +20,7 @@ from pitboss.server.access.caller import Author, Caller, OwnWorkspace, Viewer
 from pitboss.server.pages.components import button, field, link_button, select, text_input
 from pitboss.server.pages.frame import app_page
 from pitboss.server.pages.skill_form import MODELS, skill_form
-from pitboss.server.pages.skill_links import skill_path
+from pitboss.server.pages.skill_links import backtest_path, skill_path
 from pitboss.server.problem import Problem
 
 router = APIRouter()
@@ -78,7 +78,7 @@ def _editor(caller: Caller, workspace: Workspace, title: str, text: str, name: s
         tag(
             "div",
             link_button("Versions", skill_path(name)) if name else None,
-            link_button("Backtest", f"/backtest?skill={name}"),
+            link_button("Backtest", backtest_path(name)),
             button("Save", "save", "primary", id="save", title="Ctrl+S"),
             class_="actions",
         ),

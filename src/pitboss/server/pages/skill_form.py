@@ -210,7 +210,7 @@ def _note(field: FormField) -> str:
     if field.required:
         return "required"
     if field.kind in ("number", "whole") and field.low is not None and field.high is not None and field.high < 10**9:
-        return f"{field.low:,g} – {field.high:,.6g}"
+        return f"{field.low:,} – {field.high:,}"
     return ""
 
 

@@ -16,3 +16,8 @@ def edit_path(name: str) -> str:
 def backtest_path(reference: str) -> str:
     """The page that prepares a backtest of a skill, saved or an example."""
     return f"/backtest?skill={quote(reference, safe='/')}"
+
+
+def new_path(source: str) -> str:
+    """The editor with a copy of a skill, saved or an example."""
+    return f"/skills/new?from={quote(source, safe='/')}"

@@ -5,7 +5,7 @@
   /** @typedef {{path: string, message: string, hint: string, line: number | null}} Problem */
   /** @typedef {{ok: boolean, digest: string | null, errors: Problem[], notes: string[], venue: string | null,
    *   plain: Record<string, any> | null, written: Record<string, any> | null, text?: string}} Check */
-  const { send, toast, complain, debounce } = /** @type {any} */ (window).pitboss;
+  const { send, toast, complain, debounce } = window.pitboss;
   /** @template {Element} E @param {string} id @returns {E} */
   const byId = (id) => /** @type {any} */ (document.getElementById(id));
   const editor = /** @type {HTMLElement} */ (document.querySelector('.editor'));
