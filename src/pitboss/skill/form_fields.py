@@ -17,6 +17,8 @@ Kind = Literal[
 """`suggestion` is a text with usual values, `choices` are several of a fixed set, `names` is a list of words, `yaml` is anything else."""
 
 PROSE_LENGTH = 1_000
+_UNITS = {"pct": "%", "usd": "USD", "mcp": "MCP", "s": "(s)", "bps": "(bps)"}
+"""Words of field names that are written otherwise in labels."""
 TOOLS, SERVERS = "tools.built_in", "tools.mcp_servers"
 
 
@@ -37,7 +39,7 @@ class FormField:
     @property
     def label(self) -> str:
         """The last part of the path in words."""
-        return self.path.rpartition(".")[2].replace("_", " ").capitalize()
+        return _words(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +54,19 @@ class FormSection:
     @property
     def label(self) -> str:
         """The last part of the path in words."""
-        return self.path.rpartition(".")[2].replace("_", " ").capitalize() or "General"
+        return _words(self.path) or "General"
 
     def all_fields(self) -> Iterator[FormField]:
         """The fields of this section and of those within it."""
         yield from self.fields
         for section in self.sections:
             yield from section.all_fields()
+
+
+def _words(path: str) -> str:
+    words = [_UNITS.get(word, word) for word in path.rpartition(".")[2].split("_")]
+    first, *rest = words
+    return " ".join([first if first.isupper() else first.capitalize(), *rest])
 
 
 def form_of(root: type[SkillDocument]) -> FormSection:

@@ -172,7 +172,7 @@ def _options(venue: Venue, plain: Mapping[str, Any]) -> Html:
         else None,
         field("speculate", "Ask ahead", select("speculate", speculation, "auto"), "Requests for later ticks before the earlier ones are decided."),
         field("max_cost_usd", "Most cost in USD", text_input("max_cost_usd", inputmode="decimal", placeholder="no limit"), "A run stops when its model has cost this much."),
-        field("blind", "Blind: names, dates and prices are anonymised", tag("input", type="checkbox", id="blind", name="blind"), check=True)
+        field("blind", "Blind", tag("input", type="checkbox", id="blind", name="blind"), "Names, dates and prices are anonymised.", check=True)
         if venue.can_be_blind
         else None,
     ]  # fmt: skip
@@ -180,7 +180,7 @@ def _options(venue: Venue, plain: Mapping[str, Any]) -> Html:
         field("price_in", "Price of input", text_input("price_in", inputmode="decimal"), "USD for a million tokens, if it is not known."),
         field("price_out", "Price of output", text_input("price_out", inputmode="decimal"), "USD for a million tokens, if it is not known."),
         field("max_waste_pct", "Most waste in %", text_input("max_waste_pct", placeholder="35", inputmode="decimal"), "Of asking ahead."),
-        field("any_price", "Accept a model without a known price", tag("input", type="checkbox", id="any_price", name="any_price"), check=True),
+        field("any_price", "Accept an unknown price", tag("input", type="checkbox", id="any_price", name="any_price"), check=True),
         field("set", "Changes to the skill for this run", tag("textarea", id="set", name="set", rows=2, class_="code", placeholder="risk.max_leverage=2"), "One per line, as path=value.", wide=True),
         *[_own_option(own) for own in own_fields(venue)],
     ]  # fmt: skip

@@ -137,8 +137,9 @@ def _run_row(run: Mapping[str, Any]) -> tuple[object, ...]:
 def _deployments(workspace: Workspace, runs: Sequence[Run]) -> list[Html]:
     live = [run for run in runs if is_live(run)]
     if not live:
-        text = "No agent is deployed. `pitboss predict run` and `pitboss community run` start one."
-        return [section("deployments", "Deployments", tag("p", text, class_="note"))]
+        commands = (tag("code", "pitboss predict run"), " and ", tag("code", "pitboss community run"))
+        text = tag("p", "No agent is deployed. ", *commands, " start one.", class_="note")
+        return [section("deployments", "Deployments", text)]
     columns = [("Run", LEFT), ("Skill", LEFT), ("Venue", LEFT), ("Model", LEFT), ("Status", LEFT), ("Ticks", RIGHT), ("Cost", RIGHT)]  # fmt: skip
     rows: list[tuple[object, ...]] = []
     for run in live[:LATEST]:

@@ -209,7 +209,7 @@ def _note(field: FormField) -> str:
     """What a value must be, in a few characters."""
     if field.required:
         return "required"
-    if field.kind in ("number", "whole") and field.low is not None and field.high is not None and field.high < 10**9:
+    if field.kind in ("number", "whole") and field.low is not None and field.high is not None and field.high < 10**6:
         return f"{field.low:,} – {field.high:,}"
     return ""
 

@@ -31,6 +31,12 @@
     while (end < old.length - start && end < text.length - start && old[old.length - 1 - end] === text[text.length - 1 - end]) end++;
     area.setRangeText(text.slice(start, text.length - end), start, old.length - end, 'preserve');
     numberLines();
+    const first = text.slice(0, start).split('\n').length;
+    const last = first + text.slice(start, text.length - end).split('\n').length - 1;
+    for (const line of gutter.querySelectorAll('.changed')) line.classList.remove('changed');
+    for (let line = first; line <= last; line++) gutter.children[line - 1]?.classList.add('changed');
+    const height = area.scrollHeight / Math.max(1, gutter.children.length);
+    if ((first - 1) * height < area.scrollTop || last * height > area.scrollTop + area.clientHeight) area.scrollTop = Math.max(0, (first - 5) * height);
   };
 
   const numberLines = () => {
@@ -75,6 +81,11 @@
       const fallback = control.dataset.default ? JSON.parse(control.dataset.default) : [];
       const chosen = Array.isArray(value) ? value : value === undefined ? fallback : [];
       for (const box of boxes(control)) box.checked = chosen.includes(box.value);
+      const line = /** @type {HTMLElement | null} */ (control.querySelector('.chosen'));
+      if (line) {
+        line.textContent = `Chosen: ${chosen.join(', ')}`;
+        line.hidden = chosen.length === 0;
+      }
       return;
     }
     if (kind === 'servers') {
@@ -135,7 +146,7 @@
       const reset = form.querySelector(`[data-reset="${path}"]`);
       if (reset) /** @type {HTMLElement} */ (reset).hidden = value === undefined || control.getAttribute('aria-required') === 'true';
       if (control !== document.activeElement && !control.contains(document.activeElement)) fill(control, value);
-      else if (control.dataset.kind === 'servers') fill(control, value);
+      else if (control.dataset.kind === 'servers' || control.dataset.kind === 'tools') fill(control, value);
     }
   };
 
@@ -160,15 +171,17 @@
     }
     for (const control of controls()) control.removeAttribute('aria-invalid');
     for (const count of form.querySelectorAll('summary .count')) /** @type {HTMLElement} */ (count).hidden = true;
-    for (const line of gutter.querySelectorAll('.bad')) line.className = '';
+    for (const line of gutter.querySelectorAll('.bad')) line.classList.remove('bad');
     const list = /** @type {HTMLElement} */ (byId('text-errors'));
     list.replaceChildren();
     for (const problem of latest.errors) {
       const place = problem.path ? fieldOf(problem.path) : null;
       const sentence = problem.hint ? `${problem.message} (${problem.hint})` : problem.message;
       if (place) {
+        const isHelp = problem.hint === place.querySelector('.hint')?.textContent; // it stands below the field already
         const text = /** @type {HTMLElement} */ (place.querySelector('.error'));
-        text.textContent = text.textContent ? `${text.textContent}; ${sentence}` : sentence;
+        const below = isHelp ? problem.message : sentence;
+        text.textContent = text.textContent ? `${text.textContent}; ${below}` : below;
         text.hidden = false;
         place.querySelector('[data-path]')?.setAttribute('aria-invalid', 'true');
         const count = /** @type {HTMLElement | null | undefined} */ (place.closest('details')?.querySelector('summary .count'));
@@ -180,7 +193,7 @@
         }
       }
       const line = problem.line || Number((/^line (\d+)/.exec(problem.message) || [])[1] || 0);
-      if (line && gutter.children[line - 1]) gutter.children[line - 1].className = 'bad';
+      if (line && gutter.children[line - 1]) gutter.children[line - 1].classList.add('bad');
       const item = document.createElement('li');
       const button = document.createElement('button');
       button.type = 'button';
