@@ -40,7 +40,7 @@ def save_skill(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], 
     if check.skill is None:
         raise summary("text", check.errors)
     with server_workspace.workspace() as workspace:
-        stored = documents.store(workspace, check.skill)
+        stored = documents.store(workspace, check.skill, text)
     values = {"name": stored.name, "version": stored.version, "digest": stored.digest}
     return ToolOutput(f"saved {stored.name}, version {stored.version}, digest {stored.digest}", values)
 
