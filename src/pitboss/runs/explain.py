@@ -36,7 +36,7 @@ def explain(workspace: Workspace, run: Run, tick: str) -> tuple[str, dict[str, A
 
     `tick` is a time, the number of a record, or `refused` for the first refused decision.
     """
-    record = _find(workspace, run, tick.strip())
+    record = find_record(workspace, run, tick.strip())
     body = record.body()
     identity = {"run_id": run.id, "tick_at": iso(record.tick_at), "seq": record.seq, "digest": record.digest}
     if record.kind == "span":
@@ -86,7 +86,8 @@ def _values(body: Plain, rows: list[dict[str, Any]], venue: Venue) -> dict[str, 
     }
 
 
-def _find(workspace: Workspace, run: Run, tick: str) -> Record:
+def find_record(workspace: Workspace, run: Run, tick: str) -> Record:
+    """The record at a tick: a time, the number of a record, or `refused` for the first refused decision."""
     if tick == FIRST_REFUSED:
         record = next(_refused(workspace, run), None)
         if record is None:
