@@ -51,6 +51,7 @@ COMMANDS = {
     "sweep": "study:sweep",
     "arena": "study:arena",
     "serve": "serve:serve",
+    "chat": "chat:chat",
     "settings": "settings:settings",
     "venues": "venue:venues_app",
     "data": "data:app",
