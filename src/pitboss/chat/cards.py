@@ -95,6 +95,8 @@ def _backtest(context: ReadContext, arguments: Mapping[str, Any]) -> tuple[Card,
     model = _model(arguments) or str(changed.get("model", ""))
     ticks = len(ticks_between(from_at, to_at, period_ms(changed)))
     body = {"text": _checked_text(context, changed), "from": iso(from_at), "to": iso(to_at), **_own_model(arguments)}
+    if not arguments.get("skill"):  # over the data of the run whose skill it is
+        body["data_venue"] = str(context.run(arguments.get("run", "")).params.get("data_venue", ""))
     details = [f"{iso(from_at)} to {iso(to_at)}, {ticks} ticks", f"model {one_line(model, 120)}"]
     details += [f"{path}: {before} → {after}" for path, before, after in _differences(plain, changed)]
     title = f"Run a backtest of {one_line(changed.get('name', ''), 80)}"

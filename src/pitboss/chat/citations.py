@@ -37,8 +37,8 @@ class Citation:
     def href(self) -> str:
         """The place in the app."""
         if self.seq is not None:
-            return f"/runs/{self.run_id}#decision-{self.seq}"
-        return f"/runs/{self.run_id}#refusals" if self.rule else f"/runs/{self.run_id}"
+            return f"/runs/{self.run_id}#d{self.seq}"
+        return f"/runs/{self.run_id}?code={self.rule}" if self.rule else f"/runs/{self.run_id}"
 
     def plain(self) -> dict[str, object]:
         """As the API sends it."""

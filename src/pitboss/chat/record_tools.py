@@ -99,7 +99,8 @@ def _line(run: Run, row: Mapping[str, Any]) -> str:
     reason = row.get("reason") or row.get("reasoning") or ""
     why = f" {render.fence(str(reason), 160)}" if reason else ""
     flags = f" ({', '.join(row['flags'])})" if row.get("flags") else ""
-    calls = [call["name"] for step in row.get("steps") or () for call in step["calls"]]
+    decides = venue.decision().tool
+    calls = [call["name"] for step in row.get("steps") or () for call in step["calls"] if call["name"] != decides]
     called = f" called {', '.join(one_line(name, 60) for name in calls[:6])}" if calls else ""
     equity = _equity(row["record"])
     return (

@@ -193,6 +193,7 @@ def run_card(location: WorkspaceOptions, card: "Card") -> int:
         from_at=parse_instant(body["from"]),
         to_at=parse_instant(body["to"]),
         model=body.get("model", ""),
+        data_venue=body.get("data_venue", ""),
         max_gap=settings.max_gap,
     )
     return run_backtest(location, request)

@@ -42,7 +42,7 @@
   };
 
   /** A path of this server, and nothing else. @param {unknown} href */
-  const isOwn = (href) => typeof href === 'string' && /^\/runs\/[0-9a-zA-Z_-]+(#[\w-]*)?$/.test(href);
+  const isOwn = (href) => typeof href === 'string' && /^\/runs\/[0-9a-zA-Z_-]+(\?code=\w+)?(#[\w-]*)?$/.test(href);
 
   /**
    * Text in which citations are links and numbers without a fact are marked.
@@ -143,7 +143,7 @@
         confirm.disabled = false;
         const high = problem.estimate && problem.estimate.hi;
         if (/** @type {any} */ (error).status === 409 && typeof high === 'number') {
-          body.confirm_usd = high;
+          body.confirm_usd = Math.ceil(high * 1e6) / 1e6;
           result.textContent = `This may cost up to $${high.toFixed(2)}.`;
           confirm.textContent = `Confirm up to $${high.toFixed(2)}`;
         } else {
