@@ -17,6 +17,9 @@ from pitboss.models.priced import Priced
 from pitboss.models.prices import ModelPrice, flat
 from pitboss.models.providers import REPLAY
 
+LOCAL_TOKENS = 400
+"""The longest answer of a model on this machine at first: it writes slowly."""
+
 
 class NoChatModel(UserError):
     """No model is set for the chat."""
@@ -59,8 +62,10 @@ async def connected_model(workspace: Workspace, name: str, budget: ChatBudget) -
             )
         paid = ChatBudgeted(Priced(bare.client, price, workspace.now), budget, price)
         model = paid if bare.is_local else retried(paid, settings)
-        first = family_limits(name).max_tokens
-        policy = RequestPolicy(bare.forcing, "within", first, raised_limit(name, {}))
+        first, raised = family_limits(name).max_tokens, raised_limit(name, {})
+        if bare.is_local:
+            first, raised = LOCAL_TOKENS, 2 * LOCAL_TOKENS
+        policy = RequestPolicy(bare.forcing, "within", first, raised)
         yield ConnectedModel(model, policy, not bare.is_local)
 
 

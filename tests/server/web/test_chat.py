@@ -24,8 +24,11 @@ class Model:
     def __init__(self) -> None:
         self.tools: list[tuple[str, Mapping[str, Any]]] = [("refusals_by_rule", {})]
         self.answer = "R3_POSITION_CAP refused 8 times."
+        self.play: Play | None = None
 
     def __call__(self, question: Mapping[str, Any]) -> Play:
+        if self.play is not None:
+            return self.play
         done = sum(message["role"] == "tool" for message in question["messages"])
         if done < len(self.tools):
             return provider.call(*self.tools[done])
@@ -135,13 +138,13 @@ def test_what_is_not_there_is_not_found(server: FakeProvider, client: TestClient
 
 
 def test_an_error_of_the_model_ends_the_stream_with_a_problem(
-    server: FakeProvider, client: TestClient, model: Model, monkeypatch: pytest.MonkeyPatch
+    server: FakeProvider, client: TestClient, model: Model
 ) -> None:
-    del server, monkeypatch
-    model.tools = []
-    model.answer = ""
-    told = asked(client)
-    assert told[-1][0] in ("error", "done")
+    model.play = provider.error(401, "your key test-key-123456 is not valid")
+    (name, problem) = asked(client)[-1]
+    assert (name, problem["code"]) == ("error", "user_error")
+    assert "test-key-123456" not in json.dumps(problem)
+    assert server.calls == 1
 
 
 @pytest.mark.parametrize(
