@@ -122,10 +122,10 @@ def test_a_real_small_model_answers_and_nothing_breaks(
     home: Path, run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it says means nothing; that it is asked, answers within its limits and costs nothing does."""
-    monkeypatch.setattr(agent, "MOST_FACTS", 300)
+    monkeypatch.setattr(agent, "MOST_FACTS", 90)
     monkeypatch.setattr(agent, "SYSTEM", "Answer in one short sentence from the facts.")
     monkeypatch.setattr(agent, "FACTS", "")
-    monkeypatch.setattr(chat_model, "LOCAL_TOKENS", 40)
+    monkeypatch.setattr(chat_model, "LOCAL_TOKENS", 16)
     told = here("chat", run_id, "--question", "Say yes.", "--model", "local/smollm2", "--json", "--home", home)
     assert told.json["text"]
     assert told.json["cost_usd"] == 0
