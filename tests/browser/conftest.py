@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 from forked import Forked
+from pitboss_dev.browser import find_browser
 
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -77,11 +78,10 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Path],
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """The browser."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-    with playwright.sync_playwright() as driver:
-        path = next((found for name in CHROMIUM if (found := shutil.which(name))), None)
-        if path is None and not Path(driver.chromium.executable_path).exists():
-            pytest.skip("there is no Chromium; `playwright install chromium` or a package of the system brings one")
+    path = find_browser()
+    if path is None:
+        pytest.skip("there is no Chromium; `playwright install chromium` or a package of the system brings one")
+    with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=list(ARGUMENTS))
         yield browser
         browser.close()

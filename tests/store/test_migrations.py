@@ -25,6 +25,7 @@ from zstandard import ZstdCompressor
 import postgres_server
 from forked import Forked
 from pitboss.core import codec
+from pitboss.core.errors import ReplayMismatch
 from pitboss.store import migrations, postgres
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database, open_database
@@ -33,6 +34,8 @@ from pitboss.store.migrate import migrate
 from pitboss.store.run import new_run_row
 from pitboss.store.runs import Runs
 from pitboss.store.schema import SEAL, metadata
+from pitboss.store.skills import Skills
+from pitboss.store.studies import Studies
 from pitboss.store.verify import verify_run
 from pitboss.testing.journal import chained, state_after
 
@@ -240,6 +243,12 @@ def test_a_database_of_any_earlier_version_opens_with_its_runs_intact_and_a_chan
         assert differences(database) == []
         assert verify_run(database, "intact") == []
         assert verify_run(database, "broken") == ["the run's row was changed"]
+        assert Skills(database, lambda: 0, str, "local").get("trend").version == 1
+        studies = Studies(database, "local")
+        assert studies.find("st") == "study1"
+        with pytest.raises(ReplayMismatch):
+            studies.document("other2")
+        assert studies.document("study1") == {"kind": "grid"}
         run = Runs(database, lambda: 0, str).get("intact")
         assert (run.status, run.owner, run.queued_at, run.saved_usd, run.params) == ("running", "local", None, 0, {})
         records = list(StoredJournal(database, "intact", 1).records())
@@ -271,6 +280,9 @@ def _make_old(address: str, version: str) -> None:
                 _add(connection, "records", {"run_id": run_id, **asdict(record), **pressed})
             _add(connection, "run_states", {"run_id": run_id, "seq": 2, "body": press(codec.dumps(state))})
         connection.exec_driver_sql("UPDATE runs SET ticks = 9 WHERE id = 'broken'")
+        for key in ("study/study1", "study/other2"):
+            _add(connection, "facts", {"key": key, "value": '{"kind":"grid"}'})
+        connection.exec_driver_sql("UPDATE facts SET value = '{}' WHERE key = 'study/other2'")
     engine.dispose()
 
 

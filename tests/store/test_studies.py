@@ -10,7 +10,8 @@ from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.store.lifecycle import Status
 from pitboss.store.queue import Queue
 from pitboss.store.run import Run
-from pitboss.store.schema import facts, runs
+from pitboss.store.schema import runs
+from pitboss.store.schema import studies as table
 from pitboss.store.studies import RunsExist, Studies, StudyRun, full_runs, metrics_of_skill, study_runs, unique_runs
 
 PLAN = {"kind": "grid", "name": "", "vary": ["risk.max_leverage=1,2"], "by": "sharpe"}
@@ -57,7 +58,7 @@ def test_a_document_that_was_changed_is_not_believed(bench):
     studies = Studies(bench.database)
     studies.save("one", PLAN)
     with bench.database.write() as connection:
-        connection.execute(facts.update().where(facts.c.key == "study/one").values(value='{"kind":"arena"}'))
+        connection.execute(table.update().where(table.c.id == "one").values(document='{"kind":"arena"}'))
     with pytest.raises(ReplayMismatch):
         studies.document("one")
     with pytest.raises(ReplayMismatch):

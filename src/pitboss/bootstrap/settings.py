@@ -164,6 +164,24 @@ class Settings(_Declared):
         ge=0,
         description="USD for a million tokens that the chat's model writes; 0: its known price.",
     )
+    serve_hosts: str = Field(
+        default="",
+        description="Names under which `pitboss serve` is reached besides this machine's and --host, with commas between.",
+    )
+    serve_https: bool = Field(
+        default=False,
+        description="Whether a proxy on this machine serves the app over HTTPS: cookies are for HTTPS alone, and the address of "
+        "a caller is the one that the proxy tells.",
+    )
+    serve_rpm: int = Field(
+        default=3_000, ge=0, description="Requests a minute that the server takes from one caller; 0: no limit."
+    )
+    session_idle_h: float = Field(
+        default=12.0, gt=0, le=8_760, description="Hours without a request after which a session of the app ends."
+    )
+    session_max_h: float = Field(
+        default=168.0, gt=0, le=8_760, description="Hours after which a session of the app ends in any case."
+    )
     log_commits: bool = Field(
         default=False, description="Whether workers tell every commit in the log of events, to check a history by it."
     )

@@ -15,9 +15,13 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.data.object_storage import SECRET, VARIABLES, Address, read_address
 from pitboss.store.approval_requests import ApprovalRequests
+from pitboss.store.budgets import BudgetDay, Budgets
 from pitboss.store.database import Database, open_database
 from pitboss.store.runs import Runs
+from pitboss.store.schema import LOCAL
 from pitboss.store.skills import Skills
+from pitboss.store.spend import FAR_AT, Spend, spend
+from pitboss.store.studies import Studies
 
 if TYPE_CHECKING:  # the data libraries are slow to import, and many commands need none
     from pitboss.data.lake import Lake
@@ -38,11 +42,19 @@ class Workspace:
     database: Database
     runs: Runs
     skills: Skills
+    studies: Studies
     approval_requests: ApprovalRequests
     now: Callable[[], Instant]
     on_close: Callable[[], None] = lambda: None
     prepared: dict[str, Any] = field(default_factory=dict[str, Any])
     """By its id, the prepared data of the run that has just ended here; its report takes it instead of loading it again."""
+    only: str | None = None
+    """The owner whose rows alone exist for it; None: the rows of all owners, as the command line sees them."""
+
+    @property
+    def owner(self) -> str:
+        """Whose the rows are that are stored through it."""
+        return self.only or LOCAL
 
     @property
     def lake(self) -> "Lake":
@@ -55,7 +67,22 @@ class Workspace:
 
     def owned_by(self, owner: str) -> "Workspace":
         """The same workspace with every query bounded to the rows of one owner. It shares the database: do not close it."""
-        return replace(self, runs=self.runs.owned_by(owner))
+        return replace(
+            self,
+            runs=self.runs.owned_by(owner),
+            skills=self.skills.owned_by(owner),
+            studies=self.studies.owned_by(owner),
+            approval_requests=self.approval_requests.owned_by(owner),
+            only=owner,
+        )
+
+    def spend(self, from_at: Instant = 0, to_at: Instant = FAR_AT) -> list[Spend]:
+        """The spending of the days that begin in [from_at, to_at)."""
+        return spend(self.database, from_at, to_at, self.only)
+
+    def budget(self, day_at: Instant | None = None) -> BudgetDay:
+        """What the owner has reserved and spent on a day; today if none is given."""
+        return Budgets(self.database).get(self.owner, day_at)
 
     def pin(self) -> dict[str, str]:
         """The push that a run starting now reads, to be stored with it; empty if the lake is a folder."""
@@ -156,7 +183,9 @@ def _workspace(settings: Settings, home: Path, database: Database) -> Workspace:
     now = SystemClock().now
     lake = cache(lambda: lake_of(settings))
     runs, skills = Runs(database, now, new_id), Skills(database, now, new_id)
-    return Workspace(settings, home, lake, database, runs, skills, ApprovalRequests(database, now), now)
+    return Workspace(
+        settings, home, lake, database, runs, skills, Studies(database), ApprovalRequests(database, now), now
+    )
 
 
 def _folder(home: Path) -> Path:

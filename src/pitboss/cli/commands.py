@@ -52,6 +52,8 @@ COMMANDS = {
     "arena": "study:arena",
     "serve": "serve:serve",
     "chat": "chat:chat",
+    "users": "users:app",
+    "tokens": "tokens:app",
     "settings": "settings:settings",
     "venues": "venue:venues_app",
     "data": "data:app",
@@ -126,8 +128,9 @@ def launch(
 
 def usage(error: CycloptsError) -> tuple[str, str]:
     """A message and a hint for a mistake in the command line."""
-    if (error.command_chain or ())[:1] == ("secrets",):  # the input may be the secret, so none of it is repeated
-        return "invalid arguments", "see `pitboss secrets --help`; a secret value is never given on the command line"
+    group = (error.command_chain or ("",))[0]
+    if group in ("secrets", "users"):  # the input may be the secret, so none of it is repeated
+        return "invalid arguments", f"see `pitboss {group} --help`; a secret value is never given on the command line"
     error.verbose = False
     message, _, hint = str(error).strip().partition(" Did you mean ")
     hint = f"did you mean {hint}" if hint else ""

@@ -49,4 +49,6 @@ def demo(*, location: Location) -> int:
         )
         screen.put(f"Open {finished.run.report} in a browser; then change {file} and run it again:")
         screen.put(f"  {location.command_line(f'backtest {file} --from {FROM} --to {TO} --data-venue {VENUE}')}")
+        screen.put("Or see the run, edit the skill and ask about it in the web app:")
+        screen.put(f"  {location.command_line('serve')}")
     return 0

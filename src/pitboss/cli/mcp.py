@@ -5,8 +5,6 @@ Recording of answers is `mcp_record.py`; pitboss as an MCP server is `mcp_serve.
 """
 
 import difflib
-import json as plain_json
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
@@ -44,8 +42,10 @@ def list_(*, json: Json = False, location: Location) -> int:
 
         pitboss mcp list
     """
+    from pitboss.runs.mcp_list import server_rows
+
     with location.existing_workspace() as workspace:
-        servers = _server_rows(workspace)
+        servers = server_rows(workspace)
     if json:
         screen.put_json(servers)
         return 0
@@ -73,43 +73,6 @@ def list_(*, json: Json = False, location: Location) -> int:
 
 
 _MARKS = {"shipped": "", "the operator": " *", "shipped, changed by the operator": " **"}
-
-
-def _server_rows(workspace: "Workspace") -> list[dict[str, Any]]:
-    from pitboss.bootstrap.mcp_servers import access, catalogue
-    from pitboss.store.approvals import Approvals
-    from pitboss.tools.mcp.catalog import missing_setup
-
-    servers, approvals = catalogue(workspace.settings), Approvals(workspace.database, workspace.now)
-    rows: list[dict[str, Any]] = []
-    for entry in servers.values():
-        credentials, approved = access(workspace.home, entry), approvals.of(entry.id)
-        rows.append(
-            {
-                "id": entry.id,
-                "title": entry.title,
-                "transport": entry.transport,
-                "origin": servers.origin(entry.id),
-                "tools": [_approval_row(entry, tool, approved.get(tool)) for tool in entry.tools],
-                "key": {"name": entry.secret, "present": credentials.bearer is not None} if entry.secret else None,
-                "variables": [{"name": name, "present": name in credentials.variables} for name in entry.env],
-                "unusable": missing_setup(entry),
-                "note": " ".join(entry.note.split()),
-            }
-        )
-    return rows
-
-
-def _approval_row(entry: "ServerEntry", tool: str, approval: "Approval | None") -> dict[str, Any]:
-    pin = entry.pins.get(tool)
-    differs = pin is not None and approval is not None and approval.digest != pin
-    return {
-        "name": tool,
-        "state": "changed" if differs else "approved" if approval or pin else "not approved",
-        "pinned": pin is not None,
-        "approved_at": iso(approval.approved_at) if approval else None,
-        "as_of_safe": entry.tools[tool].as_of_safe,
-    }
 
 
 def _tools_text(tools: list[dict[str, Any]]) -> str:
@@ -255,19 +218,15 @@ def approve(
         pitboss mcp approve time-mcp
         pitboss mcp approve coingecko-mcp --tool get_simple_price
     """
-    import asyncio
-
-    from pitboss.bootstrap.mcp_servers import catalogue, find_tool, write_definition
-    from pitboss.store.approvals import Approvals
+    from pitboss.bootstrap.mcp_servers import catalogue, find_tool
+    from pitboss.runs.mcp_approvals import approve_tool, inspect_server
 
     with location.workspace() as workspace:
         entry = catalogue(workspace.settings).find(server)
         tools = {find_tool(entry, tool)} if tool else set(entry.tools)
-        approvals = Approvals(workspace.database, workspace.now)
-        approved = approvals.of(entry.id)
         with recording.showing_server_errors():
-            definitions = asyncio.run(_current_definitions(workspace, entry))
-        statuses = [status for status in _tool_statuses(workspace, entry, definitions) if status.tool in tools]
+            inspection = inspect_server(workspace, entry.id)
+        statuses = [status for status in inspection.statuses if status.tool in tools]
         if tool and statuses[0].definition is None:
             raise UserError(
                 f"{entry.id} has no tool {tool} now",
@@ -280,22 +239,15 @@ def approve(
                     f"{status.tool}: {'nothing to approve' if status.definition else 'the server has no such tool'}"
                 )
                 continue
-            _show_definition(entry, status.definition, approved.get(status.tool))
+            _show_definition(entry, status.definition, inspection.approved.get(status.tool))
             if not yes and not _confirmed(f"approve {status.tool} of {entry.id}?"):
                 screen.note(f"{status.tool}: not approved")
                 continue
-            approvals.approve(entry.id, status.tool, status.definition.digest, write_definition(status.definition))
+            approve_tool(workspace, entry, status.definition)
             screen.put(f"{status.tool}: approved, digest {status.definition.digest}")
             count += 1
     screen.note(f"{count} approved")
     return 0
-
-
-async def _current_definitions(workspace: "Workspace", entry: "ServerEntry") -> "dict[str, Definition]":
-    from pitboss.bootstrap.mcp_servers import open_connection
-
-    async with open_connection(workspace.home, entry) as connection:
-        return await connection.definitions()
 
 
 def _tool_statuses(
@@ -314,21 +266,18 @@ def _tool_statuses(
 def _show_definition(entry: "ServerEntry", definition: "Definition", approval: "Approval | None") -> None:
     """Print a definition with invisible characters escaped; for a changed one, the difference."""
     from pitboss.bootstrap.mcp_servers import read_definition
+    from pitboss.runs.mcp_approvals import definition_lines
 
-    current = _pretty(definition)
+    current = definition_lines(definition)
     screen.put(f"\n{definition.name} of {entry.id}", style="bold")
     if approval is None:
         for line in current:
             screen.put(line)
         return
     screen.put(f"changed since it was approved at {iso(approval.approved_at)}:")
-    for line in difflib.unified_diff(_pretty(read_definition(approval)), current, "approved", "now", lineterm="", n=2):
+    before = definition_lines(read_definition(approval))
+    for line in difflib.unified_diff(before, current, "approved", "now", lineterm="", n=2):
         screen.put(line, style="green" if line.startswith("+") else "red" if line.startswith("-") else "")
-
-
-def _pretty(definition: "Definition") -> Sequence[str]:
-    document = {"server": definition.server, "version": definition.version, **definition.raw}
-    return plain_json.dumps(document, indent=2, sort_keys=True, ensure_ascii=True).splitlines()
 
 
 def _confirmed(question: str) -> bool:

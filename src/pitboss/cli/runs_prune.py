@@ -84,12 +84,12 @@ def spend(
     """
     from pitboss.core.instant import iso
     from pitboss.core.money import text
-    from pitboss.runs.daily_budget import OWNER, daily_budget_line
+    from pitboss.runs.daily_budget import daily_budget_line
     from pitboss.store.spend import spend as spend_rows
 
     with location.existing_workspace() as workspace:
         costs = spend_rows(workspace.database, from_ or 0, 1 << 62 if to is None else to, owner)
-        budget_line = daily_budget_line(workspace, owner or OWNER)
+        budget_line = daily_budget_line(workspace, owner or "")
     rows = [
         {
             "day": iso(cost.day_at)[:10],

@@ -1,13 +1,10 @@
 """`pitboss secrets …`: provider keys, stored encrypted. Values are read from a prompt or a pipe and never printed."""
 
-import sys
-from getpass import getpass
 from typing import Annotated
 
 from cyclopts import App, Parameter
 
 from pitboss.core.errors import UserError
-from pitboss.core.instant import iso
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json
 from pitboss.terminal.workspace_options import Location
@@ -32,9 +29,10 @@ def set_(name: str, /, *more: Surplus, location: Location) -> int:
     name
         A provider, such as groq, or the environment variable of its key, such as GROQ_API_KEY.
     """
-    from pitboss.bootstrap.keys import open_secrets, owners, variable_of
+    from pitboss.bootstrap.key_entries import in_environment, set_key
+    from pitboss.bootstrap.keys import owners, variable_of
     from pitboss.bootstrap.mcp_servers import key_users
-    from pitboss.bootstrap.redact import REDACTOR
+    from pitboss.terminal.question import hidden_line
 
     if more or "=" in name:
         raise UserError(
@@ -42,16 +40,14 @@ def set_(name: str, /, *more: Surplus, location: Location) -> int:
             "give the name alone: the value is read from a prompt or a pipe",
         )
     variable = variable_of(name)
-    store = open_secrets(location.settings().home)
-    value = _value(variable)
-    REDACTOR.add(value)
-    replaced = store.set(variable, value)
+    value = hidden_line(f"value of {variable}: ", "pipe the key alone")
+    _, replaced = set_key(location.settings(), variable, value)
     screen.note(f"{variable} is {'replaced' if replaced else 'stored'}")
     if variable not in owners() and variable not in key_users(location.settings()):
         screen.note(
             f"no provider of this version uses {variable}; `pitboss models list` and `pitboss mcp list` list those in use"
         )
-    if _in_environment(variable):
+    if in_environment(variable):
         screen.note(f"{variable} is also an environment variable, which takes precedence")
     return 0
 
@@ -64,20 +60,9 @@ def list_(*, json: Json = False, location: Location) -> int:
 
         pitboss secrets list
     """
-    from pitboss.bootstrap.keys import open_secrets, owners
-    from pitboss.bootstrap.mcp_servers import key_users
+    from pitboss.bootstrap.key_entries import stored_keys
 
-    users = {**key_users(location.settings()), **owners()}
-    rows = [
-        {
-            "name": name,
-            "providers": list(users.get(name, ((), ()))[0]),
-            "hosts": list(users.get(name, ((), ()))[1]),
-            "set_at": iso(set_at),
-            "in_environment": _in_environment(name),
-        }
-        for name, set_at in open_secrets(location.settings().home).names().items()
-    ]
+    rows = stored_keys(location.settings())
     if json:
         screen.put_json(rows)
         return 0
@@ -114,28 +99,8 @@ def rm(name: str, /, *, location: Location) -> int:
     name
         A provider or a variable, as `pitboss secrets list` shows it.
     """
-    from pitboss.bootstrap.keys import open_secrets, variable_of
+    from pitboss.bootstrap.key_entries import remove_key
 
-    variable = variable_of(name)
-    open_secrets(location.settings().home).remove(variable)
+    variable = remove_key(location.settings(), name)
     screen.note(f"{variable} is deleted")
     return 0
-
-
-def _value(variable: str) -> str:
-    """Read the value from a hidden prompt or a pipe."""
-    try:
-        if sys.stdin is not None and sys.stdin.isatty():
-            return getpass(f"value of {variable}: ", stream=None).strip()
-        lines = sys.stdin.read(20_000).strip().splitlines() if sys.stdin is not None else []
-    except (EOFError, OSError, UnicodeDecodeError):
-        lines = []
-    if len(lines) > 1:
-        raise UserError("the input has more than one line", "pipe the key alone")
-    return lines[0] if lines else ""
-
-
-def _in_environment(variable: str) -> bool:
-    from pitboss.bootstrap.machine import environment
-
-    return bool((environment(variable) or "").strip())

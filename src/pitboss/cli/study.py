@@ -183,10 +183,9 @@ def show(study: StudyId, /, *, json: Json = False, location: Location) -> int:
     """
     from pitboss.cli.study_result import show_study
     from pitboss.jobs.study_page import result_document
-    from pitboss.store.studies import Studies
 
     with location.existing_workspace() as workspace:
-        document = result_document(workspace, Studies(workspace.database).find(study))
+        document = result_document(workspace, workspace.studies.find(study))
     if json:
         screen.put_json(document)
     else:
@@ -226,11 +225,11 @@ def runs(
     from pitboss.runs.venues import venue_of
     from pitboss.sim.study.axis import describe_point
     from pitboss.sim.study.choice import figure
-    from pitboss.store.studies import Studies, full_runs
+    from pitboss.store.studies import full_runs
 
     with location.existing_workspace() as workspace:
-        study_id = Studies(workspace.database).find(study)
-        study_document = Studies(workspace.database).document(study_id)
+        study_id = workspace.studies.find(study)
+        study_document = workspace.studies.document(study_id)
         point = _point(conditions, [axis.partition("=")[0] for axis in study_document["vary"]])
         if json:
             now = workspace.now()
@@ -275,10 +274,9 @@ def report(
         pitboss study report 5c24 --out study.html
     """
     from pitboss.jobs.study_page import result_document, write_page
-    from pitboss.store.studies import Studies
 
     with location.existing_workspace() as workspace:
-        study_id = Studies(workspace.database).find(study)
+        study_id = workspace.studies.find(study)
         screen.put(str(write_page(workspace, result_document(workspace, study_id), out)))
     return 0
 
@@ -292,10 +290,9 @@ def cancel(study: StudyId, /, *, location: Location) -> int:
         pitboss study cancel 7c56
     """
     from pitboss.jobs.study import cancel_study
-    from pitboss.store.studies import Studies
 
     with location.existing_workspace() as workspace:
-        study_id = Studies(workspace.database).find(study)
+        study_id = workspace.studies.find(study)
         count = cancel_study(workspace, study_id)
     screen.put(f"study {study_id}: {count} runs are cancelled or will stop; the command that started it continues them")
     return 0

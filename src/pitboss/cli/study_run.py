@@ -23,7 +23,6 @@ from pitboss.jobs.study_plans import BuiltPlan
 from pitboss.report.metric import metric_meaning
 from pitboss.runs.documents import read_file
 from pitboss.runs.venues import venue_of
-from pitboss.store.studies import Studies
 from pitboss.terminal import screen
 from pitboss.terminal.options import RangeOptions
 from pitboss.terminal.workspace_options import WorkspaceOptions
@@ -79,7 +78,7 @@ def _estimate_open_runs(
     workspace: Workspace, built: BuiltPlan, runs: Sequence[PlannedRun], study_options: StudyOptions
 ) -> Estimate:
     """Estimate the cost of the runs that are not complete yet."""
-    statuses = {row.id: row.status for row in Studies(workspace.database).progress(built.plan.id)}
+    statuses = {row.id: row.status for row in workspace.studies.progress(built.plan.id)}
     requests = [run.request for run in runs if statuses.get(run.run_id(built.plan.id)) != "complete"]
     per_tick = asyncio.run(pilot(workspace, requests)) if study_options.pilot and requests else None
     return estimate(workspace, requests, per_tick)

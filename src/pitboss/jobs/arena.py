@@ -37,7 +37,7 @@ from pitboss.sim.statistics.returns import sharpe
 from pitboss.sim.statistics.tiers import tiers
 from pitboss.sim.study.axis import Axis
 from pitboss.sim.study.choice import figure, score
-from pitboss.store.studies import Studies, StudyRun
+from pitboss.store.studies import StudyRun
 
 REPEATS = 3
 """Default repeats of a model: single runs of the same model differ by as much as models do."""
@@ -61,7 +61,7 @@ def entrants(models: Sequence[str], baselines: Sequence[str] | None, usual: Sequ
 
 def arena(workspace: Workspace, study_id: str, seed: int = 0) -> Document:
     """The document of an arena: its entries, the best tier first, and their comparisons."""
-    definition = Studies(workspace.database).document(study_id)
+    definition = workspace.studies.document(study_id)
     if definition["kind"] != "arena":
         raise UserError(f"study {study_id} is no arena", f"`pitboss study show {study_id}` shows it")
     runs = runs_of(workspace, study_id)

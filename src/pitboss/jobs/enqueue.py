@@ -23,7 +23,6 @@ def enqueue(
     workspace: Workspace,
     requests: Sequence[BacktestRequest],
     *,
-    owner: str = "local",
     priority: int = 0,
     study_id: str | None = None,
     reserve_usd: Decimal | None = None,
@@ -35,7 +34,7 @@ def enqueue(
     `extra_params` are stored with each run besides its request: its estimated cost, whether to write a report.
     """
     job_fields = {
-        "owner": owner,
+        "owner": workspace.owner,
         "priority": priority,
         "study_id": study_id,
         "reserve_usd": reserve_usd,

@@ -18,6 +18,7 @@ from pitboss.sim.study.axis import Axis, Point
 from pitboss.sim.study.trial import Trial
 from pitboss.skill.document import to_plain
 from pitboss.skill.load import override, read_skill
+from pitboss.store.schema import LOCAL
 
 Kind = Literal["grid", "random", "search", "walk", "arena"]
 
@@ -39,6 +40,8 @@ class StudyPlan:
     repeats: int = 1
     by: str = "sharpe"
     name: str = ""
+    owner: str = LOCAL
+    """Whose study it is. Studies of different owners with the same definition are different ones."""
 
     def document(self) -> dict[str, Any]:
         """The definition as plain values."""
@@ -57,8 +60,9 @@ class StudyPlan:
 
     @property
     def id(self) -> str:
-        """The id of the study: a digest of its definition."""
-        return codec.digest(self.document())[:ID_CHARS]
+        """The id of the study: a digest of its definition, and of its owner if that is not the command line's."""
+        document = self.document() if self.owner == LOCAL else {**self.document(), "owner": self.owner}
+        return codec.digest(document)[:ID_CHARS]
 
 
 @dataclass(frozen=True, slots=True)

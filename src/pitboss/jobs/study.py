@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pitboss.bootstrap.decider_source import may_cost
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.core.errors import RunCancelled, UserError
+from pitboss.core.errors import InvariantError, RunCancelled, UserError
 from pitboss.core.money import ZERO
 from pitboss.jobs.batch import JobBuilder
 from pitboss.jobs.build import build
@@ -29,7 +29,7 @@ from pitboss.store.budgets import cost_of_run
 from pitboss.store.lifecycle import ACTIVE, ENDED, LeaseLost
 from pitboss.store.queue import Job, Queue
 from pitboss.store.runs import Run
-from pitboss.store.studies import RunLine, RunsExist, Studies, unique_runs
+from pitboss.store.studies import RunLine, RunsExist, unique_runs
 
 Placement = Literal["here", "workers"]
 
@@ -58,7 +58,6 @@ class StudyBudget:
 
     each_usd: Callable[[PlannedRun], Decimal] = lambda run: ZERO
     daily_usd: Decimal | None = None
-    owner: str = "local"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,8 @@ async def study(
     observer: StudyObserver = NO_OBSERVER,
 ) -> StudyResult:
     """Execute a study, or continue it. Raises `RunCancelled` when the observer requests a stop; all results are kept."""
-    Studies(workspace.database).save(plan.id, plan.document())
+    _require_own(workspace, plan)
+    workspace.studies.save(plan.id, plan.document())
     with StudyLock(workspace.home, plan.id) as lock:
         return await _run_trials(workspace, plan, method, settings, observer, lock)
 
@@ -142,11 +142,12 @@ def ensure_queued(
     observer: StudyObserver,
 ) -> StudyBatch:
     """Enqueue the planned runs that are missing, and those that were interrupted once more."""
+    _require_own(workspace, plan)
     ids = [run.run_id(plan.id) for run in planned]
     by_id = dict(zip(ids, planned, strict=True))  # a search may suggest a point twice
     budget, jobs, builder = settings.budget, dict[str, Job](), JobBuilder(workspace)
     while True:
-        statuses = {line.id: line.status for line in Studies(workspace.database).progress(plan.id)}
+        statuses = {line.id: line.status for line in workspace.studies.progress(plan.id)}
         missing = [run_id for run_id in by_id if run_id not in statuses]
         for run_id in missing:
             if observer.stop():
@@ -164,6 +165,12 @@ def ensure_queued(
     for run_id in interrupted:
         _enqueue_again(workspace, run_id, by_id[run_id], budget)
     return StudyBatch(ids)
+
+
+def _require_own(workspace: Workspace, plan: StudyPlan) -> None:
+    """The ids of a study and its runs depend on the owner: a plan for another one would find the wrong ones."""
+    if plan.owner != workspace.owner:
+        raise InvariantError(f"a study of {plan.owner} cannot be executed for {workspace.owner}")
 
 
 def _enqueue_again(workspace: Workspace, run_id: str, planned: PlannedRun, budget: StudyBudget) -> None:
@@ -189,7 +196,7 @@ def _job(builder: JobBuilder, plan: StudyPlan, planned: PlannedRun, budget: Stud
         if may_cost(request) and request.max_cost_usd is None and reserve:
             # A run may spend no more than its reservation; otherwise the daily limit would not hold.
             request = replace(request, max_cost_usd=reserve)
-    fields = {"owner": budget.owner, "study_id": plan.id, "build": build(), "reserve_usd": reserve or ZERO}
+    fields = {"owner": plan.owner, "study_id": plan.id, "build": build(), "reserve_usd": reserve or ZERO}
     job = builder.job(request, **fields)
     return replace(job, params={**job.params, "study": planned.mark()})
 
@@ -269,7 +276,7 @@ async def _wait_for_others(
     lock: StudyLock,
 ) -> None:
     """Wait for runs that other processes work on; starts workers, or executes the runs here if none makes progress."""
-    ids, studies, last_lines = set(batch.ids), Studies(workspace.database), dict[str, RunLine]()
+    ids, studies, last_lines = set(batch.ids), workspace.studies, dict[str, RunLine]()
     loop = asyncio.get_running_loop()
     moved_s = loop.time()
     while True:
@@ -298,7 +305,7 @@ async def _wait_for_others(
 def cancel_study(workspace: Workspace, study_id: str) -> int:
     """Remove the runs of a study that have not begun from the queue and request a cancel of the others; returns how many."""
     count = 0
-    for line in Studies(workspace.database).progress(study_id):
+    for line in workspace.studies.progress(study_id):
         if line.status not in ENDED:
             try:
                 workspace.runs.request_cancel(line.id)

@@ -16,12 +16,11 @@ from pitboss.jobs.study_status import Document, evaluated_study
 from pitboss.report.arena import compose as compose_arena
 from pitboss.report.shell import ReportPage, html_document
 from pitboss.report.study import compose as compose_study
-from pitboss.store.studies import Studies
 
 
 def result_document(workspace: Workspace, study_id: str) -> Document:
     """The full document of a study or an arena."""
-    definition = Studies(workspace.database).document(study_id)
+    definition = workspace.studies.document(study_id)
     return arena(workspace, study_id) if definition["kind"] == "arena" else evaluated_study(workspace, study_id)
 
 

@@ -17,6 +17,7 @@ from pitboss.sim.study.grid import grid
 from pitboss.sim.study.random import random_points
 from pitboss.sim.study.trial import FixedTrials, Method, Trial, WalkForward, numbered_trials
 from pitboss.sim.study.walk import windows
+from pitboss.store.schema import LOCAL
 
 MOST_REPEATS = 1_000
 
@@ -41,6 +42,7 @@ def sweep_plan(
     search: int | None = None,
     walk: str = "",
     anchored: bool = False,
+    owner: str = LOCAL,
 ) -> BuiltPlan:
     """A sweep over axes: all points, `random` of them, `search` of them, and with `walk` as a walk-forward.
 
@@ -64,7 +66,7 @@ def sweep_plan(
         if walk:
             raise UserError("a search cannot walk forward", "choose among --random points in each window instead")
         method: dict[str, Any] = {"search": search, "seed": request.seed}
-        plan = StudyPlan("search", request, axes, method, repeats, by, name)
+        plan = StudyPlan("search", request, axes, method, repeats, by, name, owner)
         method_search = Search(axes, search, request.seed, by, *span)
         first = method_search.ask({})
         return BuiltPlan(plan, method_search, tuple(first[number % len(first)] for number in range(search)))
@@ -81,10 +83,12 @@ def sweep_plan(
             Trial(-1 - number, trials[0].point, window.test_from, window.test_to, "out", number)
             for number, (trials, window) in enumerate(zip(forward.in_sample_trials(), forward.windows, strict=True))
         ]
-        return BuiltPlan(StudyPlan("walk", request, axes, method, repeats, by, name), forward, (*inside, *outside))
+        return BuiltPlan(
+            StudyPlan("walk", request, axes, method, repeats, by, name, owner), forward, (*inside, *outside)
+        )
     trials = numbered_trials(points, *span)
     kind = "grid" if random is None else "random"
-    return BuiltPlan(StudyPlan(kind, request, axes, method, repeats, by, name), FixedTrials(trials), trials)
+    return BuiltPlan(StudyPlan(kind, request, axes, method, repeats, by, name, owner), FixedTrials(trials), trials)
 
 
 def arena_plan(
@@ -93,6 +97,7 @@ def arena_plan(
     baselines: Sequence[str] | None = None,
     repeats: int = 3,
     name: str = "",
+    owner: str = LOCAL,
 ) -> BuiltPlan:
     """An arena of models."""
     _check(repeats)
@@ -100,7 +105,7 @@ def arena_plan(
     axis = entrants(models, baselines, venue.baseline_models())
     by = "total_return_pct" if venue.has_account else venue.judged_by
     trials = numbered_trials(grid([axis]), request.from_at, request.to_at)
-    plan = StudyPlan("arena", request, (axis,), {}, repeats, by, name)
+    plan = StudyPlan("arena", request, (axis,), {}, repeats, by, name, owner)
     return BuiltPlan(plan, FixedTrials(trials), trials)
 
 

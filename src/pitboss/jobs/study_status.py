@@ -26,7 +26,7 @@ from pitboss.sim.statistics.returns import (
 )
 from pitboss.sim.study.choice import SMALLER_IS_BETTER, figure, score
 from pitboss.store.lifecycle import Status
-from pitboss.store.studies import Studies, StudyRun, metrics_of_skill, study_runs
+from pitboss.store.studies import StudyRun, metrics_of_skill, study_runs
 
 Document = dict[str, Any]
 
@@ -46,7 +46,7 @@ def study_list(workspace: Workspace) -> list[Document]:
             "first_at": None if line.first_at is None else iso(line.first_at),
             "last_at": None if line.last_at is None else iso(line.last_at),
         }
-        for line in Studies(workspace.database).list()
+        for line in workspace.studies.list()
     ]
 
 
@@ -63,7 +63,7 @@ def runs_of(
 
 def study_summary(workspace: Workspace, study_id: str, runs: Sequence[StudyRun] | None = None) -> Document:
     """A study with its trials, the best first. `runs` restricts it to some runs; None: all."""
-    definition = Studies(workspace.database).document(study_id)
+    definition = workspace.studies.document(study_id)
     selected_runs = runs_of(workspace, study_id) if runs is None else runs
     by, venue = definition["by"], venue_of(definition["skill"])
     counts: dict[str, int] = {}

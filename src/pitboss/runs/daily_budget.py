@@ -14,8 +14,6 @@ from pitboss.core.money import ZERO, exact, text
 from pitboss.sim.request import BacktestRequest
 from pitboss.store.budgets import Budgets, RunLimit
 
-OWNER = "local"
-"""The user of runs that are started here."""
 HINT = "raise the setting daily_usd (0: no limit), or use --max-cost-usd"
 
 
@@ -32,7 +30,7 @@ def require_room(workspace: Workspace, requests: Sequence[BacktestRequest]) -> N
     limits = [limit for request in requests if (limit := limit_of(workspace, request)) is not None]
     if limits:
         total_usd = sum((limit.most_usd for limit in limits), ZERO)
-        Budgets(workspace.database).require(OWNER, total_usd, limits[0].daily_usd)
+        Budgets(workspace.database).require(workspace.owner, total_usd, limits[0].daily_usd)
 
 
 @contextmanager
@@ -45,8 +43,9 @@ def refused_by_budget() -> Iterator[None]:
 
 
 @exact
-def daily_budget_line(workspace: Workspace, owner: str) -> str:
-    """Today's budget of a user in one line."""
+def daily_budget_line(workspace: Workspace, owner: str = "") -> str:
+    """Today's budget of a user in one line; by default of the owner of the workspace."""
+    owner = owner or workspace.owner
     limit_usd = workspace.settings.daily_usd
     if not limit_usd:
         return "there is no daily budget (setting daily_usd)"

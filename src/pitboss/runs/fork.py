@@ -300,6 +300,7 @@ def _queued(workspace: Workspace, source: Run, prepared: PreparedRun, also: dict
         heartbeat_at=None,
         lease_epoch=1,
         cancel_requested=False,
+        owner=workspace.owner,
     )
 
 

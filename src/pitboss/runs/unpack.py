@@ -50,7 +50,7 @@ def import_bundle(workspace: Workspace, bundle: Bundle, with_answers: bool = Tru
         raise UserError(f"the workspace has another run {run.id}", "delete that one, or use another --home")
     skill = bundle.manifest.skill
     saved = workspace.skills.save(skill.name, skill.digest, bundle.read(SKILL))
-    row = _run(run, saved.id, saved.version)
+    row = _run(run, saved.id, saved.version, workspace.owner)
     count = 0
 
     def replies() -> Iterator[StoredReply]:
@@ -71,7 +71,7 @@ def _is_same(workspace: Workspace, existing: Run, bundle: Bundle) -> bool:
     return all(first == second for first, second in zip_longest(stored, (record.digest for record in bundle.records())))
 
 
-def _run(row: BundleRun, skill_id: str, skill_version: int) -> Run:
+def _run(row: BundleRun, skill_id: str, skill_version: int, owner: str) -> Run:
     values = row.model_dump()
     values.update({name: Decimal(values[name]) for name in MONEY})
     return Run(
@@ -82,6 +82,7 @@ def _run(row: BundleRun, skill_id: str, skill_version: int) -> Run:
         heartbeat_at=None,
         lease_epoch=1,
         cancel_requested=False,
+        owner=owner,
     )
 
 

@@ -5,31 +5,44 @@ Routers are found by their place: every module of `api/routes` and of `pages` th
 """
 
 import pkgutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from pitboss import __version__
+from pitboss.bootstrap.accounts import Accounts
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import BudgetExceeded, InvariantError, TransientError, UserError
+from pitboss.core.instant import Instant
 from pitboss.server import pages
-from pitboss.server.access.gate import Gate
+from pitboss.server.access.credentials import Credentials
+from pitboss.server.access.gate import Gate, Serving
 from pitboss.server.access.sign_in import SignIn
 from pitboss.server.api import routes
-from pitboss.server.problem import Problem, problem_response, show_problem
+from pitboss.server.pages.problem_page import is_page, problem_page
+from pitboss.server.problem import Problem, problem_of, problem_response
+from pitboss.store.audit_log import AuditLog
 
 API = "/api"
 OPENAPI_PATH = f"{API}/openapi.json"
 
 
-def create_app(workspace: Workspace, sign_in: SignIn) -> FastAPI:
-    """The app over an open workspace. `sign_in` knows the credentials that are accepted."""
+def create_app(
+    workspace: Workspace,
+    sign_in: SignIn,
+    serving: Serving | None = None,
+    now: Callable[[], Instant] | None = None,
+) -> FastAPI:
+    """The app over an open workspace. `sign_in` has the start token, `now` is the clock for sessions, tokens and limits."""
+    clock, serving = now or workspace.now, serving or Serving()
+    accounts, audit = Accounts(workspace, clock, sign_in.random_hex), AuditLog(workspace.database, clock)
+    credentials = Credentials(accounts, sign_in)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -46,7 +59,9 @@ def create_app(workspace: Workspace, sign_in: SignIn) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.workspace = workspace
-    app.state.sign_in = sign_in
+    app.state.credentials = credentials
+    app.state.audit = audit
+    app.state.serving = serving
     app.router.redirect_slashes = False
     for router in routers(routes):
         app.include_router(router, prefix=API)
@@ -55,9 +70,9 @@ def create_app(workspace: Workspace, sign_in: SignIn) -> FastAPI:
     app.add_api_route("/health", health, include_in_schema=False)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
-    for kind in (Problem, UserError, BudgetExceeded, TransientError, InvariantError, Exception):
-        app.add_exception_handler(kind, show_problem)
-    app.add_middleware(Gate, sign_in=sign_in)
+    for kind in (Problem, UserError, BudgetExceeded, TransientError, InvariantError):
+        app.add_exception_handler(kind, _problem)
+    app.add_middleware(Gate, credentials=credentials, audit=audit, serving=serving, now=clock, refuse=problem_reply)
     return app
 
 
@@ -74,20 +89,28 @@ async def health() -> dict[str, str]:
     return {"status": "ok", "version": __version__}
 
 
-async def _invalid(request: Any, error: Any) -> Any:
+def problem_reply(scope: Any, problem: Problem, headers: dict[str, str] | None = None) -> Response:
+    """A problem as a page for somebody who looks at pages, as problem+json for programs."""
+    return problem_page(scope, problem) if is_page(scope) else problem_response(problem, headers)
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    return problem_reply(request.scope, problem_of(error))
+
+
+async def _invalid(request: Request, error: Any) -> Response:
     """Input that does not have the declared form: one entry for each field."""
-    del request
     errors = [
         {"path": ".".join(str(part) for part in entry["loc"] if part != "body"), "message": entry["msg"]}
         for entry in error.errors()
     ]
     first = errors[0] if errors else {"path": "", "message": "invalid input"}
     detail = f"{first['path']}: {first['message']}" if first["path"] else first["message"]
-    return problem_response(Problem(422, "invalid_input", detail, errors=errors))
+    return problem_reply(request.scope, Problem(422, "invalid_input", detail, errors=errors))
 
 
-async def _http_error(request: Any, error: Any) -> Any:
-    """Unknown paths and methods."""
-    del request
-    code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
-    return problem_response(Problem(error.status_code, code, str(error.detail)), dict(error.headers or {}))
+async def _http_error(request: Request, error: Any) -> Response:
+    """Unknown paths and methods, and what the frameworks refuse themselves."""
+    code = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}.get(error.status_code, "http_error")
+    problem = Problem(error.status_code, code, str(error.detail))
+    return problem_reply(request.scope, problem, dict(error.headers or {}))

@@ -8,7 +8,7 @@ from pitboss.bootstrap.redact import REDACTOR
 from pitboss.core.errors import BudgetExceeded, InvariantError, TransientError, UserError
 
 if TYPE_CHECKING:
-    from fastapi import Request, Response
+    from fastapi import Response
 
 MEDIA_TYPE = "application/problem+json"
 TITLES = {
@@ -89,11 +89,5 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The errors that a route declares, besides those that every route may give."""
     return {
         status: {"model": ProblemDocument, "description": TITLES[status], "content": {MEDIA_TYPE: {}}}
-        for status in sorted({400, 401, 403, 422, 429, 500, 503, *statuses})
+        for status in sorted({400, 401, 403, 413, 422, 429, 500, 503, *statuses})
     }
-
-
-async def show_problem(request: "Request", error: Exception) -> "Response":
-    """The handler of every exception of a route."""
-    del request
-    return problem_response(problem_of(error))

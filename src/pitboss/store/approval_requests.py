@@ -16,13 +16,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Connection, func
+from sqlalchemy import Connection, func, select
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
-from pitboss.store.schema import approval_requests
+from pitboss.store.run import no_run
+from pitboss.store.schema import LOCAL, approval_requests, runs
 
 ApprovalState = Literal["pending", "approved", "denied", "used"]
 LASTS_MS = 24 * 3_600_000
@@ -49,6 +50,7 @@ class ApprovalRequest:
     state: ApprovalState
     decided_at: Instant | None
     expires_at: Instant
+    owner: str = LOCAL
 
     def is_expired(self, at: Instant) -> bool:
         """Whether it no longer counts at an instant. What was used stays used."""
@@ -56,11 +58,19 @@ class ApprovalRequest:
 
 
 class ApprovalRequests:
-    """The requests in a database. `now` is the clock for their timestamps and for their expiry."""
+    """The requests in a database. `now` is the clock for their timestamps and for their expiry.
 
-    def __init__(self, database: Database, now: Callable[[], Instant]) -> None:
+    A request belongs to the owner of its run. With `owner` they are the requests of one owner: those of others do not exist.
+    """
+
+    def __init__(self, database: Database, now: Callable[[], Instant], owner: str | None = None) -> None:
         self._database = database
         self._now = now
+        self._owner = owner
+
+    def owned_by(self, owner: str) -> "ApprovalRequests":
+        """The requests of one owner."""
+        return ApprovalRequests(self._database, self._now, owner)
 
     def ask(
         self, key: str, run_id: str, venue: str, agent: str, content: bytes, lasts_ms: int = LASTS_MS
@@ -91,6 +101,7 @@ class ApprovalRequests:
                 "state": "pending",
                 "decided_at": None,
                 "expires_at": now + lasts_ms,
+                "owner": self._owner_of(connection, run_id),
             }
             rows.add(connection, approval_requests, values)
             return ApprovalRequest(**values)
@@ -98,9 +109,7 @@ class ApprovalRequests:
     def approved(self, run_id: str) -> tuple[str, ...]:
         """The keys of the actions of a run that may be executed now, sorted."""
         now = self._now()
-        query = rows.raw(approval_requests).where(
-            approval_requests.c.run_id == run_id, approval_requests.c.state == "approved"
-        )
+        query = self._all().where(approval_requests.c.run_id == run_id, approval_requests.c.state == "approved")
         return tuple(sorted({request.key for request in self._fetch(query) if not request.is_expired(now)}))
 
     def use(self, key: str, run_id: str) -> bool:
@@ -138,7 +147,7 @@ class ApprovalRequests:
     def find(self, prefix: str) -> ApprovalRequest:
         """The only request whose id begins with this."""
         starts = func.substr(approval_requests.c.id, 1, len(prefix)) == prefix
-        requests = self._fetch(rows.raw(approval_requests).where(starts).order_by(approval_requests.c.id).limit(6))
+        requests = self._fetch(self._all().where(starts).order_by(approval_requests.c.id).limit(6))
         if not prefix or not requests:
             raise UserError(f"there is no request {prefix!r}", "list the requests for their ids")
         if len(requests) > 1:
@@ -150,7 +159,7 @@ class ApprovalRequests:
         self, venue: str = "", run_id: str = "", every: bool = False, limit: int = LISTED
     ) -> Sequence[ApprovalRequest]:
         """Requests, newest first: those that wait for a decision, or `every` one."""
-        query = rows.raw(approval_requests)
+        query = self._all()
         for name, value in (("venue", venue), ("run_id", run_id)):
             if value:
                 query = query.where(approval_requests.c[name] == value)
@@ -162,9 +171,20 @@ class ApprovalRequests:
         """The last request for an action, for a change in this transaction: other changes of it wait."""
         self._database.lock_name(connection, f"approval request/{run_id}/{key}")
         columns = approval_requests.c
-        query = rows.raw(approval_requests).where(columns.run_id == run_id, columns.key == key)
+        query = self._all().where(columns.run_id == run_id, columns.key == key)
         page = rows.fetch_all(connection, query.order_by(columns.number.desc()).limit(1))
         return page[0] if page else None
+
+    def _all(self) -> Any:
+        query = rows.raw(approval_requests)
+        return query if self._owner is None else query.where(approval_requests.c.owner == self._owner)
+
+    def _owner_of(self, connection: Connection, run_id: str) -> str:
+        """The owner of a run; a run of another owner does not exist, and gets no request."""
+        owner = connection.execute(select(runs.c.owner).where(runs.c.id == run_id)).scalar()
+        if self._owner is not None and owner != self._owner:
+            raise no_run(run_id)
+        return LOCAL if owner is None else str(owner)
 
     def _fetch(self, query: Any) -> Sequence[ApprovalRequest]:
         with self._database.read() as connection:

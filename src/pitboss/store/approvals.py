@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sqlalchemy import delete
+
 from pitboss.core.instant import Instant
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
@@ -53,6 +55,13 @@ class Approvals:
                 return False
             rows.change(connection, approvals, row, values)
             return True
+
+    def withdraw(self, server: str, tool: str) -> bool:
+        """Delete an approval; returns whether there was one."""
+        is_this = approvals.c.server == server, approvals.c.tool == tool
+        with self._database.write() as connection:
+            self._database.lock_name(connection, f"approval/{server}/{tool}")
+            return connection.execute(delete(approvals).where(*is_this)).rowcount > 0
 
 
 def _approval(row: Mapping[str, Any]) -> Approval:

@@ -110,8 +110,13 @@ def require_run_row(connection: Connection, run_id: str, *, lock: bool = False) 
     """The row of a run, or `UserError`. `lock` excludes other writers."""
     row = rows.fetch(connection, runs, {"id": run_id}, lock=lock)
     if row is None:
-        raise UserError(f"there is no run {run_id!r}")
+        raise no_run(run_id)
     return row
+
+
+def no_run(run_id: str) -> UserError:
+    """The error for an id that no run has, or none of the owner."""
+    return UserError(f"there is no run {run_id!r}")
 
 
 def figure_columns(figures: Figures) -> dict[str, object]:

@@ -18,7 +18,7 @@ from pitboss.store import budgets, events, spend
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.lifecycle import ACTIVE, ENDED, LeaseLost, Status, require_move
-from pitboss.store.run import Figures, Run, figure_columns, new_run_row, read_run, require_run_row
+from pitboss.store.run import Figures, Run, figure_columns, new_run_row, no_run, read_run, require_run_row
 from pitboss.store.schema import approval_requests, facts, records, run_events, run_states, runs, skills
 
 
@@ -73,7 +73,8 @@ class Runs:
         With `limit` its cost is reserved from today's budget, or `BudgetExceeded` is raised and nothing is stored.
         """
         run_id = self._new_id()
-        row = new_run_row(run_id, skill_id, skill_version, model, params, data_digest) | {"created_at": self._now()}
+        row = new_run_row(run_id, skill_id, skill_version, model, params, data_digest)
+        row |= {"created_at": self._now()} | ({} if self._owner is None else {"owner": self._owner})
         with self._database.write() as connection:
             rows.add(connection, runs, row)
             if limit is not None:
@@ -84,7 +85,8 @@ class Runs:
         """The full id of the only run whose id starts with this prefix."""
         with self._database.read() as connection:
             starts = func.substr(runs.c.id, 1, len(prefix)) == prefix
-            ids = connection.execute(select(runs.c.id).where(starts).order_by(runs.c.id).limit(6)).scalars().all()
+            found = self._bounded(select(runs.c.id).where(starts)).order_by(runs.c.id).limit(6)
+            ids = connection.execute(found).scalars().all()
             if prefix in ids:
                 return prefix
             if len(ids) == 1 and prefix:
@@ -92,8 +94,8 @@ class Runs:
             if ids and prefix:
                 listed = ", ".join(ids[:5]) + (", …" if len(ids) > 5 else "")
                 raise UserError(f"more than one run starts with {prefix!r}: {listed}", "give more of the id")
-            newest = select(runs.c.id, runs.c.status).order_by(runs.c.created_at.desc(), runs.c.id).limit(3)
-            latest = [f"{row.id} ({row.status})" for row in connection.execute(newest)]
+            newest = self._bounded(select(runs.c.id, runs.c.status)).order_by(runs.c.created_at.desc(), runs.c.id)
+            latest = [f"{row.id} ({row.status})" for row in connection.execute(newest.limit(3))]
         raise UserError(
             f"there is no run {prefix!r}",
             f"the latest are {', '.join(latest)}" if latest else f"there are no runs in {self._database.location}",
@@ -102,7 +104,7 @@ class Runs:
     def get(self, prefix: str) -> Run:
         """The run with this id, or the only one whose id starts with it."""
         with self._database.read() as connection:
-            row = rows.fetch(connection, runs, {"id": prefix})
+            row = self._fetch(connection, prefix)
         if row is None:
             run_id = self.find(prefix)
             with self._database.read() as connection:
@@ -112,7 +114,7 @@ class Runs:
     def get_or_none(self, run_id: str) -> Run | None:
         """The run with exactly this id, or None."""
         with self._database.read() as connection:
-            row = rows.fetch(connection, runs, {"id": run_id})
+            row = self._fetch(connection, run_id)
         return None if row is None else read_run(row)
 
     def listing(self, limit: int = 100, status: Status | None = None, **filters: Unpack[RunFilter]) -> RunListing:
@@ -130,16 +132,17 @@ class Runs:
         """
         try:
             with self._database.read() as connection:
-                stored = rows.fetch_all(connection, _newest(rows.raw(runs), limit, status, filters))
+                stored = rows.fetch_all(connection, _newest(self._bounded(rows.raw(runs)), limit, status, filters))
             return [row["id"] for row in stored], stored
         except UserError:  # one row may have text that the driver cannot read
             with self._database.read() as connection:
-                ids = connection.execute(_newest(select(runs.c.id), limit, status, filters)).scalars().all()
+                newest = _newest(self._bounded(select(runs.c.id)), limit, status, filters)
+                ids = connection.execute(newest).scalars().all()
             return ids, [row for run_id in ids if (row := self._readable(run_id)) is not None]
 
     def count(self, **filters: Unpack[RunFilter]) -> dict[Status, int]:
         """How many runs there are, by status."""
-        query = _filtered(select(runs.c.status, func.count()), filters).group_by(runs.c.status)
+        query = _filtered(self._bounded(select(runs.c.status, func.count())), filters).group_by(runs.c.status)
         with self._database.read() as connection:
             counts: Any = connection.execute(query)
             return {status: int(number) for status, number in counts}
@@ -159,7 +162,7 @@ class Runs:
         is reserved from today's budget, or `BudgetExceeded` is raised and the run is not claimed.
         """
         with self._database.write() as connection:
-            row = require_run_row(connection, run_id, lock=True)
+            row = self._require(connection, run_id)
             if row["status"] == "complete":
                 raise UserError(f"run {run_id} is complete", "start a new one; there is nothing left to resume")
             now, alive_at = self._database.now(connection), row["heartbeat_at"]
@@ -248,12 +251,12 @@ class Runs:
     def set_report(self, run_id: str, report: str) -> None:
         """Store the path of the last report of a run."""
         with self._database.write() as connection:
-            rows.change(connection, runs, require_run_row(connection, run_id, lock=True), {"report": report})
+            rows.change(connection, runs, self._require(connection, run_id), {"report": report})
 
     def request_cancel(self, run_id: str) -> Status:
         """Request a cancel; returns the status. A queued run is cancelled at once."""
         with self._database.write() as connection:
-            row = require_run_row(connection, run_id, lock=True)
+            row = self._require(connection, run_id)
             now, epoch = self._database.now(connection), row["lease_epoch"]
             if row["status"] in ACTIVE:
                 rows.change(connection, runs, row, {"cancel_requested": True})
@@ -269,14 +272,14 @@ class Runs:
 
     def cancel_requested(self, run_id: str) -> bool:
         """Whether a cancel is requested. Cheap: meant to be called between ticks."""
-        query = select(runs.c.cancel_requested).where(runs.c.id == run_id)
+        query = self._bounded(select(runs.c.cancel_requested).where(runs.c.id == run_id))
         with self._database.read() as connection:
             return bool(connection.execute(query).scalar())
 
     def delete(self, run_id: str, *, force: bool = False) -> None:
         """Delete a run and all its records; an active run only with `force`."""
         with self._database.write() as connection:
-            row = require_run_row(connection, run_id, lock=True)
+            row = self._require(connection, run_id)
             if row["status"] in ACTIVE and not force:
                 raise UserError(f"run {run_id} is {row['status']}", "cancel it first")
             budgets.settle_all(connection, run_id)
@@ -288,7 +291,7 @@ class Runs:
         Safe to repeat when the reply to it was lost: an end that was written is not written twice.
         """
         with self._database.write() as connection:
-            row = rows.fetch(connection, runs, {"id": run_id}, lock=True)
+            row = self._fetch(connection, run_id, lock=True)
             if row is not None and row["lease_epoch"] == epoch:
                 after = cast("Status", changes.get("status", row["status"]))
                 if after in ENDED and _same_end(row, changes):
@@ -305,6 +308,22 @@ class Runs:
                 return
         events.append_refusal(self._database, run_id, epoch, str(changes.get("status", "note")))
         raise LeaseLost(run_id)
+
+    def _bounded(self, query: Any) -> Any:
+        """The query for the rows of the owner only."""
+        return query if self._owner is None else query.where(runs.c.owner == self._owner)
+
+    def _fetch(self, connection: Connection, run_id: str, *, lock: bool = False) -> dict[str, Any] | None:
+        """The row of a run; None for one of another owner."""
+        key = {"id": run_id} if self._owner is None else {"id": run_id, "owner": self._owner}
+        return rows.fetch(connection, runs, key, lock=lock)
+
+    def _require(self, connection: Connection, run_id: str) -> dict[str, Any]:
+        """The row of a run, excluding other writers, or `UserError`."""
+        row = self._fetch(connection, run_id, lock=True)
+        if row is None:
+            raise no_run(run_id)
+        return row
 
     def _readable(self, run_id: str) -> dict[str, Any] | None:
         try:
@@ -336,8 +355,7 @@ def _newest(query: Any, limit: int, status: Status | None, filters: RunFilter) -
 def _filtered(query: Any, filters: RunFilter) -> Any:
     for name, value in filters.items():
         if name == "skill":
-            skill_id = select(skills.c.id).where(skills.c.name == value).scalar_subquery()
-            query = query.where(runs.c.skill_id == skill_id)
+            query = query.where(runs.c.skill_id.in_(select(skills.c.id).where(skills.c.name == value)))
         elif name == "besides":
             query = query.where(or_(runs.c.study_id.is_(None), runs.c.study_id != value))
         elif value is not None:

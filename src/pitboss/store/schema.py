@@ -24,6 +24,8 @@ from sqlalchemy import (
 )
 
 SEAL = "row_sha256"
+LOCAL = "local"
+"""The owner of what the command line stores, and of all rows from before there were others."""
 
 metadata = MetaData(
     naming_convention={
@@ -39,13 +41,20 @@ def _seal() -> Column[str]:
     return Column(SEAL, String(64), nullable=False)
 
 
+def _owner() -> Column[str]:
+    """Whose row it is. The default is for rows of versions that knew one owner only."""
+    return Column("owner", String(64), nullable=False, server_default=LOCAL)
+
+
 skills = Table(
     "skills",
     metadata,
     Column("id", String(64), primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
+    Column("name", Text, nullable=False),
     Column("latest_version", Integer, nullable=False),
+    _owner(),
     _seal(),
+    UniqueConstraint("owner", "name"),
 )
 
 skill_versions = Table(
@@ -86,7 +95,7 @@ runs = Table(
     Column("cancel_requested", Boolean, nullable=False),
     # The queue: the user, the priority, the time from which a worker may claim the run (NULL: not in the queue), how often
     # its worker was lost since its last progress, its worker, its study, the build that created it.
-    Column("owner", String(64), nullable=False, server_default="local"),
+    Column("owner", String(64), nullable=False, server_default=LOCAL),
     Column("priority", Integer, nullable=False, server_default="0"),
     Column("queued_at", BigInteger),
     Column("requeues", Integer, nullable=False, server_default="0"),
@@ -100,6 +109,7 @@ runs = Table(
     _seal(),
     ForeignKeyConstraint(["skill_id", "skill_version"], ["skill_versions.skill_id", "skill_versions.version"]),
 )
+Index("ix_runs_owner_created_at", runs.c.owner, runs.c.created_at)
 Index("ix_runs_queue", runs.c.status, runs.c.priority.desc(), runs.c.queued_at, runs.c.id)
 
 records = Table(
@@ -268,6 +278,69 @@ approval_requests = Table(
     Column("state", String(16), nullable=False),
     Column("decided_at", BigInteger),
     Column("expires_at", BigInteger, nullable=False),
+    _owner(),
     _seal(),
     UniqueConstraint("run_id", "key", "number"),
+)
+
+studies = Table(
+    "studies",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("document", Text, nullable=False),
+    Column("owner", String(64), nullable=False),
+    _seal(),
+)
+
+users = Table(
+    "users",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    # Whose rows the user sees; by default those of its own name.
+    Column("owner", String(64), nullable=False),
+    Column("role", String(16), nullable=False),
+    Column("password", Text, nullable=False),  # its hash
+    Column("created_at", BigInteger, nullable=False),
+    Column("disabled", Boolean, nullable=False),
+    _seal(),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    # No reference: the person at the machine has no row in `users`.
+    Column("user_name", String(64), nullable=False, index=True),
+    Column("created_at", BigInteger, nullable=False),
+    Column("last_seen_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    _seal(),
+)
+
+api_tokens = Table(
+    "api_tokens",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("user_name", String(64), nullable=False, index=True),
+    Column("label", Text, nullable=False),
+    Column("role", String(16), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("last_used_at", BigInteger),
+    Column("expires_at", BigInteger),
+    Column("revoked", Boolean, nullable=False),
+    _seal(),
+)
+
+audit_log = Table(
+    "audit_log",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("at", BigInteger, nullable=False),
+    Column("user_name", String(64), nullable=False),
+    Column("address", String(64), nullable=False),
+    Column("action", String(160), nullable=False),
+    Column("object", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    _seal(),
 )

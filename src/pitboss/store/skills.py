@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
-from pitboss.store.schema import skill_versions, skills
+from pitboss.store.schema import LOCAL, skill_versions, skills
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +35,32 @@ class SkillLine:
 
 
 class Skills:
-    """The skills in a database."""
+    """The skills in a database.
 
-    def __init__(self, database: Database, now: Callable[[], Instant], new_id: Callable[[], str]) -> None:
+    With `owner` they are the skills of one owner: those of others do not exist for it. Without, those of all owners; of several
+    with the same name the one of `LOCAL` is taken, which is also the owner of what is saved.
+    """
+
+    def __init__(
+        self, database: Database, now: Callable[[], Instant], new_id: Callable[[], str], owner: str | None = None
+    ) -> None:
         self._database = database
         self._now = now
         self._new_id = new_id
+        self._owner = owner
+
+    def owned_by(self, owner: str) -> "Skills":
+        """The skills of one owner."""
+        return Skills(self._database, self._now, self._new_id, owner)
 
     def save(self, name: str, digest: str, body: bytes) -> StoredSkill:
         """Store a document under its name. Content that is stored already keeps its version."""
+        owner = self._owner or LOCAL
         with self._database.write() as connection:
-            self._database.lock_name(connection, f"skill/{name}")
-            skill = rows.fetch(connection, skills, {"name": name}, lock=True)
+            self._database.lock_name(connection, f"skill/{owner}/{name}")
+            skill = rows.fetch(connection, skills, {"owner": owner, "name": name}, lock=True)
             if skill is None:
-                number, skill = 1, {"id": self._new_id(), "name": name, "latest_version": 1}
+                number, skill = 1, {"id": self._new_id(), "name": name, "latest_version": 1, "owner": owner}
                 rows.add(connection, skills, skill)
             else:
                 same = rows.fetch(connection, skill_versions, {"skill_id": skill["id"], "digest": digest})
@@ -69,9 +81,10 @@ class Skills:
     def get(self, name: str, version: int | None = None) -> StoredSkill:
         """A version of the skill of this name, by default the latest."""
         with self._database.read() as connection:
-            skill = rows.fetch(connection, skills, {"name": name})
+            skill = self._find(connection, name)
             if skill is None:
-                names = connection.execute(select(skills.c.name).order_by(skills.c.name).limit(10)).scalars().all()
+                listed = self._bounded(select(skills.c.name)).distinct().order_by(skills.c.name).limit(10)
+                names = connection.execute(listed).scalars().all()
                 raise UserError(
                     f"no skill {name!r} is stored",
                     f"stored are: {', '.join(names)}" if names else "a skill is stored when it is first run",
@@ -81,7 +94,8 @@ class Skills:
     def get_by_id(self, skill_id: str, version: int) -> StoredSkill:
         """The version that a run refers to."""
         with self._database.read() as connection:
-            skill = rows.fetch(connection, skills, {"id": skill_id})
+            key = {"id": skill_id} if self._owner is None else {"id": skill_id, "owner": self._owner}
+            skill = rows.fetch(connection, skills, key)
             if skill is None:
                 raise UserError(f"no skill with id {skill_id!r} is stored")
             return self._version(connection, skill, version)
@@ -89,8 +103,17 @@ class Skills:
     def list(self) -> Sequence[SkillLine]:
         """All skills by name."""
         with self._database.read() as connection:
-            stored = rows.fetch_all(connection, rows.raw(skills).order_by(skills.c.name))
+            stored = rows.fetch_all(connection, self._bounded(rows.raw(skills)).order_by(skills.c.name, skills.c.owner))
         return [SkillLine(row["id"], row["name"], row["latest_version"]) for row in stored]
+
+    def _find(self, connection: Connection, name: str) -> dict[str, Any] | None:
+        if self._owner is not None:
+            return rows.fetch(connection, skills, {"owner": self._owner, "name": name})
+        found = rows.fetch_all(connection, rows.raw(skills).where(skills.c.name == name).order_by(skills.c.owner))
+        return next((skill for skill in found if skill["owner"] == LOCAL), found[0] if found else None)
+
+    def _bounded(self, query: Any) -> Any:
+        return query if self._owner is None else query.where(skills.c.owner == self._owner)
 
     def _version(self, connection: Any, skill: dict[str, Any], version: int) -> StoredSkill:
         row = rows.fetch(connection, skill_versions, {"skill_id": skill["id"], "version": version})

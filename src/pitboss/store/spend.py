@@ -21,6 +21,8 @@ from pitboss.store.schema import answers, past_spend, runs, skills
 from pitboss.store.uncertain_charges import uncertain_usd_by_run
 
 _MAX_CHARS = 255
+FAR_AT = 1 << 62
+"""Later than any day."""
 Key = tuple[str, str, str, Instant]
 
 
@@ -40,12 +42,15 @@ class Spend:
 
 
 @exact
-def spend(database: Database, from_at: Instant = 0, to_at: Instant = 1 << 62, owner: str | None = None) -> list[Spend]:
+def spend(database: Database, from_at: Instant = 0, to_at: Instant = FAR_AT, owner: str | None = None) -> list[Spend]:
     """All spending of the days that begin in [from_at, to_at), by day, user, skill and model."""
     with database.read() as connection:
-        totals = _reply_costs(connection, None, from_at, to_at)
+        totals = _reply_costs(connection, None, from_at, to_at, owner)
         past = past_spend.c.day_at
-        for row in rows.fetch_all(connection, rows.raw(past_spend).where(past >= from_at, past < to_at)):
+        deleted = rows.raw(past_spend).where(past >= from_at, past < to_at)
+        if owner is not None:
+            deleted = deleted.where(past_spend.c.owner == owner)
+        for row in rows.fetch_all(connection, deleted):
             rows.require_intact(past_spend, row)
             _add(totals, _spend(row))
         for charge in _uncertain(connection, uncertain_usd_by_run(database), from_at, to_at):
@@ -58,7 +63,7 @@ def spend(database: Database, from_at: Instant = 0, to_at: Instant = 1 << 62, ow
 def add_to_totals(connection: Connection, database: Database, ids: Sequence[str]) -> None:
     """Add the spending of runs that are about to be deleted to `past_spend`."""
     database.lock_name(connection, "past_spend")
-    for key, spending in sorted(_reply_costs(connection, ids, 0, 1 << 62).items()):
+    for key, spending in sorted(_reply_costs(connection, ids, 0, FAR_AT).items()):
         key_columns: dict[str, object] = dict(zip(("owner", "skill", "model", "day_at"), key, strict=True))
         existing = rows.fetch(connection, past_spend, key_columns, lock=True)
         total = spending if existing is None else _sum(_spend(existing), spending)
@@ -70,14 +75,14 @@ def add_to_totals(connection: Connection, database: Database, ids: Sequence[str]
 
 
 def _reply_costs(
-    connection: Connection, ids: Sequence[str] | None, from_at: Instant, to_at: Instant
+    connection: Connection, ids: Sequence[str] | None, from_at: Instant, to_at: Instant, owner: str | None = None
 ) -> dict[Key, Spend]:
     """The cost of the stored replies. The database counts equal prices; the exact sum is computed here."""
     day = (answers.c.created_at - answers.c.created_at % DAY_MS).label("day")
     cost = type_coerce(answers.c.cost_usd, NULLTYPE).label("cost")
     columns: list[Any] = [runs.c.owner, skills.c.name, answers.c.model, day, cost]
     begins = -(-from_at // DAY_MS) * DAY_MS
-    ends = min(-(-to_at // DAY_MS) * DAY_MS, 1 << 62)
+    ends = min(-(-to_at // DAY_MS) * DAY_MS, FAR_AT)
     query = (
         select(*columns, func.count())
         .select_from(answers)
@@ -88,12 +93,14 @@ def _reply_costs(
     )
     if ids is not None:
         query = query.where(answers.c.run_id.in_(ids))
+    if owner is not None:
+        query = query.where(runs.c.owner == owner)
     totals: dict[Key, Spend] = {}
     costs: Any = connection.execute(query)
-    for owner, skill, model, day_at, price, calls in costs:
+    for payer, skill, model, day_at, price, calls in costs:
         usd = ZERO if price is None else Decimal(str(price)) * calls
         unpriced = calls if price is None else 0
-        _add(totals, Spend(owner, skill[:_MAX_CHARS], model[:_MAX_CHARS], int(day_at), calls, unpriced, usd))
+        _add(totals, Spend(payer, skill[:_MAX_CHARS], model[:_MAX_CHARS], int(day_at), calls, unpriced, usd))
     return totals
 
 

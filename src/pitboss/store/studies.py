@@ -1,7 +1,6 @@
 """Studies: their definitions, stored once for all their runs, and the progress of those. The runs are in `runs.py`.
 
-The id of a study follows from its definition, so the same study is found again. The definition is a row of `facts`; the runs
-refer to it by `study_id`.
+The id of a study follows from its definition and its owner, so the same study is found again. The runs refer to it by `study_id`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from sqlalchemy import func, select
+from sqlalchemy import Table, func, select
 from sqlalchemy.exc import IntegrityError
 
 from pitboss.core import codec
@@ -21,10 +20,9 @@ from pitboss.store.database import Database
 from pitboss.store.lifecycle import Status
 from pitboss.store.run import Run, read_run
 from pitboss.store.runs import Runs
-from pitboss.store.schema import facts, runs
+from pitboss.store.schema import LOCAL, runs, studies
 
 T = TypeVar("T")
-PREFIX = "study/"
 MARK = "study"
 """The parameter of a run that holds its trial in the study."""
 MAX_RUNS = 1_000_000
@@ -92,25 +90,31 @@ def unique_runs() -> Iterator[None]:
 
 
 class Studies:
-    """The studies in a database."""
+    """The studies in a database. With `owner` they are the studies of one owner: those of others do not exist for it."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, owner: str | None = None) -> None:
         self._database = database
+        self._owner = owner
+
+    def owned_by(self, owner: str) -> "Studies":
+        """The studies of one owner."""
+        return Studies(self._database, owner)
 
     def save(self, study_id: str, document: Mapping[str, Any]) -> None:
         """Store the definition of a study, unless it is stored already: the same id has the same definition."""
         with self._database.write() as connection:
-            self._database.lock_name(connection, f"{PREFIX}{study_id}")
-            if rows.fetch(connection, facts, {"key": f"{PREFIX}{study_id}"}, lock=True) is None:
-                rows.add(
-                    connection, facts, {"key": f"{PREFIX}{study_id}", "value": codec.dumps(dict(document)).decode()}
-                )
+            self._database.lock_name(connection, f"study/{study_id}")
+            if rows.fetch(connection, studies, {"id": study_id}, lock=True) is None:
+                content = codec.dumps(dict(document)).decode()
+                row = {"id": study_id, "document": content, "owner": self._owner or LOCAL}
+                rows.add(connection, studies, row)
 
     def find(self, prefix: str) -> str:
         """The full id of the only study whose id starts with this prefix."""
-        query = select(facts.c.key).where(facts.c.key.startswith(f"{PREFIX}{prefix}", autoescape=True)).limit(6)
+        starts = studies.c.id.startswith(prefix, autoescape=True)
+        query = self._bounded(select(studies.c.id).where(starts), studies).order_by(studies.c.id).limit(6)
         with self._database.read() as connection:
-            ids = [key.removeprefix(PREFIX) for key in connection.execute(query).scalars()]
+            ids = list(connection.execute(query).scalars())
         if prefix in ids:
             return prefix
         if len(ids) == 1 and prefix:
@@ -121,16 +125,17 @@ class Studies:
 
     def document(self, study_id: str) -> dict[str, Any]:
         """The definition of a study."""
+        key = {"id": study_id} if self._owner is None else {"id": study_id, "owner": self._owner}
         with self._database.read() as connection:
-            row = rows.fetch(connection, facts, {"key": f"{PREFIX}{study_id}"})
+            row = rows.fetch(connection, studies, key)
         if row is None:
             raise UserError(f"there is no study {study_id!r}", "`pitboss study list` lists them")
-        rows.require_intact(facts, row)
-        return codec.loads(row["value"])
+        rows.require_intact(studies, row)
+        return codec.loads(row["document"])
 
     def list(self) -> Sequence[StudyLine]:
         """All studies, the newest first."""
-        definitions = rows.raw(facts).where(facts.c.key.startswith(PREFIX, autoescape=True))
+        definitions = self._bounded(rows.raw(studies), studies)
         counts_query = (
             select(
                 runs.c.study_id, runs.c.status, func.count(), func.min(runs.c.created_at), func.max(runs.c.created_at)
@@ -140,7 +145,7 @@ class Studies:
         )
         with self._database.read() as connection:
             stored = rows.fetch_all(connection, definitions)
-            groups: Any = connection.execute(counts_query).all()
+            groups: Any = connection.execute(self._bounded(counts_query, runs)).all()
         counts: dict[str, dict[Status, int]] = {}
         first: dict[str, Instant] = {}
         last: dict[str, Instant] = {}
@@ -150,9 +155,9 @@ class Studies:
             last[study_id] = max(newest, last.get(study_id, newest))
         lines: list[StudyLine] = []
         for row in stored:
-            rows.require_intact(facts, row)
-            study_id = row["key"].removeprefix(PREFIX)
-            document = codec.loads(row["value"])
+            rows.require_intact(studies, row)
+            study_id = row["id"]
+            document = codec.loads(row["document"])
             lines.append(
                 StudyLine(study_id, document, counts.get(study_id, {}), first.get(study_id), last.get(study_id))
             )
@@ -162,8 +167,12 @@ class Studies:
         """The progress of the runs of a study. Cheap, for polling: no seal is verified."""
         query = select(runs.c.id, runs.c.status, runs.c.progress).where(runs.c.study_id == study_id).order_by(runs.c.id)
         with self._database.read() as connection:
-            lines: Any = connection.execute(query)
+            lines: Any = connection.execute(self._bounded(query, runs))
             return [RunLine(run_id, status, float(progress)) for run_id, status, progress in lines]
+
+    def _bounded(self, query: Any, table: Table) -> Any:
+        """The query for the rows of the owner only."""
+        return query if self._owner is None else query.where(table.c.owner == self._owner)
 
 
 def study_runs(

@@ -5,17 +5,13 @@ instead of the whole workspace: every query of it is bounded by the caller's own
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.server.problem import Problem
-
-Role = Literal["viewer", "author", "operator", "admin"]
-ROLES: tuple[Role, ...] = ("viewer", "author", "operator", "admin")
-"""From the least to the most: a viewer reads, an author writes skills and runs backtests, an operator controls deployments and
-approvals, an admin manages users, keys and settings. Each may do what those before it may."""
+from pitboss.store.users import ROLES, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +43,7 @@ def require(role: Role) -> Any:
         caller = caller_of(request)
         if caller is None:
             raise Problem(
-                401, "unauthorized", "this needs a session or a token", "open the link that `pitboss serve` printed"
+                401, "unauthorized", "this needs a session or a token", "sign in, or send `Authorization: Bearer TOKEN`"
             )
         if not caller.may(role):
             raise Problem(403, "forbidden", f"this needs the role {role}; {caller.name} is {caller.role}")

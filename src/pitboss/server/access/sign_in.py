@@ -1,45 +1,33 @@
-"""`SignIn`: which credentials belong to whom. A start token for the person who started the server, and sessions made from it."""
+"""`SignIn`: the start token of one server, for the person who started it. The link with it works once, the token until the server ends.
 
-import hashlib
+Credentials of users are in `credentials.py`.
+"""
+
 import hmac
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from threading import Lock
 
-from pitboss.server.access.caller import Caller
-
-OWNER = "local"
-"""The owner of what the command line makes; the person who starts the server on this machine is the same."""
-
-
-def digest(secret: str) -> str:
-    """What is kept of a secret."""
-    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
+from pitboss.bootstrap.accounts import digest_of as digest
 
 
 @dataclass
 class SignIn:
-    """The credentials of one server."""
+    """The start token of one server, by its digest, and the source of new secrets."""
 
     start_token_digest: str
     random_hex: Callable[[int], str]
     link_used: bool = False
-    sessions: dict[str, Caller] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
 
-    def by_token(self, token: str) -> Caller | None:
-        """The caller with a bearer token."""
-        if hmac.compare_digest(digest(token), self.start_token_digest):
-            return Caller(OWNER, OWNER, "admin")
-        return None
+    def is_start_token(self, token: str) -> bool:
+        """Whether this is the start token."""
+        return hmac.compare_digest(digest(token), self.start_token_digest)
 
-    def by_session(self, session: str) -> Caller | None:
-        """The caller with a session cookie."""
-        return self.sessions.get(digest(session))
-
-    def exchange(self, token: str) -> str | None:
-        """A new session for the one-time link; None if the token is wrong or was used."""
-        if self.link_used or not hmac.compare_digest(digest(token), self.start_token_digest):
-            return None
-        self.link_used = True
-        session = self.random_hex(32)
-        self.sessions[digest(session)] = Caller(OWNER, OWNER, "admin", self.random_hex(16))
-        return session
+    def use_link(self, token: str) -> bool:
+        """Whether the one-time link with this token may be used now. Of several callers one gets True."""
+        if not self.is_start_token(token):
+            return False
+        with self._lock:
+            was_used, self.link_used = self.link_used, True
+        return not was_used

@@ -57,12 +57,33 @@ def app_page(
     """A page of the app. `path` is that of its entry in the navigation, `scripts` and `styles` are static files that only
     this page needs, `style` is the CSS text of a report.
     """
+    bar = _bar(caller, path)
+    return _page(bar, title, content, scripts=scripts, styles=styles, style=style, status=status, csrf=caller.csrf)
+
+
+def plain_page(title: str, *content: object, styles: Sequence[str] = (), status: int = 200) -> HTMLResponse:
+    """A page for somebody without a session: it has no navigation."""
+    bar = tag("div", brand("/"), tag("nav", aria_label="Main"), theme_button(), class_="top")
+    return _page(bar, title, content, styles=styles, status=status)
+
+
+def _page(
+    bar: Html,
+    title: str,
+    content: Sequence[object],
+    *,
+    scripts: Sequence[str] = (),
+    styles: Sequence[str] = (),
+    style: str = "",
+    status: int = 200,
+    csrf: str = "",
+) -> HTMLResponse:
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="pitboss-csrf", content=caller.csrf) if caller.csrf else None,
+        tag("meta", name="pitboss-csrf", content=csrf) if csrf else None,
         tag("title", f"{title} – pitboss"),
         tag("link", rel="icon", href="data:,"),
         *[tag("link", rel="stylesheet", href=static_path(name)) for name in ("report.css", "app.css", STYLE, *styles)],
@@ -72,7 +93,7 @@ def app_page(
     body = tag(
         "body",
         tag("a", "Skip to the content", href="#main", class_="skip"),
-        _bar(caller, path),
+        bar,
         tag("main", *content, id="main"),
         chat_drawer(),
         class_="app",

@@ -1,0 +1,74 @@
+"""`/api/tokens`: the tokens with which programs use this API. A token is shown once, when it is created."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from pydantic import BaseModel, Field
+
+from pitboss.bootstrap.accounts import MOST_DAYS, token_document
+from pitboss.core.errors import UserError
+from pitboss.server.access.caller import Viewer
+from pitboss.server.api.routes.users import accounts_of
+from pitboss.server.problem import Problem, responses
+from pitboss.store.api_tokens import LONGEST_LABEL
+from pitboss.store.users import Role
+
+router = APIRouter(prefix="/tokens", tags=["tokens"], responses=responses())
+TokenId = Annotated[str, Path(max_length=64, description="The id of a token.", examples=["3f2a9c01d4e5"])]
+
+
+class ListedToken(BaseModel):
+    """A token without its secret."""
+
+    id: str = Field(examples=["3f2a9c01d4e5"])
+    user: str = Field(examples=["local"])
+    label: str = Field(examples=["nightly backtests"])
+    role: Role
+    state: str = Field(examples=["valid"], description="valid, expired or revoked")
+    created_at: str
+    last_used_at: str | None
+    expires_at: str | None
+
+
+class CreatedToken(ListedToken):
+    """A new token. `token` is not shown again."""
+
+    token: str = Field(examples=["pb_…"])
+
+
+class NewToken(BaseModel):
+    """A token to be created."""
+
+    label: str = Field(min_length=1, max_length=LONGEST_LABEL, examples=["nightly backtests"])
+    role: Role = Field("viewer", description="What it may do at most; never more than its user.")
+    days: int | None = Field(None, ge=1, le=MOST_DAYS, description="After how many days it expires; none: never.")
+
+
+@router.get("", response_model=list[ListedToken])
+def list_tokens(request: Request, caller: Viewer) -> list[dict[str, Any]]:
+    """The tokens of the caller, newest first."""
+    accounts = accounts_of(request)
+    return [token_document(token, accounts.now()) for token in accounts.tokens.list(caller.name)]
+
+
+@router.post("", response_model=CreatedToken, status_code=201)
+def create_token(request: Request, caller: Viewer, new: NewToken) -> dict[str, Any]:
+    """Create a token of the caller. With a token only one that may do no more than itself can be created."""
+    accounts = accounts_of(request)
+    user = accounts.users.get(caller.name)
+    if user is None:
+        raise Problem(403, "forbidden", "the user of this request is gone")
+    role = new.role if caller.may(new.role) else caller.role
+    token, stored = accounts.create_token(user, new.label, role, new.days)
+    request.state.audit = f"{stored.id} {stored.role}"
+    return {**token_document(stored, accounts.now()), "token": token}
+
+
+@router.delete("/{token_id}", status_code=204, responses=responses(404))
+def revoke_token(request: Request, caller: Viewer, token_id: TokenId) -> None:
+    """Refuse a token of the caller from now on; an admin may revoke those of others."""
+    try:
+        accounts_of(request).tokens.revoke(token_id, None if caller.may("admin") else caller.name)
+    except UserError as error:
+        raise Problem(404, "not_found", error.message) from None
+    request.app.state.credentials.forget()

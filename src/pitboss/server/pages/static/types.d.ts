@@ -1,0 +1,10 @@
+/** What app.js gives to the other scripts of a page. */
+interface Pitboss {
+  /** Sends JSON and returns the parsed reply; throws an Error with `status` and `problem` otherwise. */
+  send(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<any>;
+  toast(text: string, tone?: '' | 'ok' | 'bad'): void;
+  /** Shows an error of `send`. */
+  complain(error: any): void;
+  debounce(call: (...values: any[]) => void, pause: number): (...values: any[]) => void;
+}
+interface Window { pitboss: Pitboss }
