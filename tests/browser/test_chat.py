@@ -80,10 +80,10 @@ def test_an_answer_has_steps_links_and_marks_what_no_fact_holds(
     assert page.locator("#chat-about").inner_text() == f"about run {run_id}"
     ask(page, "Why was this refused?")
     page.locator("#chat .answer a").wait_for()
-    assert page.locator("#chat .steps").inner_text().strip() == "explain_decision"
+    assert page.locator("#chat .tool-steps").inner_text().strip() == "explain_decision"
     assert page.locator("#chat .answer a").get_attribute("href") == f"/runs/{run_id}#d53"
     assert page.locator("#chat .answer mark").inner_text() == "77,777"
-    assert "Cost $" in page.locator("#chat .after").inner_text()
+    assert "Cost $" in page.locator("#chat .remark").inner_text()
     page.keyboard.press("Escape")
     assert not page.locator("#chat").is_visible()
     page.reload()
@@ -96,7 +96,7 @@ def test_an_answer_has_steps_links_and_marks_what_no_fact_holds(
 def test_text_of_a_model_is_inert(server: Served, state: Any, open_page: Callable[..., Any]) -> None:
     page = open_page(server, "/", state=state)
     dialogs: list[Any] = []
-    page.on("dialog", dialogs.append)
+    page.on("dialog", lambda dialog: dialogs.append(dialog))
     ask(page, "Be hostile")
     assert page.locator("#chat .answer").inner_text() == HOSTILE
     assert page.locator("#chat .answer *").count() == 0

@@ -62,7 +62,7 @@
       if (href) {
         const link = document.createElement('a');
         link.href = href;
-        link.textContent = piece;
+        link.textContent = about ? piece.replace(`run ${about} `, '') : piece; // which run it is goes without saying there
         place.append(link);
       } else if (unsupported.includes(piece)) {
         const mark = element('mark', '', piece);
@@ -80,7 +80,7 @@
 
   /** @param {string} question */
   const begin = (question) => {
-    const steps = element('div', 'steps');
+    const steps = element('div', 'tool-steps');
     const answer = element('div', 'answer waiting');
     log.append(element('div', 'question', question), steps, answer);
     toEnd();
@@ -93,7 +93,7 @@
     steps.remove();
     answer.classList.remove('waiting');
     fill(answer, turn.answer, turn.citations, turn.unsupported);
-    if (turn.after) log.append(element('div', 'after', turn.after));
+    if (turn.after) log.append(element('div', 'remark', turn.after));
   };
 
   /** What a confirmed request has led to. @param {any} reply @param {any} card */
@@ -209,7 +209,7 @@
           const doubt = turn.unsupported.length ? 'Marked numbers are in no recorded fact. ' : '';
           const cost = data.cost_usd === null ? 'Cost unknown' : data.cost_usd > 0 ? `Cost $${data.cost_usd.toFixed(4)}` : '';
           turn.after = `${doubt}${cost}`.trim();
-          if (turn.after) log.append(element('div', 'after', turn.after));
+          if (turn.after) log.append(element('div', 'remark', turn.after));
           kept.turns.push(turn);
           save();
         }
@@ -219,7 +219,7 @@
       const problem = /** @type {any} */ (error).problem || {};
       const stopped = running.signal.aborted;
       const text = stopped ? 'Stopped.' : problem.hint ? `${problem.detail} (${problem.hint})` : String(/** @type {any} */ (error).message);
-      log.append(element('div', stopped ? 'after' : 'notice', text));
+      log.append(element('div', stopped ? 'remark' : 'notice', text));
       if (!turn.answer) answer.remove();
     } finally {
       answer.classList.remove('waiting');
