@@ -149,7 +149,12 @@ def test_files_of_a_complete_run_are_used_and_made_again_if_damaged(workspace: W
     written = [path.read_bytes() for path in paths]
     assert run.digest is not None
     assert all(run.digest[:16] in path.name for path in paths)
-    for damage in (lambda data: data[:-7], lambda data: data[:100], lambda data: b"", lambda data: data[:90] + b"x" + data[91:]):
+    for damage in (
+        lambda data: data[:-7],
+        lambda data: data[:100],
+        lambda data: b"",
+        lambda data: data[:90] + b"x" + data[91:],
+    ):
         for path, data in zip(paths, written, strict=True):
             path.write_bytes(damage(data))
         indexed = IndexedRuns()
