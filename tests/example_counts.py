@@ -11,7 +11,7 @@ from hypothesis import is_hypothesis_test, settings
 
 QUICK = 0.4
 """The share of the named examples in an ordinary run."""
-FEWEST = 8
+FEWEST = 6
 SETTINGS = "_hypothesis_internal_use_settings"
 
 
