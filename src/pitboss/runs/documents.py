@@ -68,7 +68,7 @@ def read_stored(workspace: Workspace, name: str, version: int | None, overrides:
     stored = workspace.skills.get(name, version)
     plain = codec.loads(stored.body)
     root = venue_of(plain).skill_type()
-    result = check_plain(_numbers(plain, root), root, _names(plain, workspace.settings), overrides=overrides)
+    result = check_plain(with_numbers(plain, root), root, _names(plain, workspace.settings), overrides=overrides)
     if result.skill is None:
         raise summary(name, result.errors)
     return to_plain(result.skill)
@@ -151,14 +151,14 @@ def _tool_names(venue: Venue, servers: Any) -> Names:
     return Names(agent_tools(venue.tools()), servers)
 
 
-def _numbers(value: Any, root: type[SkillDocument], path: tuple[str, ...] = ()) -> Any:
+def with_numbers(value: Any, root: type[SkillDocument], path: tuple[str, ...] = ()) -> Any:
     """Convert the amounts of a stored document, which are exact decimal texts, to the numbers that a skill requires."""
     if isinstance(value, dict):
-        return {key: _numbers(item, root, (*path, key)) for key, item in value.items()}
+        return {key: with_numbers(item, root, (*path, key)) for key, item in value.items()}
     info = field_at(path, root) if isinstance(value, str) else None
     return value if info is None or takes_text(info) or takes_list(info) else Decimal(value)
 
 
-def store(workspace: Workspace, skill: SkillDocument) -> StoredSkill:
-    """Store a document under its name. Content that is already stored keeps its version."""
-    return workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
+def store(workspace: Workspace, skill: SkillDocument, text: str | None = None) -> StoredSkill:
+    """Store a document under its name, with the text of its author. Content that is already stored keeps its version."""
+    return workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)), text)

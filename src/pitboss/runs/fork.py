@@ -300,8 +300,8 @@ def _queued(workspace: Workspace, source: Run, prepared: PreparedRun, also: dict
         heartbeat_at=None,
         lease_epoch=1,
         cancel_requested=False,
-        build=None,
         owner=workspace.owner,
+        build=None,
     )
 
 

@@ -16,6 +16,7 @@ from pitboss.bootstrap.workspace import Workspace, has_database, lake_of, look_i
 from pitboss.core.errors import ToolFailed, UserError
 from pitboss.data.lake import Lake
 from pitboss.runs.documents import read_document, read_file, read_stored, saved_name, suffix_of
+from pitboss.runs.skill_reference import override_lines
 from pitboss.server.tool_server import OutputFilter
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -131,4 +132,4 @@ def is_file(skill: str) -> bool:
 
 def overrides_of(arguments: Mapping[str, Any]) -> tuple[str, ...]:
     """The changes of the argument `set`, one per line."""
-    return tuple(line.strip() for line in arguments.get("set", "").splitlines() if line.strip())
+    return override_lines(arguments.get("set", ""))
