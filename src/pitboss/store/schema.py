@@ -204,7 +204,7 @@ reservations = Table(
 past_spend = Table(
     "past_spend",
     metadata,
-    # The cost of replies whose runs were deleted.
+    # The cost of replies that belong to no run: of the chat, and of runs that were deleted.
     Column("owner", String(64), primary_key=True),
     Column("skill", String(255), primary_key=True),
     Column("model", String(255), primary_key=True),
