@@ -144,7 +144,7 @@ def test_values_of_wrong_types_are_errors_at_their_fields(client: TestClient) ->
         assert not edited["ok"]
         assert {error["path"].partition("[")[0] for error in edited["errors"]} == {path}
         assert edited["errors"][0]["line"]
-    assert client.post("/api/skills/check", json={"text": "x" * 1_000_001}).status_code == 422
+    assert client.post("/api/skills/check", json={"text": "x" * 1_000_001}).status_code in (413, 422)
     for path in ("", ".", "a..b", "a." * 30 + "a"):
         assert client.post("/api/skills/edit", json={"text": TEXT, "path": path, "value": 1}).status_code == 422
 
