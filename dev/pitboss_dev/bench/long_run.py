@@ -52,7 +52,9 @@ def _decisions(from_at: Instant) -> Iterator[str]:
             proposal |= {"action": "open_long", "size_usd": 20_000, "leverage": 2}
         elif number % 40 == 30:
             proposal = {"action": "close", "symbol": "SOL"}
-        proposal["reason"] = f"Number {number}: the last bars and the wider trend point the same way, so it is worth a try."
+        proposal["reason"] = (
+            f"Number {number}: the last bars and the wider trend point the same way, so it is worth a try."
+        )
         yield json.dumps({"tick_at": iso(from_at + number * TICK_MS), "proposal": proposal})
 
 

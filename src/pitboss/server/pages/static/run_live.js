@@ -33,6 +33,11 @@
     if (hits && hits.used !== undefined) put('speculation', `${number(hits.used)} of ${number(hits.asked ?? hits.used)} used`);
     else put('speculation', state.wasted_usd ? `${usd(state.wasted_usd)} unused` : 'none');
     put('state', { queued: 'Waiting for a worker…', loading: 'Loading data…', computing_metrics: 'Computing metrics…' }[String(state.status)] || '');
+    const badge = document.querySelector('[data-show=status] .badge');
+    if (badge) {
+      badge.textContent = String(state.status).replace('_', ' ');
+      badge.className = state.status === 'queued' ? 'badge' : 'badge now';
+    }
     if (ENDED.includes(state.status)) leave();
     else draw();
   };
