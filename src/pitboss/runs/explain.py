@@ -36,7 +36,7 @@ def explain(workspace: Workspace, run: Run, tick: str) -> tuple[str, dict[str, A
 
     `tick` is a time, the number of a record, or `refused` for the first refused decision.
     """
-    return _explained(run, _find(workspace, run, tick.strip()))
+    return _explained(run, find_record(workspace, run, tick.strip()))
 
 
 def explain_record(workspace: Workspace, run: Run, seq: int) -> dict[str, Any]:
@@ -107,7 +107,8 @@ def _values(body: Plain, rows: list[dict[str, Any]], venue: Venue) -> dict[str, 
     }
 
 
-def _find(workspace: Workspace, run: Run, tick: str) -> Record:
+def find_record(workspace: Workspace, run: Run, tick: str) -> Record:
+    """The record at a tick: a time, the number of a record, or `refused` for the first refused decision."""
     if tick == FIRST_REFUSED:
         record = next(_refused(workspace, run), None)
         if record is None:

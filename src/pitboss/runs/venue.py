@@ -79,6 +79,8 @@ class Venue(ABC):
     """Whether its agents have an account whose value is measured. Without one there is no equity, return or drawdown."""
     intent_noun: ClassVar[str] = "order"
     """What one intent of a decision is called."""
+    file_fields: ClassVar[frozenset[str]] = frozenset()
+    """Fields of its request that name files of the machine, or hold their content; the API does not take them."""
 
     def settings_type(self) -> "type[VenueSettings] | None":
         """The class of the settings that only it has; None if there are none."""

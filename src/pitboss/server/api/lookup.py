@@ -4,7 +4,6 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.server.problem import Problem
 from pitboss.store.runs import Run
-from pitboss.store.studies import Studies
 
 
 def named_run(workspace: Workspace, run_id: str) -> Run:
@@ -18,6 +17,6 @@ def named_run(workspace: Workspace, run_id: str) -> Run:
 def named_study(workspace: Workspace, study_id: str) -> str:
     """The full id of a study, given all of it or its start."""
     try:
-        return Studies(workspace.database).find(study_id)
+        return workspace.studies.find(study_id)
     except UserError as error:
         raise Problem(404, "not_found", error.message, error.hint) from None

@@ -17,7 +17,7 @@ REVALIDATE = "private, no-cache"
 
 def tagged_json(request: Request, document: Any) -> Response:
     """A document as JSON with a tag of its content."""
-    body = orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS)
+    body = orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_SORT_KEYS)
     tag = hashlib.sha256(body).hexdigest()[:32]
     return not_modified(request, tag) or Response(body, headers=tag_headers(tag), media_type="application/json")
 
