@@ -81,6 +81,7 @@ def test_the_promised_gates_are_there(rows: list[BenchRow]) -> None:
     assert gates == {
         "sma_cross year, whole run": ("at least", 1.5),
         "report page of a year": ("at most", 1.0),
+        "run page of 100,000 ticks opens": ("at most", 1.0),
         "model tick, commit per 50": ("at most", 8.0),
         "model tick, commit each": ("at most", 13.0),
         "model tick with news, events and memory": ("at most", 3.0),
