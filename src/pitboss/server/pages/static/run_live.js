@@ -6,7 +6,7 @@
   if (!page) return;
   const { send } = /** @type {any} */ (window).pitboss;
   const run = page.dataset.run;
-  const PAUSE = 1500; // between two drawings of the curve and the list
+  const PAUSE = 2000; // between two drawings of the curve and the list
   const POLL = 2000;
   const ENDED = ['complete', 'error', 'cancelled'];
   const place = (/** @type {string} */ name) => /** @type {HTMLElement | null} */ (page.querySelector(`[data-show=${name}]`));
@@ -43,7 +43,7 @@
   };
 
   const draw = async () => {
-    if (isDrawing || Date.now() - drawnAt < PAUSE) return;
+    if (isDrawing || document.hidden || Date.now() - drawnAt < PAUSE) return;
     isDrawing = true;
     try {
       const chart = place('equity');
