@@ -51,7 +51,12 @@ def list_skills(workspace: OwnWorkspace) -> dict[str, Any]:
     return {"skills": skill_rows(workspace), "examples": example_rows()}
 
 
-@router.get("/schema")
+@router.get(
+    "/schema",
+    responses={
+        200: {"content": {"application/json": {"example": {"title": "Skill", "type": "object", "properties": {}}}}}
+    },
+)
 def schema(caller: Viewer, venue: Annotated[str, Query(max_length=64)] = "") -> dict[str, Any]:
     """The JSON Schema of skill documents of a venue, as `skill schema` prints it."""
     del caller
