@@ -25,6 +25,8 @@ class Caller:
     role: Role
     csrf: str = ""
     """What a form of this session must send back; empty for a caller with a token."""
+    token_id: str = ""
+    """The token of the API that it uses, if any."""
 
     def may(self, role: Role) -> bool:
         """Whether the role of the caller includes another one."""
