@@ -28,9 +28,9 @@ from pitboss.store.users import ROLES, Role
 router = APIRouter()
 STATES = {"valid": "ok", "revoked": "bad", "expired": "warn"}
 SOURCES = {
-    "environment": "set in the environment of the server, which takes precedence: change it there",
-    "file": "set in settings.toml of the workspace",
-    "default": "the default; a change is written to settings.toml of the workspace",
+    "environment": "Set in the environment of the server, which takes precedence: change it there.",
+    "file": "Set in settings.toml of the workspace.",
+    "default": "This is the default. A change is written to settings.toml of the workspace.",
 }
 MEANINGS = {
     "daily_usd": ("Daily budget in USD", "The most that one owner may spend on models in a day. 0: no limit."),
@@ -82,14 +82,14 @@ def settings(
 
 def _account(request: Request, caller: Caller, workspace: Workspace) -> Html:
     del request
-    about = facts(
-        [
-            ("Name", caller.name),
-            ("Role", caller.role),
-            ("Sees what belongs to", caller.owner),
-            ("Workspace", tag("code", str(workspace.home))),
-        ]
-    )
+    rows: list[tuple[str, object]] = [
+        ("Name", caller.name),
+        ("Role", caller.role),
+        ("Sees what belongs to", caller.owner),
+    ]
+    if caller.may("admin"):
+        rows.append(("Workspace", tag("code", str(workspace.home))))
+    about = facts(rows)
     leave = tag(
         "form",
         tag("input", type="hidden", name="csrf", value=caller.csrf),
@@ -175,7 +175,7 @@ def _tokens(request: Request, caller: Caller, workspace: Workspace) -> Html:
         if cells
         else empty_state("No tokens", "A token lets a program use the API as you, within a role.")
     )
-    roles = [role for role in ROLES if caller.may(role)]
+    roles: list[Role] = [role for role in ROLES if caller.may(role)]
     days = select(
         "days", [("", "never"), ("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "a year")], "90"
     )

@@ -15,11 +15,12 @@ from pitboss.report.shell import section
 from pitboss.report.table import LEFT, table
 from pitboss.runs.mcp_list import server_rows
 from pitboss.server.access.caller import Caller
-from pitboss.server.pages.components import badge, empty_state, field, link_button, notice, text_input
-from pitboss.server.pages.settings_forms import role_select, send_button, send_form, short_time
+from pitboss.server.pages.components import badge, empty_state, field, link_button, notice, select, text_input
+from pitboss.server.pages.settings_forms import ROLE_TEXTS, role_select, send_button, send_form, short_time
 from pitboss.store.passwords import SHORTEST
 
 ENTRIES = 100
+ROLE_CHOICES = [("", "stays as it is"), *ROLE_TEXTS.items()]
 TOOL_STATES = {"approved": "ok", "changed": "bad", "not approved": "warn"}
 
 
@@ -27,16 +28,16 @@ def keys(request: Request, caller: Caller, workspace: Workspace) -> Html:
     """Provider keys: which are set, and forms to set and remove them. No value is ever shown."""
     del request, caller
     rows = known_keys(workspace.settings)
-    columns = [(name, LEFT) for name in ("Key", "Used by", "Sent to", "State", "")]
+    columns = [(name, LEFT) for name in ("Key", "State", "", "Used by", "Sent to")]
     cells = [
         (
             tag("code", row["name"]),
-            ", ".join(row["providers"]) or "none",
-            tag("span", ", ".join(row["hosts"]) or "nowhere", class_="wrap"),
             _key_state(row),
             send_button("Remove", f"DELETE /api/keys/{row['name']}", f"Remove {row['name']}?", "danger")
             if row["set_at"]
             else "",
+            ", ".join(row["providers"]) or "none",
+            tag("span", ", ".join(row["hosts"]) or "nowhere", class_="wrap"),
         )
         for row in sorted(rows, key=lambda row: (row["set_at"] is None, not row["in_environment"], row["name"]))
     ]
@@ -111,9 +112,8 @@ def users(request: Request, caller: Caller, workspace: Workspace) -> Html:
     change = send_form(
         "PATCH /api/users/{user}",
         "Change the user",
-        field("user", "User", text_input("user", required=True, list="user-names", maxlength=64)),
-        tag("datalist", *[tag("option", value=row["name"]) for row in rows], id="user-names"),
-        field("new-role", "New role", role_select("new-role", data_name="role", data_optional="1", required=False)),
+        field("user", "User", select("user", [(row["name"], row["name"]) for row in rows])),
+        field("new-role", "New role", select("new-role", ROLE_CHOICES, data_name="role", data_optional="1")),
         field(
             "new-password",
             "New password",
@@ -147,9 +147,11 @@ def mcp(request: Request, caller: Caller, workspace: Workspace) -> Html:
     del request
     may_approve = caller.may("operator")
     rows = server_rows(workspace)
-    about = notice(
+    about = tag(
+        "p",
         "A tool of an MCP server is offered to an agent only in exactly the form that a person has read and approved. "
         + ("" if may_approve else "Approving needs the role operator."),
+        class_="note",
     )
     if not rows:
         return join([about, empty_state("No servers", "The setting mcp_catalog names a file with servers.")])
