@@ -1,7 +1,8 @@
 """A small MCP server over standard input and output, in the standard library alone so that it starts at once.
 
 `little_server.py FOLDER`: the first word of FOLDER/mode changes what it does: `changed` describes its tool differently,
-`gone` has no tools, `dead` ends before it says a word, `tells` describes its tool with its key. FOLDER/calls gets a line for
+`gone` has no tools, `dead` ends before it says a word, `tells` describes its tool with its key, `marks` says which of its
+tools changes something. FOLDER/calls gets a line for
 every call; FOLDER/words is a list of texts that are added to every answer.
 """
 
@@ -25,7 +26,8 @@ def tools(mode: str) -> list[dict[str, object]]:
         "additionalProperties": False,
     }
     named = ("twice", "thrice", "hidden")
-    return [{"name": name, "description": words, "inputSchema": schema} for name in named]
+    marks = {name: {"annotations": {"readOnlyHint": name == "twice"}} for name in named} if mode == "marks" else {}
+    return [{"name": name, "description": words, "inputSchema": schema, **marks.get(name, {})} for name in named]
 
 
 def answer(folder: Path, mode: str, method: str, params: dict[str, object]) -> dict[str, object] | None:

@@ -12,7 +12,6 @@ import orjson
 import polars as pl
 import pytest
 from program import begin, end, here, wait_for_records
-from serving import served
 
 from audit.planted import Reader, guess, honest, memoriser, refusing
 from pitboss.cli.main import main
@@ -22,6 +21,7 @@ from pitboss.data.lake import Lake
 from pitboss.data.series import TIME
 from pitboss.testing.provider import FakeProvider, Script
 from pitboss.venues.predict.venue import PredictVenue
+from serving import served
 
 SKILL = """\
 pitboss: 1

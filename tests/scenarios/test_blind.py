@@ -9,7 +9,6 @@ from typing import Any
 import orjson
 import pytest
 from program import here
-from serving import served
 
 from leaks import Scanner, texts
 from pitboss.core.asof import Market
@@ -18,6 +17,7 @@ from pitboss.data.feed import load_market
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.testing.provider import FakeProvider, Play, call, calls, decide
+from serving import served
 
 SIX_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T06:00:00Z")
 TICKS = 24

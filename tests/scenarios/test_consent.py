@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from program import ENVIRONMENT, PATIENCE_S, here
-from serving import served
 
 from forked import Forked
 from pitboss.testing.provider import decide
+from serving import served
 
 QUESTION = "continue? [y/N]"
 TICKS = 24

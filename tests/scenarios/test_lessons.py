@@ -11,9 +11,9 @@ from typing import Any
 import orjson
 import pytest
 from program import begin, here, wait_for_records
-from serving import served
 
 from pitboss.testing.provider import FakeProvider, Play, call, decide
+from serving import served
 
 EIGHT_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T08:00:00Z")
 TICKS = 32

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from program import here
-from serving import served
 
 from bundled import Contents, forged
 from pitboss.testing import provider
 from pitboss.testing.provider import FakeProvider, Play, body, call, decide, message
+from serving import served
 
 TWO_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T02:00:00Z")
 TICKS = 8

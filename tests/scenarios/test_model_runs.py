@@ -11,10 +11,10 @@ from typing import Any
 import orjson
 import pytest
 from program import begin, here, wait_for_records
-from serving import served
 
 from pitboss.testing import provider
 from pitboss.testing.provider import FakeProvider, Play, call, decide
+from serving import served
 
 SIX_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T06:00:00Z")
 TICKS = 24

@@ -25,7 +25,6 @@ import zstandard
 from aiohttp import web
 from cryptography.fernet import Fernet
 from program import ENVIRONMENT, Told, end
-from serving import served
 
 from canary import leaks, leaks_below, shapes
 from encodings_of_keys import ENCODINGS
@@ -34,6 +33,7 @@ from pitboss.bootstrap.logs import stop_logs
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.cli.main import main
 from pitboss.testing.provider import HOLD, Play, body, message
+from serving import served
 
 KEYS = {
     "LLM_API_KEY": "llm/Canary+9f3aQ7xZb2-LLMKEY",

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from program import here
-from serving import served
 
 from pitboss.core.instant import MINUTE_MS, iso, parse_instant
 from pitboss.testing.provider import Play, call
+from serving import served
 
 START = parse_instant("2026-02-21T12:00:00Z")
 RANGE = ("--from", "2026-02-22T12:00:00Z", "--to", "2026-02-22T18:00:00Z")

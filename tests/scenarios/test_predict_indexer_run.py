@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from living import Live, markets, ticked
 from program import here
-from serving import served
 
 from pitboss.cli.main import main
 from pitboss.live.board import Entry
 from pitboss.testing.prediction_services import PredictionServices
 from pitboss.testing.provider import Play, call
+from serving import served
 
 SECRET = "llm/Canary+indexer-4f1c"
 

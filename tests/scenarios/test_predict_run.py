@@ -20,13 +20,13 @@ from typing import Any
 import pytest
 from living import QUICK, Live, at_work, prices, ticked
 from program import end, here
-from serving import served
 
 from canary import leaks, leaks_below
 from pitboss.cli.main import main
 from pitboss.core.errors import RunCancelled
 from pitboss.live.board import Entry
 from pitboss.testing.provider import Play, call, hang
+from serving import served
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from program import PATIENCE_S, begin, here
-from serving import served
 
 from pitboss.testing import provider
 from pitboss.testing.provider import FakeProvider, decide
+from serving import served
 
 SIX_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T06:00:00Z")
 TICKS = 24

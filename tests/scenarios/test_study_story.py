@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from program import begin, end, here, wait_for_records
-from serving import served
 
 from pitboss.testing.provider import FakeProvider, decide
+from serving import served
 
 SKILL = """\
 pitboss: 1

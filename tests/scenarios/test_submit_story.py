@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from program import begin, end, here, wait_for_records
-from serving import served
 
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
@@ -22,6 +21,7 @@ from pitboss.core import codec
 from pitboss.core.instant import MINUTE_MS, iso, parse_instant
 from pitboss.runs.run import job_of, request_of
 from pitboss.testing.provider import FakeProvider, Play, call
+from serving import served
 
 START = parse_instant("2026-02-21T12:00:00Z")
 BETS = """\

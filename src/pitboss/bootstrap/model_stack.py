@@ -202,8 +202,8 @@ def _wrapped(
     # A local model is free and has no rate limits; its client retries by itself.
     limited = client if lane is None else Limited(client, lane, run_id)
     budgeted = Budgeted(Priced(limited, model_price, workspace.now), budget, model_price)
-    retried = budgeted if lane is None else _retried(budgeted, workspace.settings)
-    cached = Cached(retried, answers, run_id, request.repeat, _shared_calls(workspace.database), identity)
+    lasting = budgeted if lane is None else retried(budgeted, workspace.settings)
+    cached = Cached(lasting, answers, run_id, request.repeat, _shared_calls(workspace.database), identity)
     stack.push_async_callback(cached.close)
     model = Traced(cached, tracer)
     # A local model handles one request at a time.
@@ -218,7 +218,8 @@ def _speculation(request: BacktestRequest, budget: SpeculationBudget) -> Specula
     return Speculation(window, float(request.max_waste_pct), budget=budget)
 
 
-def _retried(client: ModelClient, settings: Settings) -> Retried:
+def retried(client: ModelClient, settings: Settings) -> Retried:
+    """The client with the attempts and the deadline of the settings."""
     limits = family_limits(client.name)
     deadline_s = _or_of_family(settings.model_deadline_s, PLAIN.deadline_s, limits.deadline_s)
     return Retried(client, random=unit_random(), attempts=settings.model_attempts, deadline_s=deadline_s)
@@ -324,55 +325,64 @@ TRIAL_TOOL = ToolSpec(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class BareModel:
+    """A model that belongs to no run: no cache, no shared rate limits, nothing stored. One call is one attempt unless it is local."""
+
+    client: ModelClient
+    price: ModelPrice | None
+    forcing: Literal["call", "schema"]
+    host: str
+    is_local: bool = False
+
+
+async def open_bare(stack: AsyncExitStack, workspace: Workspace, name: str) -> BareModel:
+    """Connect a language model by its name. Everything that is opened is closed with the stack."""
+    from pitboss.models import http_pool
+
+    catalog_entry = catalog.describe(name)
+    if not catalog_entry.is_model or name.startswith(f"{catalog.REPLAY}/"):
+        raise UserError(f"{name} is a program or a replay, not a language model", "name a language model instead")
+    await stack.enter_async_context(http_pool.opened())
+    if name.startswith(f"{catalog.LOCAL}/"):
+        local_model = _local(workspace, name)
+        stack.callback(local_model.close)
+        return BareModel(local_model, FREE, "schema", "this machine", is_local=True)
+    model_route = route_of(workspace, name)
+    provider = model_route.provider
+    model_price = FREE if provider.free else price(provider.prices, model_route.model, workspace.now())
+    forcing = "call" if provider.native or provider.forces() else "schema"
+    return BareModel(open_client(model_route, workspace.settings), model_price, forcing, provider.host)
+
+
 async def try_model(workspace: Workspace, name: str) -> dict[str, Any]:
     """Send one small request to a model and report whether it replies, its latency and its cost.
 
     Also reports whether it obeys a forced tool call. Nothing is stored.
     """
-    from pitboss.models import http_pool
-
-    catalog_entry = catalog.describe(name)
-    if not catalog_entry.is_model or name.startswith(f"{catalog.REPLAY}/"):
-        raise UserError(f"{name} is a program or a replay, which is always available", "test a language model instead")
-    forcing: Literal["call", "schema"] = "call"
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(http_pool.opened())
-        if name.startswith(f"{catalog.LOCAL}/"):
-            local_model = _local(workspace, name)
-            stack.callback(local_model.close)
-            client: ModelClient = local_model
-            model_price, forcing, host = FREE, "schema", "this machine"
-        else:
-            model_route = route_of(workspace, name)
-            client = _retried(open_client(model_route, workspace.settings), workspace.settings)
-            if not model_route.provider.native and not model_route.provider.forces():
-                forcing = "schema"
-            model_price = (
-                FREE
-                if model_route.provider.free
-                else price(model_route.provider.prices, model_route.model, workspace.now())
-            )
-            host = model_route.provider.host
+        bare = await open_bare(stack, workspace, name)
+        client = bare.client if bare.is_local else retried(bare.client, workspace.settings)
         request = ModelRequest(
             "You are being tested.",
             (Message("user", "Can you hear me? Answer with heard = true."),),
             (TRIAL_TOOL,),
             TRIAL_TOOL.name,
             {"max_tokens": 256},
-            forcing,
+            bare.forcing,
         )
-        reply = await Priced(client, model_price, workspace.now).complete(request)
+        reply = await Priced(client, bare.price, workspace.now).complete(request)
     replies = [call.arguments for call in reply.calls if call.name == TRIAL_TOOL.name] or [reply.text]
     return {
         "model": name,
         "answered_as": reply.model,
-        "host": host,
-        "forced_by": "tool call" if forcing == "call" else "schema",
+        "host": bare.host,
+        "forced_by": "tool call" if bare.forcing == "call" else "schema",
         "kept_to_it": "heard" in replies[0],
         "latency_ms": round(reply.latency_ms, 1),
         "input_tokens": reply.usage.input_tokens,
         "output_tokens": reply.usage.output_tokens,
-        "price_known": model_price is not None,
+        "price_known": bare.price is not None,
         "cost_usd": None if reply.cost_usd is None else float(reply.cost_usd),
         "problem": reply.problem,
     }

@@ -145,6 +145,25 @@ class Settings(_Declared):
         ge=0,
         description="Estimated cost in USD above which a command asks before it starts; without a terminal it needs --yes.",
     )
+    chat_model: str = Field(
+        default="",
+        description="Language model that answers in the chat, such as openai/gpt-5-mini or local/<file>; empty: none.",
+    )
+    chat_daily_usd: Decimal = Field(
+        default=Decimal(1),
+        ge=0,
+        description="Most that one user may spend on the chat in a day, in USD, besides daily_usd; 0: no limit.",
+    )
+    chat_price_in: Decimal = Field(
+        default=Decimal(0),
+        ge=0,
+        description="USD for a million tokens that the chat's model reads; 0: its known price.",
+    )
+    chat_price_out: Decimal = Field(
+        default=Decimal(0),
+        ge=0,
+        description="USD for a million tokens that the chat's model writes; 0: its known price.",
+    )
     serve_hosts: str = Field(
         default="",
         description="Names under which `pitboss serve` is reached besides this machine's and --host, with commas between.",

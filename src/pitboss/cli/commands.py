@@ -51,6 +51,7 @@ COMMANDS = {
     "sweep": "study:sweep",
     "arena": "study:arena",
     "serve": "serve:serve",
+    "chat": "chat:chat",
     "users": "users:app",
     "tokens": "tokens:app",
     "settings": "settings:settings",

@@ -63,11 +63,9 @@ def problem_of(error: Exception) -> Problem:
     return Problem(500, "internal_error", "this is a bug in pitboss", "the log of the server tells more")
 
 
-def problem_response(problem: Problem, headers: dict[str, str] | None = None) -> "Response":
-    """The HTTP response of a problem, without secrets."""
-    from fastapi.responses import JSONResponse
-
-    document = {
+def problem_document(problem: Problem) -> dict[str, Any]:
+    """The problem as plain values, without secrets."""
+    return {
         "type": "about:blank",
         "title": TITLES.get(problem.status, "Error"),
         "status": problem.status,
@@ -76,7 +74,15 @@ def problem_response(problem: Problem, headers: dict[str, str] | None = None) ->
         "hint": REDACTOR.redact(problem.hint),
         **problem.more,
     }
-    return JSONResponse(document, problem.status, {"Cache-Control": "no-store", **(headers or {})}, MEDIA_TYPE)
+
+
+def problem_response(problem: Problem, headers: dict[str, str] | None = None) -> "Response":
+    """The HTTP response of a problem, without secrets."""
+    from fastapi.responses import JSONResponse
+
+    return JSONResponse(
+        problem_document(problem), problem.status, {"Cache-Control": "no-store", **(headers or {})}, MEDIA_TYPE
+    )
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:

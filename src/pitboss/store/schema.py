@@ -69,6 +69,19 @@ skill_versions = Table(
     UniqueConstraint("skill_id", "digest"),
 )
 
+skill_texts = Table(
+    "skill_texts",
+    metadata,
+    # The text of a version as its author wrote it, comments included. Only the content of a version never changes: saving the
+    # same content with other comments replaces its text.
+    Column("skill_id", String(64), primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("saved_at", BigInteger, nullable=False),
+    _seal(),
+    ForeignKeyConstraint(["skill_id", "version"], ["skill_versions.skill_id", "skill_versions.version"]),
+)
+
 runs = Table(
     "runs",
     metadata,
@@ -191,7 +204,7 @@ reservations = Table(
 past_spend = Table(
     "past_spend",
     metadata,
-    # The cost of replies whose runs were deleted.
+    # The cost of replies that belong to no run: of the chat, and of runs that were deleted.
     Column("owner", String(64), primary_key=True),
     Column("skill", String(255), primary_key=True),
     Column("model", String(255), primary_key=True),

@@ -12,15 +12,15 @@ from typing import Any
 from pitboss.bootstrap import decider_source
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, ToolFailed, TransientError, UserError
-from pitboss.runs import documents
+from pitboss.runs import documents, record_text
 from pitboss.runs.compare import compare
 from pitboss.runs.fork import ForkChange, fork
 from pitboss.runs.report import write_report
 from pitboss.runs.run import resume, start
 from pitboss.runs.stored import request_of
 from pitboss.runs.venues import period_ms, venue_of
-from pitboss.server.mcp.read_tools import difference_output, run_output
-from pitboss.server.mcp.workspace import ServerWorkspace, overrides_of, suffix_of
+from pitboss.server.mcp.read_tools import output
+from pitboss.server.mcp.workspace import ServerWorkspace, overrides_of
 from pitboss.server.tool_server import BackgroundWork, ToolOutput, error_output
 from pitboss.sim.course import ticks_between
 from pitboss.sim.request import BacktestRequest
@@ -36,11 +36,11 @@ def save_skill(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], 
     """Save a document under its name; unchanged content keeps its version."""
     del task
     text = arguments["text"]
-    check = documents.check(text, suffix_of(text), server_workspace.settings)
+    check = documents.check(text, documents.suffix_of(text), server_workspace.settings)
     if check.skill is None:
         raise summary("text", check.errors)
     with server_workspace.workspace() as workspace:
-        stored = documents.store(workspace, check.skill)
+        stored = documents.store(workspace, check.skill, text)
     values = {"name": stored.name, "version": stored.version, "digest": stored.digest}
     return ToolOutput(f"saved {stored.name}, version {stored.version}, digest {stored.digest}", values)
 
@@ -88,12 +88,12 @@ def fork_run(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], ta
             on_start(branch)
             return await resume(workspace, branch, watch)
 
-        output = _run(server_workspace, workspace, request, task, continue_branch)
-        if output.failed:
-            return output
-        difference = difference_output(compare(workspace, source, workspace.runs.get(branch)))
-    text = f"{output.text}\n\nagainst {source.id}:\n{difference.text}"
-    return ToolOutput(text, {**(output.values or {}), "difference": difference.values})
+        result = _run(server_workspace, workspace, request, task, continue_branch)
+        if result.failed:
+            return result
+        difference = record_text.difference(compare(workspace, source, workspace.runs.get(branch)))
+    text = f"{result.text}\n\nagainst {source.id}:\n{difference.text}"
+    return ToolOutput(text, {**(result.values or {}), "difference": difference.values})
 
 
 def _run(
@@ -128,8 +128,8 @@ def _run(
         write_report(workspace, run.id)
     except UserError as error:  # the run is complete without its report
         note = f"\nnote: {error.message}"
-    output = run_output(server_workspace, workspace, workspace.runs.get(run.id))
-    return ToolOutput(output.text + note, output.values)
+    result = output(record_text.run(workspace, workspace.runs.get(run.id)))
+    return ToolOutput(result.text + note, result.values)
 
 
 def _stop(task: BackgroundWork, workspace: Workspace, ids: list[str]) -> Callable[[], bool]:

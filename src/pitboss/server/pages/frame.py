@@ -17,6 +17,7 @@ from pitboss.report.markup import Html, join, tag
 from pitboss.report.shell import NO_MARKUP, ReportPage, brand, resource, section, summary, theme_button
 from pitboss.server.access.caller import Caller
 from pitboss.server.access.gate import POLICY
+from pitboss.server.pages.chat_drawer import SCRIPT, STYLE, chat_button, chat_drawer
 
 STATIC = "pitboss.server.pages.static"
 SHARED = {"report.css": "pitboss.report", "report.js": "pitboss.report"}
@@ -85,15 +86,16 @@ def _page(
         tag("meta", name="pitboss-csrf", content=csrf) if csrf else None,
         tag("title", f"{title} – pitboss"),
         tag("link", rel="icon", href="data:,"),
-        *[tag("link", rel="stylesheet", href=static_path(name)) for name in ("report.css", "app.css", *styles)],
+        *[tag("link", rel="stylesheet", href=static_path(name)) for name in ("report.css", "app.css", STYLE, *styles)],
         tag("style", Html(style)) if style else None,
-        *[tag("script", src=static_path(name), defer=True) for name in ("report.js", "app.js", *scripts)],
+        *[tag("script", src=static_path(name), defer=True) for name in ("report.js", "app.js", SCRIPT, *scripts)],
     )
     body = tag(
         "body",
         tag("a", "Skip to the content", href="#main", class_="skip"),
         bar,
         tag("main", *content, id="main"),
+        chat_drawer(),
         class_="app",
     )
     html = f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
@@ -116,6 +118,7 @@ def _bar(caller: Caller, path: str) -> Html:
         "div",
         brand("/"),
         tag("nav", *links, aria_label="Main"),
+        chat_button(),
         tag("span", caller.name, class_="muted who"),
         theme_button(),
         class_="top",

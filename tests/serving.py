@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from program import PATIENCE_S
-
 from pitboss.testing.provider import FakeProvider, Script
+
+PATIENCE_S = 60
 
 
 @contextmanager

@@ -1,0 +1,124 @@
+"""Twenty questions with known answers about a stored run, through a model that uses the tools."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from chat.asking import Answering, asked, uses
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.chat.context import ReadContext
+from pitboss.core.instant import iso
+from pitboss.runs.stored import journal_of
+from pitboss.store.runs import Run
+
+
+class Truth:
+    """The same facts, read from the records without the chat."""
+
+    def __init__(self, workspace: Workspace, run: Run, other: Run) -> None:
+        self.run, self.other, self.metrics = run, other, run.metrics or {}
+        self.bodies = [
+            {**record.body(), "tick_at": record.tick_at, "seq": record.seq}
+            for record in journal_of(workspace, run).records()
+            if record.kind == "tick"
+        ]
+        self.refused = [body for body in self.bodies if any(one["outcome"] == "refused" for one in body["verdicts"])]
+        self.accepted = [body for body in self.bodies if any(one["outcome"] == "allowed" for one in body["verdicts"])]
+        self.first = self.refused[0]
+
+    def tick(self, body: dict[str, Any]) -> str:
+        return iso(body["tick_at"])
+
+    def beyond(self) -> str:
+        """By how much the first refusal was beyond its limit."""
+        verdict = self.first["verdicts"][0]
+        (margin,) = [margin for margin in verdict["margins"] if margin["code"] == verdict["code"]]
+        return f"${-float(margin['left']):,.2f} beyond"
+
+    def called(self) -> str:
+        """The first tool that was called besides the decision."""
+        names = [call["name"] for body in self.bodies for step in body["steps"] for call in step["calls"]]
+        return next(name for name in names if name != "propose_order")
+
+
+@pytest.fixture(scope="module")
+def truth(workspace: Workspace, run: Run, other_run: Run) -> Truth:
+    return Truth(workspace, run, other_run)
+
+
+def first(pattern: str) -> Answering:
+    """An answer with what stands there, and the first citation."""
+
+    def answer(results: str) -> str:
+        found = re.search(pattern, results)
+        assert found, results
+        cites = re.findall(r"\[run [^\]]+\]", results)
+        return f"It is {found[1]} {cites[0]}." if cites else f"It is {found[1]}."
+
+    return answer
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, how the model looks it up, and what the answer must hold."""
+
+    question: str
+    tool: str
+    arguments: Callable[[Truth], dict[str, Any]]
+    answer: Answering
+    holds: Callable[[Truth], str]
+
+
+def none(truth: Truth) -> dict[str, Any]:
+    del truth
+    return {}
+
+
+def money(amount: object) -> str:
+    return f"{float(str(amount)):.2f}"
+
+
+QUESTIONS = (
+    Asked("Why was the first one refused?", "explain_decision", none, first(r"refused by: (\w+)"), lambda t: t.first["verdicts"][0]["code"]),
+    Asked("How far beyond the limit was it?", "explain_decision", none, first(r"in numbers: (limit .+ beyond)"), lambda t: t.beyond()),
+    Asked("When was something first refused?", "list_decisions", lambda t: {"outcome": "refused"}, first(r"record \d+ (\S+) refused"), lambda t: t.tick(t.first)),
+    Asked("What did it cost?", "costs", none, first(r"paid (\S+) USD"), lambda t: "0"),
+    Asked("How many tokens did it read?", "costs", none, first(r"(\d+) tokens in"), lambda t: str(sum(body["extra"]["usage"]["input_tokens"] for body in t.bodies))),
+    Asked("Which rule refuses most?", "refusals_by_rule", none, first(r"\n(\w+): \d+ times"), lambda t: max(t.metrics["rejections_by_rule"])),
+    Asked("How many were refused?", "refusals_by_rule", none, first(r"(\d+ of \d+) proposals"), lambda t: f"{len(t.refused)} of {t.metrics['total_proposed_actions']}"),
+    Asked("What did it see at the first tick?", "explain_decision", lambda t: {"tick": t.tick(t.bodies[0])}, first(r"it was asked (.{60})"), lambda t: "Time 2025-03-27 00:00 UTC"),
+    Asked("What was its equity at the fifth tick?", "get_pnl_summary", lambda t: {"tick": t.tick(t.bodies[4])}, first(r'"equity_usd":"([\d.]+)"'), lambda t: money(t.bodies[4]["before"]["equity_usd"])),
+    Asked("What was its equity before the tenth decision?", "list_decisions", lambda t: {"limit": 10}, lambda r: f"It is {re.findall(r'equity ([0-9.]+)', r)[9]}", lambda t: money(t.bodies[9]["before"]["equity_usd"])),
+    Asked("How many trades did it close?", "show_run", none, first(r"total_trades (\d+)"), lambda t: str(t.metrics["total_trades"])),
+    Asked("What was the return?", "show_run", none, first(r"total_return_pct (-?[\d.]+)"), lambda t: f"{t.metrics['total_return_pct']:.6g}"),
+    Asked("What would buying and holding have given?", "show_run", none, first(r"total_return_pct \S+ \(buy and hold (-?[\d.]+)"), lambda t: f"{t.run.baselines['buy_and_hold']['total_return_pct']:.6g}"),
+    Asked("Which tool did it call first?", "list_decisions", none, first(r"called (\w+)"), lambda t: t.called()),
+    Asked("What was decided in the record of the refusal?", "explain_decision", lambda t: {"tick": str(t.first["seq"])}, first(r"it asked: (\w+ \w+)"), lambda t: t.first["proposals"][0]["action"].replace("_", " ")),
+    Asked("When did it first open something?", "list_decisions", lambda t: {"outcome": "allowed", "limit": 1}, first(r"record \d+ (\S+) allowed"), lambda t: t.tick(t.accepted[0])),
+    Asked("What leverage did its skill allow?", "skill_of_run", none, first(r'"max_leverage":(\d+)'), lambda t: str(t.run.params["skill"]["risk"]["max_leverage"])),
+    Asked("Where do the two runs first differ?", "compare_runs", lambda t: {"second": t.other.id}, first(r"first difference: record (\d+)"), lambda t: "0"),
+    Asked("Which runs are there?", "list_runs", none, first(r"\n(\w{12}) complete"), lambda t: t.other.id),
+    Asked("What data is there for BTC?", "list_data", none, first(r"bars BTC 5m: (\d+) rows"), lambda t: str(12 * 24 * 12)),
+    Asked("What were its refusals before the end?", "get_engine_rejections", none, first(r"(\d+) of \d+ decisions were refused"), lambda t: str(len(t.refused))),
+    Asked("What was in its account at the refusal?", "get_portfolio", lambda t: {"tick": t.tick(t.first)}, first(r"equity\D*([\d.]+)"), lambda t: money(t.first["before"]["equity_usd"])),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("asking", QUESTIONS, ids=[asking.question for asking in QUESTIONS])
+def test_a_question_is_answered_from_the_records_with_a_citation(
+    asking: Asked, truth: Truth, context: ReadContext
+) -> None:
+    model = uses([(asking.tool, asking.arguments(truth))], asking.answer)
+    answer = asked(context, model, asking.question)
+    assert asking.holds(truth) in answer.text
+    assert answer.unsupported == (), "no alarm about a number that a tool gave"
+    assert len(model.requests) == 2, "the model was not asked to correct itself"
+    cited = re.findall(r"\[run [^\]]+\]", answer.text)
+    assert [citation.text for citation in answer.citations] == list(dict.fromkeys(cited)), (
+        "every citation is found again"
+    )
+    for citation in answer.citations:
+        assert citation.href.startswith(f"/runs/{truth.run.id}") or citation.href.startswith(f"/runs/{truth.other.id}")
