@@ -169,7 +169,7 @@ def test_what_is_in_memory_is_bounded(workspace: Workspace, runs: list[Run]) -> 
     for run in runs:
         small.index(workspace, run)
         small.page(workspace, run)
-    assert len(small._kept) == 1  # noqa: SLF001
+    assert len(small._kept) == 1
     assert plain(small.index(workspace, runs[0])) == plain(read_index(workspace, runs[0]))
 
 

@@ -20,10 +20,12 @@ from pitboss.bootstrap.machine import random_hex
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core import codec
-from pitboss.runs.stored import journal_of
+from pitboss.jobs.study_plans import sweep_plan
+from pitboss.runs.stored import journal_of, request_of
 from pitboss.server.access.caller import RequiredRole
 from pitboss.server.access.sign_in import SignIn, digest
 from pitboss.server.app import create_app
+from pitboss.sim.study.axis import parse_axis
 from pitboss.store.import_run import insert_run
 from pitboss.store.users import ROLES, Role
 from server.web.conftest import ADDRESS, TOKEN
@@ -33,7 +35,8 @@ OPEN = {"/health", "/sign-in", "/sign-out", "/start", "/static/{digest}/{name}",
 SHARED = ("/api/keys", "/api/settings", "/api/audit", "/api/users")
 """What belongs to the workspace and not to a person; its routes are for admins."""
 MARK = "belongs to somebody else"
-MISSING = {"run": "0" * 12, "skill": "no-such-skill", "study": "0" * 12, "token": "0" * 12, "approval": "0" * 32}
+MISSING = {"run": "9e8d7c6b5a49", "skill": "no-such-skill", "study": "9e8d7c6b5a4a", "token": "9e8d7c6b5a4b"}
+MISSING["approval"] = "9e8d7c6b5a4c9e8d7c6b5a4c9e8d7c6b"
 
 
 @dataclass
@@ -59,6 +62,8 @@ class World:
     def ask(self, method: str, route: Any, ids: dict[str, str], role: Role | None) -> Any:
         headers = {} if role is None else {"Authorization": f"Bearer {self.tokens[role]}"}
         query = {field.alias: ids[kind] for field in route.dependant.query_params if (kind := kind_of(field.alias))}
+        if route.path == "/skills/new":
+            query["from"] = ids["skill"]
         body = body_of(route, ids) if method in ("POST", "PUT", "PATCH") else None
         return self.client.request(method, path_of(route.path, ids), headers=headers, params=query, json=body)
 
@@ -80,12 +85,15 @@ def world(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         changes = {"owner": "anna", "skill_id": copied.id, "skill_version": 1, "params": params, "report": None}
         other = replace(run, id="a" * 12, **changes)
         insert_run(workspace.database, other, records, state[1])
-        theirs, own = {"run": run.id, "skill": skill.name}, {"run": other.id, "skill": "annas-skill"}
-        workspace.skills.save(f"{MARK} skill", "e" * 64, codec.dumps({"name": MARK}))
+        # with a name that no shipped skill has: those are offered to everybody
+        body = codec.dumps({**codec.loads(skill.body), "name": "their-skill"})
+        workspace.skills.save("their-skill", "e" * 64, body)
+        theirs, own = {"run": run.id, "skill": "their-skill"}, {"run": other.id, "skill": "annas-skill"}
         for place, things in ((workspace.owned_by("local"), theirs), (anna, own)):
             things["study"] = ("b" if things is theirs else "c") * 12
-            document = {"kind": "grid", "name": MARK if things is theirs else "mine", "skill": run.params["skill"]}
-            place.studies.save(things["study"], document)
+            name = MARK if things is theirs else "mine"
+            plan = sweep_plan(request_of(run), [parse_axis("risk.max_leverage=1,2")], name=name).plan
+            place.studies.save(things["study"], plan.document())
             request = place.approval_requests.ask("k" * 64, things["run"], "community", MARK, b"{}")
             things["approval"] = request.id
         local = accounts.users.get("local")
@@ -237,8 +245,7 @@ def test_no_list_has_anything_of_another_owner(world: World, role: Role) -> None
         text = world.client.get(route.path, headers=headers).text
         seen |= {value for value in world.own.values() if value in text}
         for value in (*world.theirs.values(), MARK):
-            # a demo skill is shipped with the program: its name may be anywhere
-            if value in text and value != world.theirs["skill"]:
+            if value in text:
                 faults.append((route.path, value))
     assert faults == []
     assert world.own["run"] in seen
