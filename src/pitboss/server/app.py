@@ -122,5 +122,6 @@ async def _invalid(request: Request, error: Any) -> Response:
 async def _http_error(request: Request, error: Any) -> Response:
     """Unknown paths and methods, and what the frameworks refuse themselves."""
     code = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}.get(error.status_code, "http_error")
-    problem = Problem(error.status_code, code, str(error.detail))
+    detail = "there is nothing at this address" if error.detail == "Not Found" else str(error.detail)
+    problem = Problem(error.status_code, code, detail)
     return problem_reply(request.scope, problem, dict(error.headers or {}))

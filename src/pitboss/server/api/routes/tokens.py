@@ -53,13 +53,14 @@ def list_tokens(request: Request, caller: Viewer) -> list[dict[str, Any]]:
 
 @router.post("", response_model=CreatedToken, status_code=201)
 def create_token(request: Request, caller: Viewer, new: NewToken) -> dict[str, Any]:
-    """Create a token of the caller. With a token only one that may do no more than itself can be created."""
+    """Create a token of the caller. A token cannot create another: it would outlive its own end."""
+    if caller.token_id:
+        raise Problem(403, "forbidden", "a token cannot create tokens", "sign in, or use `pitboss tokens create`")
     accounts = accounts_of(request)
     user = accounts.users.get(caller.name)
     if user is None:
         raise Problem(403, "forbidden", "the user of this request is gone")
-    role = new.role if caller.may(new.role) else caller.role
-    token, stored = accounts.create_token(user, new.label, role, new.days)
+    token, stored = accounts.create_token(user, new.label, new.role, new.days)
     request.state.audit = f"{stored.id} {stored.role}"
     return {**token_document(stored, accounts.now()), "token": token}
 

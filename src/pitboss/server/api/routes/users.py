@@ -42,7 +42,7 @@ class NewUser(BaseModel):
 class ChangedUser(BaseModel):
     """What is to be changed; what is left out stays."""
 
-    role: Role | None = None
+    role: Role | None = Field(None, examples=["author"])
     disabled: bool | None = None
     password: Password | None = None
     owner: str | None = Field(None, pattern=f"^{NAME.pattern}$")
@@ -59,7 +59,7 @@ class Me(BaseModel):
 class ChangedPassword(BaseModel):
     """The present password and a new one."""
 
-    present: str = Field(max_length=LONGEST)
+    present: str = Field(max_length=LONGEST, examples=["the old words here"])
     password: Password
 
 
