@@ -31,9 +31,8 @@ def _handler(section: WebSection, page: WebPage) -> Callable[..., Response]:
             raise Problem(404, "not_found", str(error) or "there is no such page") from None
         if part == CONTENT:
             return HTMLResponse(content)
-        return _page(
-            caller, section, page, tag("div", content, data_live=_own_address(request) if page.is_live else None)
-        )
+        live = tag("span", hidden=True, data_live=_own_address(request)) if page.is_live else None
+        return _page(caller, section, page, content, live)
 
     return show
 
@@ -43,9 +42,9 @@ def _own_address(request: Request) -> str:
     return f"{request.url.path}?{query}"
 
 
-def _page(caller: Caller, section: WebSection, page: WebPage, content: object) -> HTMLResponse:
+def _page(caller: Caller, section: WebSection, page: WebPage, *content: object) -> HTMLResponse:
     scripts = ("live.js",) if page.is_live or section.actions else ()
-    return app_page(caller, page.title, section.path, content, scripts=scripts, style=section.style)
+    return app_page(caller, page.title, section.path, *content, scripts=scripts, style=section.style)
 
 
 for _section in web_sections():

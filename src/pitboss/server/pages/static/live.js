@@ -4,19 +4,23 @@
   'use strict';
   const { send, toast, complain } = window.pitboss;
   const PAUSE_MS = 3000;
-  const place = /** @type {HTMLElement | null} */ (document.querySelector('[data-live]'));
+  const address = /** @type {HTMLElement | null} */ (document.querySelector('[data-live]'))?.dataset.live || '';
+  const place = address ? document.getElementById('main') : null;
   let isBusy = false;
+  let shown = '';
+
+  const showTab = () => document.querySelector('.tabs [aria-current]')?.scrollIntoView({ inline: 'center', block: 'nearest' });
 
   /** Fetches the content of this page again; keeps what is open, and the place in lists that scroll. */
   const refresh = async () => {
     if (!place || isBusy || document.hidden || document.getSelection()?.toString()) return;
     isBusy = true;
     try {
-      const reply = await fetch(place.dataset.live || '', { headers: { Accept: 'text/html' } });
+      const reply = await fetch(address, { headers: { Accept: 'text/html' } });
       if (!reply.ok) return;
       const html = await reply.text();
-      if (html === place.dataset.shown) return;
-      place.dataset.shown = html;
+      if (html === shown) return;
+      shown = html;
       const focused = document.activeElement?.id;
       const open = [...place.querySelectorAll('details[open][id]')].map((one) => one.id);
       const scrolled = [...place.querySelectorAll('.scroll')].map((one) => one.scrollTop);
@@ -24,11 +28,13 @@
       for (const id of open) document.getElementById(id)?.setAttribute('open', '');
       place.querySelectorAll('.scroll').forEach((one, index) => { one.scrollTop = scrolled[index] || 0; });
       if (focused) document.getElementById(focused)?.focus();
+      showTab();
     } finally {
       isBusy = false;
     }
   };
 
+  showTab();
   if (place) setInterval(() => refresh().catch(() => {}), PAUSE_MS);
 
   document.addEventListener('click', async (event) => {

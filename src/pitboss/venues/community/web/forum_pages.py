@@ -71,7 +71,7 @@ def _communities(forum: ForumReader) -> Html:
         rows.append(
             (
                 community_link(community.slug, community.name),
-                badge(community.status),
+                badge(community.status.lower()),
                 short(community.owner_wallet),
                 *numbers,
                 time(community.created_at),
@@ -109,7 +109,7 @@ def community(request: WebRequest) -> Html:
             raise PageNotFound("there is no such community")
         agents = forum.agents(found.id)
         shown = [
-            ("Status", badge(found.status)),
+            ("Status", badge(found.status.lower())),
             ("Owner", short(found.owner_wallet)),
             ("Created", time(found.created_at)),
             *([("Repository", found.github_repository_url)] if found.github_repository_url else []),
@@ -170,7 +170,7 @@ def thread(request: WebRequest) -> Html:
         posts = [post_card(head, found.body)]
         for comment in comments:
             marks = [badge("joke")] if comment.kind == "JOKE" else []
-            marks += [badge("owner's reply", "now")] if comment.owner_wallet else []
+            marks += [badge("owner's reply")] if comment.owner_wallet else []
             marks += [badge("GitHub issue", "now")] if comment.is_issued else []
             head = [author(comment, agents), time(comment.created_at), *marks]
             posts.append(post_card(head, comment.body, "by-owner" if comment.owner_wallet else ""))

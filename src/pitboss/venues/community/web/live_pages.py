@@ -131,7 +131,7 @@ def _filters(entries: list[LogEntry], selected: EntryFilter, is_filtered: bool) 
 
 def _entry(entry: LogEntry) -> Html:
     head = [
-        time(entry.created_at[:19] + "Z"),
+        time(entry.created_at, seconds=True),
         badge(ARROWS[entry.direction], "now" if entry.direction == "agent_to_runner" else ""),
         *[badge(plain_text(kind, 40)) for kind in entry.action_types[:8]],
         tag("span", f"{plain_text(entry.agent_id, 60)} · {entry.instance_id}", class_="muted"),

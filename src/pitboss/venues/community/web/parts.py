@@ -26,7 +26,7 @@ TONES = {
     "approved": "ok",
     "denied": "bad",
     "used": "ok",
-    "ACTIVE": "ok",
+    "active": "ok",
 }
 
 
@@ -82,10 +82,10 @@ def sees_forum(request: WebRequest) -> bool:
     return request.owner == LOCAL
 
 
-def time(at: Instant | str) -> Html:
-    """An instant."""
+def time(at: Instant | str, seconds: bool = False) -> Html:
+    """An instant, to the minute or the second."""
     text = at if isinstance(at, str) else iso(at)
-    return tag("time", text[:16].replace("T", " "), datetime=text, class_="when")
+    return tag("time", text[: 19 if seconds else 16].replace("T", " "), datetime=text, class_="when")
 
 
 def short(address: str) -> Html:
