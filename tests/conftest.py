@@ -1,6 +1,7 @@
 """What holds for every test."""
 
 import atexit
+import gc
 import os
 import shutil
 import signal
@@ -12,6 +13,8 @@ import pytest
 from hypothesis import settings
 
 import arguments_once
+import example_counts
+import files_once
 import statements_once
 
 # What one process has compiled is there for all others. Without that every worker, and every program that a test starts,
@@ -33,6 +36,11 @@ if (
         os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="pitboss-tests-", dir=MEMORY)
         atexit.register(shutil.rmtree, tempfile.tempdir, ignore_errors=True)
 
+# Workers share the processors. Libraries that start a thread per processor in every worker, and in every program that a test
+# starts, spend more processor time on these threads than they save on inputs as small as those of tests.
+for name in ("OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
+    os.environ.setdefault(name, "1")
+
 # A shell that starts a job in the background makes it ignore Ctrl-C, and every program it starts inherits that. Tests that
 # send Ctrl-C to a program need the ordinary reaction.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -40,9 +48,21 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # How long an example takes says more about what else this machine does than about the code; speed is `make bench`.
 # Where CI decides over a change the examples are the same every time; by hand every run looks for new ones.
-# The number of examples is what the whole suite can afford; `make proof` runs the invariants with many thousands.
+# Properties that name no number of examples are tried with this one; `example_counts` scales it.
 settings.register_profile("pitboss", deadline=None, derandomize=bool(os.environ.get("CI")), max_examples=40)
 settings.load_profile("pitboss")
+
+
+# Collecting makes half a million objects that stay until the end. The garbage collector need not go through them again and
+# again: it begins with the first test, and then leaves them out.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Begin to collect garbage, of tests alone, and less often than in a small program."""
+    gc.freeze()
+    gc.set_threshold(10_000)
+    gc.enable()
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -62,11 +82,18 @@ def pytest_configure(config: pytest.Config) -> None:
         config.args[:] = places[first:] + places[:first]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    text = "how many times the examples that a property names it is tried with"
+    parser.addoption("--examples", type=float, default=example_counts.QUICK, metavar="FACTOR", help=text)
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """All workers must have the same order in the end."""
     items.sort(key=lambda item: item.path)
+    example_counts.scale(items, config.getoption("examples"))
 
 
 arguments_once.install()
+files_once.install()
 statements_once.install()

@@ -46,6 +46,8 @@ LEFT_OUT = (
     "store.migrations.",
 )
 """Parts of pitboss that are seldom needed, and import much."""
+ADDED = ("mcp.server.mcpserver", "uvicorn")
+"""Libraries that pitboss imports only when it needs them, and that many programs of tests need."""
 LONGEST = 1 << 20
 
 
@@ -261,6 +263,8 @@ def main(address: str) -> None:
     for module in pkgutil.walk_packages(pitboss.__path__, "pitboss."):
         if not module.name.startswith(left_out) and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+    for name in ADDED:
+        importlib.import_module(name)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(address)
     listener.listen(64)

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+
 from pitboss.core.asof import Market
 from pitboss.core.instant import DAY_MS, Instant
 from pitboss.prompt import render
@@ -58,6 +60,7 @@ class Scanner:
         symbols = tuple(symbols)
         self._names = re.compile("|".join(_patterns(symbols)), re.IGNORECASE)
         names = set(symbols)
+        columns: list[np.ndarray] = []
         for symbol, interval in list(market.bars):
             if symbol not in names:
                 continue
@@ -65,8 +68,8 @@ class Scanner:
             if len(bars):
                 first = min(first, int(bars.open_at[0]))
                 last = max(last, int(bars.open_at[-1]) + bars.interval_ms)
-            for column in (bars.open, bars.high, bars.low, bars.close):
-                self.add(column.tolist())
+            columns += [bars.open, bars.high, bars.low, bars.close]
+        self.add(np.unique(np.concatenate(columns)).tolist() if columns else ())
         self.add(prices)
         self.first_at, self.last_at = first, last
         self._days = frozenset(_days(first, last))

@@ -20,7 +20,7 @@ from pitboss.venues.perp.standin.analyst import Analyst
 from pitboss.venues.perp.testing import plain_skill
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
-FROM, TO = parse_instant("2025-03-28"), parse_instant("2025-03-29")
+FROM, TO = parse_instant("2025-03-28"), parse_instant("2025-03-28T12:00:00Z")
 FEW = 2
 """Cuts in which a planted leak must be found: far fewer than anybody would make."""
 NOTHING: dict[str, Any] = {"type": "object", "additionalProperties": False, "required": [], "properties": {}}

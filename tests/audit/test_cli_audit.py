@@ -10,7 +10,8 @@ from pitboss.cli.main import main
 from pitboss.core.asof import Market, View
 from pitboss.core.instant import HOUR_MS
 
-RANGE = ("--from", "2025-03-28", "--to", "2025-03-29")
+RANGE = ("--from", "2025-03-28", "--to", "2025-03-28T12:00:00Z")
+DAY = ("--from", "2025-03-28", "--to", "2025-03-29")
 SKILL = """\
 pitboss: 1
 name: little
@@ -120,7 +121,7 @@ def stored(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], model
     """The id of a run of the skill."""
     skill = tmp_path / "little.yaml"
     skill.write_text(SKILL)
-    code, out, _ = typed(capsys, "backtest", skill, *RANGE, "--model", model, "--json", "--home", home)
+    code, out, _ = typed(capsys, "backtest", skill, *DAY, "--model", model, "--json", "--home", home)
     assert code == 0
     return json.loads(out)["run_id"]
 

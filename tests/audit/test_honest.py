@@ -76,7 +76,7 @@ def test_binance_with_news_shows_nothing_of_its_future(tmp_path: Path) -> None:
     lake, source = Lake(tmp_path / "lake"), SHARED / "binance_2023_2024"
     import_paths(lake, sorted(source.glob("*/BTC.parquet")) + sorted(source.glob("*/ETH.parquet")), venue="binance")
     import_paths(lake, [SHARED / "news"], venue="binance")
-    span = {"from_at": parse_instant("2023-03-08"), "to_at": parse_instant("2023-03-10")}
+    span = {"from_at": parse_instant("2023-03-08"), "to_at": parse_instant("2023-03-09")}
     found = audited(tmp_path, skill("policy/sma_cross"), 3, data_venue="binance", **span)
     assert (found.leaking, found.result.cuts) == (set(), 3)
     assert found.result.counts["section News"].compared
@@ -88,7 +88,7 @@ def test_hyperliquid_with_funding_and_meetings_shows_nothing_of_its_future(tmp_p
     files = [path for symbol in ("BTC", "ETH") for path in sorted(source.rglob(f"{symbol}.parquet"))]
     import_paths(lake, files, venue="hyperliquid")
     import_paths(lake, [SHARED / "events"], known_at=parse_instant("2025-07-27T09:00:00Z"))
-    span = {"from_at": parse_instant("2025-07-26"), "to_at": parse_instant("2025-07-29")}
+    span = {"from_at": parse_instant("2025-07-27"), "to_at": parse_instant("2025-07-28")}
     found = audited(tmp_path, skill("policy/buy_and_hold"), 4, data_venue="hyperliquid", **span)
     assert (found.leaking, found.result.cuts) == (set(), 4)
     assert found.result.counts["section Upcoming events"].compared

@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from grounds import audited, skill, trades_often
+from grounds import FROM, audited, skill, trades_often
 
 from pitboss.audit.record_facts import PROMPT, REFLECTION, STATE
 from pitboss.core.asof import View
+from pitboss.core.instant import DAY_MS
 from pitboss.venues.perp import memory
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.reflection import TradeReflector
@@ -46,7 +47,7 @@ def test_a_reflection_that_knows_how_the_next_bar_closes_is_found(home: Path, mo
         return system, f"{user}\n- BTC long chop: 01-01 00:00 1h 1 1 {later:.2f} 0% 0% market"
 
     monkeypatch.setattr(TradeReflector, "prompt", early)
-    assert REFLECTION in audited(home, REFLECTS).leaking
+    assert REFLECTION in audited(home, REFLECTS, to_at=FROM + DAY_MS).leaking
 
 
 def test_excursions_from_bars_after_the_tick_are_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,9 +75,9 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Path],
         process.communicate(timeout=60)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """The browser."""
+    """The browser. Not longer than for a file: while it is open no other test of the process can use `asyncio.run`."""
     path = find_browser()
     if path is None:
         pytest.skip("there is no Chromium; `playwright install chromium` or a package of the system brings one")

@@ -82,3 +82,23 @@ def test_the_report_as_a_file_shows_them_and_runs_none(hostile_home: Path, chrom
     assert "<script>" in page.inner_text("main")
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
     page.close()
+
+
+def test_the_page_of_a_run_its_table_and_a_decision_show_them_and_run_none(
+    server: Served, open_page: Callable[..., Any]
+) -> None:
+    page = open_page(server, "/runs")
+    page.click("main table a")
+    page.wait_for_selector(".log-row .why")
+    check(page)
+    for _ in range(6):
+        page.evaluate("document.querySelector('.log-view').scrollBy(0, 9000)")
+        page.wait_for_selector(".log-row[data-empty]", state="detached")
+        check(page)
+    page.keyboard.press("Home")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    for number in range(12):
+        page.wait_for_selector(f"#decision[open] .decision[data-seq='{number}']")
+        check(page)
+        page.keyboard.press("j")

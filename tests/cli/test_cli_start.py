@@ -18,24 +18,36 @@ POSTGRES = "sqlalchemy.dialects.postgresql"
 PROGRAM = """
 import json, sys
 from pitboss.cli.main import run
-try:
-    run()
-finally:
-    print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+loaded = {}
+for words in json.loads(sys.argv[1]):
+    sys.argv[1:] = words
+    try:
+        run()
+    except SystemExit as ended:
+        assert not ended.code
+    loaded[" ".join(words)] = sorted(sys.modules)
+print(json.dumps(loaded), file=sys.stderr)
 """
 
 
 def loaded(*words: object) -> set[str]:
     """The modules that a command has loaded by its end, in a process of its own."""
-    command = [sys.executable, "-c", PROGRAM, *map(str, words)]
+    return loaded_by_each(list(map(str, words)))[" ".join(map(str, words))]
+
+
+def loaded_by_each(*commands: list[str]) -> dict[str, set[str]]:
+    """The modules that are loaded by the end of each of several commands, one after the other in one process."""
+    command = [sys.executable, "-c", PROGRAM, json.dumps(commands)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
-    return set(json.loads(result.stderr.splitlines()[-1]))
+    return {words: set(modules) for words, modules in json.loads(result.stderr.splitlines()[-1]).items()}
 
 
-@pytest.mark.parametrize("words", [["--version"], ["--help"], ["runs", "--help"], ["backtest", "--help"]], ids=" ".join)
-def test_what_only_describes_the_program_loads_no_library_of_its_work(words: list[str]) -> None:
-    assert not loaded(*words) & {*LIBRARIES, "asyncio"}
+def test_what_only_describes_the_program_loads_no_library_of_its_work() -> None:
+    found = loaded_by_each(["--version"], ["--help"], ["runs", "--help"], ["backtest", "--help"])
+    assert {words: modules & {*LIBRARIES, "asyncio"} for words, modules in found.items()} == {
+        words: set() for words in found
+    }
 
 
 def test_a_command_loads_the_module_of_no_other() -> None:
@@ -45,15 +57,14 @@ def test_a_command_loads_the_module_of_no_other() -> None:
     assert not loaded("--version") & {*others, "pitboss.cli.runs"}
 
 
-@pytest.mark.parametrize("words", [["runs", "list"], ["runs", "show"], ["jobs", "list"]], ids=" ".join)
-def test_looking_at_runs_loads_no_market_and_no_agent(
-    home: Path, finished: Callable[[str], dict[str, Any]], words: list[str]
-) -> None:
+def test_looking_at_runs_loads_no_market_and_no_agent(home: Path, finished: Callable[[str], dict[str, Any]]) -> None:
     run = finished("policy/hold")["run_id"]
-    found = loaded(*words, *([run] if words[-1] == "show" else []), "--home", home)
-    assert "sqlalchemy" in found
-    assert not found & {*LIBRARIES - {"pydantic", "sqlalchemy"}, POSTGRES}
-    assert not [name for name in found if name.startswith(("pitboss.agent", "pitboss.engine", "pitboss.tools"))]
+    commands = (["runs", "list"], ["runs", "show", run], ["jobs", "list"])
+    for words, found in loaded_by_each(*([*words, "--home", str(home)] for words in commands)).items():
+        assert "sqlalchemy" in found, words
+        assert not found & {*LIBRARIES - {"pydantic", "sqlalchemy"}, POSTGRES}, words
+        parts = ("pitboss.agent", "pitboss.engine", "pitboss.tools")
+        assert not [name for name in found if name.startswith(parts)], words
 
 
 def test_a_setting_of_a_venue_loads_no_more_of_venues_than_declares_it(

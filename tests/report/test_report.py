@@ -95,7 +95,7 @@ def said(seq: int, at: int, outcome: str, **more: Any) -> dict[str, Any]:
     return row | {"cost_usd": "0"} | more
 
 
-def sample(days: int = 90, seed: int = 7, *, every: int = 48) -> RunReport:
+def sample(days: int = 45, seed: int = 7, *, every: int = 48) -> RunReport:
     """A made-up run that looks like a real one: two symbols, stops, targets, refusals, a halt and a liquidation."""
     draw = np.random.default_rng(seed)
     bars = days * DAY_MS // BAR
@@ -371,7 +371,7 @@ def test_a_run_without_trades_says_so_and_shows_its_funnel(report: RunReport) ->
                "rejections_by_rule": {"R8_HALTED": 2}, "total_return_pct": 0.0, "total_return_ci": None, "sharpe": None}  # fmt: skip
     quiet = replace(report, document={**report.document, "metrics": metrics}, fills=[], trades=[])
     text = Outline(html_document(compose(quiet))).text
-    assert "Nothing was traded. The funnel: 540 ticks, 528 asked, 2 proposals, 2 refused, 0 fills." in text
+    assert "Nothing was traded. The funnel: 270 ticks, 258 asked, 2 proposals, 2 refused, 0 fills." in text
     assert "Every proposal was refused" in text
     assert RULES["R8_HALTED"].meaning in text
 

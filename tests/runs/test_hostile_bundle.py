@@ -228,7 +228,7 @@ def _missing(members: Contents) -> None:
 
 
 def _bomb(members: Contents) -> None:
-    members[RECORDS] = bytes(400 << 20)
+    members[RECORDS] = bytes(100 << 20)
 
 
 def _moved(members: Contents) -> None:

@@ -269,7 +269,7 @@ def test_real_bars_with_real_headlines_give_nothing_away(tmp_path: Path) -> None
     names = ("BTC", "ETH", "LTC")
     import_paths(lake, [path for name in names for path in sorted(source.glob(f"*/{name}.parquet"))], venue="binance")
     import_paths(lake, [SHARED / "news"], venue="binance")
-    assert real(tmp_path, "binance", "[BTC, ETH, LTC]", ("--from", "2023-03-10", "--to", "2023-03-10T12:00:00Z")) == []
+    assert real(tmp_path, "binance", "[BTC, ETH, LTC]", ("--from", "2023-03-10", "--to", "2023-03-10T06:00:00Z")) == []
 
 
 @needs_data
@@ -279,6 +279,6 @@ def test_real_bars_of_a_coin_that_is_called_like_its_venue_give_nothing_away(tmp
     import_paths(lake, files, venue="hyperliquid")
     import_paths(lake, [SHARED / "events"], known_at=parse_instant("2025-07-27T09:00:00Z"))
     assert (
-        real(tmp_path, "hyperliquid", "[BTC, HYPE, LINK]", ("--from", "2025-07-29", "--to", "2025-07-29T12:00:00Z"))
+        real(tmp_path, "hyperliquid", "[BTC, HYPE, LINK]", ("--from", "2025-07-29", "--to", "2025-07-29T06:00:00Z"))
         == []
     )

@@ -6,10 +6,8 @@ and started like ours.
 """
 
 import json
-import os
 import re
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from forked import Forked
 from tools.mcp.node import CONFORMANCE, NODE, installed
 
 EVERY_SERVER = (
@@ -69,7 +68,7 @@ def suite() -> tuple[str, ...]:
 @contextmanager
 def served(words: Iterable[str], folder: Path) -> Iterator[str]:
     """A server of its own in a folder, and its address."""
-    process = subprocess.Popen([sys.executable, *words], cwd=folder, stderr=subprocess.PIPE, text=True, env=os.environ)
+    process = Forked(*words, cwd=folder)
     try:
         assert process.stderr is not None
         said = process.stderr.readline()

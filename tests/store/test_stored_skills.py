@@ -58,3 +58,16 @@ def test_many_who_save_the_same_new_skill_at_once_get_the_same_version(bench):
         saved = list(pool.map(lambda _: bench.skills.save("new", "7" * 64, b"{}"), range(8)))
 
     assert {(skill.id, skill.version) for skill in saved} == {(saved[0].id, 1)}
+
+
+def test_a_version_keeps_the_text_of_its_author_and_the_same_content_may_bring_other_comments(bench):
+    plain = bench.skills.save("trend", "1" * 64, b"one")
+    assert bench.skills.text_of(plain) is None
+
+    bench.skills.save("trend", "1" * 64, b"one", "a: 1  # first\n")
+    again = bench.skills.save("trend", "1" * 64, b"one", "a: 1  # second\n")
+    bench.skills.save("trend", "2" * 64, b"two", "a: 2\n")
+
+    assert again == plain
+    assert bench.skills.text_of(plain) == "a: 1  # second\n"
+    assert [version.version for version in bench.skills.versions("trend")] == [2, 1]

@@ -65,6 +65,16 @@ class Workspace:
         """The default path of a run's report."""
         return self.home / "reports" / f"{run_id}.html"
 
+    @property
+    def run_cache(self) -> Path:
+        """The folder of files that are computed from complete runs and can be computed again."""
+        return self.home / "cache" / "runs"
+
+    def remove_files(self, run_id: str) -> None:
+        """Delete the report of a deleted run and what was computed from it."""
+        for path in (self.report_path(run_id), *self.run_cache.glob(f"{run_id}-*")):
+            path.unlink(missing_ok=True)
+
     def owned_by(self, owner: str) -> "Workspace":
         """The same workspace with every query bounded to the rows of one owner. It shares the database: do not close it."""
         return replace(

@@ -6,7 +6,6 @@ venue's.
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,6 +124,7 @@ def request_for(
 ) -> "BacktestRequest":
     """Build the request of a command line."""
     from pitboss.runs.documents import read_file
+    from pitboss.runs.new_request import build_request
 
     settings = location.settings()
     document = read_file(skill, run_options.set_, settings)
@@ -132,18 +132,15 @@ def request_for(
     if only is not None and venue is not only:
         raise UserError(f"{skill.name} is a skill of the {venue.name} venue", "use `pitboss backtest`, which takes any")
     fields_of_venue = venue_fields(location, document, venue_options)
-    model, warning = venue.fallback_model(run_options.model or str(document["model"]), settings)
-    if warning:
-        screen.note(f"warning: {warning}")
-        run_options = replace(run_options, model=model)
-    return venue.request_type()(
-        **{
-            "skill": document,
-            **run_options.fields(settings),
-            "decisions": run_options.read_decisions(period_ms(document), venue.decision()),
-            **fields_of_venue,
-        }
-    )
+    request_fields = {
+        **run_options.fields(settings),
+        "decisions": run_options.read_decisions(period_ms(document), venue.decision()),
+        **fields_of_venue,
+    }
+    built = build_request(document, request_fields, settings)
+    if built.warning:
+        screen.note(f"warning: {built.warning}")
+    return built.request
 
 
 def run_backtest(
@@ -153,9 +150,10 @@ def run_backtest(
     from pitboss.bootstrap.decider_source import may_cost
     from pitboss.cli.run_result import show_journal_note, show_run, show_summary
     from pitboss.cli.run_work import start_run
+    from pitboss.jobs.submit import repeated
     from pitboss.runs.stored import document
 
-    requests = [replace(request, seed=request.seed + number, repeat=number) for number in range(repeats)]
+    requests = repeated(request, repeats)
     with location.workspace() as workspace:
         extra_params: dict[str, Any] = {}
         if may_cost(request):
@@ -188,10 +186,11 @@ def _agreed(
     workspace: "Workspace", requests: "list[BacktestRequest]", yes: bool, json: bool
 ) -> "tuple[list[BacktestRequest], dict[str, Any]]":
     """The requests with their limits, once the user and the daily budget allow all of them, and the estimate."""
-    from pitboss.cli.consent import agreed_requests, estimate_line
+    from pitboss.cli.consent import agreement, estimate_line
+    from pitboss.jobs.submit import agreed
     from pitboss.runs.daily_budget import refused_by_budget, require_room
 
-    requests, cost = agreed_requests(workspace, requests, yes, json)
+    requests, cost = agreed(workspace, requests, agreement(workspace, yes, json))
     with refused_by_budget():
         require_room(workspace, requests)
     if cost.hi != 0:

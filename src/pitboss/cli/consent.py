@@ -1,10 +1,10 @@
 """The cost of runs before anything is spent: the estimate is shown, and above a limit the user has to agree."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.jobs.estimate import Estimate, estimate, limited, needs_consent, require_consent
-from pitboss.sim.request import BacktestRequest
+from pitboss.jobs.estimate import Estimate, needs_consent, require_consent
+from pitboss.jobs.submit import Agree
 from pitboss.terminal import screen
 from pitboss.terminal.question import agrees, has_terminal
 
@@ -18,21 +18,19 @@ def estimate_line(cost: Estimate) -> str:
     return f"estimated cost: ${cost.usd:.2f} (from ${cost.lo:.2f} to ${cost.hi:.2f}), {cost.calls:,} calls"
 
 
-def agreed_requests(
-    workspace: Workspace, requests: Sequence[BacktestRequest], yes: bool, json: bool
-) -> tuple[list[BacktestRequest], Estimate]:
-    """The requests that the user agrees to pay for, each with the limit that a daily budget needs, and their estimate.
+def agreement(workspace: Workspace, yes: bool, json: bool) -> Agree:
+    """How a user of a command agrees to a cost: with `--yes`, or by answering a question on a terminal."""
 
-    Raises `UserError` without consent.
-    """
-    cost, above_usd = estimate(workspace, requests), workspace.settings.confirm_above_usd
-    ask = None if yes else asker(json)
-    if ask is not None and needs_consent(cost, above_usd):
-        screen.note(estimate_line(cost))
-        for line in cost.basis:
-            screen.note(f"  {line}")
-    require_consent(cost, above_usd, yes, ask)
-    return [limited(workspace, request, cost) for request in requests], cost
+    def agree(cost: Estimate) -> None:
+        above_usd = workspace.settings.confirm_above_usd
+        ask = None if yes else asker(json)
+        if ask is not None and needs_consent(cost, above_usd):
+            screen.note(estimate_line(cost))
+            for line in cost.basis:
+                screen.note(f"  {line}")
+        require_consent(cost, above_usd, yes, ask)
+
+    return agree
 
 
 def asker(json: bool) -> Callable[[], bool] | None:

@@ -4,9 +4,6 @@ from pitboss.core.errors import InvariantError
 from pitboss.terminal import screen
 from pitboss.terminal.workspace_options import Location
 
-SKILL = "trend-thesis.yaml"
-FROM, TO = "2025-01-20", "2025-02-12"
-
 
 def demo(*, location: Location) -> int:
     """Run an example agent on a generated market and verify the result. Needs no key and no network.
@@ -22,6 +19,7 @@ def demo(*, location: Location) -> int:
     from pitboss.core.instant import parse_instant
     from pitboss.data.demo import VENUE, write_demo
     from pitboss.runs.documents import read_file
+    from pitboss.runs.first_steps import FROM, SKILL, TO, example_text
     from pitboss.runs.run import verify
     from pitboss.runs.venues import default_venue
 
@@ -30,7 +28,7 @@ def demo(*, location: Location) -> int:
         write_demo(workspace.lake)
         file = workspace.home / SKILL
         if not file.exists():
-            file.write_text(venue.examples()[SKILL], encoding="utf-8")
+            file.write_text(example_text(), encoding="utf-8")
         screen.put(f"market  {VENUE}: BTC, ETH and SOL, generated, not real")
         screen.put(f"skill   {file}")
         screen.put()

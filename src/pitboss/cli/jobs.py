@@ -1,6 +1,5 @@
 """`pitboss jobs …`: show and control the queue, and put a backtest into it."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App
@@ -26,24 +25,14 @@ def enqueue_backtest(
     location: WorkspaceOptions, request: "BacktestRequest", repeats: int, priority: int, yes: bool, json: bool
 ) -> int:
     """Queue a backtest of any venue: show the estimate, confirm if needed, reserve the cost, start workers."""
-    from pitboss.cli.consent import agreed_requests, estimate_line
-    from pitboss.jobs.enqueue import enqueue
-    from pitboss.runs.daily_budget import limit_of, refused_by_budget
+    from pitboss.cli.consent import agreement, estimate_line
+    from pitboss.jobs.submit import repeated, submit
+    from pitboss.runs.daily_budget import refused_by_budget
 
-    requests = [replace(request, seed=request.seed + number, repeat=number) for number in range(repeats)]
-    with location.workspace() as workspace:
-        requests, cost = agreed_requests(workspace, requests, yes, json)
-        limit = limit_of(workspace, requests[0])
-        queued_with = {"estimate": cost.plain(), "report": True}
-        with refused_by_budget():
-            ids = enqueue(
-                workspace,
-                requests,
-                priority=priority,
-                reserve_usd=None if limit is None else limit.most_usd,
-                daily_usd=None if limit is None else limit.daily_usd,
-                extra_params={"queued": queued_with},
-            )
+    with location.workspace() as workspace, refused_by_budget():
+        agree = agreement(workspace, yes, json)
+        submission = submit(workspace, repeated(request, repeats), agree, priority=priority)
+    ids, cost = submission.ids, submission.estimate
     if json:
         more = {"run_ids": ids} if repeats > 1 else {}
         screen.put_json({"run_id": ids[0], "estimate": cost.plain(), **more})

@@ -1,7 +1,7 @@
 """`pitboss models …`: list the available models and test them."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
@@ -20,7 +20,9 @@ def list_(*, json: Json = False, location: Location) -> int:
 
         pitboss models list
     """
-    entries = _entries(location.settings().home)
+    from pitboss.runs.model_list import model_rows
+
+    entries = model_rows(location.settings().home)
     if json:
         screen.put_json(entries)
         return 0
@@ -149,46 +151,3 @@ def parse(
         ("kind", *names), [(kind, *(str(row[name]) for name in names)) for kind, row in sorted(counts.items())]
     )
     return 0
-
-
-def _entries(home: Path) -> list[dict[str, Any]]:
-    from pitboss.bootstrap.keys import Values, open_secrets
-    from pitboss.bootstrap.machine import environment
-    from pitboss.models import standin
-    from pitboss.models.providers import PROVIDERS
-    from pitboss.runs.venues import venues
-
-    programs = [
-        (f"policy/{name}", "policy", summary) for venue in venues() for name, summary in venue.policies().items()
-    ]
-    programs = sorted([*programs, (standin.NAME, "standin", standin.LABEL)])
-    rows: list[dict[str, Any]] = [
-        {"name": name, "kind": kind, "summary": summary, "language_model": False, "price_usd": 0}
-        for name, kind, summary in programs
-    ]
-    values = Values(environment, open_secrets(home))
-    for provider in PROVIDERS.values():
-        key = next((name for name in provider.key_names if values.get(name)), None)
-        key_state = (
-            f"{key} is set" if key else f"needs {provider.key_names[0]}" if provider.needs_key else "needs no key"
-        )
-        example = f", such as {provider.name}/{provider.default_model}" if provider.default_model else ""
-        rows.append(
-            {
-                "name": f"{provider.name}/<model>",
-                "kind": "model",
-                "summary": f"{provider.host or f'the address in {provider.url_names[0]}'}, {key_state}{example}",
-                "language_model": True,
-                "price_usd": 0 if provider.free else None,
-                "host": provider.host,
-                "key": key,
-            }
-        )
-    for name, summary in (
-        ("llm/<model>", "the server of LLM_BASE_URL or LLM_PROVIDER, with LLM_API_KEY and LLM_MODEL"),
-        ("local/<file or name>", "a GGUF file on this machine; needs pitboss[local]"),
-        ("replay/<run id>", "the recorded answers of an earlier run"),
-    ):
-        free = 0 if name.startswith(("local", "replay")) else None
-        rows.append({"name": name, "kind": "model", "summary": summary, "language_model": True, "price_usd": free})
-    return rows

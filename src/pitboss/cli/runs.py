@@ -315,7 +315,7 @@ def delete(
     with location.existing_workspace() as workspace:
         run_id = workspace.runs.find(run)
         workspace.runs.delete(run_id, force=force)
-        workspace.report_path(run_id).unlink(missing_ok=True)
+        workspace.remove_files(run_id)
     if json:
         screen.put_json({"run_id": run_id, "deleted": True})
     else:

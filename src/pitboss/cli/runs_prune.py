@@ -54,7 +54,7 @@ def prune(
             removed = remove(workspace.database, run_ids)
             run_ids, answers = list(removed.runs), removed.answers
             for run_id in run_ids:
-                workspace.report_path(run_id).unlink(missing_ok=True)
+                workspace.remove_files(run_id)
     if json:
         screen.put_json({"runs": run_ids, "answers": answers, "removed": yes})
     elif yes:

@@ -1,10 +1,9 @@
 """`pitboss init` and `pitboss skill …`: create and check skills, and preview the prompt of a model."""
 
 import sys
-from collections.abc import Mapping
 from dataclasses import fields as dataclass_fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import App
 
@@ -12,10 +11,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
 from pitboss.terminal import screen
 from pitboss.terminal.options import Amount, Json, Lateness, Moment, Override, option
-from pitboss.terminal.workspace_options import Location, WorkspaceOptions
-
-if TYPE_CHECKING:
-    from pitboss.sim.connections import ServerTools
+from pitboss.terminal.workspace_options import Location
 
 app = App(name="skill", help="Check skills, preview the prompt of a model, print the schema of skills.")
 
@@ -152,6 +148,7 @@ def preview(
         A .yaml or .json file.
     """
     from pitboss.runs.documents import read_file
+    from pitboss.runs.skill_preview import preview_document, preview_skill
     from pitboss.runs.venues import venue_of
 
     document = read_file(file, set_, location.settings())
@@ -162,18 +159,12 @@ def preview(
     request_fields = {field.name for field in dataclass_fields(venue.request_type())}
     if not request_fields.issuperset(fields):
         raise UserError(f"--news-latency: skills of the {venue.name} venue use no news", "remove --news-latency")
-    request = venue.request_type()(skill=document, from_at=0, to_at=1, data_venue=data_venue, **fields)
-    prompt = venue.preview(request, location.lake(), location.settings(), at, _server_tools(location, document))
+    settings = location.settings()
+    prompt = preview_skill(
+        document, location.lake(), settings, location.existing_workspace, at=at, data_venue=data_venue, fields=fields
+    )
     if json:
-        screen.put_json(
-            {
-                "system": prompt.system,
-                "user": prompt.user,
-                "tools": list(prompt.tools),
-                "tokens_estimate": prompt.tokens_estimate,
-                "at": iso(prompt.at),
-            }
-        )
+        screen.put_json(preview_document(prompt, document, settings))
         return 0
     screen.put("SYSTEM", style="bold")
     sys.stdout.write(prompt.system + "\n\n")
@@ -204,18 +195,3 @@ def schema(
     selected_venue = venue_named(venue) if venue else default_venue()
     sys.stdout.write(json_schema_text(selected_venue.skill_type()))
     return 0
-
-
-def _server_tools(location: WorkspaceOptions, document: Mapping[str, Any]) -> "ServerTools | None":
-    """The tools that the MCP servers of a skill offer to a backtest."""
-    if not document.get("tools", {}).get("mcp_servers"):
-        return None
-    import asyncio
-
-    from pitboss.bootstrap.mcp_tools import preview_server_tools
-    from pitboss.runs.venues import venue_of
-    from pitboss.skill.load import read_skill
-
-    venue = venue_of(document)
-    with location.existing_workspace() as workspace:
-        return asyncio.run(preview_server_tools(workspace, read_skill(document, venue.skill_type()), venue.tools()))

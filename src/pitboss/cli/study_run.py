@@ -15,11 +15,12 @@ from pitboss.cli.study_result import show_estimate, show_study
 from pitboss.cli.study_table import live_scoreboard
 from pitboss.cli.venue_options import VenueOptions, venue_fields
 from pitboss.core.errors import BudgetExceeded, RunCancelled, UserError
-from pitboss.jobs.estimate import Estimate, estimate, pilot, require_consent, worst_case
+from pitboss.jobs.estimate import Estimate, require_consent
 from pitboss.jobs.plan import PlannedRun, planned_runs
-from pitboss.jobs.study import StudyBudget, StudySettings, study
+from pitboss.jobs.study import StudySettings, study
 from pitboss.jobs.study_page import result_document, write_page
 from pitboss.jobs.study_plans import BuiltPlan
+from pitboss.jobs.submit_study import estimate_open_runs, study_budget
 from pitboss.report.metric import metric_meaning
 from pitboss.runs.documents import read_file
 from pitboss.runs.venues import venue_of
@@ -50,7 +51,7 @@ def run_study(location: WorkspaceOptions, built: BuiltPlan, study_options: Study
         raise UserError("--concurrency: not from 1 to 256", "for example --concurrency 8")
     with location.workspace() as workspace:
         runs = planned_runs(built.plan, built.expected_trials)
-        cost = _estimate_open_runs(workspace, built, runs, study_options)
+        cost = estimate_open_runs(workspace, built, runs, study_options.pilot)
         if study_options.estimate:
             if study_options.json:
                 screen.put_json({"study_id": built.plan.id, "estimate": cost.plain()})
@@ -74,21 +75,10 @@ def run_study(location: WorkspaceOptions, built: BuiltPlan, study_options: Study
     return code
 
 
-def _estimate_open_runs(
-    workspace: Workspace, built: BuiltPlan, runs: Sequence[PlannedRun], study_options: StudyOptions
-) -> Estimate:
-    """Estimate the cost of the runs that are not complete yet."""
-    statuses = {row.id: row.status for row in workspace.studies.progress(built.plan.id)}
-    requests = [run.request for run in runs if statuses.get(run.run_id(built.plan.id)) != "complete"]
-    per_tick = asyncio.run(pilot(workspace, requests)) if study_options.pilot and requests else None
-    return estimate(workspace, requests, per_tick)
-
-
 def _study_settings(
     workspace: Workspace, runs: Sequence[PlannedRun], cost: Estimate, study_options: StudyOptions
 ) -> tuple[Workspace, StudySettings]:
-    limit = workspace.settings.daily_usd
-    budget = StudyBudget(lambda run: worst_case(cost, run.request), limit or None)
+    budget = study_budget(workspace, cost)
     executor = study_options.executor
     if executor == "auto":
         compute_only = sum(not is_model(run.request) for run in runs)

@@ -26,6 +26,7 @@ from pitboss.models.token_bounds import TOOLS_TOKENS
 from pitboss.runs.preview import CHARS_PER_TOKEN
 from pitboss.runs.run import start
 from pitboss.runs.stored import request_of
+from pitboss.runs.tick_cost import ANSWER_TOKENS, Three, calls_per_tick
 from pitboss.runs.venues import period_ms, venue_of
 from pitboss.sim.course import ticks_between
 from pitboss.sim.request import BacktestRequest
@@ -34,8 +35,6 @@ from pitboss.store.runs import Run
 PILOT_TICKS = 5
 VARIANTS = 6
 """How many different skills of a study are measured; the mean stands for the others."""
-ANSWER_TOKENS = (60, 180, 600)
-"""Tokens of a reply with its reasoning: low, usual, high."""
 GROWTH = (Decimal("0.95"), Decimal("1.15"), Decimal("1.6"))
 """Size of later prompts relative to the first, which has no position, no memory and little history: low, usual, high."""
 ASLEEP = (Decimal("0.1"), Decimal("0.5"), Decimal(1))
@@ -83,10 +82,6 @@ class _Group:
     model: str
     price: ModelPrice | None
     requests: list[BacktestRequest]
-
-
-Three = tuple[Decimal, Decimal, Decimal]
-"""Low, usual, high."""
 
 
 @exact
@@ -218,7 +213,11 @@ def _of_group(
         basis = f"{head} at ${tick_usd:.6f} as {runs} earlier {_runs(runs)} of this skill and model cost"
         return _times(PAST, ticks * tick_usd, waste), Decimal(ticks), [basis, *_waste_basis(waste)]
     tokens, measured = prompt_size
-    steps, asleep, lessons = _steps(group.requests), _asleep(group.requests), _lessons(group.requests)
+    steps, asleep, lessons = (
+        calls_per_tick([request.skill for request in group.requests]),
+        _asleep(group.requests),
+        _lessons(group.requests),
+    )
     costs: list[Decimal] = []
     for case in range(3):
         usage = Usage(int(tokens * GROWTH[case]), ANSWER_TOKENS[case])
@@ -272,21 +271,6 @@ def _first_tick(request: BacktestRequest) -> int:
 
 def _ticks(request: BacktestRequest) -> int:
     return len(ticks_between(request.from_at, request.to_at, period_ms(request.skill)))
-
-
-def _steps(requests: Sequence[BacktestRequest]) -> Three:
-    """Calls per tick: one where the skill has no tools for reading."""
-    most = max(int(request.skill.get("max_steps", 5)) for request in requests)
-    looks = any(_looks(request) for request in requests)
-    retries = max(int(request.skill.get("retry_refused", 0)) for request in requests)
-    usual = Decimal("1.05") if most == 1 or not looks else min(Decimal(most), Decimal("1.8"))
-    many = Decimal(1 + retries) * Decimal("1.2") if not looks else Decimal(most)
-    return Decimal(1), usual, max(usual, many)
-
-
-def _looks(request: BacktestRequest) -> bool:
-    tools: Any = request.skill.get("tools") or {}
-    return bool(tools.get("built_in") or tools.get("mcp_servers"))
 
 
 def _asleep(requests: Sequence[BacktestRequest]) -> Three:

@@ -5,13 +5,14 @@ in its parameters under `study`. Enqueueing and executing the runs is in `study.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Literal
 
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, parse_instant
+from pitboss.runs.new_request import request_field
 from pitboss.runs.venues import venue_of
 from pitboss.sim.request import BacktestRequest
 from pitboss.sim.study.axis import Axis, Point
@@ -135,7 +136,11 @@ def request_at(
         elif name == RANGE:
             changes["from_at"], changes["to_at"] = read_range(value)
         elif name.startswith(OF_RUN):
-            changes |= _own_field(base, name.removeprefix(OF_RUN), value)
+            own_name = name.removeprefix(OF_RUN)
+            try:
+                changes[own_name] = request_field(base, own_name, value)
+            except UserError as error:
+                raise UserError(f"--vary {error.message}", error.hint) from None
     return replace(base, **changes)
 
 
@@ -158,20 +163,3 @@ def _integer(name: str, value: str) -> int:
     if not value.isdecimal():
         raise UserError(f"--vary {name}: {value!r} is not a whole number of at least 0", "for example seed=0..4")
     return int(value)
-
-
-def _own_field(base: BacktestRequest, name: str, value: str) -> dict[str, Any]:
-    """A field of the request itself, such as a fee, from its text."""
-    names = {field.name for field in fields(base)} - {"skill", "decisions", "disguise"}
-    if name not in names:
-        raise UserError(f"--vary run.{name}: no such field", f"one of {', '.join(sorted(names))}")
-    plain = codec.plain(replace(base, skill={}))
-    current = plain[name]
-    try:
-        if isinstance(current, bool):
-            plain[name] = {"true": True, "false": False}[value.lower()]
-        else:
-            plain[name] = int(value) if isinstance(current, int) else value
-        return {name: getattr(codec.parse(type(base), plain), name)}
-    except (KeyError, ValueError, ArithmeticError):
-        raise UserError(f"--vary run.{name}: {value!r} does not fit", f"it is {current} now") from None

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
-from pitboss.runs.report import write_report
+from pitboss.runs.indexed_runs import keep_run_files
+from pitboss.runs.report import page_of, write_report
 from pitboss.store.runs import Run
 
 LOG = logging.getLogger("pitboss.jobs")
@@ -28,9 +29,16 @@ def wants_report(run: Run) -> bool:
 
 
 def write_run_report(workspace: Workspace, run_id: str) -> str | None:
-    """Write the report of a run; returns the problem if it cannot be written. The run is not changed by it."""
+    """Write the report of a run, and what its page in the web app opens with; returns the problem if it cannot be written.
+
+    The run is not changed by it.
+    """
     try:
-        write_report(workspace, run_id)
+        run = workspace.runs.get(run_id)
+        page = page_of(workspace, run)
+        write_report(workspace, run_id, page=page)
+        if run.status == "complete":
+            keep_run_files(workspace, run, page)
     except Exception as error:  # noqa: BLE001 - the run has its result, and the worker continues
         problem = error.message if isinstance(error, UserError) else repr(error)
         problem = REDACTOR.redact(problem)

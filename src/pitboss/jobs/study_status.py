@@ -25,7 +25,7 @@ from pitboss.sim.statistics.returns import (
     sharpe,
 )
 from pitboss.sim.study.choice import SMALLER_IS_BETTER, figure, score
-from pitboss.store.lifecycle import Status
+from pitboss.store.lifecycle import ENDED, Status
 from pitboss.store.studies import StudyRun, metrics_of_skill, study_runs
 
 Document = dict[str, Any]
@@ -48,6 +48,22 @@ def study_list(workspace: Workspace) -> list[Document]:
         }
         for line in workspace.studies.list()
     ]
+
+
+def progress_of_study(workspace: Workspace, study_id: str) -> Document:
+    """How far a study is, from the rows of its runs alone. Cheap, for polling."""
+    lines = workspace.studies.progress(study_id)
+    counts: dict[str, int] = {}
+    for line in lines:
+        counts[line.status] = counts.get(line.status, 0) + 1
+    shares = [1.0 if line.status in ENDED else line.progress for line in lines]
+    return {
+        "study_id": study_id,
+        "runs": len(lines),
+        "counts": counts,
+        "progress_pct": round(100 * math.fsum(shares) / len(shares), 2) if shares else 0.0,
+        "is_ended": all(line.status in ENDED for line in lines),
+    }
 
 
 def runs_of(

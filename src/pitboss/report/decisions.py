@@ -6,6 +6,7 @@ to a limit of bytes, refusals first. The page states both omissions and how to r
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
@@ -225,12 +226,13 @@ def _detail(row: Plain) -> Html | None:
         "details",
         tag("summary", ", ".join(parts) or "model text"),
         tag("p", truncate(text, MOST_TEXT), class_="words", dir="auto") if text and not repeated else None,
-        tag("ol", *[_step(step) for step in steps], class_="steps") if steps else None,
-        _margins(margins, row.get("code")) if margins else None,
+        tag("ol", *[step_item(step) for step in steps], class_="steps") if steps else None,
+        margin_table(margins, row.get("code")) if margins else None,
     )
 
 
-def _margins(margins: Sequence[Plain], code: object) -> Html:
+def margin_table(margins: Sequence[Plain], code: object) -> Html:
+    """How far a proposal was from the limit of each rule; `code` is that of the rule that refused it."""
     lines: list[Html] = []
     for margin in margins:
         unit = str(margin.get("unit") or "")
@@ -249,16 +251,30 @@ def _margins(margins: Sequence[Plain], code: object) -> Html:
     return tag("table", tag("thead", tag("tr", *names)), tag("tbody", *lines), class_="margins")
 
 
-def _step(step: Plain) -> Html:
+@dataclass(frozen=True, slots=True)
+class StepLimits:
+    """How much of a step is shown."""
+
+    text: int = MOST_TEXT
+    arguments: int = MOST_ARGUMENTS
+    result: int = MOST_RESULT
+    calls: int = MOST_CALLS
+
+
+IN_REPORT = StepLimits()
+
+
+def step_item(step: Plain, limits: StepLimits = IN_REPORT) -> Html:
+    """One step of a decision: what the model said, and the tools it called with their results."""
     text = str(step.get("text") or "")
     calls = list(step.get("calls") or ())
-    elements = [_call(call) for call in calls[:MOST_CALLS]]
-    if len(calls) > MOST_CALLS:
-        elements.append(tag("p", f"and {figures.plural(len(calls) - MOST_CALLS, 'more call')}", class_="muted"))
-    return tag("li", tag("p", truncate(text, MOST_TEXT), class_="words", dir="auto") if text else None, *elements)
+    elements = [_call(call, limits) for call in calls[: limits.calls]]
+    if len(calls) > limits.calls:
+        elements.append(tag("p", f"and {figures.plural(len(calls) - limits.calls, 'more call')}", class_="muted"))
+    return tag("li", tag("p", truncate(text, limits.text), class_="words", dir="auto") if text else None, *elements)
 
 
-def _call(call: Plain) -> Html:
+def _call(call: Plain, limits: StepLimits) -> Html:
     arguments = call.get("arguments")
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments, default=str, ensure_ascii=False)
@@ -266,7 +282,7 @@ def _call(call: Plain) -> Html:
     answer = result if isinstance(result, str) else json.dumps(result, default=str, ensure_ascii=False)
     return tag(
         "div",
-        tag("code", f"{call.get('name')}({truncate(arguments, MOST_ARGUMENTS)})"),
-        tag("pre", truncate(answer, MOST_RESULT)) if result is not None else None,
+        tag("code", f"{call.get('name')}({truncate(arguments, limits.arguments)})"),
+        tag("pre", truncate(answer, limits.result)) if result is not None else None,
         class_="call",
     )

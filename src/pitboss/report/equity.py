@@ -42,9 +42,13 @@ def equity_chart(report: RunReport) -> Html:
     lines = _lines(report)
     if not lines or lines[0].key != "agent":
         return tag("p", "The run recorded no equity point, so there is no curve to draw.", class_="note")
-    main, lower = _frames(report, lines)
+    fall = drawdown(lines[0].values, report.initial_usd)
+    if report.window is not None:
+        first, last = _part(lines[0].at, report.window)
+        fall = fall[first:last]
+        lines = [_cut(line, report.window) for line in lines]
     agent = lines[0]
-    fall = drawdown(agent.values, report.initial_usd)
+    main, lower = _frames(report, lines, fall)
     height = lower.bottom + FOOT
     svg = tag(
         "svg",
@@ -69,6 +73,9 @@ def equity_chart(report: RunReport) -> Html:
         tag("figcaption", _legend(lines), tag("output", class_="readout", aria_live="off")),
         tag("div", svg, class_="scroll"),
         class_="chart",
+        data_part="equity",
+        data_start=int(main.start),
+        data_end=int(main.end),
     )
 
 
@@ -91,13 +98,30 @@ def _lines(report: RunReport) -> list[ChartLine]:
     return lines
 
 
-def _frames(report: RunReport, lines: list[ChartLine]) -> tuple[Frame, Frame]:
+def _part(at: Floats, window: tuple[int, int]) -> tuple[int, int]:
+    """The points inside a window, and the one before it; never none."""
+    first, last = np.searchsorted(at, [window[0], window[1] + 1])
+    first = max(int(first) - 1, 0)
+    return first, max(int(last), first + 1)
+
+
+def _cut(line: ChartLine, window: tuple[int, int]) -> ChartLine:
+    """The part of a curve inside a window, from its edge on."""
+    first, last = _part(line.at, window)
+    at = np.maximum(line.at[first:last], float(window[0]))
+    return ChartLine(line.key, line.name, at, line.values[first:last])
+
+
+def _frames(report: RunReport, lines: list[ChartLine], fall: Floats) -> tuple[Frame, Frame]:
     start, end = min(float(line.at[0]) for line in lines), max(float(line.at[-1]) for line in lines)
+    if report.window is not None:
+        start, end = map(float, report.window)
+    start_usd = [report.initial_usd] if report.window is None else []  # a part shows its own range alone
     low, high = padded_range(
-        min(report.initial_usd, *(float(line.values.min()) for line in lines)),
-        max(report.initial_usd, *(float(line.values.max()) for line in lines)),
+        min(*start_usd, *(float(line.values.min()) for line in lines), np.inf),
+        max(*start_usd, *(float(line.values.max()) for line in lines), -np.inf),
     )
-    deepest = max(float(drawdown(lines[0].values, report.initial_usd).max()), 1.0)
+    deepest = max(float(fall.max()), 1.0)
     width = WIDTH - LEFT - RIGHT
     return (
         Frame(LEFT, TOP, width, MAIN, start, end, low, high),
@@ -116,6 +140,8 @@ def _style(line: ChartLine) -> str:
 
 
 def _start_line(frame: Frame, initial: float) -> Html:
+    if not frame.low <= initial <= frame.high:
+        return Html()
     y = f"{frame.y(initial):.1f}"
     return tag("line", class_="start", x1=frame.left, x2=frame.right, y1=y, y2=y)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pitboss.report import figures
 from pitboss.report.markup import Html, tag
 from pitboss.report.meaning import FLAGS, NOT_ASKED
+from pitboss.report.share_bar import share_bar
 from pitboss.report.source import RunReport, mapping, number
 
 
@@ -123,13 +124,11 @@ def _quiet(items: list[Html]) -> Html | None:
 
 
 def _bar(name: str, value: int, most: int, note: str, style: str = "") -> Html:
-    width = 100.0 * value / most if most else 0.0
     label = tag("code", name) if name[1:2].isdigit() else name
-    fill = tag("span", style=f"width:{width:.2f}%", class_="fill") if value else None
     return tag(
         "div",
         tag("dt", label),
-        tag("dd", tag("span", fill, class_="track"), tag("b", figures.count(value)), " ", tag("small", note)),
+        tag("dd", share_bar(value, most), tag("b", figures.count(value)), " ", tag("small", note)),
         class_=style or None,
     )
 

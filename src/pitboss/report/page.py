@@ -1,6 +1,7 @@
 """The page of a run of any venue: the sections that every run has. A venue with panels of its own has its own page."""
 
 from pitboss.report import figures
+from pitboss.report.chart_series import series_of
 from pitboss.report.decisions import anchors, decision_section, select_rows
 from pitboss.report.equity import equity_chart
 from pitboss.report.funnel import Funnel, funnel_section
@@ -48,7 +49,7 @@ def compose(report: RunReport, money: str) -> ReportPage:
     unit = f", all money is {money}" if report.has_account else ""
     foot = f"Results of a simulation do not predict future results. All times are UTC{unit}."
     top = [title(report), labels(report), tiles(report, funnel)]
-    return ReportPage(report.skill_name, top, paragraphs(report, funnel), sections, foot)
+    return ReportPage(report.skill_name, top, paragraphs(report, funnel), sections, foot, series=series_of(report))
 
 
 def tiles(report: RunReport, funnel: Funnel) -> Html:

@@ -28,7 +28,7 @@
   };
   const clock = (at) => new Date(at).toISOString().slice(0, 16).replace('T', ' ');
 
-  for (const svg of all('svg[data-hover]')) {
+  const attach = (svg) => {
     const data = JSON.parse(svg.dataset.hover);
     const line = svg.querySelector('.cursor');
     const readout = svg.closest('figure').querySelector('.readout');
@@ -74,7 +74,10 @@
       event.preventDefault();
       point(line.style.visibility === 'visible' ? current + jump : current);
     });
-  }
+  };
+  for (const svg of all('svg[data-hover]')) attach(svg);
+  // A script that puts a chart into the page announces it on the new figure.
+  document.addEventListener('chart-added', (event) => { for (const svg of all('svg[data-hover]', event.target)) attach(svg); });
 
   // Filters of the decisions.
   const form = document.querySelector('.filters');

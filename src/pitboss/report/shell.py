@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from pitboss.report.chart_series import NO_SERIES, ChartSeries
 from pitboss.report.markup import Html, join, tag
 
 Part = tuple[str, str, str, Html]
@@ -35,6 +36,8 @@ class ReportPage:
     """CSS text that follows the common style sheet."""
     shapes: Html = NO_MARKUP
     """Hidden drawings that charts refer to."""
+    series: ChartSeries = NO_SERIES
+    """What the charts show besides the records; a file does not contain it."""
 
 
 def html_document(page: ReportPage) -> str:

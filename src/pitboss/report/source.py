@@ -28,8 +28,8 @@ class RunReport:
     """Ignored, like the equity, unless the venue has accounts."""
     equity: Sequence[tuple[Instant, float]]
     baseline_equity: Mapping[str, Sequence[tuple[Instant, float]]] = field(default_factory=dict)
-    prices: Mapping[str, Sequence[tuple[Instant, float, float, float, float]]] = field(default_factory=dict)
-    """Per symbol: open time, open, high, low, close."""
+    prices: Mapping[str, Any] = field(default_factory=dict)
+    """Per symbol rows of open time, open, high, low, close: a sequence of tuples or an array."""
     fills: Sequence[Plain] = ()
     """Rows of `runs export --what fills`, in time order."""
     decisions: Sequence[Plain] = ()
@@ -53,6 +53,8 @@ class RunReport:
     """Each: at, kind."""
     live: str = ""
     """What a live run traded and where its orders went, in a sentence; empty for a backtest."""
+    window: tuple[Instant, Instant] | None = None
+    """The part of its time that charts show; None for all of it."""
     version: str = ""
     program: str = "pitboss"
     workspace_option: str = ""

@@ -9,6 +9,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from pitboss.bootstrap.mcp_servers import allowed_tools
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
@@ -66,10 +68,53 @@ def read_stored(workspace: Workspace, name: str, version: int | None, overrides:
     stored = workspace.skills.get(name, version)
     plain = codec.loads(stored.body)
     root = venue_of(plain).skill_type()
-    result = check_plain(_numbers(plain, root), root, _names(plain, workspace.settings), overrides=overrides)
+    result = check_plain(with_numbers(plain, root), root, _names(plain, workspace.settings), overrides=overrides)
     if result.skill is None:
         raise summary(name, result.errors)
     return to_plain(result.skill)
+
+
+def read_given(
+    workspace: Workspace,
+    skill: str | Mapping[str, Any] | None,
+    text: str | None = None,
+    overrides: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return the skill that a request gives, as a complete plain document.
+
+    `skill` is a saved name, `name@version`, or a whole document; `text` is YAML or JSON. Exactly one is given.
+    """
+    if bool(skill) == (text is not None):
+        raise UserError(
+            "give either skill (a saved name, name@version or a document) or text (YAML or JSON)",
+            "`GET /api/skills` lists the saved names",
+        )
+    if text is not None:
+        return read_document("text", text, suffix_of(text), overrides, workspace.settings)
+    if isinstance(skill, Mapping):
+        return read_document("skill", _json_text(skill), ".json", overrides, workspace.settings)
+    name, version = saved_name(skill or "")
+    return read_stored(workspace, name, version, overrides)
+
+
+def saved_name(reference: str) -> tuple[str, int | None]:
+    """`name` or `name@version` of a saved skill → its name and version, None for the newest."""
+    name, _, version = reference.partition("@")
+    if version and not (version.isdecimal() and len(version) < 10):
+        raise UserError(f"{reference[:100]!r} has no valid version", f"use a whole number, such as {name[:100]}@2")
+    return name, int(version) if version else None
+
+
+def suffix_of(text: str) -> str:
+    """The format of a document: YAML unless it begins like JSON."""
+    return ".json" if text.lstrip().startswith("{") else ".yaml"
+
+
+def _json_text(document: Mapping[str, Any]) -> str:
+    try:
+        return orjson.dumps(dict(document)).decode()
+    except (TypeError, ValueError):
+        raise UserError("the skill cannot be written as JSON", "give its YAML as text") from None
 
 
 def read_document(
@@ -106,14 +151,14 @@ def _tool_names(venue: Venue, servers: Any) -> Names:
     return Names(agent_tools(venue.tools()), servers)
 
 
-def _numbers(value: Any, root: type[SkillDocument], path: tuple[str, ...] = ()) -> Any:
+def with_numbers(value: Any, root: type[SkillDocument], path: tuple[str, ...] = ()) -> Any:
     """Convert the amounts of a stored document, which are exact decimal texts, to the numbers that a skill requires."""
     if isinstance(value, dict):
-        return {key: _numbers(item, root, (*path, key)) for key, item in value.items()}
+        return {key: with_numbers(item, root, (*path, key)) for key, item in value.items()}
     info = field_at(path, root) if isinstance(value, str) else None
     return value if info is None or takes_text(info) or takes_list(info) else Decimal(value)
 
 
-def store(workspace: Workspace, skill: SkillDocument) -> StoredSkill:
-    """Store a document under its name. Content that is already stored keeps its version."""
-    return workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
+def store(workspace: Workspace, skill: SkillDocument, text: str | None = None) -> StoredSkill:
+    """Store a document under its name, with the text of its author. Content that is already stored keeps its version."""
+    return workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)), text)

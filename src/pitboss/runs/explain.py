@@ -36,7 +36,28 @@ def explain(workspace: Workspace, run: Run, tick: str) -> tuple[str, dict[str, A
 
     `tick` is a time, the number of a record, or `refused` for the first refused decision.
     """
-    record = find_record(workspace, run, tick.strip())
+    return _explained(run, find_record(workspace, run, tick.strip()))
+
+
+def explain_record(workspace: Workspace, run: Run, seq: int) -> dict[str, Any]:
+    """Everything that is stored of the decision in one record, as values: also the system prompt and the cost of each step."""
+    record = _record(workspace, run, seq)
+    _, values = _explained(run, record)
+    if record.kind != "tick":
+        return {**values, "kind": record.kind}
+    extra = record.body()["extra"]
+    system, user = extra.get("prompt") or (None, None)
+    return {
+        **values,
+        "kind": record.kind,
+        "asked": {**values["asked"], "system": system, "user": user},
+        "step_costs": extra.get("steps") or [],
+        "usage": extra.get("usage"),
+        "saved_usd": extra.get("saved_usd"),
+    }
+
+
+def _explained(run: Run, record: Record) -> tuple[str, dict[str, Any]]:
     body = record.body()
     identity = {"run_id": run.id, "tick_at": iso(record.tick_at), "seq": record.seq, "digest": record.digest}
     if record.kind == "span":
@@ -95,10 +116,7 @@ def find_record(workspace: Workspace, run: Run, tick: str) -> Record:
         return record
     # exactly four digits are a year, not a record number
     if tick.isdecimal() and len(tick) <= MOST_DIGITS and len(tick) != 4:
-        record = next(iter(journal_of(workspace, run).records(int(tick))), None)
-        if record is None:
-            raise UserError(f"run {run.id} has no record {tick}", "records count from 0")
-        return record
+        return _record(workspace, run, int(tick))
     try:
         at = parse_instant(tick)
         time = iso(at)
@@ -112,6 +130,13 @@ def find_record(workspace: Workspace, run: Run, tick: str) -> Record:
     if record.tick_at == at or (record.kind == "span" and record.body()["until_at"] >= at):
         return record
     raise UserError(f"run {run.id} has no tick at {time}", f"the one before is at {iso(record.tick_at)}")
+
+
+def _record(workspace: Workspace, run: Run, seq: int) -> Record:
+    record = recent_records.numbered(workspace.database, run.id, seq)
+    if record is None:
+        raise UserError(f"run {run.id} has no record {seq}", "records count from 0")
+    return record
 
 
 def _refused(workspace: Workspace, run: Run) -> Iterator[Record]:

@@ -301,6 +301,7 @@ def _queued(workspace: Workspace, source: Run, prepared: PreparedRun, also: dict
         lease_epoch=1,
         cancel_requested=False,
         owner=workspace.owner,
+        build=None,
     )
 
 

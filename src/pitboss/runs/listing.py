@@ -13,6 +13,7 @@ from pitboss.store.lifecycle import ACTIVE
 from pitboss.store.runs import Run
 
 if TYPE_CHECKING:
+    from pitboss.bootstrap.workspace import Workspace
     from pitboss.data.lake import Lake
 
 
@@ -63,3 +64,21 @@ def holdings(lake: "Lake") -> list[dict[str, Any]]:
 def times(row: dict[str, Any]) -> dict[str, Any]:
     """The row with its instants as ISO text."""
     return {key: iso(value) if key.endswith("_at") and value is not None else value for key, value in row.items()}
+
+
+def live_runs(workspace: "Workspace", limit: int = 1_000) -> list[dict[str, Any]]:
+    """The live runs among the newest runs of a workspace, newest first."""
+    now = workspace.now()
+    live = [run for run in workspace.runs.listing(limit).runs if run.params.get("mode")]
+    names = ("skill", "model", "status", "started_at", "finished_at", "silent_s", "cost_usd")
+    rows = [(run, short(run, now)) for run in live]
+    return [
+        {
+            "deployment_id": run.id,
+            "run_id": run.id,
+            "venue": str(run.params["skill"].get("venue") or ""),
+            "mode": str(run.params["mode"]),
+            **{name: row[name] for name in names},
+        }
+        for run, row in rows
+    ]

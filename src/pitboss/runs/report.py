@@ -35,20 +35,20 @@ from pitboss.skill.load import check_plain
 from pitboss.store.runs import Run
 
 
-def write_report(workspace: Workspace, run_id: str, out: Path | None = None) -> Path:
+def write_report(workspace: Workspace, run_id: str, out: Path | None = None, page: ReportPage | None = None) -> Path:
     """Write the report of a run and store its path with the run.
 
-    The default path is in the reports folder of the workspace.
+    The default path is in the reports folder of the workspace. `page` is the composed page, if there is one already.
     """
     run = workspace.runs.get(run_id)
     path = (out or workspace.report_path(run.id)).absolute()
-    page = html_document(page_of(workspace, run))
+    html = html_document(page_of(workspace, run) if page is None else page)
     # a unique name, because another process may write the same report
     part = path.with_name(f".{path.name}.{new_id()[:8]}.part")
     try:
         if out is None:
             path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(page, encoding="utf-8")
+        part.write_text(html, encoding="utf-8")
         os.replace(part, path)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}", "name another file with --out") from None

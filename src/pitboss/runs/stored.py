@@ -1,6 +1,6 @@
 """Read a stored run: its request, its records and its public document. Nothing that executes a run is imported."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -152,9 +152,11 @@ def is_synthetic(workspace: Workspace, run: Run) -> bool:
     return workspace.lake_of(run.params).is_synthetic(venue)
 
 
-def decision_rows(record: Record) -> Iterator[dict[str, Any]]:
-    """The decisions of a record: one per proposal, one for a hold or a span of holds."""
-    body = codec.loads(record.covered)
+def decision_rows(record: Record, read_body: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+    """The decisions of a record: one per proposal, one for a hold or a span of holds. `read_body` is what it covers, if that
+    has been read already.
+    """
+    body = codec.loads(record.covered) if read_body is None else read_body
     if record.kind == "span":
         flags = list(body["flags"])
         yield {
@@ -181,9 +183,15 @@ def decision_rows(record: Record) -> Iterator[dict[str, Any]]:
         judgement = {key: verdict[key] for key in ("outcome", "code", "detail")} | {
             "margins": margin_fields(verdict["margins"])
         }
-        yield {**(proposal if isinstance(proposal, dict) else {}), **about, **judgement}
+        yield {**_fields_of(proposal), **about, **judgement}
         # the page shows a tick once, so only its first row has the text and steps
         about = {**about, "seq": None, "text": "", "steps": [], "cost_usd": None}
+
+
+def _fields_of(proposal: object) -> dict[str, Any]:
+    """What a model proposed, without the names that only a span of holds may have."""
+    fields: dict[str, Any] = proposal if isinstance(proposal, dict) else {}
+    return {name: value for name, value in fields.items() if name not in ("times", "until")}
 
 
 def one_line(text: object, most: int = 200) -> str:

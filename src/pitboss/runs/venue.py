@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from pitboss.core.snapshot import Record
     from pitboss.core.state import State
     from pitboss.data.lake import Lake
+    from pitboss.report.markup import Html
     from pitboss.report.meaning import Metric, RuleMeaning
     from pitboss.report.shell import ReportPage
+    from pitboss.report.source import RunReport
     from pitboss.runs.charts import Charts
     from pitboss.runs.preview import Preview
     from pitboss.runs.result_table import ResultTable
@@ -79,6 +81,8 @@ class Venue(ABC):
     """Whether its agents have an account whose value is measured. Without one there is no equity, return or drawdown."""
     intent_noun: ClassVar[str] = "order"
     """What one intent of a decision is called."""
+    file_fields: ClassVar[frozenset[str]] = frozenset()
+    """Fields of its request that name files of the machine, or hold their content; the API does not take them."""
 
     def settings_type(self) -> "type[VenueSettings] | None":
         """The class of the settings that only it has; None if there are none."""
@@ -386,6 +390,15 @@ class Venue(ABC):
     def page(self, workspace: "Workspace", run: "Run") -> "ReportPage | None":
         """The page of a run; None to use the page with the sections that every run has."""
         del workspace, run
+
+    def chart(self, part: str, report: "RunReport") -> "Html | None":
+        """A chart of a run's page by the name on its figure, for the time in `report.window`; None if there is no such chart.
+
+        Pages let their readers zoom into these charts; by default it is the equity of an account.
+        """
+        from pitboss.report.equity import equity_chart
+
+        return equity_chart(report) if part == "equity" and self.has_account else None
 
     def result_tables(self, run: "Run") -> "list[ResultTable] | None":
         """The tables of a finished run for a terminal; None to use the common table of metrics."""

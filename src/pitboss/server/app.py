@@ -25,6 +25,8 @@ from pitboss.server.access.credentials import Credentials
 from pitboss.server.access.gate import Gate, Serving
 from pitboss.server.access.sign_in import SignIn
 from pitboss.server.api import routes
+from pitboss.server.api.downloads import Downloads
+from pitboss.server.api.run_events import RunFeeds
 from pitboss.server.pages.problem_page import is_page, problem_page
 from pitboss.server.problem import Problem, problem_of, problem_response
 from pitboss.store.audit_log import AuditLog
@@ -62,6 +64,7 @@ def create_app(
     app.state.credentials = credentials
     app.state.audit = audit
     app.state.serving = serving
+    app.state.run_feeds, app.state.downloads = RunFeeds(), Downloads()
     app.router.redirect_slashes = False
     for router in routers(routes):
         app.include_router(router, prefix=API)

@@ -103,6 +103,9 @@ def create(
     import anyio
     from mcp.server.mcpserver import MCPServer
 
+    # Else the library installs a handler that highlights the source code around every traceback: half a second for a request
+    # that a client got wrong.
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
     limiters = {True: anyio.CapacityLimiter(READERS), False: anyio.CapacityLimiter(WORKERS)}
     server = MCPServer(
         name,

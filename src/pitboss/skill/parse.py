@@ -129,7 +129,22 @@ def _too_deep() -> UserError:
 # YAML -----------------------------------------------------------------------------------------------------------
 
 
+_BRACKET = re.compile(r"[\[{\]}]")
+
+
+def _open_brackets(text: str) -> int:
+    """The most brackets that are open at once, wherever they stand: within texts they are usually closed again."""
+    most = depth = 0
+    for match in _BRACKET.finditer(text):
+        depth = depth + 1 if match[0] in "[{" else max(depth - 1, 0)
+        most = max(most, depth)
+    return most
+
+
 def _yaml(text: str) -> Parsed:
+    # The scanner looks at every open bracket again for each token, so thousands of them would take minutes.
+    if _open_brackets(text) > 10 * MAX_DEPTH:
+        raise _too_deep()
     events = cast("Iterator[Any]", YAML(typ="safe", pure=True).parse(text))  # pyright: ignore[reportUnknownMemberType]
     try:
         return _Reader(events).document()

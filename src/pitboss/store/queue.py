@@ -128,14 +128,17 @@ class Queue:
         daily_usd: Decimal | None = None,
         priority: int | None = None,
         params: Mapping[str, Any] | None = None,
+        build: str | None = None,
     ) -> None:
-        """Enqueue a run that ended in error or was cancelled once more; it continues from its last commit.
+        """Enqueue a run that ended in error or was cancelled once more, or a branch that was never queued; it continues
+        from its last commit.
 
-        `params` replace stored ones, such as the limit on its cost.
+        `params` replace stored ones, such as the limit on its cost; `build` replaces the build that may execute it.
         """
         with self._database.write() as connection:
             row = require_run_row(connection, run_id, lock=True)
-            if row["status"] not in ("error", "cancelled"):
+            is_new_branch = row["status"] == "queued" and row["queued_at"] is None
+            if row["status"] not in ("error", "cancelled") and not is_new_branch:
                 raise UserError(
                     f"run {run_id} is {row['status']}",
                     "only a run that ended in error or was cancelled can be queued again",
@@ -148,6 +151,7 @@ class Queue:
                 "finished_at": None,
                 "error_text": None,
                 "priority": row["priority"] if priority is None else priority,
+                "build": row["build"] if build is None else build,
             }
             if params:
                 changes["params"] = codec.dumps({**read_run(row).params, **params})

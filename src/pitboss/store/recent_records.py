@@ -37,6 +37,18 @@ def newest(database: Database, run_id: str, until_at: Instant) -> Iterator[Recor
         below = page[-1]["seq"]
 
 
+def numbered(database: Database, run_id: str, seq: int) -> Record | None:
+    """The record with a number; nothing else is read."""
+    with database.read() as connection:
+        page = rows.fetch_all(
+            connection, rows.raw(records).where(records.c.run_id == run_id, records.c.seq == seq).limit(1)
+        )
+    for row in page:
+        rows.require_intact(records, row)
+        return read_record(row, decompressor())
+    return None
+
+
 def at(database: Database, run_id: str, tick_at: Instant) -> Record | None:
     """The record of the tick at exactly this instant."""
     numbers = select(records.c.seq).where(
@@ -49,3 +61,14 @@ def at(database: Database, run_id: str, tick_at: Instant) -> Record | None:
         rows.require_intact(records, row)
         return read_record(row, decompressor())
     return None
+
+
+def newest_records(database: Database, run_id: str, after_seq: int, limit: int) -> list[Record]:
+    """The newest records with a number above `after_seq`, oldest first, at most `limit`."""
+    query = rows.raw(records).where(records.c.run_id == run_id, records.c.seq > after_seq)
+    with database.read() as connection:
+        page = rows.fetch_all(connection, query.order_by(records.c.seq.desc()).limit(limit))
+    decompress = decompressor()
+    for row in page:
+        rows.require_intact(records, row)
+    return [read_record(row, decompress) for row in reversed(page)]

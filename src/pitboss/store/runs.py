@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, Unpack, cast
 
-from sqlalchemy import Connection, delete, func, or_, select
+from sqlalchemy import Connection, and_, delete, func, or_, select
 
 from pitboss.core import codec
 from pitboss.core.errors import UserError
@@ -39,6 +39,8 @@ class RunFilter(TypedDict, total=False):
     skill: str
     besides: str
     """Excludes the runs of this study."""
+    before: tuple[Instant, str] | None
+    """Only runs that a list shows after the one created at this instant with this id."""
 
 
 class Runs:
@@ -358,6 +360,13 @@ def _filtered(query: Any, filters: RunFilter) -> Any:
             query = query.where(runs.c.skill_id.in_(select(skills.c.id).where(skills.c.name == value)))
         elif name == "besides":
             query = query.where(or_(runs.c.study_id.is_(None), runs.c.study_id != value))
+        elif name == "before" and isinstance(value, tuple):
+            query = query.where(
+                or_(
+                    runs.c.created_at < value[0],
+                    and_(runs.c.created_at == value[0], runs.c.id > value[1]),
+                )
+            )
         elif value is not None:
             query = query.where(runs.c[name] == value)
     return query

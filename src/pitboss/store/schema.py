@@ -69,6 +69,19 @@ skill_versions = Table(
     UniqueConstraint("skill_id", "digest"),
 )
 
+skill_texts = Table(
+    "skill_texts",
+    metadata,
+    # The text of a version as its author wrote it, comments included. Only the content of a version never changes: saving the
+    # same content with other comments replaces its text.
+    Column("skill_id", String(64), primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("saved_at", BigInteger, nullable=False),
+    _seal(),
+    ForeignKeyConstraint(["skill_id", "version"], ["skill_versions.skill_id", "skill_versions.version"]),
+)
+
 runs = Table(
     "runs",
     metadata,

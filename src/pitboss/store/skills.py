@@ -10,7 +10,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
-from pitboss.store.schema import LOCAL, skill_versions, skills
+from pitboss.store.schema import LOCAL, skill_texts, skill_versions, skills
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class Skills:
         """The skills of one owner."""
         return Skills(self._database, self._now, self._new_id, owner)
 
-    def save(self, name: str, digest: str, body: bytes) -> StoredSkill:
-        """Store a document under its name. Content that is stored already keeps its version."""
+    def save(self, name: str, digest: str, body: bytes, text: str | None = None) -> StoredSkill:
+        """Store a document under its name, with the text that its author wrote. Content that is stored already keeps its version."""
         owner = self._owner or LOCAL
         with self._database.write() as connection:
             self._database.lock_name(connection, f"skill/{owner}/{name}")
@@ -65,6 +65,7 @@ class Skills:
             else:
                 same = rows.fetch(connection, skill_versions, {"skill_id": skill["id"], "digest": digest})
                 if same is not None:
+                    self._keep_text(connection, same, text)
                     return _stored(skill, same)
                 number = skill["latest_version"] + 1
                 rows.change(connection, skills, skill, {"latest_version": number})
@@ -76,7 +77,37 @@ class Skills:
                 "created_at": self._now(),
             }
             rows.add(connection, skill_versions, version)
+            self._keep_text(connection, version, text)
             return _stored(skill, version)
+
+    def _keep_text(self, connection: Any, version: dict[str, Any], text: str | None) -> None:
+        if text is None:
+            return
+        key = {"skill_id": version["skill_id"], "version": version["version"]}
+        values = {"body": text.encode(), "saved_at": self._now()}
+        row = rows.fetch(connection, skill_texts, key, lock=True)
+        if row is None:
+            rows.add(connection, skill_texts, {**key, **values})
+        elif row["body"] != values["body"]:
+            rows.change(connection, skill_texts, row, values)
+
+    def text_of(self, stored: StoredSkill) -> str | None:
+        """The text of a version as its author wrote it; None if only its content was stored, as by a run."""
+        with self._database.read() as connection:
+            row = rows.fetch(connection, skill_texts, {"skill_id": stored.id, "version": stored.version})
+        if row is None:
+            return None
+        rows.require_intact(skill_texts, row)
+        return bytes(row["body"]).decode()
+
+    def versions(self, name: str) -> Sequence[StoredSkill]:
+        """Every version of a skill, newest first."""
+        latest = self.get(name)
+        order = skill_versions.c.version.desc()
+        with self._database.read() as connection:
+            query = rows.raw(skill_versions).where(skill_versions.c.skill_id == latest.id).order_by(order)
+            stored = rows.fetch_all(connection, query)
+        return [_stored({"id": latest.id, "name": latest.name}, row) for row in stored]
 
     def get(self, name: str, version: int | None = None) -> StoredSkill:
         """A version of the skill of this name, by default the latest."""

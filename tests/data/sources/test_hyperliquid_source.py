@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +15,31 @@ from playing import FAULTS, HOUR, MIN15, START, Exchange, FreeTime, candles, clo
 
 from forked import Forked
 from pitboss.core.errors import TransientError, UserError
-from pitboss.core.instant import parse_instant
+from pitboss.core.instant import iso, parse_instant
 from pitboss.data.download import DownloadResult, download, rows_digest
 from pitboss.data.lake import Lake
 from pitboss.data.source import DownloadRequest
-from pitboss.data.sources import source
+from pitboss.data.sources import hyperliquid, source
 
-BARS = 12_000  # three pages, over the end of a year
+BARS, MOST = 3_000, 1_250  # three pages, over the end of a year
 END = START + BARS * MIN15
+FULL_BARS, FULL_MOST = 12_000, 5_000  # three pages of the venue's own size
+FULL_END = START + FULL_BARS * MIN15
 
 
-def market(**more: Any) -> Exchange:
+@pytest.fixture(scope="module", autouse=True)
+def small_pages() -> Iterator[None]:
+    """Pages as small as those of `market()`; a program that a test starts has those of the venue."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hyperliquid, "MOST_CANDLES", MOST)
+        yield
+
+
+def market(bars: int = BARS, most: int = MOST, **more: Any) -> Exchange:
     return Exchange(
-        candles={("BTC", "15m"): candles("BTC", BARS), ("ETH", "15m"): candles("ETH", 700)},
+        candles={("BTC", "15m"): candles("BTC", bars), ("ETH", "15m"): candles("ETH", 700)},
         funding={"BTC": funding("BTC", 1_300), "ETH": funding("ETH", 40)},
+        most=most,
         **more,
     )
 
@@ -69,7 +81,7 @@ def test_all_pages_of_all_series_arrive_with_their_digest(lake: Lake) -> None:
     assert bars.close.tolist() == [float(row["c"]) for row in candles("BTC", BARS)]
     rates = lake.points("funding", "hyperliquid", "BTC")
     assert rates is not None
-    assert rates.at.tolist() == [START + index * HOUR for index in range(1_300)]
+    assert rates.at.tolist() == [START + index * HOUR for index in range(BARS // 4)]
     assert lake.assets("hyperliquid")["BTC"].tiers[1].max_leverage == 20
     assert results["bars", "BTC"].added == results["bars", "BTC"].rows == BARS
     stored = lake.stored_rows("bars", "hyperliquid", "BTC", "15m")
@@ -86,14 +98,14 @@ def test_what_is_there_is_not_asked_for_again(lake: Lake) -> None:
 
 
 def test_only_the_hole_between_stored_bars_is_asked_for(lake: Lake) -> None:
-    bring(lake, market(), kinds=("bars",), symbols=("BTC",), to_at=START + 3_000 * MIN15)
-    bring(lake, market(), kinds=("bars",), symbols=("BTC",), from_at=START + 9_000 * MIN15)
+    bring(lake, market(), kinds=("bars",), symbols=("BTC",), to_at=START + 700 * MIN15)
+    bring(lake, market(), kinds=("bars",), symbols=("BTC",), from_at=START + 2_300 * MIN15)
     between = market()
     results = bring(lake, between, kinds=("bars",), symbols=("BTC",))
-    assert (results[0].added, results[0].holes) == (6_000, 0)
+    assert (results[0].added, results[0].holes) == (1_600, 0)
     spans = [body["req"] for body in between.asked[1:]]
-    assert min(span["startTime"] for span in spans) == START + 3_000 * MIN15
-    assert max(span["endTime"] for span in spans) < START + 9_000 * MIN15
+    assert min(span["startTime"] for span in spans) == START + 700 * MIN15
+    assert max(span["endTime"] for span in spans) < START + 2_300 * MIN15
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -110,7 +122,7 @@ def test_faults_in_any_mixture_leave_the_same_bytes(lake: Lake, undisturbed: dic
     assert contents(lake.root) == undisturbed
 
 
-@pytest.mark.parametrize("most", [37, 499, 5_000])
+@pytest.mark.parametrize("most", [37, 499, FULL_MOST])
 def test_a_server_that_gives_fewer_rows_at_once_is_paged_through(
     lake: Lake, undisturbed: dict[str, bytes], most: int
 ) -> None:
@@ -140,9 +152,9 @@ def test_a_clock_of_ours_that_is_ahead_does_not_make_an_open_bar_final(lake: Lak
 
 
 def test_asking_stays_inside_the_weights_of_a_minute(lake: Lake) -> None:
-    time = FreeTime(END + HOUR)
+    time = FreeTime(FULL_END + HOUR)
     spent: list[tuple[float, int]] = []
-    exchange = market(most=499)
+    exchange = market(FULL_BARS, most=499)
     plain = exchange.rows
 
     def counting(body: dict[str, Any]) -> Any:
@@ -152,7 +164,7 @@ def test_asking_stays_inside_the_weights_of_a_minute(lake: Lake) -> None:
         return rows
 
     exchange.rows = counting  # type: ignore[method-assign]
-    bring(lake, exchange, time)
+    bring(lake, exchange, time, to_at=FULL_END)
     assert len(spent) > 40
     for at, _ in spent:
         assert sum(weight for at_s, weight in spent if at - 60 < at_s <= at) <= 1_200
@@ -245,11 +257,11 @@ def test_a_server_that_never_recovers_is_given_up_with_what_was_stored_kept(lake
     assert lake.extent("hyperliquid", "BTC", "15m") is not None
 
 
-def pitboss(home: Path, url: str, *more: str) -> Forked:
-    words = "data download hyperliquid --symbols BTC,ETH --interval 15m --from 2024-12-20 --to 2025-04-24"
+def pitboss(home: Path, url: str, to_at: int = END) -> Forked:
+    words = f"data download hyperliquid --symbols BTC,ETH --interval 15m --from 2024-12-20 --to {iso(to_at)}"
     words += f" --kinds meta,bars,funding --json --home {home} --base-url {url}"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PITBOSS_")}
-    return Forked("-m", "pitboss", *words.split(), *more, env=environment)
+    return Forked("-m", "pitboss", *words.split(), env=environment)
 
 
 @pytest.mark.chaos
@@ -326,9 +338,9 @@ def test_an_option_that_a_source_does_not_take_is_refused(tmp_path: Path, name: 
 
 
 def test_ctrl_c_keeps_what_came_and_says_how_to_go_on(tmp_path: Path) -> None:
-    exchange = market(hold=3)
+    exchange = market(FULL_BARS, FULL_MOST, hold=3)
     with serving(exchange.app()) as url:
-        process = pitboss(tmp_path, url)
+        process = pitboss(tmp_path, url, FULL_END)
         assert exchange.reached.wait(60)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)

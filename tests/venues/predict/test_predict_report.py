@@ -25,7 +25,7 @@ from pitboss.venues.predict.venue import VENUE
 from report.test_report import HOSTILE, Outline
 from venues.predict.generated_run import INITIAL, drive, forecaster
 
-MINUTES = 150
+MINUTES = 100
 
 
 def curve(ledger: PredictLedger) -> list[tuple[int, float]]:

@@ -1,24 +1,22 @@
 """The read-only tools of pitboss's MCP server: skills, prompts, the catalogue of tools, runs, decisions, data."""
 
-import asyncio
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from pitboss.core.errors import ToolFailed, UserError
+from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
 from pitboss.runs import documents, record_text
 from pitboss.runs.compare import compare
 from pitboss.runs.explain import FIRST_REFUSED, explain
 from pitboss.runs.record_text import RecordText
-from pitboss.runs.venues import venue_named, venue_of, venues
-from pitboss.server.mcp.workspace import MAX_FILES, ServerWorkspace, is_file, overrides_of, skill_or_text, suffix_of
+from pitboss.runs.skill_preview import preview_document, preview_skill
+from pitboss.runs.skill_reference import check_complete
+from pitboss.runs.tool_catalogue import built_in_rows, one_tool
+from pitboss.server.mcp.workspace import MAX_FILES, ServerWorkspace, is_file, overrides_of, skill_or_text
 from pitboss.server.tool_server import BackgroundWork, ToolOutput
-from pitboss.skill.document import to_json
-from pitboss.skill.load import SkillCheck, SkillError, read_skill, read_text
-from pitboss.skill.schema import SkillDocument
+from pitboss.skill.load import SkillCheck, SkillError, read_text
 from pitboss.tools.history_text import moment
-from pitboss.tools.registry import catalogue, lookup
 
 MOST_RUNS = 100
 _IS_SKILL = re.compile(r"""(?m)^[{\s]*["']?pitboss["']?\s*:""")
@@ -59,7 +57,7 @@ def check_skill(server_workspace: ServerWorkspace, arguments: Mapping[str, Any],
     del task
     overrides, (skill, text) = overrides_of(arguments), skill_or_text(arguments)
     if text is not None:
-        check = documents.check(text, suffix_of(text), server_workspace.settings, overrides)
+        check = documents.check(text, documents.suffix_of(text), server_workspace.settings, overrides)
     elif is_file(skill):
         file = server_workspace.file(skill)
         try:
@@ -67,11 +65,7 @@ def check_skill(server_workspace: ServerWorkspace, arguments: Mapping[str, Any],
         except UserError as error:
             check = SkillCheck(False, None, (SkillError("", error.message, error.hint),), None)
     else:
-        check = documents.check(
-            to_json(_skill_of(server_workspace.skill(arguments, overrides))).decode(),
-            ".json",
-            server_workspace.settings,
-        )
+        check = check_complete(server_workspace.skill(arguments, overrides), server_workspace.settings)
     lines = [_error_line(error) for error in check.errors] or [f"fine, digest {check.digest}"]
     return ToolOutput("\n".join([*lines, *(f"note: {note}" for note in check.notes)]), check.plain())
 
@@ -87,45 +81,25 @@ def preview_prompt(server_workspace: ServerWorkspace, arguments: Mapping[str, An
     del task
     plain = server_workspace.skill(arguments, overrides_of(arguments))
     at = moment(arguments, "at") if "at" in arguments else None
-    venue = venue_of(plain)
-    request = venue.request_type()(skill=plain, from_at=0, to_at=1, data_venue=arguments.get("data_venue", ""))
-    server_tools = _mcp_tools(server_workspace, plain)
-    prompt = venue.preview(request, server_workspace.lake, server_workspace.settings, at, server_tools)
+    prompt = preview_skill(
+        plain,
+        server_workspace.lake,
+        server_workspace.settings,
+        server_workspace.workspace,
+        at=at,
+        data_venue=arguments.get("data_venue", ""),
+    )
     tools = "\n".join(f"{tool['name']}: {tool['description']}" for tool in prompt.tools)
     head = f"tick {iso(prompt.at)}, about {prompt.tokens_estimate} tokens"
-    values = {
-        "at": iso(prompt.at),
-        "system": prompt.system,
-        "user": prompt.user,
-        "tools": list(prompt.tools),
-        "tokens_estimate": prompt.tokens_estimate,
-    }
+    values = preview_document(prompt, plain, server_workspace.settings)
     return ToolOutput(f"{head}\n\nSYSTEM\n{prompt.system}\n\nUSER\n{prompt.user}\n\nTOOLS\n{tools}", values)
-
-
-def _mcp_tools(server_workspace: ServerWorkspace, plain: Mapping[str, Any]) -> Any:
-    """The MCP tools that a skill has in a backtest."""
-    if not plain.get("tools", {}).get("mcp_servers"):
-        return None
-    from pitboss.bootstrap.mcp_tools import preview_server_tools
-
-    with server_workspace.workspace() as workspace:
-        return asyncio.run(preview_server_tools(workspace, _skill_of(plain), venue_of(plain).tools()))
-
-
-def _skill_of(plain: Mapping[str, Any]) -> SkillDocument:
-    return read_skill(plain, venue_of(plain).skill_type())
 
 
 def list_tools(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
     """The built-in tools of agents, without schemas."""
     del server_workspace, arguments, task
     keys = ("name", "category", "description", "modes", "reach")
-    tools = [
-        {"venue": venue.name, **{key: tool[key] for key in keys}}
-        for venue in venues()
-        for tool in catalogue(venue.tools())
-    ]
+    tools = [{"venue": tool["venue"], **{key: tool[key] for key in keys}} for tool in built_in_rows()]
     return ToolOutput(
         "\n".join(f"{tool['name']} ({tool['venue']}, {tool['category']}): {tool['description']}" for tool in tools),
         {"tools": tools},
@@ -135,15 +109,7 @@ def list_tools(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], 
 def show_tool(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
     """One tool with its schema and an example; the venue decides where several have a tool of that name."""
     del server_workspace, task
-    offered = [venue_named(arguments["venue"])] if arguments.get("venue") else venues()
-    named = [venue for venue in offered if arguments["name"] in venue.tools()]
-    if len(named) > 1:
-        names = ", ".join(venue.name for venue in named)
-        raise ToolFailed(f"several venues have a tool {arguments['name']}: give venue, one of {names}")
-    if not named:
-        lookup({name: tool for venue in offered for name, tool in venue.tools().items()}, arguments["name"])
-    (tool,) = catalogue({arguments["name"]: named[0].tools()[arguments["name"]]})
-    tool = {"venue": named[0].name, **tool}
+    tool = one_tool(arguments["name"], arguments.get("venue", ""))
     argument_names = ", ".join(tool["input_schema"]["properties"]) or "nothing"
     text = f"{tool['name']}: {tool['description']}\ntakes {argument_names}; modes {', '.join(tool['modes'])}; {tool['ui_hint']}"
     return ToolOutput(text, tool)

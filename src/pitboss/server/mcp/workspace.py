@@ -15,7 +15,8 @@ from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace, has_database, lake_of, look_into, open_workspace
 from pitboss.core.errors import ToolFailed, UserError
 from pitboss.data.lake import Lake
-from pitboss.runs.documents import read_document, read_file, read_stored
+from pitboss.runs.documents import read_document, read_file, read_stored, saved_name, suffix_of
+from pitboss.runs.skill_reference import override_lines
 from pitboss.server.tool_server import OutputFilter
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -78,11 +79,9 @@ class ServerWorkspace:
             return read_document("text", text, suffix_of(text), overrides, self.settings)
         if is_file(skill):
             return read_file(self.file(skill), overrides, self.settings)
-        name, _, version = skill.partition("@")
-        if version and not (version.isdecimal() and len(version) < 10):
-            raise UserError(f"{skill!r} has no valid version", f"use a whole number, such as {name}@2")
+        name, version = saved_name(skill)
         with self.workspace() as workspace:
-            return read_stored(workspace, name, int(version) if version else None, overrides)
+            return read_stored(workspace, name, version, overrides)
 
     def files(self) -> Iterator[Path]:
         """Files of the working directory that may be skills, by name, within limits of depth and number."""
@@ -131,11 +130,6 @@ def is_file(skill: str) -> bool:
     return skill.endswith(SUFFIXES)
 
 
-def suffix_of(text: str) -> str:
-    """The format of a document: YAML unless it begins like JSON."""
-    return ".json" if text.lstrip().startswith("{") else ".yaml"
-
-
 def overrides_of(arguments: Mapping[str, Any]) -> tuple[str, ...]:
     """The changes of the argument `set`, one per line."""
-    return tuple(line.strip() for line in arguments.get("set", "").splitlines() if line.strip())
+    return override_lines(arguments.get("set", ""))

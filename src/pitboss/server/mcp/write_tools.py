@@ -20,7 +20,7 @@ from pitboss.runs.run import resume, start
 from pitboss.runs.stored import request_of
 from pitboss.runs.venues import period_ms, venue_of
 from pitboss.server.mcp.read_tools import output
-from pitboss.server.mcp.workspace import ServerWorkspace, overrides_of, suffix_of
+from pitboss.server.mcp.workspace import ServerWorkspace, overrides_of
 from pitboss.server.tool_server import BackgroundWork, ToolOutput, error_output
 from pitboss.sim.course import ticks_between
 from pitboss.sim.request import BacktestRequest
@@ -36,11 +36,11 @@ def save_skill(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], 
     """Save a document under its name; unchanged content keeps its version."""
     del task
     text = arguments["text"]
-    check = documents.check(text, suffix_of(text), server_workspace.settings)
+    check = documents.check(text, documents.suffix_of(text), server_workspace.settings)
     if check.skill is None:
         raise summary("text", check.errors)
     with server_workspace.workspace() as workspace:
-        stored = documents.store(workspace, check.skill)
+        stored = documents.store(workspace, check.skill, text)
     values = {"name": stored.name, "version": stored.version, "digest": stored.digest}
     return ToolOutput(f"saved {stored.name}, version {stored.version}, digest {stored.digest}", values)
 

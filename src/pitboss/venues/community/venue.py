@@ -43,6 +43,7 @@ class CommunityVenue(Venue):
     uses_bars = False
     has_account = False
     intent_noun = "action"
+    file_fields = frozenset({"scenario"})
 
     def settings_type(self) -> "type[CommunitySettings]":
         from pitboss.venues.community.settings import CommunitySettings

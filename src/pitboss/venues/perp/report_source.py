@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
@@ -28,8 +29,9 @@ from pitboss.venues.perp.outcome import read_ledger
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.trades import book
 
-MOST_BARS = 6_000
-"""Maximum number of bars of a symbol in a report; longer ranges use a coarser interval."""
+MOST_BARS, LEAST_BARS = 1_000_000, 6_000
+"""Maximum number of bars of all symbols together in a report, and how many each may have anyway; longer ranges use a coarser
+interval."""
 
 FloatCurve = list[tuple[Instant, float]]
 
@@ -57,7 +59,8 @@ class _LakeData:
     """What the report takes from the lake; empty if the data is no longer available."""
 
     available: bool = False
-    prices: dict[str, list[tuple[int, float, float, float, float]]] = field(default_factory=dict)
+    prices: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    """Rows `(open_at, open, high, low, close)`."""
     baselines: dict[str, FloatCurve] = field(default_factory=dict)
     last_closes: dict[str, Decimal] = field(default_factory=dict)
 
@@ -71,7 +74,7 @@ def _lake_data(workspace: Workspace, run: Run, request: PerpRequest) -> _LakeDat
     closes = {symbol: course.market.bars[symbol, course.base_interval].close for symbol in symbols}
     return _LakeData(
         available=True,
-        prices={symbol: _bars(course, symbol) for symbol in symbols},
+        prices={symbol: _bars(course, symbol, len(symbols)) for symbol in symbols},
         baselines={name: _curve(outcome) for name, outcome in baseline.outcomes(course).items()},
         last_closes={symbol: decimal(float(column[-1])) for symbol, column in closes.items()},
     )
@@ -83,17 +86,17 @@ def _curve(outcome: Outcome) -> FloatCurve:
     return [curve[0], curve[-1]] if flat else curve
 
 
-def _bars(course: PerpCourse, symbol: str) -> list[tuple[int, float, float, float, float]]:
+def _bars(course: PerpCourse, symbol: str, symbols: int) -> NDArray[np.float64]:
     start, base = int(course.tick_at[0]), interval_ms(course.base_interval)
     fitting = [
         name for name, length in INTERVALS.items() if length % base == 0 and (symbol, name) in course.market.bars
     ]
-    coarse = (name for name in fitting if (course.to_at - start) // INTERVALS[name] <= MOST_BARS)
+    most = max(MOST_BARS // symbols, LEAST_BARS)
+    coarse = (name for name in fitting if (course.to_at - start) // INTERVALS[name] <= most)
     bars = course.market.bars[symbol, next(coarse, fitting[-1])]
     low, high = np.searchsorted(bars.open_at, [start, course.to_at])
     part = bars.slice(int(low), int(high))
-    columns = (part.open_at, part.open, part.high, part.low, part.close)
-    return list(zip(*(column.tolist() for column in columns), strict=True))
+    return np.column_stack((part.open_at.astype(np.float64), part.open, part.high, part.low, part.close))
 
 
 def _trades(receipts: list[Receipt], last_closes: dict[str, Decimal]) -> list[dict[str, Any]]:

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from pitboss.core.receipt import Receipt
     from pitboss.core.state import State
     from pitboss.data.lake import Lake
+    from pitboss.report.markup import Html
     from pitboss.report.meaning import Metric, RuleMeaning
     from pitboss.report.shell import ReportPage
+    from pitboss.report.source import RunReport
     from pitboss.runs.charts import Charts
     from pitboss.runs.result_table import ResultTable
     from pitboss.sim.connections import Connections
@@ -187,6 +189,16 @@ class PerpVenue(Venue):
         from pitboss.venues.perp.report_source import build_report
 
         return compose(build_report(workspace, run))
+
+    def chart(self, part: str, report: "RunReport") -> "Html | None":
+        """Return the equity chart or, for `price/SYMBOL`, the bars of a symbol with the orders in it."""
+        from pitboss.report.decisions import anchors
+        from pitboss.venues.perp.panels.price import price_chart
+
+        kind, _, symbol = part.partition("/")
+        if kind == "price" and symbol in report.prices:
+            return price_chart(report, symbol, anchors(report.decisions))
+        return Venue.chart(self, part, report)
 
     def result_tables(self, run: "Run") -> "list[ResultTable]":
         from pitboss.venues.perp.result_table import result_table

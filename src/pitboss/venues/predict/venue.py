@@ -39,6 +39,7 @@ class PredictVenue(Venue):
     commands = "pitboss.venues.predict.commands:app"
     money = "DUSDC"
     demo_options = "--from 2024-12-31 --to 2025-01-01 --model standin/analyst"
+    file_fields = frozenset({"surfaces"})
 
     def settings_type(self) -> "type[PredictSettings]":
         from pitboss.venues.predict.settings import PredictSettings

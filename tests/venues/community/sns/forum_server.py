@@ -4,8 +4,6 @@ import http.client
 import json
 import re
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +14,7 @@ from typing import Any
 
 import uvicorn
 
+from forked import Forked
 from pitboss.bootstrap.machine import SystemClock, random_hex
 from pitboss.server.venue_server import SPREADS
 from pitboss.terminal.workspace_options import WorkspaceOptions
@@ -149,8 +148,7 @@ def listening_sockets(port: int) -> int:
 def _processes(home: Path, db: str | None, v1: str, rate: int, processes: int) -> Iterator[tuple[int, int | None]]:
     program = home / "program.py"
     program.write_text(PROGRAM)
-    command = [sys.executable, str(program), str(home), db or "", v1, str(rate), str(processes)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = Forked(program, home, db or "", v1, rate, processes)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -163,6 +161,4 @@ def _processes(home: Path, db: str | None, v1: str, rate: int, processes: int) -
         yield port, process.pid
     finally:
         process.terminate()
-        process.wait(30)
-        if process.stdout is not None:
-            process.stdout.close()
+        process.communicate(timeout=30)

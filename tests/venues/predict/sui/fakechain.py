@@ -229,9 +229,10 @@ class FakeChain:
                 continue
 
     def pass_epochs(self, count: int) -> None:
-        """What was on its way dies with its epoch; locks are gone."""
+        """What was on its way dies with its epoch; locks are gone. An epoch lasts a day, and no index lags as long as that."""
         self.epoch_now += count
         self.locks.clear()
+        self.reads = max([self.reads, *(run.visible_at for run in self.runs)])
 
     @property
     def mints(self) -> list[Effects]:

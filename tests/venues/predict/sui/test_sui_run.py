@@ -2,10 +2,7 @@
 
 import json
 import os
-import pty
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,15 +13,15 @@ from typing import Any
 import pytest
 
 from data.sources.playing import serving as served
+from forked import Forked
 from pitboss.testing.prediction_services import PREDICT, PredictionServices
 from pitboss.venues.predict.state import QUOTE
 from pitboss.venues.predict.venue import VENUE
 from scenarios.program import ENVIRONMENT, here
+from scenarios.typing_keys import answered
 from venues.predict.sui.fakechain import AGENT, KEY, NEW_MANAGER, PLACE, FakeChain
 from venues.predict.sui.lives import ADDRESS
 from venues.predict.sui.node import Node, serving
-
-TESTS = Path(__file__).parents[3]
 
 
 @dataclass
@@ -125,9 +122,7 @@ def test_killed_while_its_order_is_on_its_way_it_mints_nothing_twice(place: Plac
     hanging = threading.Event()
     place.node.on_hang = hanging.set
     place.node.faults["Execute"] = ["hang"]
-    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
-    words = [sys.executable, "-m", "pitboss", *place.words()]
-    process = subprocess.Popen(words, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, text=True)
+    process = Forked("-m", "pitboss", *place.words())
     try:
         assert process.stdout is not None
         run_id = json.loads(process.stdout.readline())["run_id"]
@@ -198,16 +193,7 @@ def test_mainnet_is_refused_without_a_terminal_and_asks_for_its_name_at_one(plac
     assert "mainnet has to be confirmed at a terminal" in told.err
     assert "2 a tick, 50 a day, 200 in all" in told.err
     for typed, said in (("yes\n", "not confirmed"), ("mainnet\n", "the node belongs to another network")):
-        ours, theirs = pty.openpty()
-        words = [sys.executable, "-m", "pitboss", *place.words("--network", "mainnet")]
-        path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
-        process = subprocess.Popen(
-            words, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}
-        )
-        os.write(ours, typed.encode())
-        _, err = process.communicate(timeout=60)
-        os.close(ours)
-        os.close(theirs)
-        assert process.returncode == 2, err.decode()
-        assert said in err.decode()
+        code, shown = answered(typed, "type mainnet", *place.words("--network", "mainnet"), **os.environ)
+        assert code == 2, shown
+        assert said in shown
     assert [name for name, _ in place.node.asked if name == "Execute"] == []

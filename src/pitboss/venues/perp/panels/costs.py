@@ -3,6 +3,7 @@
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.measures import result_facts
+from pitboss.report.share_bar import share_bar
 from pitboss.report.source import RunReport, model_cost, number
 from pitboss.report.table import LEFT, RIGHT, table
 
@@ -44,6 +45,4 @@ def _of(value: float, report: RunReport) -> str:
 
 
 def _bar(value: float, most: float) -> Html:
-    width = 100 * abs(value) / most
-    style = "fill received" if value < 0 else "fill"
-    return tag("span", tag("span", style=f"width:{width:.2f}%", class_=style) if value else None, class_="track")
+    return share_bar(abs(value), most, "fill received" if value < 0 else "fill")

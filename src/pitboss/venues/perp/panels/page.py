@@ -1,5 +1,6 @@
 """The page of a perp run: its sections in order, inside the document of `report/shell.py`."""
 
+from pitboss.report.chart_series import series_of
 from pitboss.report.decisions import anchors, decision_section, select_rows
 from pitboss.report.equity import equity_chart
 from pitboss.report.funnel import Funnel, funnel_section
@@ -45,7 +46,9 @@ def compose(report: RunReport) -> ReportPage:
         ("verify", "Verify", "Verify this result", verify_section(report)),
     ]
     top = [title(report), labels(report), tiles(report, funnel)]
-    return ReportPage(report.skill_name, top, paragraphs(report, funnel), sections, shapes=shapes())
+    return ReportPage(
+        report.skill_name, top, paragraphs(report, funnel), sections, shapes=shapes(), series=series_of(report)
+    )
 
 
 def _prices(report: RunReport, row_ids: dict[tuple[int, str], str]) -> Html:

@@ -69,6 +69,10 @@ def price_chart(report: RunReport, symbol: str, rows: Mapping[tuple[int, str], s
     events, holds = position.read_positions(report.fills, symbol)
     step = float(np.median(np.diff(bars[:, 0]))) if len(bars) > 1 else 60_000.0
     start, end = float(bars[0, 0]), float(bars[-1, 0]) + step
+    if report.window is not None:
+        bars, start, end = _part(bars, report.window, step)
+        events = [event for event in events if start <= event.at <= end]
+        holds = [hold for hold in holds if hold.start <= end and (hold.end is None or hold.end >= start)]
     columns = max(200, min(MOST_COLUMNS, 3_000 // max(len(report.prices), 1)))
     merged = merge_bars(bars, start, end, columns)
     low, high = padded_range(
@@ -102,7 +106,19 @@ def price_chart(report: RunReport, symbol: str, rows: Mapping[tuple[int, str], s
         tag("figcaption", tag("h3", symbol), tag("output", class_="readout", aria_live="off")),
         tag("div", svg, class_="scroll"),
         class_="chart",
+        data_part=f"price/{symbol}",
+        data_start=int(start),
+        data_end=int(end),
     )
+
+
+def _part(bars: Floats, window: tuple[int, int], step: float) -> tuple[Floats, float, float]:
+    """The bars that overlap a window, at least one of them, and the edges of the chart."""
+    first = int(np.searchsorted(bars[:, 0] + step, window[0], side="right"))
+    last = int(np.searchsorted(bars[:, 0], window[1]))
+    first = min(first, len(bars) - 1)
+    bars = bars[first : max(last, first + 1)]
+    return bars, float(bars[0, 0]), float(bars[-1, 0]) + step
 
 
 def _bars(frame: Frame, merged: Floats) -> Html:

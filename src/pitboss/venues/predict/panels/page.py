@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from pitboss.report.chart_series import series_of
 from pitboss.report.decisions import anchors, decision_section, select_rows
 from pitboss.report.equity import equity_chart
 from pitboss.report.funnel import Funnel, funnel_section
@@ -52,4 +53,5 @@ def compose(report: PredictReport) -> ReportPage:
         parts,
         "Results of a simulation do not predict future results. All times are UTC; money is in the venue's quote unit, shown as $.",
         resource("pitboss.venues.predict.panels", "predict.css"),
+        series=series_of(run),
     )

@@ -1,0 +1,51 @@
+"""Build the request of a backtest from a skill and plain fields, for every caller: commands, web, chat, MCP server.
+
+The fields are those of `sim/request.py` and of the venue's own request. What a caller reads them from (options, JSON, a form) is
+its own business; repeats, the estimate and the queue are in `jobs/submit.py`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from pitboss.bootstrap.settings import Settings
+from pitboss.core import codec
+from pitboss.core.errors import UserError
+from pitboss.runs.venues import venue_of
+from pitboss.sim.request import BacktestRequest
+
+NOT_SETTABLE = frozenset({"skill", "decisions", "disguise"})
+"""Fields of a request that have no value which a single text could give."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltRequest:
+    """A request, and a warning if another model than the named one is used."""
+
+    request: BacktestRequest
+    warning: str = ""
+
+
+def build_request(skill: Mapping[str, Any], request_fields: Mapping[str, Any], settings: Settings) -> BuiltRequest:
+    """The request of a complete plain skill document, in the type of its venue."""
+    venue = venue_of(skill)
+    model, warning = venue.fallback_model(str(request_fields.get("model") or skill["model"]), settings)
+    changed = {"model": model} if warning else {}
+    return BuiltRequest(venue.request_type()(**{"skill": skill, **request_fields, **changed}), warning)
+
+
+def request_field(request: BacktestRequest, name: str, value: str) -> Any:
+    """The value of a field of a request, such as a fee, from its text. Raises `UserError` if it does not fit."""
+    names = {field.name for field in fields(request)} - NOT_SETTABLE
+    if name not in names:
+        raise UserError(f"run.{name[:100]}: no such field", f"one of {', '.join(sorted(names))}")
+    plain = codec.plain(replace(request, skill={}))
+    current = plain[name]
+    try:
+        if isinstance(current, bool):
+            plain[name] = {"true": True, "false": False}[value.lower()]
+        else:
+            plain[name] = int(value) if isinstance(current, int) else value
+        return getattr(codec.parse(type(request), plain), name)
+    except (KeyError, ValueError, ArithmeticError):
+        raise UserError(f"run.{name}: {value[:100]!r} does not fit", f"it is {current} now") from None

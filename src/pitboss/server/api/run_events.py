@@ -1,0 +1,185 @@
+"""Server-sent events of runs: one reader for each run and process, whatever the number of open connections.
+
+A reader is a task that reads the database twice a second in a thread while somebody listens, and passes on what is new. A listener
+has a bounded queue: one that does not keep up is disconnected, and its client connects again with `Last-Event-ID`. Nothing is
+sent to the worker of the run, and nothing is stored.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core.errors import InvariantError, UserError
+from pitboss.runs.live_progress import newest_ticks, progress_document, total_ticks
+from pitboss.runs.stored import long_document
+from pitboss.store.lifecycle import ENDED
+
+LOG = logging.getLogger("pitboss.server")
+POLL_S = 0.5
+HEARTBEAT_S = 15.0
+MOST_QUEUED = 1_024
+RATE_READS = 10
+"""The speed is that over so many reads."""
+BEFORE_FIRST = -1
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedEvent:
+    """One event: `progress`, `tick` or `done`. Ticks have the number of their record as id."""
+
+    kind: str
+    data: dict[str, Any]
+
+    @property
+    def seq(self) -> int | None:
+        """The number of the record of a tick."""
+        return self.data["seq"] if self.kind == "tick" else None
+
+    def encoded(self) -> bytes:
+        """The event as server-sent text."""
+        number = b"" if self.seq is None else b"id: %d\n" % self.seq
+        return b"event: %b\n%bdata: %b\n\n" % (self.kind.encode(), number, orjson.dumps(self.data))
+
+
+@dataclass(eq=False)
+class EventListener:
+    """The bounded queue of one connection. None ends it."""
+
+    queue: "asyncio.Queue[StreamedEvent | None]" = field(default_factory=lambda: asyncio.Queue(MOST_QUEUED))
+    is_dropped: bool = False
+
+    def put(self, event: StreamedEvent | None) -> None:
+        """Queue an event; a listener whose queue is full is dropped."""
+        if self.is_dropped:
+            return
+        if self.queue.full():
+            self.is_dropped = True
+            while not self.queue.empty():
+                self.queue.get_nowait()
+            event = None
+        self.queue.put_nowait(event)
+
+
+class RunFeed:
+    """The reader of one run, and those who listen to it."""
+
+    def __init__(self, workspace: Workspace, run_id: str) -> None:
+        self._workspace = workspace
+        self._run_id = run_id
+        self._listeners: set[EventListener] = set()
+        self._last_seq = BEFORE_FIRST
+        self._total: int | None = None
+        self._last_progress: dict[str, Any] = {}
+        self._reads: deque[tuple[float, int]] = deque(maxlen=RATE_READS)
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody listens."""
+        return not self._listeners
+
+    def add(self, listener: EventListener) -> None:
+        """Begin to pass events to a listener; starts the reader if it is the first."""
+        self._listeners.add(listener)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._read_on())
+
+    def remove(self, listener: EventListener) -> None:
+        """Stop passing events to a listener; the reader ends with the last one."""
+        self._listeners.discard(listener)
+        if not self._listeners and self._task is not None:
+            self._task.cancel()
+
+    def read(self, after_seq: int) -> list[StreamedEvent]:
+        """What is new since a record: ticks and progress, and `done` if the run has ended. Runs in a thread."""
+        run = self._workspace.runs.get(self._run_id)
+        if self._total is None:
+            self._total = total_ticks(run)
+        ticks = newest_ticks(self._workspace, run, after_seq)
+        events = [StreamedEvent("tick", tick) for tick in ticks]
+        events.append(StreamedEvent("progress", progress_document(self._workspace, run, self._total)))
+        if run.status in ENDED:
+            events.append(StreamedEvent("done", long_document(self._workspace, run)))
+        return events
+
+    async def _read_on(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while self._listeners:
+                events = await asyncio.to_thread(self.read, self._last_seq)
+                if self._pass_on(events, loop.time()):
+                    break
+                await asyncio.sleep(POLL_S)
+        except (UserError, InvariantError) as error:  # the run was deleted, or the database is away
+            LOG.info("events end", extra={"fields": {"run_id": self._run_id, "error": str(error)}})
+        finally:
+            for listener in self._listeners:
+                listener.put(None)
+
+    def _pass_on(self, events: list[StreamedEvent], now_s: float) -> bool:
+        """Queue events for all listeners; returns whether the run has ended."""
+        for event in events:
+            if event.seq is not None:
+                self._last_seq = event.seq
+            elif event.kind == "progress":
+                event.data["ticks_per_s"] = self._speed(event.data["ticks"], now_s)
+                if event.data == self._last_progress:
+                    continue
+                self._last_progress = dict(event.data)
+            for listener in self._listeners:
+                listener.put(event)
+        return any(event.kind == "done" for event in events)
+
+    def _speed(self, ticks: int, now_s: float) -> float | None:
+        self._reads.append((now_s, ticks))
+        (first_s, first_ticks), (last_s, last_ticks) = self._reads[0], self._reads[-1]
+        return round((last_ticks - first_ticks) / (last_s - first_s), 1) if last_s > first_s else None
+
+
+class RunFeeds:
+    """The feeds of this process, by owner and run; each exists while somebody listens."""
+
+    def __init__(self) -> None:
+        self._feeds: dict[tuple[str, str], RunFeed] = {}
+
+    async def stream(
+        self, workspace: Workspace, owner: str, run_id: str, after_seq: int = BEFORE_FIRST
+    ) -> AsyncIterator[bytes]:
+        """The events of a run from a record on, as server-sent text, until the run has ended."""
+        key = (owner, run_id)
+        feed = self._feeds.setdefault(key, RunFeed(workspace, run_id))
+        listener = EventListener()
+        try:
+            # The past first: what is passed on meanwhile waits in the queue, and ticks that were sent are skipped.
+            feed.add(listener)
+            yield b"retry: 2000\n\n"
+            for event in await asyncio.to_thread(feed.read, after_seq):
+                if event.seq is not None:
+                    after_seq = event.seq
+                elif event.kind == "progress":
+                    event.data["ticks_per_s"] = None
+                yield event.encoded()
+                if event.kind == "done":
+                    return
+            while True:
+                try:
+                    event = await asyncio.wait_for(listener.queue.get(), HEARTBEAT_S)
+                except TimeoutError:
+                    yield b": still here\n\n"
+                    continue
+                if event is None:
+                    return
+                if event.seq is None or event.seq > after_seq:
+                    yield event.encoded()
+                if event.kind == "done":
+                    return
+        finally:
+            feed.remove(listener)
+            if feed.is_idle and self._feeds.get(key) is feed:
+                del self._feeds[key]

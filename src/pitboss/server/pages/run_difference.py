@@ -1,0 +1,94 @@
+"""A fork beside its source: the first difference, the metrics of both, and the decisions around that tick side by side."""
+
+from typing import Any
+
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core.instant import iso, parse_instant
+from pitboss.report import figures
+from pitboss.report.markup import Html, join, tag
+from pitboss.report.meaning import METRICS
+from pitboss.report.measures import format_metric
+from pitboss.report.table import LEFT, RIGHT, facts, table
+from pitboss.runs.compare import compare
+from pitboss.runs.indexed_runs import IndexedRuns
+from pitboss.runs.run_index import RunIndex
+from pitboss.runs.venue import Venue
+from pitboss.runs.venues import venue_of
+from pitboss.store.runs import Run
+
+BEFORE, AFTER = 2, 6
+"""Decisions that are shown before the first difference and from it on."""
+MOST_METRICS = 14
+OPEN_WORDS = {"allowed": "allowed", "reduced": "reduced", "refused": "refused", "noop": "held"}
+
+
+def difference_view(workspace: Workspace, indexed: IndexedRuns, source: Run, run: Run) -> Html:
+    """The comparison of a finished run with the run that it was forked from."""
+    found = compare(workspace, source, run)
+    first = found["first_difference"]
+    if first is None:
+        return tag("p", "Every record of the two runs is the same.", class_="note")
+    at = parse_instant(first["tick_at"])
+    venue = venue_of(run.params["skill"])
+    indexes = [indexed.index(workspace, each) for each in (source, run)]
+    summary = facts(
+        [
+            ("First difference", f"{figures.clock(at)} UTC"),
+            ("Record", tag("a", figures.count(first["seq"]), href=f"#d{first['seq']}")),
+            ("What differs", ", ".join(first["fields"]).replace("_", " ")),
+        ]
+    )
+    return join(
+        [summary, _metrics(found["metrics"], venue, source, run), _decisions(indexes, at, venue, (source, run))]
+    )
+
+
+def _metrics(differing: dict[str, Any], venue: Venue, source: Run, run: Run) -> Html:
+    known = {**METRICS, **venue.metrics()}
+    rows = [
+        (
+            known[name].label,
+            format_metric(pair["first"], known[name].form),
+            format_metric(pair["second"], known[name].form),
+        )
+        for name, pair in differing.items()
+        if name in known and known[name].form != "table"
+    ]
+    if not rows:
+        return tag("p", "The metrics are the same.", class_="note")
+    order = {metric.label: number for number, metric in enumerate(known.values())}
+    rows.sort(key=lambda row: order[row[0]])
+    columns = (("Metric", LEFT), (f"Source {source.id}", RIGHT), (f"This run {run.id}", RIGHT))
+    return table("Metrics that differ", columns, rows[:MOST_METRICS])
+
+
+def _decisions(indexes: list[RunIndex], at: int, venue: Venue, runs: tuple[Run, Run]) -> Html:
+    """The decisions of both runs at the same instants."""
+    by_time: dict[int, list[list[Html]]] = {}
+    for side, index in enumerate(indexes):
+        times = index.numbers["tick_at"]
+        first = int(times.searchsorted(at))
+        for number in range(max(first - BEFORE, 0), min(first + AFTER, len(index))):
+            row = index.row(number)
+            cells = by_time.setdefault(row["tick_at"], [[], []])
+            cells[side].append(_cell(row, venue, runs[side]))
+    rows = [
+        (tag("time", figures.clock(moment), datetime=iso(moment)), *[join(side) for side in sides])
+        for moment, sides in sorted(by_time.items())
+    ]
+    columns = (("Time (UTC)", LEFT), ("Source", LEFT), ("This run", LEFT))
+    return table("Decisions around the first difference", columns, rows, style="side-by-side")
+
+
+def _cell(row: dict[str, Any], venue: Venue, run: Run) -> Html:
+    outcome = row["outcome"]
+    words = "Hold" if outcome == "noop" else venue.describe_intent(row)
+    times = f" × {row['times']}" if row["times"] > 1 else ""
+    return tag(
+        "div",
+        tag("a", f"{words}{times}", href=f"/runs/{run.id}#d{row['seq']}"),
+        " ",
+        tag("span", OPEN_WORDS.get(outcome, outcome), class_="verdict"),
+        tag("small", row["reason"], dir="auto") if row["reason"] else None,
+        class_=outcome if outcome in OPEN_WORDS else "noop",
+    )

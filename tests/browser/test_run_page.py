@@ -1,0 +1,149 @@
+"""The page of a run in a real browser: filters, the drawer of a refused decision, zoom, keys, a phone-sized window."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from browser.conftest import NARROW, WIDE, Served, overflow
+from pitboss.bootstrap.settings import load_settings
+from pitboss.bootstrap.workspace import open_workspace
+
+RULE = "R3_POSITION_CAP"
+MARGIN = "limit $2,022.02, with this order $8,087.69: $6,065.67 beyond"
+EQUITY, PRICES = "figure[data-part=equity]", "figure[data-part='price/BTC']"
+
+
+@pytest.fixture(scope="module")
+def server(serve: Callable[..., Served], demo_home: Path) -> Served:
+    return serve(demo_home)
+
+
+@pytest.fixture(scope="module")
+def run_id(demo_home: Path) -> str:
+    with open_workspace(load_settings(demo_home)) as workspace:
+        return workspace.runs.listing(1).runs[0].id
+
+
+@pytest.fixture(scope="module")
+def state(server: Served, chromium: Any) -> Any:
+    """The cookies of somebody who has used the link, which works once."""
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(server.url)
+    cookies = context.storage_state()
+    context.close()
+    return cookies
+
+
+def rows_shown(page: Any, count: int) -> None:
+    page.locator(".log .shown", has_text=f"{count} rows").wait_for()
+
+
+def placed(page: Any, text: str) -> None:
+    """Wait until the drawer shows the decision at this place of the list."""
+    page.locator("#decision[open] .decision-head", has_text=text).wait_for()
+
+
+def test_a_refused_decision_is_found_and_its_rule_and_margin_are_read(
+    server: Served, run_id: str, state: Any, open_page: Callable[..., Any]
+) -> None:
+    page = open_page(server, f"/runs/{run_id}", state=state)
+    rows_shown(page, 552)
+    assert page.locator(".log-row").count() < 60  # of the 552 only those in sight exist
+    page.select_option(".log-filters [name=outcome]", "refused")
+    rows_shown(page, 8)
+    assert page.locator(".log-row").count() == 8
+    page.click(".log-row >> nth=0")
+    drawer = page.locator("#decision[open] .decision")
+    drawer.wait_for()
+    text = drawer.inner_text()
+    assert RULE in text
+    assert MARGIN in text
+    assert "1 of 8" in text
+    page.click("[data-do=next-decision]")
+    placed(page, "2 of 8")
+    page.keyboard.press("k")
+    placed(page, "1 of 8")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#decision:not([open])", state="attached")
+    assert page.locator("line.pin").count() >= 2  # the decision is marked on the charts
+
+
+def test_the_keyboard_moves_through_the_table_and_opens_a_decision(
+    server: Served, run_id: str, state: Any, open_page: Callable[..., Any]
+) -> None:
+    page = open_page(server, f"/runs/{run_id}?outcome=refused", state=state)
+    rows_shown(page, 8)
+    for key in ("j", "j", "k", "j"):
+        page.keyboard.press(key)
+    assert page.get_attribute(".log-row.selected", "data-index") == "1"
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#decision[open] .decision")
+    assert "2 of 8" in page.inner_text(".decision-head")
+    page.keyboard.press("j")
+    placed(page, "3 of 8")
+    page.keyboard.press("Escape")
+    page.keyboard.press("End")
+    page.wait_for_selector(".log-row.selected[data-index='7']")
+
+
+def test_charts_zoom_pan_and_return_and_their_read_out_follows(
+    server: Served, run_id: str, state: Any, open_page: Callable[..., Any]
+) -> None:
+    page = open_page(server, f"/runs/{run_id}", state=state)
+    whole = page.get_attribute(EQUITY, "data-start")
+
+    def changed(figure: str, before: str) -> str:
+        """Wait until a chart begins elsewhere than before; where it begins then."""
+        return page.wait_for_selector(f"{figure}:not([data-start='{before}'])").get_attribute("data-start")
+
+    page.click("#equity [data-do=zoom-in]")
+    zoomed = changed(EQUITY, whole)
+    page.click("#equity [data-do=pan-right]")
+    later = changed(EQUITY, zoomed)
+    assert int(whole) < int(zoomed) < int(later)
+    page.hover(f"{EQUITY} svg[role=img]")
+    assert "This run" in page.inner_text(f"{EQUITY} .readout")
+    page.focus(f"{EQUITY} svg[role=img]")
+    page.keyboard.press("Shift+ArrowLeft")
+    assert int(changed(EQUITY, later)) < int(later)
+    page.keyboard.press("0")
+    page.wait_for_selector(f"{EQUITY}[data-start='{whole}']")
+    prices = page.get_attribute(PRICES, "data-start")
+    box = page.locator(f"{EQUITY} svg[role=img]").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 110, steps=3)
+    page.mouse.up()
+    assert int(changed(EQUITY, whole)) > int(whole)
+    assert int(changed(PRICES, prices)) > int(prices)  # all charts show the same time
+
+
+def test_a_mark_on_a_chart_opens_its_decision_and_a_link_leads_to_one(
+    server: Served, run_id: str, state: Any, open_page: Callable[..., Any]
+) -> None:
+    page = open_page(server, f"/runs/{run_id}#d53", state=state)
+    page.wait_for_selector("#decision[open] .decision[data-seq='53']")
+    page.keyboard.press("Escape")
+    mark = page.locator("figure[data-part='price/BTC'] .marks a").first
+    seq = str(mark.get_attribute("href")).removeprefix("#d")
+    mark.dispatch_event("click")
+    page.wait_for_selector(f"#decision[open] .decision[data-seq='{seq}']")
+
+
+def test_the_pages_of_runs_fit_a_phone_and_a_wide_window(
+    server: Served, run_id: str, state: Any, open_page: Callable[..., Any]
+) -> None:
+    for size, theme in ((NARROW, "light"), (WIDE, "dark")):
+        page = open_page(server, "/runs", size, theme, state=state)
+        assert overflow(page) == 0
+        page.goto(f"{server.address}/runs/{run_id}")
+        rows_shown(page, 552)
+        assert overflow(page) == 0
+        page.locator(".log-row").first.click()
+        page.wait_for_selector("#decision[open] .decision")
+        assert overflow(page) == 0
+        drawer = "document.querySelector('#decision')"
+        assert page.evaluate(f"{drawer}.scrollWidth - {drawer}.clientWidth") == 0

@@ -1,0 +1,34 @@
+"""Scales how many examples each property is tried with: `make test` tries fewer than a test names, `make proof` many more.
+
+The number that a test names weighs what one of its examples costs against those of other tests. Properties that have a long
+version of their own, marked `proof`, keep the number they name there.
+"""
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import is_hypothesis_test, settings
+
+QUICK = 0.4
+"""The share of the named examples in an ordinary run."""
+FEWEST = 6
+SETTINGS = "_hypothesis_internal_use_settings"
+
+
+def scale(items: Iterable[pytest.Item], factor: float) -> None:
+    """Multiply the number of examples of all properties among tests."""
+    owners = {_owner(item) for item in items if _is_scaled(item)}
+    for owner, name in owners:
+        named: settings = getattr(owner, name)
+        count = max(min(FEWEST, named.max_examples), round(named.max_examples * factor))
+        setattr(owner, name, settings(named, max_examples=count))
+
+
+def _is_scaled(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.Function) and is_hypothesis_test(item.obj) and not item.get_closest_marker("proof")
+
+
+def _owner(item: pytest.Item) -> tuple[object, str]:
+    """Where the settings of a property are: at its function, or at the class of a state machine."""
+    assert isinstance(item, pytest.Function)
+    return (item.function, SETTINGS) if hasattr(item.function, SETTINGS) else (item.cls, "settings")
