@@ -5,7 +5,7 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any
 
-from pitboss.chat.chat_tool import RUN, ChatTool, Find, Finding, Schema, schema, text
+from pitboss.chat.chat_tool import RUN, ChatTool, Find, Schema, ToolFinding, schema, text
 from pitboss.chat.citations import cite
 from pitboss.chat.context import ReadContext
 from pitboss.core.instant import Instant, iso
@@ -32,13 +32,13 @@ STATUSES = ("queued", "loading", "running", "computing_metrics", "complete", "er
 OUTCOMES = ("allowed", "reduced", "refused", "noop")
 
 
-def list_runs(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
+def list_runs(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """Runs, newest first."""
     found = record_text.runs(context.workspace, arguments.get("limit", 20), arguments.get("status"))
-    return Finding(found.text, [cite(row["run_id"]) for row in found.values["runs"]])
+    return ToolFinding(found.text, [cite(row["run_id"]) for row in found.values["runs"]])
 
 
-def show_run(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
+def show_run(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """Results, caps, cost and labels of one run."""
     run = context.run(arguments.get("run", ""))
     found = record_text.run(context.workspace, run)
@@ -46,10 +46,10 @@ def show_run(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
     more = [f"ticks {document['ticks']}", f"created {document['created_at']}, finished {document['finished_at']}"]
     if document["progress_pct"] < 100:
         more.append(f"progress {number_text(document['progress_pct'])} %")
-    return Finding("\n".join([found.text, *more]), [cite(run.id)])
+    return ToolFinding("\n".join([found.text, *more]), [cite(run.id)])
 
 
-def list_decisions(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
+def list_decisions(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """Decisions in order of time, those that match."""
     run = context.run(arguments.get("run", ""))
     after = moment(arguments, "after") if arguments.get("after") else None
@@ -58,7 +58,7 @@ def list_decisions(context: ReadContext, arguments: Mapping[str, Any]) -> Findin
     shown = list(islice(matching, limit))
     total = len(shown) + sum(1 for _ in matching)
     lines = [f"{total} decisions of run {run.id} match; the first {len(shown)}:", *(_line(run, row) for row in shown)]
-    return Finding("\n".join(lines), [cite(run.id, row["tick_at"]) for row in shown] or [cite(run.id)])
+    return ToolFinding("\n".join(lines), [cite(run.id, row["tick_at"]) for row in shown] or [cite(run.id)])
 
 
 def _rows(context: ReadContext, run: Run) -> Iterator[dict[str, Any]]:
@@ -108,16 +108,16 @@ def _line(run: Run, row: Mapping[str, Any]) -> str:
     )
 
 
-def explain_decision(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
+def explain_decision(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """The prompt, the steps, the proposal, the verdict and the receipts of one tick."""
     run = context.run(arguments.get("run", ""))
     found, values = explain(context.workspace, run, arguments.get("tick") or FIRST_REFUSED)
     codes = [proposal["code"] for proposal in values.get("proposals") or () if proposal["outcome"] == "refused"]
     tick = f"[run {run.id} tick {values['tick_at']}]"
-    return Finding(found, [tick, *(f"{tick[:-1]} rule {code}]" for code in codes if code)])
+    return ToolFinding(found, [tick, *(f"{tick[:-1]} rule {code}]" for code in codes if code)])
 
 
-def refusals_by_rule(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
+def refusals_by_rule(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """Every rule that refused something: how often, what it means, the first and the last time."""
     run = context.run(arguments.get("run", ""))
     meanings = venue_of(run.params["skill"]).rule_meanings()
@@ -134,10 +134,10 @@ def refusals_by_rule(context: ReadContext, arguments: Mapping[str, Any]) -> Find
         meaning = (meanings.get(code) or unknown_rule(code)).meaning
         lines.append(f"{code}: {len(ticks)} times, first {iso(ticks[0])}, last {iso(ticks[-1])}. {meaning}")
         cites.append(cite(run.id, ticks[0], code))
-    return Finding("\n".join(lines), cites)
+    return ToolFinding("\n".join(lines), cites)
 
 
-def costs(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
+def costs(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """What one run cost, or what was spent by day, skill and model."""
     if arguments.get("run") or (context.about and not arguments.get("workspace")):
         run = context.run(arguments.get("run", ""))
@@ -150,7 +150,7 @@ def costs(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
             f"charges that may have been made without a reply: {_usd(spent['uncertain_usd'])} USD",
             f"{calls} model replies, {tokens_in} tokens in, {tokens_out} tokens out",
         ]
-        return Finding("\n".join(lines), [cite(run.id)])
+        return ToolFinding("\n".join(lines), [cite(run.id)])
     rows = spend(context.workspace.database, owner=context.owner)
     lines = [
         f"{iso(row.day_at)[:10]} {one_line(row.skill, 60)} {one_line(row.model, 80)}: "
@@ -158,7 +158,7 @@ def costs(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
         for row in rows[-MOST_COSTS:]
     ]
     total = sum((row.cost_usd for row in rows), ZERO)
-    return Finding("\n".join([f"{exact_text(total)} USD in total", *lines]))
+    return ToolFinding("\n".join([f"{exact_text(total)} USD in total", *lines]))
 
 
 def _usd(value: float | None) -> str:
@@ -177,28 +177,28 @@ def _usage(context: ReadContext, run: Run) -> tuple[int, int, int]:
     return tokens_in, tokens_out, calls
 
 
-def skill_of_run(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
+def skill_of_run(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """The skill that a run was made with."""
     run = context.run(arguments.get("run", ""))
     plain = run.params["skill"]
     document = to_json(read_skill(plain, venue_of(plain).skill_type())).decode()
-    return Finding(
+    return ToolFinding(
         f"skill {one_line(plain.get('name', ''))}, digest {run.params['skill_digest']}\n{document}", [cite(run.id)]
     )
 
 
-def compare_runs(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
+def compare_runs(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """The first difference of two runs, and the metrics that differ."""
     first, second = context.run(arguments.get("first", "")), context.run(arguments["second"])
     comparison = compare(context.workspace, first, second)
     found = record_text.difference(comparison)
-    return Finding(f"run {first.id} / run {second.id}\n{found.text}", [cite(first.id), cite(second.id)])
+    return ToolFinding(f"run {first.id} / run {second.id}\n{found.text}", [cite(first.id), cite(second.id)])
 
 
-def list_data(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
+def list_data(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """The series of market data."""
     del arguments
-    return Finding(record_text.data(context.workspace.lake).text)
+    return ToolFinding(record_text.data(context.workspace.lake).text)
 
 
 def _count(about: str, most: int) -> Schema:
