@@ -13,8 +13,9 @@ from pitboss.jobs.submit import repeated, submit, submit_fork
 from pitboss.runs.compare import compare
 from pitboss.runs.fork import ForkChange
 from pitboss.runs.listing import short
-from pitboss.runs.run import refuse_live, verify
+from pitboss.runs.run import refuse_live
 from pitboss.runs.stored import long_document
+from pitboss.runs.verification import verify_stored
 from pitboss.server.access.caller import Author, OwnWorkspace, Viewer
 from pitboss.server.api.lookup import cursor_text, named_run, run_cursor
 from pitboss.server.api.run_body import BacktestBody, Confirmed, EstimateDocument, Override, Usd, confirmation
@@ -72,6 +73,7 @@ def create_run(body: NewRun, caller: Author, workspace: OwnWorkspace) -> Submitt
     A cost above the setting `confirm_above_usd` needs `confirm_usd`: without it, or with less than the upper end of the estimate,
     the response is 409 and holds the estimate. So does a model without a known price, unless `any_price` is set.
     """
+    del caller
     request = body.request(workspace)
     agree = confirmation(workspace, body.confirm_usd, body.any_price)
     requests = repeated(request, body.repeats)
@@ -174,9 +176,13 @@ def fork_run(run_id: str, body: NewFork, caller: Author, workspace: OwnWorkspace
 def verify_run(run_id: str, caller: Viewer, workspace: OwnWorkspace) -> Verification:
     """Check a run byte for byte: every row, the chain of digests, the metrics."""
     del caller
-    run = named_run(workspace, run_id)
-    problems = verify(workspace, run.id)
-    return Verification(ok=not problems, run_id=run.id, digest=run.digest, problems=problems)
+    try:
+        verified = verify_stored(workspace, run_id)
+    except UserError as error:
+        raise Problem(404, "not_found", error.message, error.hint) from None
+    return Verification(
+        ok=not verified.problems, run_id=verified.run_id, digest=verified.digest, problems=verified.problems
+    )
 
 
 @router.get("/{run_id}/diff", operation_id="diff_runs", summary="Compare two runs", responses=responses(404))
