@@ -39,6 +39,7 @@ class ProblemDocument(BaseModel):
     detail: str = Field(examples=["the range is empty: to is not after from"])
     hint: str = Field("", examples=["give a later `to`"])
     errors: list[dict[str, Any]] = Field(default_factory=list, description="One entry for each invalid field.")
+    retry_after_s: int | None = Field(None, description="After how many seconds a limit on requests lets more through.")
     estimate: dict[str, Any] | None = Field(None, description="The estimated cost that has to be confirmed.")
 
 
@@ -91,8 +92,9 @@ def problem_response(problem: Problem, headers: dict[str, str] | None = None) ->
     """The HTTP response of a problem, without secrets."""
     from fastapi.responses import JSONResponse
 
+    wait = {"Retry-After": str(problem.more["retry_after_s"])} if "retry_after_s" in problem.more else {}
     return JSONResponse(
-        problem_document(problem), problem.status, {"Cache-Control": "no-store", **(headers or {})}, MEDIA_TYPE
+        problem_document(problem), problem.status, {"Cache-Control": "no-store", **wait, **(headers or {})}, MEDIA_TYPE
     )
 
 

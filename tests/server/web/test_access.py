@@ -181,6 +181,7 @@ def test_attempts_to_sign_in_are_limited_for_a_name_from_an_address(site: Site) 
 def test_requests_of_one_caller_are_limited(site: Site) -> None:
     statuses = [site.client.get("/api/me", headers=BEARER).status_code for _ in range(101)]
     assert statuses == [200] * 100 + [429]
+    assert site.client.get("/api/me", headers=BEARER).headers["retry-after"] == "60"
     site.at += 60_000
     assert site.client.get("/api/me", headers=BEARER).status_code == 200
 

@@ -79,7 +79,8 @@ class Credentials:
     def _count(self, limits: dict[str, int]) -> None:
         wait_s = self._attempts.wait_s(limits)
         if wait_s:
-            raise Problem(429, "too_many_requests", "too many attempts to sign in", f"try again in {wait_s} s")
+            hint = f"try again in {wait_s} s"
+            raise Problem(429, "too_many_requests", "too many attempts to sign in", hint, retry_after_s=wait_s)
 
     def _fits(self, user: User | None, password: str) -> bool:
         """Whether a user may sign in with a password. Takes equally long if there is no such user."""

@@ -144,7 +144,10 @@ class Gate:
             return None
         who = f"from {state['address']}" if caller is None else f"user {caller.name}"
         wait_s = self._rates.wait_s({who: ANONYMOUS_RPM if caller is None else self._serving.rpm})
-        return Problem(429, "too_many_requests", "too many requests", f"try again in {wait_s} s") if wait_s else None
+        if not wait_s:
+            return None
+        hint = f"try again in {wait_s} s"
+        return Problem(429, "too_many_requests", "too many requests", hint, retry_after_s=wait_s)
 
     def _address(self, scope: Any, headers: Headers) -> str:
         """The address of the caller: what connects, or what a proxy on this machine says."""
