@@ -182,7 +182,7 @@ class SkillDifference(BaseModel):
 class StoredVersion(BaseModel):
     """What saving a document gives. The same content again keeps its version."""
 
-    name: str
-    version: int
+    name: str = Field(examples=["trend-thesis"])
+    version: int = Field(examples=[2])
     digest: str
     is_new: bool = Field(description="Whether this made a new version.")
