@@ -55,7 +55,9 @@ class EditBody(BaseModel):
 class SaveBody(BaseModel):
     """A document to save as a new version."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"text": "pitboss: 1\nname: trends\nvenue: perp\n"}]}
+    )
 
     text: SkillText
 
