@@ -8,9 +8,10 @@ from pitboss.core.errors import UserError
 from pitboss.data.synthetic_marker import DEMO
 from pitboss.models import standin
 from pitboss.runs import documents
+from pitboss.runs.skill_reference import FIRST_EXAMPLE
 from pitboss.runs.venues import default_venue
 
-SKILL = "trend-thesis.yaml"
+SKILL = f"{FIRST_EXAMPLE}.yaml"
 FROM, TO = "2025-01-20", "2025-02-12"
 
 
@@ -48,6 +49,5 @@ def first_run(workspace: Workspace) -> FirstRun | None:
     """The prepared first run; None if the market or the skill is not there yet."""
     if DEMO not in workspace.lake.venues("bars"):
         return None
-    name = SKILL.removesuffix(".yaml")
-    line = next((line for line in workspace.skills.list() if line.name == name), None)
+    line = next((line for line in workspace.skills.list() if line.name == FIRST_EXAMPLE), None)
     return None if line is None else FirstRun(line.name, line.latest_version)

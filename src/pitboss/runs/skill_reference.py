@@ -10,13 +10,15 @@ from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.runs.documents import check, read_given, suffix_of
-from pitboss.runs.venues import venue_of, venues
+from pitboss.runs.venues import default_venue, venue_of, venues
 from pitboss.skill.document import to_json
 from pitboss.skill.load import SkillCheck, read_skill
 from pitboss.skill.schema import SkillDocument
 
 EXAMPLES = "examples/"
 """The prefix by which a page names a shipped example."""
+FIRST_EXAMPLE = "trend-thesis"
+"""The example to begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,9 @@ class ExampleSkill:
 
 
 def example_skills() -> Iterator[ExampleSkill]:
-    """The examples of every venue."""
-    for venue in venues():
+    """The examples of every venue, those of the default venue first."""
+    usual = default_venue().name
+    for venue in sorted(venues(), key=lambda venue: (venue.name != usual, venue.name)):
         for file, text in venue.examples().items():
             yield ExampleSkill(file.removesuffix(".yaml"), venue.name, text)
 

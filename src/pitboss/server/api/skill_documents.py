@@ -185,6 +185,6 @@ class StoredVersion(BaseModel):
     """What saving a document gives. The same content again keeps its version."""
 
     name: str = Field(examples=["trend-thesis"])
-    version: int = Field(examples=[3])
+    version: int = Field(examples=[2])
     digest: str
     is_new: bool = Field(description="Whether this made a new version.")

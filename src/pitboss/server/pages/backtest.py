@@ -17,7 +17,7 @@ from pitboss.runs.documents import read_document, read_given
 from pitboss.runs.model_list import suggested_models
 from pitboss.runs.price_range import PriceRange, price_range
 from pitboss.runs.skill_listing import example_rows, skill_rows
-from pitboss.runs.skill_reference import EXAMPLES, example_named
+from pitboss.runs.skill_reference import EXAMPLES, FIRST_EXAMPLE, example_named
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
 from pitboss.server.access.caller import Author, OwnWorkspace
@@ -52,7 +52,7 @@ def backtest(
 ) -> HTMLResponse:
     """The form of a backtest. Without a skill, the newest saved one, else the first example."""
     saved, examples = skill_rows(workspace), example_rows()
-    chosen = skill or (saved[0]["name"] if saved else examples[0]["reference"])
+    chosen = skill or (saved[0]["name"] if saved else EXAMPLES + FIRST_EXAMPLE)
     try:
         plain, text = _document(workspace, chosen)
     except UserError as error:

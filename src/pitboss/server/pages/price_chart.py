@@ -39,6 +39,7 @@ def range_chart(prices: PriceRange, from_at: Instant, to_at: Instant) -> Html:
         _handle("from", "Start of the range", frame, from_at),
         _handle("to", "End of the range", frame, to_at),
         viewBox=f"0 0 {WIDTH:.0f} {HEIGHT:.0f}",
+        preserveAspectRatio="none",
         class_="range-chart",
         id="range-chart",
         data_frame=json.dumps(facts),

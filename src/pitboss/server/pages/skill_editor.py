@@ -12,7 +12,7 @@ from pitboss.runs.documents import venue_of_text
 from pitboss.runs.mcp_list import server_rows
 from pitboss.runs.model_list import suggested_models
 from pitboss.runs.skill_listing import find_version, version_text
-from pitboss.runs.skill_reference import EXAMPLES, example_named, example_skills
+from pitboss.runs.skill_reference import EXAMPLES, FIRST_EXAMPLE, example_named
 from pitboss.runs.tool_catalogue import built_in_rows
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import default_venue, installed, venue_named
@@ -32,9 +32,8 @@ def new_skill(
     caller: Author, workspace: OwnWorkspace, source: Annotated[str, Query(alias="from", max_length=300)] = ""
 ) -> HTMLResponse:
     """The editor with a shipped example, a copy of a saved skill, or a first example."""
-    examples = list(example_skills())
-    example = example_named(source) if source else next(iter(examples))
-    stored = None if example is not None and not source.startswith(EXAMPLES) else find_version(workspace, source)
+    stored = None if not source or source.startswith(EXAMPLES) else find_version(workspace, source)
+    example = None if stored is not None else example_named(source or FIRST_EXAMPLE)
     if example is None and stored is None:
         raise Problem(404, "not_found", f"there is no skill {source!r} to start from", "the page Skills lists them")
     text = example.text if example is not None else version_text(workspace, stored) if stored else ""

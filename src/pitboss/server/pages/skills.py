@@ -140,6 +140,7 @@ def _versions(name: str, rows: Sequence[Mapping[str, Any]], current: int) -> Htm
             )
             for row in rows
         ],
+        style="versions",
     )  # fmt: skip
 
 

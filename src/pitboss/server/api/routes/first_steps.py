@@ -20,7 +20,7 @@ class PreparedFirstRun(BaseModel):
     run: dict[str, Any] = Field(examples=[{"skill": "trend-thesis", "from": "2025-01-20", "to": "2025-02-12"}])
 
 
-@router.post("", response_model=PreparedFirstRun)
+@router.post("", response_model=PreparedFirstRun, operation_id="prepare_first_run", summary="Prepare a first backtest")
 def prepare(caller: Author, workspace: OwnWorkspace) -> dict[str, Any]:
     """Write the generated market (it is not real) and save the example skill. Doing it again changes nothing."""
     del caller

@@ -43,7 +43,7 @@ class ListedServer(BaseModel):
     note: str
 
 
-@router.get("/servers", response_model=list[ListedServer])
+@router.get("/servers", response_model=list[ListedServer], operation_id="list_mcp_servers", summary="List MCP servers")
 def list_servers(workspace: OwnWorkspace) -> list[dict[str, Any]]:
     """The list of `pitboss mcp list`. No server is started or contacted."""
     return server_rows(workspace)

@@ -24,7 +24,13 @@ class ListedModel(BaseModel):
     key: str | None = Field(None, description="The name of the key that is set, never the key itself.")
 
 
-@router.get("", response_model=list[ListedModel], response_model_exclude_unset=True)
+@router.get(
+    "",
+    response_model=list[ListedModel],
+    response_model_exclude_unset=True,
+    operation_id="list_models",
+    summary="List models",
+)
 def list_models(workspace: OwnWorkspace) -> list[dict[str, Any]]:
     """The list of `pitboss models list`."""
     return model_rows(workspace.home)

@@ -40,24 +40,22 @@ from pitboss.server.problem import Problem, responses
 from pitboss.skill.document import json_schema
 from pitboss.store.skills import StoredSkill
 
+SCHEMA_EXAMPLE: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/json": {"example": {"title": "pitboss skill", "type": "object", "properties": {}}}}}
+}
 router = APIRouter(prefix="/skills", tags=["skills"], responses=responses())
 
 Name = Annotated[str, Path(max_length=200, examples=["trend-thesis"])]
 Number = Annotated[int, Path(ge=1, le=1_000_000_000)]
 
 
-@router.get("", response_model=SkillList)
+@router.get("", response_model=SkillList, operation_id="list_skills", summary="List skills")
 def list_skills(workspace: OwnWorkspace) -> dict[str, Any]:
     """The saved skills with their last runs, newest first, and the shipped examples of every venue."""
     return {"skills": skill_rows(workspace), "examples": example_rows()}
 
 
-@router.get(
-    "/schema",
-    responses={
-        200: {"content": {"application/json": {"example": {"title": "Skill", "type": "object", "properties": {}}}}}
-    },
-)
+@router.get("/schema", responses=SCHEMA_EXAMPLE, operation_id="skill_schema", summary="JSON Schema of skills")
 def schema(caller: Viewer, venue: Annotated[str, Query(max_length=64)] = "") -> dict[str, Any]:
     """The JSON Schema of skill documents of a venue, as `skill schema` prints it."""
     del caller
@@ -66,14 +64,14 @@ def schema(caller: Viewer, venue: Annotated[str, Query(max_length=64)] = "") -> 
     return json_schema((venue_named(venue) if venue else default_venue()).skill_type())
 
 
-@router.post("/check", response_model=CheckDocument)
+@router.post("/check", response_model=CheckDocument, operation_id="check_skill", summary="Check a skill")
 def check(body: GivenSkill, workspace: OwnWorkspace) -> dict[str, Any]:
     """Every error of a document, with its line and a hint. An invalid document is a successful response."""
     result = check_given(workspace, body.skill, body.text, body.set)
     return check_document(result, body.text)
 
 
-@router.post("/preview", response_model=PreviewDocument)
+@router.post("/preview", response_model=PreviewDocument, operation_id="preview_skill", summary="Preview a prompt")
 def preview(body: PreviewBody, workspace: OwnWorkspace) -> dict[str, Any]:
     """The exact prompt of one tick, its tools, their size and what a tick costs. No model is called."""
     plain = documents.read_given(workspace, body.skill, body.text, body.set)
@@ -84,7 +82,7 @@ def preview(body: PreviewBody, workspace: OwnWorkspace) -> dict[str, Any]:
     return preview_document(prompt, plain, workspace.settings, body.model)
 
 
-@router.post("/edit", response_model=EditedText)
+@router.post("/edit", response_model=EditedText, operation_id="edit_skill_text", summary="Change one field of a text")
 def edit(body: EditBody, workspace: OwnWorkspace) -> dict[str, Any]:
     """The text with one field changed, comments kept, and its check. Nothing is stored."""
     value = body.value
@@ -93,13 +91,25 @@ def edit(body: EditBody, workspace: OwnWorkspace) -> dict[str, Any]:
     return edit_text(workspace.settings, body.text, body.path, value)
 
 
-@router.get("/{name:path}/versions/{number}", response_model=SkillVersion, responses={**responses(404), **NOT_MODIFIED})
+@router.get(
+    "/{name:path}/versions/{number}",
+    response_model=SkillVersion,
+    responses={**responses(404), **NOT_MODIFIED},
+    operation_id="show_skill_version",
+    summary="Show a version of a skill",
+)
 def version(name: Name, number: Number, request: Request, workspace: OwnWorkspace) -> Response:
     """One version of a saved skill, with a tag of its content."""
     return tagged_json(request, version_document(workspace, _found(workspace, name, number)))
 
 
-@router.get("/{name:path}/diff", response_model=SkillDifference, responses=responses(404))
+@router.get(
+    "/{name:path}/diff",
+    response_model=SkillDifference,
+    responses=responses(404),
+    operation_id="compare_skill_versions",
+    summary="Compare two versions of a skill",
+)
 def diff(
     name: Name,
     workspace: OwnWorkspace,
@@ -112,14 +122,26 @@ def diff(
     return {"name": name, "from_version": from_version, "to_version": to_version, "fields": fields}
 
 
-@router.get("/{name:path}", response_model=SkillWithVersions, responses=responses(404))
+@router.get(
+    "/{name:path}",
+    response_model=SkillWithVersions,
+    responses=responses(404),
+    operation_id="show_skill",
+    summary="Show a skill",
+)
 def one(name: Name, workspace: OwnWorkspace) -> dict[str, Any]:
     """The latest version of a saved skill, and all its versions."""
     stored = _found(workspace, name)
     return {**version_document(workspace, stored), "versions": version_rows(workspace, name)}
 
 
-@router.put("/{name:path}", response_model=StoredVersion, responses=responses(409))
+@router.put(
+    "/{name:path}",
+    response_model=StoredVersion,
+    responses=responses(404, 409),
+    operation_id="save_skill",
+    summary="Save a skill",
+)
 def save(name: Name, body: SaveBody, caller: Author, workspace: OwnWorkspace) -> dict[str, Any]:
     """Save a valid document as a new version of the skill of its name. The same content again keeps its version."""
     del caller

@@ -30,7 +30,7 @@ class CatalogTool(BaseModel):
     approved: bool = Field(description="Whether a person or the catalogue has approved its definition.")
 
 
-@router.get("/catalog", response_model=list[CatalogTool])
+@router.get("/catalog", response_model=list[CatalogTool], operation_id="list_tools", summary="List tools")
 def catalog(
     workspace: OwnWorkspace,
     venue: Annotated[str, Query(max_length=64, description="Only tools for skills of this venue.")] = "",
