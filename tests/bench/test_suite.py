@@ -20,7 +20,17 @@ from pitboss_dev.bench.row import BenchRow
 from pitboss_dev.bench.suite import BenchOptions, all_measures, run
 
 KEYS = {"name", "value", "unit", "reference", "reference_value", "ratio", "gate", "note"}
-QUICK = ("policy_year", "model_tick", "memory_year", "hydration", "history", "parts", "report_page", "importing")
+QUICK = (
+    "policy_year",
+    "model_tick",
+    "memory_year",
+    "hydration",
+    "history",
+    "parts",
+    "report_page",
+    "run_page",
+    "importing",
+)
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +52,7 @@ def test_every_file_in_measures_is_a_measurement_in_its_order() -> None:
         "model_calls",
         "parts",
         "report_page",
+        "run_page",
         "importing",
         "jobs",
         "study",
@@ -70,6 +81,7 @@ def test_the_promised_gates_are_there(rows: list[BenchRow]) -> None:
     assert gates == {
         "sma_cross year, whole run": ("at least", 1.5),
         "report page of a year": ("at most", 1.0),
+        "run page of 100,000 ticks opens": ("at most", 1.0),
         "model tick, commit per 50": ("at most", 8.0),
         "model tick, commit each": ("at most", 13.0),
         "model tick with news, events and memory": ("at most", 3.0),

@@ -147,3 +147,22 @@ def test_the_pages_of_runs_fit_a_phone_and_a_wide_window(
         assert overflow(page) == 0
         drawer = "document.querySelector('#decision')"
         assert page.evaluate(f"{drawer}.scrollWidth - {drawer}.clientWidth") == 0
+
+
+def test_a_decision_is_asked_again_and_the_fork_is_followed_to_its_end_beside_its_source(
+    server: Served, run_id: str, state: Any, open_page: Callable[..., Any]
+) -> None:
+    page = open_page(server, f"/runs/{run_id}", state=state)
+    page.click("[data-do=verify-run]")
+    page.locator(".run-result.ok", has_text="hashes to the digest").wait_for()
+    page.goto(f"{server.address}/runs/{run_id}?outcome=refused#d53")
+    page.wait_for_selector("#decision[open] .fork-form")
+    page.fill("#fork-model", "policy/hold")
+    page.click(".fork-form [type=submit]")
+    page.wait_for_selector(".live", timeout=60_000)
+    assert page.locator("[data-do=cancel-run]").count() == 1
+    page.wait_for_selector("#changes table", timeout=120_000)
+    changes = page.inner_text("#changes")
+    assert "2025-01-22 05:00" in changes
+    assert "Open long BTC for $8,088.08 at 3×" in changes
+    assert f"/runs/{run_id}" in str(page.get_attribute("#changes .facts a", "href"))

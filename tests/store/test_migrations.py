@@ -265,7 +265,7 @@ def _make_old(address: str, version: str) -> None:
         command.upgrade(config, version)
         state = state_after(chained(2), {})
         press = ZstdCompressor().compress
-        known = {"id": "s", "name": "trend", "latest_version": 1}
+        known = {"id": "s", "name": "trend", "latest_version": 1, "owner": "local"}
         _add(connection, "skills", known)
         _add(
             connection,
@@ -280,9 +280,14 @@ def _make_old(address: str, version: str) -> None:
                 _add(connection, "records", {"run_id": run_id, **asdict(record), **pressed})
             _add(connection, "run_states", {"run_id": run_id, "seq": 2, "body": press(codec.dumps(state))})
         connection.exec_driver_sql("UPDATE runs SET ticks = 9 WHERE id = 'broken'")
-        for key in ("study/study1", "study/other2"):
-            _add(connection, "facts", {"key": key, "value": '{"kind":"grid"}'})
-        connection.exec_driver_sql("UPDATE facts SET value = '{}' WHERE key = 'study/other2'")
+        if "studies" in inspect(connection).get_table_names():
+            for study in ("study1", "other2"):
+                _add(connection, "studies", {"id": study, "document": '{"kind":"grid"}', "owner": "local"})
+            connection.exec_driver_sql("UPDATE studies SET document = '{}' WHERE id = 'other2'")
+        else:
+            for key in ("study/study1", "study/other2"):
+                _add(connection, "facts", {"key": key, "value": '{"kind":"grid"}'})
+            connection.exec_driver_sql("UPDATE facts SET value = '{}' WHERE key = 'study/other2'")
     engine.dispose()
 
 

@@ -161,13 +161,14 @@ def verify(
         pitboss runs verify 3f9a
         pitboss runs verify run.pitboss.zip
     """
-    from pitboss.cli.runs_verify import verify_stored
+    from pitboss.cli.runs_verify import verify_here
 
     if "." in run or os.sep in run:  # ids contain neither
         from pitboss.cli.runs_bundle import verify_file
 
         return verify_file(Path(run), json)
-    run_id, digest, problems = verify_stored(location, run)
+    verified = verify_here(location, run)
+    run_id, digest, problems = verified.run_id, verified.digest, verified.problems
     if json:
         screen.put_json({"ok": not problems, "run_id": run_id, "digest": digest, "problems": problems})
     elif problems:

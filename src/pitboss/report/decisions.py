@@ -234,6 +234,9 @@ def _detail(row: Plain) -> Html | None:
 def margin_table(margins: Sequence[Plain], code: object) -> Html:
     """How far a proposal was from the limit of each rule; `code` is that of the rule that refused it."""
     lines: list[Html] = []
+    has_limits = any(
+        margin.get("limit") is not None for margin in margins
+    )  # those of allowed proposals are stored without
     for margin in margins:
         unit = str(margin.get("unit") or "")
         beyond = (number(margin.get("left")) or 0.0) < 0
@@ -241,13 +244,13 @@ def margin_table(margins: Sequence[Plain], code: object) -> Html:
             tag(
                 "tr",
                 tag("th", margin.get("code"), scope="row"),
-                tag("td", figures.with_unit(margin.get("limit"), unit)),
-                tag("td", figures.with_unit(margin.get("used"), unit)),
+                *[tag("td", figures.with_unit(margin.get(name), unit)) for name in ("limit", "used") if has_limits],
                 tag("td", figures.with_unit(margin.get("left"), unit)),
                 class_="hit" if beyond or margin.get("code") == code else None,
             )
         )
-    names = [tag("th", name, scope="col") for name in ("Rule", "Limit", "With this proposal", "Left")]
+    columns = ("Rule", "Limit", "With this proposal", "Left") if has_limits else ("Rule", "Left")
+    names = [tag("th", name, scope="col") for name in columns]
     return tag("table", tag("thead", tag("tr", *names)), tag("tbody", *lines), class_="margins")
 
 

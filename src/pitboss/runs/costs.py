@@ -7,19 +7,18 @@ from typing import Any
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import DAY_MS, Instant, iso
 from pitboss.core.money import ZERO, exact
-from pitboss.store.budgets import Budgets
-from pitboss.store.spend import Spend, spend
+from pitboss.store.spend import Spend
 
 
 @exact
-def costs_document(workspace: Workspace, owner: str, from_at: Instant, to_at: Instant) -> dict[str, Any]:
+def costs_document(workspace: Workspace, from_at: Instant, to_at: Instant) -> dict[str, Any]:
     """The spending of an owner on the days that begin in `[from_at, to_at)`."""
-    rows = spend(workspace.database, from_at, to_at, owner)
+    rows = workspace.spend(from_at, to_at)
     return {
         "from": iso(from_at),
         "to": iso(to_at),
         **_totals(rows),
-        "budget": budget_document(workspace, owner),
+        "budget": budget_document(workspace),
         "days": _grouped(rows, lambda row: iso(row.day_at)[:10], "day", dearest_first=False),
         "skills": _grouped(rows, lambda row: row.skill, "skill"),
         "models": _grouped(rows, lambda row: row.model, "model"),
@@ -30,9 +29,9 @@ def costs_document(workspace: Workspace, owner: str, from_at: Instant, to_at: In
 
 
 @exact
-def budget_document(workspace: Workspace, owner: str) -> dict[str, Any]:
+def budget_document(workspace: Workspace) -> dict[str, Any]:
     """Today's budget of an owner. Without a limit, `daily_usd` and `left_usd` are None."""
-    today, limit_usd = Budgets(workspace.database).get(owner), workspace.settings.daily_usd
+    today, limit_usd = workspace.budget(), workspace.settings.daily_usd
     left_usd = max(ZERO, limit_usd - today.spent_usd - today.reserved_usd)
     return {
         "day": iso(today.day_at)[:10],

@@ -13,6 +13,7 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from pitboss import __version__
@@ -59,6 +60,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
+        generate_unique_id_function=_operation_id,
     )
     app.state.workspace = workspace
     app.state.credentials = credentials
@@ -85,6 +87,11 @@ def routers(package: ModuleType) -> Iterator[APIRouter]:
         router = getattr(import_module(f"{package.__name__}.{module.name}"), "router", None)
         if isinstance(router, APIRouter):
             yield router
+
+
+def _operation_id(route: APIRoute) -> str:
+    """The id of an operation that names none: its subject and the name of its function."""
+    return "_".join([*(str(subject) for subject in route.tags[:1]), route.name])
 
 
 async def health() -> dict[str, str]:
@@ -115,5 +122,6 @@ async def _invalid(request: Request, error: Any) -> Response:
 async def _http_error(request: Request, error: Any) -> Response:
     """Unknown paths and methods, and what the frameworks refuse themselves."""
     code = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}.get(error.status_code, "http_error")
-    problem = Problem(error.status_code, code, str(error.detail))
+    detail = "there is nothing at this address" if error.detail == "Not Found" else str(error.detail)
+    problem = Problem(error.status_code, code, detail)
     return problem_reply(request.scope, problem, dict(error.headers or {}))

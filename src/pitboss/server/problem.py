@@ -1,5 +1,6 @@
 """Errors of the API as `application/problem+json`: `code`, `detail` and `hint`, as the command line words them."""
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from fastapi import Response
 
 MEDIA_TYPE = "application/problem+json"
+_OPTION = re.compile(r"(?<!\S)--([a-z][a-z-]*[a-z])")
 TITLES = {
     400: "Bad request",
     401: "Not signed in",
@@ -48,12 +50,21 @@ class Problem(Exception):
         self.status, self.code, self.detail, self.hint, self.more = status, code, detail, hint, more
 
 
+def without_options(text: str) -> str:
+    """A message that names options of the command line, with the fields of the API instead; whole commands stay as they are."""
+    parts = text.split("`")
+    return "`".join(
+        part if index % 2 and part.startswith("pitboss ") else _OPTION.sub(lambda name: name[1].replace("-", "_"), part)
+        for index, part in enumerate(parts)
+    )
+
+
 def problem_of(error: Exception) -> Problem:
     """The problem that an error of pitboss is shown as. The codes are the names of docs/errors.md in snake case."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, UserError):
-        return Problem(422, "user_error", error.message, error.hint)
+        return Problem(422, "user_error", without_options(error.message), without_options(error.hint))
     if isinstance(error, BudgetExceeded):
         return Problem(409, "budget_exceeded", str(error), "raise the setting daily_usd, or wait until tomorrow")
     if isinstance(error, TransientError):

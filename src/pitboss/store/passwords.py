@@ -27,9 +27,9 @@ def check_password(password: str) -> None:
         raise UserError(f"a password has at most {LONGEST} characters")
 
 
-def hash_password(password: str, salt: str) -> str:
-    """The hash of a password as it is stored. `salt` is random text in hex."""
-    return "$".join(("scrypt", str(LOG_N), str(R), str(P), salt, _scrypt(password, salt, LOG_N, R, P)))
+def hash_password(password: str, salt: str, log_n: int = LOG_N, p: int = P) -> str:
+    """The hash of a password as it is stored. `salt` is random text in hex; `log_n` and `p` are the cost."""
+    return "$".join(("scrypt", str(log_n), str(R), str(p), salt, _scrypt(password, salt, log_n, R, p)))
 
 
 def is_password(password: str, stored: str) -> bool:

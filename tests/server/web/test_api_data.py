@@ -78,7 +78,7 @@ def test_a_download_that_fails_says_why(client: TestClient) -> None:
     download_id = started.json()["download_id"]
     client.app.state.downloads.join()  # pyright: ignore[reportAttributeAccessIssue, reportFunctionMemberAccess]
     shown = client.get(f"/api/data/downloads/{download_id}").json()
-    assert (shown["status"], shown["hint"]) == ("error", "for example --interval 15m")
+    assert (shown["status"], shown["hint"]) == ("error", "for example interval 15m")
     assert [row["download_id"] for row in client.get("/api/data/downloads").json()] == [download_id]
     assert client.post(f"/api/data/downloads/{download_id}/cancel").status_code == 200
     assert client.get("/api/data/downloads/none").status_code == 404

@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from pitboss.server.problem import Problem
 
 MOST_BYTES = 1_000_000
-MOST_IMPORT_BYTES = 8_000_000
+MOST_IMPORT_BYTES = 64_000_000
 """For paths that take a file: those with a part `import`."""
 
 

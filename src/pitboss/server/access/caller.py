@@ -5,7 +5,7 @@ instead of the whole workspace: every query of it is bounded by the caller's own
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Depends, Request
 
@@ -25,6 +25,8 @@ class Caller:
     role: Role
     csrf: str = ""
     """What a form of this session must send back; empty for a caller with a token."""
+    token_id: str = ""
+    """The token of the API that it uses, if any."""
 
     def may(self, role: Role) -> bool:
         """Whether the role of the caller includes another one."""
@@ -36,26 +38,27 @@ def caller_of(request: Request) -> Caller | None:
     return getattr(request.state, "caller", None)
 
 
-def require(role: Role) -> Any:
+@dataclass(frozen=True, slots=True)
+class RequiredRole:
     """A dependency that gives the caller if it has a role, and refuses the request otherwise."""
 
-    def check(request: Request) -> Caller:
+    role: Role
+
+    def __call__(self, request: Request) -> Caller:
         caller = caller_of(request)
         if caller is None:
             raise Problem(
                 401, "unauthorized", "this needs a session or a token", "sign in, or send `Authorization: Bearer TOKEN`"
             )
-        if not caller.may(role):
-            raise Problem(403, "forbidden", f"this needs the role {role}; {caller.name} is {caller.role}")
+        if not caller.may(self.role):
+            raise Problem(403, "forbidden", f"this needs the role {self.role}; {caller.name} is {caller.role}")
         return caller
 
-    return Depends(check)
 
-
-Viewer = Annotated[Caller, require("viewer")]
-Author = Annotated[Caller, require("author")]
-Operator = Annotated[Caller, require("operator")]
-Admin = Annotated[Caller, require("admin")]
+Viewer = Annotated[Caller, Depends(RequiredRole("viewer"))]
+Author = Annotated[Caller, Depends(RequiredRole("author"))]
+Operator = Annotated[Caller, Depends(RequiredRole("operator"))]
+Admin = Annotated[Caller, Depends(RequiredRole("admin"))]
 
 
 def _own_workspace(request: Request, caller: Viewer) -> Workspace:

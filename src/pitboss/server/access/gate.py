@@ -24,6 +24,7 @@ from pitboss.server.access.rate_limit import RateLimit
 from pitboss.server.problem import Problem, problem_of
 from pitboss.store.audit_log import AuditLog
 
+API = "/api"
 COOKIE = "pitboss_session"
 CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf"
 MOST_FORM_BYTES = 64_000
@@ -42,7 +43,7 @@ POLICY = (
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # with `no-referrer` a browser sends `Origin: null` with our own forms
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
@@ -158,7 +159,8 @@ class Gate:
         caller: Caller | None = state["caller"]
         if scope["method"] not in UNSAFE or path in NOT_WRITES or caller is None:
             return
-        template = getattr(scope.get("route"), "path", path)
+        template = getattr(scope.get("route"), "path", path)  # without the prefix of its router
+        template = API + template if path.startswith(API) and not template.startswith(API) else template
         detail = f"{status} {state.get('audit', '')}".strip()
         await run_sync(self._audit.append, caller.name, state["address"], f"{scope['method']} {template}", path, detail)
 

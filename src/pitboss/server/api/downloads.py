@@ -8,6 +8,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ from pitboss.data.download import DownloadProgress, DownloadResult
 from pitboss.data.lake import Lake
 from pitboss.data.source import DownloadRequest
 from pitboss.runs.listing import times
+from pitboss.server.problem import without_options
 
 LOG = logging.getLogger("pitboss.server")
 MOST_ACTIVE, MOST_LISTED = 2, 50
@@ -41,7 +43,7 @@ class BackgroundDownload:
     error_text: str = ""
     hint: str = ""
     results: list[DownloadResult] = field(default_factory=list[DownloadResult])
-    stop: Callable[[], object] = lambda: None
+    stop: Callable[[], None] = lambda: None
     thread: threading.Thread | None = None
 
     def document(self) -> dict[str, Any]:
@@ -109,7 +111,8 @@ class Downloads:
         except asyncio.CancelledError:
             download.status = "cancelled"
         except (UserError, TransientError) as error:
-            download.error_text, download.hint = REDACTOR.redact(str(error)), getattr(error, "hint", "")
+            download.error_text = without_options(REDACTOR.redact(str(error)))
+            download.hint = without_options(getattr(error, "hint", ""))
             download.status = "error"
         except Exception as error:  # noqa: BLE001 - a fault must not leave a download that never ends
             LOG.error("download failed", extra={"fields": {"source": download.source, "error": repr(error)}})
@@ -118,7 +121,12 @@ class Downloads:
     async def _download(self, download: BackgroundDownload, lake: Lake, settings: Settings, replacing: bool) -> None:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
-        download.stop = lambda: loop.call_soon_threadsafe(task.cancel)
+
+        def stop() -> None:
+            with suppress(RuntimeError):  # it has ended meanwhile
+                loop.call_soon_threadsafe(task.cancel)
+
+        download.stop = stop
         download.results = await run_download(
             lake, settings, download.source, download.request, download.progress, replacing
         )

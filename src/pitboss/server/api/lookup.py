@@ -1,9 +1,14 @@
-"""Find what the path of a request names, or answer 404."""
+"""Find what a request names by its path or cursor, or answer 404."""
+
+import re
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
+from pitboss.core.instant import Instant
 from pitboss.server.problem import Problem
 from pitboss.store.runs import Run
+
+_CURSOR = re.compile(r"(\d{1,18})\.([0-9a-zA-Z_-]{1,64})")
 
 
 def named_run(workspace: Workspace, run_id: str) -> Run:
@@ -20,3 +25,18 @@ def named_study(workspace: Workspace, study_id: str) -> str:
         return workspace.studies.find(study_id)
     except UserError as error:
         raise Problem(404, "not_found", error.message, error.hint) from None
+
+
+def run_cursor(text: str) -> tuple[Instant, str] | None:
+    """Where a page of the list of runs goes on: what `cursor_text` wrote; None for an empty text."""
+    if not text:
+        return None
+    match = _CURSOR.fullmatch(text)
+    if match is None:
+        raise UserError("before is not a cursor of this list", "send `next` of the previous page, unchanged")
+    return int(match[1]), match[2]
+
+
+def cursor_text(run: Run) -> str:
+    """The cursor of the page that follows a run in the list."""
+    return f"{run.created_at}.{run.id}"

@@ -108,6 +108,13 @@ class RunFeed:
             events.append(StreamedEvent("done", long_document(self._workspace, run)))
         return events
 
+    async def past(self, after_seq: int) -> list[StreamedEvent]:
+        """What a new listener has missed since a record; nothing if the run was deleted meanwhile."""
+        try:
+            return await asyncio.to_thread(self.read, after_seq)
+        except UserError:
+            return []
+
     async def _read_on(self) -> None:
         loop = asyncio.get_running_loop()
         try:
@@ -148,6 +155,11 @@ class RunFeeds:
     def __init__(self) -> None:
         self._feeds: dict[tuple[str, str], RunFeed] = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody listens to any run."""
+        return not self._feeds
+
     async def stream(
         self, workspace: Workspace, owner: str, run_id: str, after_seq: int = BEFORE_FIRST
     ) -> AsyncIterator[bytes]:
@@ -159,7 +171,7 @@ class RunFeeds:
             # The past first: what is passed on meanwhile waits in the queue, and ticks that were sent are skipped.
             feed.add(listener)
             yield b"retry: 2000\n\n"
-            for event in await asyncio.to_thread(feed.read, after_seq):
+            for event in await feed.past(after_seq):
                 if event.seq is not None:
                     after_seq = event.seq
                 elif event.kind == "progress":

@@ -55,7 +55,9 @@ class EditBody(BaseModel):
 class SaveBody(BaseModel):
     """A document to save as a new version."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"text": "pitboss: 1\nname: trends\nvenue: perp\n"}]}
+    )
 
     text: SkillText
 
@@ -182,7 +184,7 @@ class SkillDifference(BaseModel):
 class StoredVersion(BaseModel):
     """What saving a document gives. The same content again keeps its version."""
 
-    name: str
-    version: int
+    name: str = Field(examples=["trend-thesis"])
+    version: int = Field(examples=[3])
     digest: str
     is_new: bool = Field(description="Whether this made a new version.")

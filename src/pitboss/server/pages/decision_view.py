@@ -88,13 +88,13 @@ def _proposal(proposal: Plain, venue: Venue) -> Html:
     reason = fields.get("reason") or fields.get("reasoning")
     meaning = venue.rule_meanings().get(str(code)) if code else None
     margins = [margin for margin in proposal["margins"] if number(margin.get("left")) is not None]
-    words = mapping(proposal.get("in_words"))
+    words, detail = mapping(proposal.get("in_words")), proposal.get("detail")
     return tag(
         "section",
         tag("div", _chip(outcome), tag("h3", title[:1].upper() + title[1:]), class_="verdict-line"),
         tag("p", tag("code", code), " ", meaning.meaning if meaning else None, class_="rule") if code else None,
         tag("p", tag("strong", words["in numbers"]), class_="excess") if words.get("in numbers") else None,
-        tag("p", proposal.get("detail"), class_="muted") if proposal.get("detail") else None,
+        tag("p", detail, class_="muted") if detail and detail != words.get("in numbers") else None,
         tag("p", reason, class_="words reason", dir="auto") if reason else None,
         tag("div", margin_table(margins, code), class_="scroll", tabindex="0", role="region", aria_label="Margins")
         if margins

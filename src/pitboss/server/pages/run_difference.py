@@ -19,7 +19,9 @@ from pitboss.store.runs import Run
 BEFORE, AFTER = 2, 6
 """Decisions that are shown before the first difference and from it on."""
 MOST_METRICS = 14
-OPEN_WORDS = {"allowed": "allowed", "reduced": "reduced", "refused": "refused", "noop": "held"}
+FIELDS = {"prompt_sha256": "prompt", "before": "account before", "after": "account after", "text": "answer"}
+"""Words for the fields of a record."""
+VERDICTS = {"allowed": "allowed", "reduced": "reduced", "refused": "refused"}
 
 
 def difference_view(workspace: Workspace, indexed: IndexedRuns, source: Run, run: Run) -> Html:
@@ -33,17 +35,19 @@ def difference_view(workspace: Workspace, indexed: IndexedRuns, source: Run, run
     indexes = [indexed.index(workspace, each) for each in (source, run)]
     summary = facts(
         [
-            ("First difference", f"{figures.clock(at)} UTC"),
-            ("Record", tag("a", figures.count(first["seq"]), href=f"#d{first['seq']}")),
-            ("What differs", ", ".join(first["fields"]).replace("_", " ")),
+            ("Source", tag("a", source.id, href=f"/runs/{source.id}")),
+            ("First difference", tag("a", f"{figures.clock(at)} UTC", href=f"#d{first['seq']}")),
+            (
+                "What differs there",
+                ", ".join(FIELDS.get(name) or str(name).replace("_", " ") for name in first["fields"]),
+            ),
         ]
     )
-    return join(
-        [summary, _metrics(found["metrics"], venue, source, run), _decisions(indexes, at, venue, (source, run))]
-    )
+    decisions = _decisions(indexes, at, venue, (source, run))
+    return join([summary, decisions, _metrics(found["metrics"], venue)])
 
 
-def _metrics(differing: dict[str, Any], venue: Venue, source: Run, run: Run) -> Html:
+def _metrics(differing: dict[str, Any], venue: Venue) -> Html:
     known = {**METRICS, **venue.metrics()}
     rows = [
         (
@@ -58,7 +62,7 @@ def _metrics(differing: dict[str, Any], venue: Venue, source: Run, run: Run) -> 
         return tag("p", "The metrics are the same.", class_="note")
     order = {metric.label: number for number, metric in enumerate(known.values())}
     rows.sort(key=lambda row: order[row[0]])
-    columns = (("Metric", LEFT), (f"Source {source.id}", RIGHT), (f"This run {run.id}", RIGHT))
+    columns = (("Metric that differs", LEFT), ("Source", RIGHT), ("This run", RIGHT))
     return table("Metrics that differ", columns, rows[:MOST_METRICS])
 
 
@@ -86,9 +90,9 @@ def _cell(row: dict[str, Any], venue: Venue, run: Run) -> Html:
     times = f" × {row['times']}" if row["times"] > 1 else ""
     return tag(
         "div",
-        tag("a", f"{words}{times}", href=f"/runs/{run.id}#d{row['seq']}"),
+        tag("a", f"{words[:1].upper()}{words[1:]}{times}", href=f"/runs/{run.id}#d{row['seq']}"),
         " ",
-        tag("span", OPEN_WORDS.get(outcome, outcome), class_="verdict"),
+        tag("span", VERDICTS.get(outcome, outcome), class_="verdict") if outcome != "noop" else None,
         tag("small", row["reason"], dir="auto") if row["reason"] else None,
-        class_=outcome if outcome in OPEN_WORDS else "noop",
+        class_=outcome if outcome in VERDICTS else "noop",
     )

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
 from pitboss.core.errors import UserError
+from pitboss.report import figures
 from pitboss.report.chart_series import NO_SERIES
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.shell import ReportPage
@@ -46,11 +47,14 @@ def run_page(run_id: str, caller: Viewer, workspace: OwnWorkspace, indexed: Inde
     if run.status not in ENDED:
         content = live_content(run, _bar(run, caller))
         return app_page(caller, title, "/runs", content, scripts=("run.js", "run_live.js"), styles=STYLES)
-    index = indexed.index(workspace, run)
-    if run.status != "complete" and not len(index):
+    if run.status != "complete" and not len(indexed.index(workspace, run)):
         content = join([_bar(run, caller), _failure(run)])
         return app_page(caller, title, "/runs", content, scripts=("run.js",), styles=STYLES)
-    page = _with_app_parts(indexed.page(workspace, run), run, index, caller)
+    composed = indexed.page_if_ready(workspace, run)
+    if composed is None:
+        content = join([_bar(run, caller), _preparing(run)])
+        return app_page(caller, title, "/runs", content, scripts=("run.js",), styles=STYLES)
+    page = _with_app_parts(composed, run, indexed.index(workspace, run), caller)
     return app_page(
         caller,
         title,
@@ -61,6 +65,13 @@ def run_page(run_id: str, caller: Viewer, workspace: OwnWorkspace, indexed: Inde
         styles=STYLES,
         style=page.style,
     )
+
+
+@router.get("/runs/{run_id}/ready")
+def is_ready(run_id: str, caller: Viewer, workspace: OwnWorkspace, indexed: Indexed) -> dict[str, bool]:
+    """Whether the page of a long run is composed."""
+    del caller
+    return {"ready": indexed.page_if_ready(workspace, named_run(workspace, run_id)) is not None}
 
 
 @router.get("/runs/{run_id}/charts/{part:path}")
@@ -182,7 +193,7 @@ def _bar(run: Run, caller: Caller) -> Html:
         actions.append(button("Resume", "resume-run", "primary"))
     if not has_ended and may_write:
         actions.append(button("Cancel", "cancel-run", "danger"))
-    if origin is not None and origin["run_id"]:
+    if has_ended and origin is not None and origin["run_id"]:
         actions.append(link_button("Compare with source", f"/compare?run={origin['run_id']}&run={run.id}"))
     if is_complete:
         actions += [
@@ -195,12 +206,23 @@ def _bar(run: Run, caller: Caller) -> Html:
         tag("a", "Runs", href="/runs"),
         tag("span", "/", class_="muted", aria_hidden="true"),
         tag("code", run.id),
-        None if has_ended else status_badge(run.status),
+        None if has_ended else tag("span", status_badge(run.status), data_show="status"),
         tag("div", *actions, class_="actions"),
         tag("div", class_="run-result", hidden=True, role="status"),
         class_="run-bar",
         data_run=run.id,
         data_digest=run.digest,
+    )
+
+
+def _preparing(run: Run) -> Html:
+    words = f"The page of a run with {figures.count(run.ticks)} ticks is composed once; this takes a while."
+    return tag(
+        "section",
+        tag("h2", "Preparing the page"),
+        tag("p", words, class_="note"),
+        tag("progress", aria_label="Preparing"),
+        data_wait=f"/runs/{run.id}/ready",
     )
 
 

@@ -12,6 +12,7 @@ from pitboss.report.markup import Html, tag
 from pitboss.report.table import LEFT, RIGHT, gain_or_loss, table
 from pitboss.runs.listing import result_text, short
 from pitboss.server.access.caller import OwnWorkspace, Viewer
+from pitboss.server.api.lookup import cursor_text, run_cursor
 from pitboss.server.pages.components import (
     empty_state,
     field,
@@ -43,12 +44,12 @@ def runs_page(
     known: tuple[Status, ...] = get_args(Status)
     chosen: Status | None = next((name for name in known if name == status), None)
     filters: dict[str, Any] = {name: value for name, value in (("skill", skill), ("model", model)) if value}
-    listing = workspace.runs.listing(PAGE + 1, chosen, before=_cursor(before), **filters)
+    listing = workspace.runs.listing(PAGE + 1, chosen, before=run_cursor(before), **filters)
     rows = [short(run, workspace.now()) for run in listing.runs[:PAGE]]
     more = ""
     if len(listing.runs) > PAGE:
         last = listing.runs[PAGE - 1]
-        query = {"status": chosen or "", **filters, "before": f"{last.created_at}.{last.id}"}
+        query = {"status": chosen or "", **filters, "before": cursor_text(last)}
         more = "/runs?" + urlencode({name: value for name, value in query.items() if value})
     is_filtered = bool(chosen or filters or before)
     content: list[object] = [
@@ -62,13 +63,6 @@ def runs_page(
         tag("nav", link_button("Older runs", more), class_="pages", aria_label="Pages") if more else None,
     ]
     return app_page(caller, "Runs", "/runs", *content, scripts=("runs.js",), styles=("run.css",))
-
-
-def _cursor(text: str) -> tuple[int, str] | None:
-    created_at, _, run_id = text.partition(".")
-    return (
-        (int(created_at), run_id) if created_at.isascii() and created_at.isdecimal() and len(created_at) < 18 else None
-    )
 
 
 def _filters(known: tuple[Status, ...], status: str, skill: str, model: str) -> Html:

@@ -81,9 +81,10 @@ def show_costs(
     to: Annotated[str, Query(max_length=40, description="End, exclusive; by default the end of today.")] = "",
 ) -> CostsDocument:
     """All paid replies, on the day of the reply, and uncertain charges, on the day on which their run began."""
+    del caller
     now = workspace.now()
     from_at = read_moment("from", from_) if from_ else first_day(now, USUAL_DAYS)
     to_at = read_moment("to", to) if to else now - now % DAY_MS + DAY_MS
     if to_at <= from_at:
         raise UserError("the range is empty: to is not after from", "choose a later `to`")
-    return CostsDocument.model_validate(costs_document(workspace, caller.owner, from_at, to_at))
+    return CostsDocument.model_validate(costs_document(workspace, from_at, to_at))

@@ -1,6 +1,5 @@
 """`/api/runs`: start, list, show, cancel, resume, fork, compare and verify runs. Files of runs are in `run_files.py`."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -9,16 +8,16 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import ConfigDict, Field
 
 from pitboss.core.errors import UserError
-from pitboss.core.instant import Instant
 from pitboss.jobs.enqueue import enqueue_again, ensure_workers
 from pitboss.jobs.submit import repeated, submit, submit_fork
 from pitboss.runs.compare import compare
 from pitboss.runs.fork import ForkChange
 from pitboss.runs.listing import short
-from pitboss.runs.run import refuse_live, verify
+from pitboss.runs.run import refuse_live
 from pitboss.runs.stored import long_document
+from pitboss.runs.verification import verify_stored
 from pitboss.server.access.caller import Author, OwnWorkspace, Viewer
-from pitboss.server.api.lookup import named_run
+from pitboss.server.api.lookup import cursor_text, named_run, run_cursor
 from pitboss.server.api.run_body import BacktestBody, Confirmed, EstimateDocument, Override, Usd, confirmation
 from pitboss.server.api.run_documents import (
     RunDifference,
@@ -31,10 +30,8 @@ from pitboss.server.api.run_documents import (
 )
 from pitboss.server.api.tagged import NOT_MODIFIED, tagged_json
 from pitboss.server.problem import Problem, responses
-from pitboss.store.runs import Run
 
 router = APIRouter(prefix="/runs", tags=["runs"], responses=responses())
-_CURSOR = re.compile(r"(\d{1,18})\.([0-9a-zA-Z_-]{1,64})")
 
 
 class NewRun(BacktestBody, Confirmed):
@@ -76,6 +73,7 @@ def create_run(body: NewRun, caller: Author, workspace: OwnWorkspace) -> Submitt
     A cost above the setting `confirm_above_usd` needs `confirm_usd`: without it, or with less than the upper end of the estimate,
     the response is 409 and holds the estimate. So does a model without a known price, unless `any_price` is set.
     """
+    del caller
     request = body.request(workspace)
     agree = confirmation(workspace, body.confirm_usd, body.any_price)
     requests = repeated(request, body.repeats)
@@ -97,13 +95,13 @@ def list_runs(
     """Runs, newest first. Pages are stable: runs that are created meanwhile do not shift them."""
     del caller
     filters: dict[str, Any] = {name: value for name, value in (("skill", skill), ("model", model)) if value}
-    listing = workspace.runs.listing(limit + 1, status, before=_cursor(before), **filters)
+    listing = workspace.runs.listing(limit + 1, status, before=run_cursor(before), **filters)
     page, now = listing.runs[:limit], workspace.now()
     is_more = len(listing.runs) + len(listing.damaged) > limit and bool(page)
     return RunPage.model_validate(
         {
             "runs": [short(run, now) for run in page],
-            "next": _cursor_text(page[-1]) if is_more else None,
+            "next": cursor_text(page[-1]) if is_more else None,
             "damaged": listing.damaged,
         }
     )
@@ -178,9 +176,13 @@ def fork_run(run_id: str, body: NewFork, caller: Author, workspace: OwnWorkspace
 def verify_run(run_id: str, caller: Viewer, workspace: OwnWorkspace) -> Verification:
     """Check a run byte for byte: every row, the chain of digests, the metrics."""
     del caller
-    run = named_run(workspace, run_id)
-    problems = verify(workspace, run.id)
-    return Verification(ok=not problems, run_id=run.id, digest=run.digest, problems=problems)
+    try:
+        verified = verify_stored(workspace, run_id)
+    except UserError as error:
+        raise Problem(404, "not_found", error.message, error.hint) from None
+    return Verification(
+        ok=not verified.problems, run_id=verified.run_id, digest=verified.digest, problems=verified.problems
+    )
 
 
 @router.get("/{run_id}/diff", operation_id="diff_runs", summary="Compare two runs", responses=responses(404))
@@ -205,7 +207,7 @@ def delete_run(run_id: str, caller: Author, workspace: OwnWorkspace) -> None:
     run = named_run(workspace, run_id)
     with _conflicts():
         workspace.runs.delete(run.id)
-    workspace.report_path(run.id).unlink(missing_ok=True)
+    workspace.remove_files(run.id)
 
 
 @contextmanager
@@ -215,16 +217,3 @@ def _conflicts() -> Iterator[None]:
         yield
     except UserError as error:
         raise Problem(409, "conflict", error.message, error.hint) from None
-
-
-def _cursor(text: str) -> tuple[Instant, str] | None:
-    if not text:
-        return None
-    match = _CURSOR.fullmatch(text)
-    if match is None:
-        raise UserError("before is not a cursor of this list", "send `next` of the previous page, unchanged")
-    return int(match[1]), match[2]
-
-
-def _cursor_text(run: Run) -> str:
-    return f"{run.created_at}.{run.id}"

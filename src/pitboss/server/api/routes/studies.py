@@ -120,6 +120,7 @@ def create_study(body: NewStudy, caller: Author, workspace: OwnWorkspace) -> Stu
 
     Costs are confirmed as for `POST /api/runs`.
     """
+    del caller
     built = body.checked(workspace)
     agree = confirmation(workspace, body.confirm_usd, body.any_price)
     submission = submit_study(workspace, built, agree)

@@ -44,27 +44,28 @@ class NewToken(BaseModel):
     days: int | None = Field(None, ge=1, le=MOST_DAYS, description="After how many days it expires; none: never.")
 
 
-@router.get("", response_model=list[ListedToken])
+@router.get("", response_model=list[ListedToken], operation_id="list_tokens")
 def list_tokens(request: Request, caller: Viewer) -> list[dict[str, Any]]:
     """The tokens of the caller, newest first."""
     accounts = accounts_of(request)
     return [token_document(token, accounts.now()) for token in accounts.tokens.list(caller.name)]
 
 
-@router.post("", response_model=CreatedToken, status_code=201)
+@router.post("", response_model=CreatedToken, status_code=201, operation_id="create_token")
 def create_token(request: Request, caller: Viewer, new: NewToken) -> dict[str, Any]:
-    """Create a token of the caller. With a token only one that may do no more than itself can be created."""
+    """Create a token of the caller. A token cannot create another: it would outlive its own end."""
+    if caller.token_id:
+        raise Problem(403, "forbidden", "a token cannot create tokens", "sign in, or use `pitboss tokens create`")
     accounts = accounts_of(request)
     user = accounts.users.get(caller.name)
     if user is None:
         raise Problem(403, "forbidden", "the user of this request is gone")
-    role = new.role if caller.may(new.role) else caller.role
-    token, stored = accounts.create_token(user, new.label, role, new.days)
+    token, stored = accounts.create_token(user, new.label, new.role, new.days)
     request.state.audit = f"{stored.id} {stored.role}"
     return {**token_document(stored, accounts.now()), "token": token}
 
 
-@router.delete("/{token_id}", status_code=204, responses=responses(404))
+@router.delete("/{token_id}", status_code=204, responses=responses(404), operation_id="revoke_token")
 def revoke_token(request: Request, caller: Viewer, token_id: TokenId) -> None:
     """Refuse a token of the caller from now on; an admin may revoke those of others."""
     try:

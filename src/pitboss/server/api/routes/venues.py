@@ -29,7 +29,7 @@ class VenueDocument(BaseModel):
     policies: dict[str, str] = Field(examples=[{"hold": "never trades"}])
 
 
-class Deployment(BaseModel):
+class DeploymentDocument(BaseModel):
     """A live run."""
 
     deployment_id: str = Field(examples=[EXAMPLE_ID])
@@ -63,7 +63,7 @@ def _venue(name: str) -> VenueDocument:
 
 
 @router.get("/deployments", tags=["deployments"], operation_id="list_deployments", summary="List live runs")
-def list_deployments(caller: Viewer, workspace: OwnWorkspace) -> list[Deployment]:
+def list_deployments(caller: Viewer, workspace: OwnWorkspace) -> list[DeploymentDocument]:
     """The live runs that are stored in this workspace, newest first: active ones and ended ones."""
     del caller
-    return [Deployment(**document) for document in live_runs(workspace)]
+    return [DeploymentDocument(**document) for document in live_runs(workspace)]

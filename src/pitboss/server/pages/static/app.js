@@ -14,7 +14,7 @@
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     if (csrf) headers['X-CSRF-Token'] = csrf.content;
     const reply = await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
-    const isJson = (reply.headers.get('Content-Type') || '').includes('json');
+    const isJson = reply.status !== 204 && (reply.headers.get('Content-Type') || '').includes('json');
     const value = isJson ? await reply.json() : await reply.text();
     if (!reply.ok) {
       const problem = isJson ? value : {};

@@ -142,6 +142,8 @@
   };
 
   let asked = 0;
+  /** The newest estimate, and the request that it is about. @type {{about: string, cost: any}} */
+  let estimated = { about: '', cost: null };
   const estimate = async () => {
     const number = ++asked;
     const place = byId('estimate');
@@ -151,8 +153,10 @@
     }
     place.setAttribute('aria-busy', 'true');
     try {
-      const cost = await send('POST', '/api/estimate', body());
+      const request = body();
+      const cost = await send('POST', '/api/estimate', request);
       if (number !== asked) return;
+      estimated = { about: JSON.stringify(request), cost };
       clearErrors();
       const ticks = cost.ticks ? ` ${cost.ticks.toLocaleString('en')} ticks${cost.calls ? `, ${cost.calls.toLocaleString('en')} calls` : ''}.` : '';
       place.textContent = costText(cost) + ticks;
@@ -175,25 +179,36 @@
   /** The cost that the dialog asks to confirm. */
   let amount = 0;
 
-  /** @param {Record<string, any>} more */
-  const start = async (more) => {
+  /** Asks for consent to a cost. @param {any} cost */
+  const askConsent = (cost) => {
+    amount = cost.hi;
+    byId('confirm-text').textContent = `This may cost ${money(cost.usd)}, and up to ${money(amount)}. Start it?`;
+    byId('confirm-start').textContent = `Spend up to ${money(amount)}`;
+    list('confirm-basis', cost.basis || []);
+    dialog.showModal();
+  };
+
+  /** @param {Record<string, any>} consent */
+  const start = async (consent) => {
     const button = /** @type {HTMLButtonElement} */ (byId('start-run'));
+    const request = body();
+    const { about, cost } = estimated;
+    if (!('confirm_usd' in consent) && about === JSON.stringify(request) && cost.needs_confirmation && cost.hi !== null) {
+      askConsent(cost);
+      return;
+    }
     button.disabled = true;
     clearErrors();
     try {
-      const started = await send('POST', '/api/runs', { ...body(), ...more });
+      const started = await send('POST', '/api/runs', { ...request, ...consent });
       location.assign(`/runs/${encodeURIComponent(started.run_id)}`);
     } catch (error) {
-      const { status, problem, message } = /** @type {any} */ (error);
+      const { status, problem } = /** @type {any} */ (error);
       button.disabled = false;
-      if (status === 409 && problem.estimate && problem.estimate.hi !== null) {
-        amount = problem.estimate.hi;
-        byId('confirm-text').textContent = `This may cost ${money(problem.estimate.usd)}, and up to ${money(amount)}. Start it?`;
-        byId('confirm-start').textContent = `Spend up to ${money(amount)}`;
-        list('confirm-basis', problem.estimate.basis || []);
-        dialog.showModal();
-      } else if (status === 404) complain(new Error('This server cannot start runs.'));
-      else showError(Object.assign(/** @type {any} */ (error), { message }));
+      // The server has the last word: its estimate may have changed since it was shown.
+      if (status === 409 && problem.estimate && problem.estimate.hi !== null) askConsent(problem.estimate);
+      else if (status === 404) complain(new Error('This server cannot start runs.'));
+      else showError(error);
     }
   };
 

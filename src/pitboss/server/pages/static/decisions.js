@@ -229,6 +229,10 @@
   }
   form.addEventListener('input', debounce(restart, 180));
   form.addEventListener('submit', (event) => event.preventDefault());
-  const hash = /^#d(\d+)$/.exec(location.hash);
-  restart().then(() => { if (hash) open(hash[1]); });
+  const openNamed = () => {
+    const named = /^#d(\d+)$/.exec(location.hash);
+    if (named) open(named[1]);
+  };
+  addEventListener('hashchange', openNamed);
+  restart().then(openNamed);
 })();

@@ -15,6 +15,8 @@
   let saved = editor.dataset.saved ? area.value : '';
   /** @type {Check | null} */
   let latest = null;
+  /** The text that `latest` is about. */
+  let checkedText = '';
   /** Changes of the form and checks of the text go to the server one after another. @type {Promise<unknown>} */
   let queue = Promise.resolve();
   let waiting = 0;
@@ -228,9 +230,10 @@
     /** @type {HTMLButtonElement} */ (byId('save')).disabled = !changed || !latest || !latest.ok;
   };
 
-  /** @param {Check} check */
-  const accept = async (check) => {
+  /** @param {Check} check @param {string} text */
+  const accept = async (check, text) => {
     latest = check;
+    checkedText = text;
     if (check.venue && check.venue !== form.dataset.venue && check.written) await changeVenue(check.venue);
     fillForm();
     showProblems();
@@ -260,7 +263,10 @@
     return queue;
   };
 
-  const checkText = () => inTurn(async () => accept(await send('POST', '/api/skills/check', { text: area.value })));
+  const checkText = () => inTurn(async () => {
+    const text = area.value;
+    await accept(await send('POST', '/api/skills/check', { text }), text);
+  });
   const checkSoon = debounce(checkText, 250);
 
   /** @param {string} path @param {Record<string, unknown>} change */
@@ -271,7 +277,7 @@
       const check = await send('POST', '/api/skills/edit', { text, path, ...change });
       if (area.value !== text) return; // typed meanwhile: the check of that text follows
       replaceText(check.text || '');
-      await accept(check);
+      await accept(check, area.value);
     } catch (error) {
       const place = fieldOf(path);
       const message = /** @type {any} */ (error).message;
@@ -329,6 +335,7 @@
   let asked = 0;
 
   const loadPreview = async () => {
+    if (!latest || !latest.ok || area.value !== checkedText) return; // the next check asks for it again
     const pane = /** @type {HTMLElement} */ (byId('preview'));
     const problem = /** @type {HTMLElement} */ (byId('preview-problem'));
     const number = ++asked;

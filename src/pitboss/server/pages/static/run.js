@@ -85,6 +85,17 @@
     if (choice.value) area.focus();
   });
 
+  const waiting = /** @type {HTMLElement | null} */ (document.querySelector('[data-wait]'));
+  const ask = async () => {
+    try {
+      if ((await send('GET', String(waiting?.dataset.wait))).ready) { location.reload(); return; }
+    } catch (error) {
+      complain(error);
+    }
+    setTimeout(ask, 1500);
+  };
+  if (waiting) ask();
+
   for (const place of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('[data-fetch]'))) {
     fetch(String(place.dataset.fetch), { headers: { Accept: 'text/html' } })
       .then(async (reply) => {

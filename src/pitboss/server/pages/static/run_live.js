@@ -6,7 +6,7 @@
   if (!page) return;
   const { send } = /** @type {any} */ (window).pitboss;
   const run = page.dataset.run;
-  const PAUSE = 1500; // between two drawings of the curve and the list
+  const PAUSE = 2000; // between two drawings of the curve and the list
   const POLL = 2000;
   const ENDED = ['complete', 'error', 'cancelled'];
   const place = (/** @type {string} */ name) => /** @type {HTMLElement | null} */ (page.querySelector(`[data-show=${name}]`));
@@ -33,12 +33,17 @@
     if (hits && hits.used !== undefined) put('speculation', `${number(hits.used)} of ${number(hits.asked ?? hits.used)} used`);
     else put('speculation', state.wasted_usd ? `${usd(state.wasted_usd)} unused` : 'none');
     put('state', { queued: 'Waiting for a worker…', loading: 'Loading data…', computing_metrics: 'Computing metrics…' }[String(state.status)] || '');
+    const badge = document.querySelector('[data-show=status] .badge');
+    if (badge) {
+      badge.textContent = String(state.status).replace('_', ' ');
+      badge.className = state.status === 'queued' ? 'badge' : 'badge now';
+    }
     if (ENDED.includes(state.status)) leave();
     else draw();
   };
 
   const draw = async () => {
-    if (isDrawing || Date.now() - drawnAt < PAUSE) return;
+    if (isDrawing || document.hidden || Date.now() - drawnAt < PAUSE) return;
     isDrawing = true;
     try {
       const chart = place('equity');

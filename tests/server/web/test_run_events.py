@@ -1,0 +1,88 @@
+"""The events of runs: one reader for all who listen, bounded queues, and an end when nobody listens."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.server.api import run_events
+from pitboss.server.api.run_events import EventListener, RunFeeds, StreamedEvent
+from server.web.queue_work import work_off
+from server.web.test_api_runs import DAY
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PITBOSS_EXECUTOR", "none")
+    monkeypatch.setattr(run_events, "POLL_S", 0.01)
+
+
+async def collected(stream: AsyncIterator[bytes]) -> list[tuple[str, dict[str, Any]]]:
+    """The kind and data of every event until the stream ends."""
+    events: list[tuple[str, dict[str, Any]]] = []
+    async for chunk in stream:
+        lines = dict(line.partition(": ")[::2] for line in chunk.decode().splitlines())
+        if "event" in lines:
+            events.append((lines["event"], json.loads(lines["data"])))
+    return events
+
+
+def test_all_listeners_share_one_reader_and_get_every_tick_once(client: TestClient, workspace: Workspace) -> None:
+    run_id = client.post("/api/runs", json=DAY).json()["run_id"]
+    feeds = RunFeeds()
+
+    async def listen() -> list[list[tuple[str, dict[str, Any]]]]:
+        streams = [feeds.stream(workspace, "local", run_id) for _ in range(5)]
+        tasks = [asyncio.create_task(collected(stream)) for stream in streams]
+        await asyncio.sleep(0)
+        await asyncio.to_thread(work_off, workspace)
+        return await asyncio.gather(*tasks)
+
+    everything = asyncio.run(listen())
+    for events in everything:
+        numbers = [data["seq"] for kind, data in events if kind == "tick"]
+        assert numbers == sorted(set(numbers))
+        assert next(data["status"] for kind, data in events if kind == "progress") == "queued"
+        assert events[-1][0] == "done"
+        assert events[-1][1]["status"] == "complete"
+    assert feeds.is_empty
+
+
+def test_the_reader_ends_with_the_last_listener(client: TestClient, workspace: Workspace) -> None:
+    run_id = client.post("/api/runs", json=DAY).json()["run_id"]
+    feeds = RunFeeds()
+
+    async def leave_early() -> None:
+        stream = feeds.stream(workspace, "local", run_id)
+        await anext(stream)
+        assert not feeds.is_empty
+        await stream.aclose()  # pyright: ignore[reportAttributeAccessIssue]
+
+    asyncio.run(leave_early())
+    assert feeds.is_empty
+
+
+def test_a_listener_that_does_not_keep_up_is_dropped() -> None:
+    listener = EventListener()
+    for number in range(run_events.MOST_QUEUED + 5):
+        listener.put(StreamedEvent("tick", {"seq": number}))
+    assert listener.is_dropped
+    assert listener.queue.get_nowait() is None
+    assert listener.queue.empty()
+
+
+def test_the_stream_of_a_run_that_is_deleted_ends(client: TestClient, workspace: Workspace) -> None:
+    run_id = client.post("/api/runs", json=DAY).json()["run_id"]
+    feeds = RunFeeds()
+
+    async def listen() -> list[tuple[str, dict[str, Any]]]:
+        stream = feeds.stream(workspace, "local", run_id)
+        await anext(stream)
+        await asyncio.to_thread(workspace.runs.delete, run_id)
+        return await collected(stream)
+
+    assert "done" not in [kind for kind, _ in asyncio.run(listen())]
