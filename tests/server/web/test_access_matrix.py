@@ -94,7 +94,7 @@ def world(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             name = MARK if things is theirs else "mine"
             plan = sweep_plan(request_of(run), [parse_axis("risk.max_leverage=1,2")], name=name).plan
             place.studies.save(things["study"], plan.document())
-            request = place.approval_requests.ask("k" * 64, things["run"], "community", MARK, b"{}")
+            request = place.approval_requests.ask("k" * 64, things["run"], "community", name, b"{}")
             things["approval"] = request.id
         local = accounts.users.get("local")
         assert local is not None
