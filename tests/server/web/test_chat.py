@@ -1,15 +1,18 @@
 """`/api/chat`: a question to a model server, answered as a stream of events."""
 
+import asyncio
 import json
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.chat.agent import ChatStep
 from pitboss.chat.conversation import Conversation
-from pitboss.server.api.routes.chat import MOST_OF_ONE, desk_of
+from pitboss.server.api.routes.chat import MOST_OF_ONE, ChatDesk, ChatStream, desk_of
 from pitboss.store.chat_spend import cost_of_conversation
 from pitboss.testing import provider
 from pitboss.testing.provider import FakeProvider, Play
@@ -178,3 +181,37 @@ def test_one_person_has_few_questions_at_once(server: FakeProvider, client: Test
     for conversation in busy:
         desk.end("local", conversation)
     assert asked(client)[-1][0] == "done"
+
+
+class _Waiting:
+    """A session whose answer never comes."""
+
+    def __init__(self) -> None:
+        self.is_asked, self.is_cancelled = threading.Event(), threading.Event()
+
+    async def ask(self, conversation: Conversation, text: str, tell: Callable[[ChatStep], None]) -> None:
+        del conversation, text
+        tell(ChatStep("show_run", {}))
+        self.is_asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.is_cancelled.set()
+
+
+def test_the_work_ends_when_the_caller_goes_away() -> None:
+    session, desk, conversation = _Waiting(), ChatDesk(), Conversation("c")
+    desk.begin("local", conversation)
+    stream = ChatStream(desk, "local", session, conversation)  # type: ignore[arg-type]
+    stream.start("Hello?")
+
+    async def reads_one_event() -> bytes:
+        events = stream.events()
+        first = await anext(events)
+        await events.aclose()
+        return first
+
+    assert asyncio.run(reads_one_event()).startswith(b"event: tool")
+    assert session.is_cancelled.wait(30)
+    stream.join()
+    assert not conversation.is_busy

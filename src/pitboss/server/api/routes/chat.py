@@ -121,12 +121,12 @@ def ask(question: ChatQuestion, request: Request, caller: Viewer, workspace: Own
     except BudgetExceeded as error:
         raise Problem(409, "budget_exceeded", str(error), BUDGET_HINT) from None
     desk.begin(caller.name, conversation)
-    stream = _Stream(desk, caller.name, session, conversation)
+    stream = ChatStream(desk, caller.name, session, conversation)
     stream.start(question.text)
     return StreamingResponse(stream.events(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
 
-class _Stream:
+class ChatStream:
     """One answer on its way: a thread that works, and the events that the server's loop passes on."""
 
     def __init__(self, desk: ChatDesk, person: str, session: ChatSession, conversation: Conversation) -> None:
@@ -142,7 +142,12 @@ class _Stream:
 
     def start(self, text: str) -> None:
         """Start the work. It ends by itself, also if nobody reads its events."""
-        threading.Thread(target=self._work, args=(text,), daemon=True, name="chat").start()
+        self._thread = threading.Thread(target=self._work, args=(text,), daemon=True, name="chat")
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait until the work has ended."""
+        self._thread.join()
 
     async def events(self) -> AsyncIterator[bytes]:
         """The events as bytes, as they come. Closing the iterator stops the work."""
