@@ -87,6 +87,17 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
+@pytest.fixture(scope="module")
+def state(server: Served, chromium: Any) -> Any:
+    """The cookies of somebody who has used the link of the server of this module, which works once."""
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(server.url)
+    cookies = context.storage_state()
+    context.close()
+    return cookies
+
+
 @pytest.fixture
 def open_page(chromium: Any) -> Iterator[Callable[..., Any]]:
     """Open a page as somebody who has used the one-time link; checks at the end what every page must keep to."""

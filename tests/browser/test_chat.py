@@ -46,16 +46,6 @@ def server(serve: Callable[..., Served], demo_home: Path) -> Iterator[Served]:
         )
 
 
-@pytest.fixture(scope="module")
-def state(server: Served, chromium: Any) -> Any:
-    """The session of the one-time link, which works once."""
-    context = chromium.new_context()
-    context.new_page().goto(server.url)
-    state = context.storage_state()
-    context.close()
-    return state
-
-
 def run_of(server: Served) -> str:
     with look_into(load_settings(server.home)) as workspace:
         return workspace.runs.listing().runs[0].id

@@ -21,16 +21,6 @@ def server(serve: Callable[..., Served], demo_home: Path) -> Served:
     return server
 
 
-@pytest.fixture(scope="module")
-def state(server: Served, chromium: Any) -> Any:
-    """The session of the one-time link, which works once."""
-    context = chromium.new_context()
-    context.new_page().goto(server.url)
-    state = context.storage_state()
-    context.close()
-    return state
-
-
 def states(server: Served) -> list[str]:
     with look_into(load_settings(server.home)) as workspace:
         return sorted(request.state for request in workspace.approval_requests.listing(every=True))

@@ -84,21 +84,41 @@ def test_the_report_as_a_file_shows_them_and_runs_none(hostile_home: Path, chrom
     page.close()
 
 
-def test_the_page_of_a_run_its_table_and_a_decision_show_them_and_run_none(
-    server: Served, open_page: Callable[..., Any]
+@pytest.fixture(scope="module")
+def run_id(hostile_home: Path) -> str:
+    (report,) = (hostile_home / "reports").glob("*.html")
+    return report.stem
+
+
+def test_the_page_of_a_run_shows_all_of_them_and_runs_none(
+    server: Served, state: Any, run_id: str, open_page: Callable[..., Any]
 ) -> None:
-    page = open_page(server, "/runs")
-    page.click("main table a")
-    page.wait_for_selector(".log-row .why")
-    check(page)
-    for _ in range(6):
-        page.evaluate("document.querySelector('.log-view').scrollBy(0, 9000)")
+    page = open_page(server, f"/runs/{run_id}", state=state)
+    page.eval_on_selector("#decisions", "(section) => section.scrollIntoView()")
+    page.locator(".log .shown", has_text=f"{TICKS:,} rows").wait_for()
+    seen: set[str] = set()
+    body = page.locator(".log-view")
+    while True:  # row by row into sight, as somebody who scrolls
+        page.wait_for_selector(".log-row .why")
         page.wait_for_selector(".log-row[data-empty]", state="detached")
-        check(page)
-    page.keyboard.press("Home")
-    page.keyboard.press("j")
-    page.keyboard.press("Enter")
-    for number in range(12):
-        page.wait_for_selector(f"#decision[open] .decision[data-seq='{number}']")
+        seen.update(page.locator(".log-row").evaluate_all("(rows) => rows.map((row) => row.dataset.index)"))
+        if body.evaluate("(box) => box.scrollTop + box.clientHeight >= box.scrollHeight - 1"):
+            break
+        body.evaluate("(box) => { box.scrollTop += box.clientHeight; }")
+    assert len(seen) >= TICKS
+    check(page)
+    body.evaluate("(box) => { box.scrollTop = 0; }")
+    page.click(".log-row[data-index='0']")
+    for number in range(1, 40):
+        page.locator("#decision[open] .decision-head", has_text=f"{number:,} of {TICKS:,}").wait_for()
         check(page)
         page.keyboard.press("j")
+
+
+@pytest.mark.parametrize(
+    "path", ["/skills", "/skills/hostile", "/skills/hostile/edit", "/runs", "/studies", "/costs", "/settings"]
+)
+def test_no_page_of_the_app_runs_any(server: Served, state: Any, open_page: Callable[..., Any], path: str) -> None:
+    page = open_page(server, path, state=state)
+    page.wait_for_load_state("networkidle")
+    check(page)

@@ -26,17 +26,6 @@ def run_id(demo_home: Path) -> str:
         return workspace.runs.listing(1).runs[0].id
 
 
-@pytest.fixture(scope="module")
-def state(server: Served, chromium: Any) -> Any:
-    """The cookies of somebody who has used the link, which works once."""
-    context = chromium.new_context()
-    page = context.new_page()
-    page.goto(server.url)
-    cookies = context.storage_state()
-    context.close()
-    return cookies
-
-
 def rows_shown(page: Any, count: int) -> None:
     page.locator(".log .shown", has_text=f"{count} rows").wait_for()
 

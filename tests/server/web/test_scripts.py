@@ -4,6 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import pitboss.report
 import pitboss.server.pages
 from tools.mcp.node import installed
 
@@ -34,3 +35,11 @@ def test_no_script_runs_text_or_names_another_host() -> None:
         text = script.read_text("utf-8")
         assert "// @ts-check" in text.splitlines()[:3] or "// @ts-check" in text[:400], script.name
         assert not NEVER.search(text), script.name
+
+
+def test_no_page_writes_a_style_attribute_or_an_event_handler() -> None:
+    source = [*STATIC.parent.glob("*.py"), *Path(pitboss.report.__file__).parent.rglob("*.py")]
+    for module in source:
+        text = module.read_text("utf-8")
+        for call in re.findall(r"\btag\((?:[^()]|\([^()]*\))*\)", text):
+            assert not re.search(r"\bstyle=|\bon[a-z]+=", call), (module.name, call[:120])
