@@ -57,6 +57,7 @@ def test_every_file_in_measures_is_a_measurement_in_its_order() -> None:
         "jobs",
         "study",
         "community_server",
+        "web_server",
         "program",
     ]
     assert all(isinstance(measure, Measure) and measure.summary for measure in all_measures().values())

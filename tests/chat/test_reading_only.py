@@ -119,7 +119,7 @@ def test_the_database_refuses_a_write_over_what_the_chat_reads(context: ReadCont
 def test_what_the_agent_is_given_holds_no_broker_no_queue_and_no_budget() -> None:
     given = {*get_type_hints(ask), *get_type_hints(ReadContext)}
     assert given == {
-        "context", "connected", "conversation", "question", "tell", "return", "workspace", "owner", "about", "ticks",
+        "context", "connected", "conversation", "question", "tell", "return", "workspace", "owner", "about", "ticks", "indexes",
     }  # fmt: skip
 
 

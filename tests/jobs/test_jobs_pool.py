@@ -100,6 +100,8 @@ def test_a_worker_asked_to_exit_by_a_signal_gives_its_run_back(quick: Yard) -> N
     wait_until(lambda: quick.status(run_id) == "running")
 
     process = local._started[-1]
+    mine = os.getpriority(os.PRIO_PROCESS, 0)
+    assert os.getpriority(os.PRIO_PROCESS, process.pid) == min(19, mine + settings.worker_nice)
     process.send_signal(signal.SIGTERM)
 
     assert process.wait(60) == 0, WorkerSlots(quick.workspace.home).log_path(0).read_text()

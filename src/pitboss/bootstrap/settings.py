@@ -124,6 +124,12 @@ class Settings(_Declared):
     worker_idle_s: float = Field(
         default=20.0, ge=0, le=86_400, description="How long a worker that was started for the queue waits for more."
     )
+    worker_nice: int = Field(
+        default=5,
+        ge=0,
+        le=19,
+        description="By how much workers that were started for the queue give way to other programs, the web server among them.",
+    )
     worker_drain_s: float = Field(
         default=10.0, ge=0, le=3_600, description="How long a worker told to stop waits for answers on their way."
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import quote
 
-from pitboss.chat.chat_tool import RUN, ChatTool, Find, Finding, schema, text
+from pitboss.chat.chat_tool import RUN, ChatTool, Find, ToolFinding, schema, text
 from pitboss.chat.citations import cite
 from pitboss.chat.context import ReadContext
 from pitboss.core import codec
@@ -55,13 +55,13 @@ def card_tools(context: ReadContext, show: Show) -> dict[str, ChatTool]:
     shown: list[Card] = []
 
     def prepared(prepare: Callable[[ReadContext, Mapping[str, Any]], tuple[Card, list[str]]]) -> Find:
-        def find(reading: ReadContext, arguments: Mapping[str, Any]) -> Finding:
+        def find(reading: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
             if len(shown) >= MOST_CARDS:
                 raise ToolFailed(f"at most {MOST_CARDS} cards in one answer")
             card, cites = prepare(reading, arguments)
             shown.append(card)
             show(card)
-            return Finding("\n".join([card.title, *card.details, SHOWN]), cites)
+            return ToolFinding("\n".join([card.title, *card.details, SHOWN]), cites)
 
         return find
 

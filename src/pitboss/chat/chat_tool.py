@@ -19,14 +19,14 @@ Schema = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ToolFinding:
     """What a tool found, and the citations of it."""
 
     text: str
     cites: Sequence[str] = ()
 
 
-Find = Callable[[ReadContext, Mapping[str, Any]], Finding | Awaitable[Finding]]
+Find = Callable[[ReadContext, Mapping[str, Any]], ToolFinding | Awaitable[ToolFinding]]
 
 
 @dataclass(slots=True)
@@ -42,13 +42,13 @@ class ChatTool:
         checked = shape.check(self.spec.schema, arguments)
         try:
             found = self.find(self.context, checked)
-            finding = found if isinstance(found, Finding) else await found
+            finding = found if isinstance(found, ToolFinding) else await found
         except (UserError, InvariantError) as error:
             raise failure(error) from None
         return fenced(self.spec.name, finding)
 
 
-def fenced(name: str, finding: Finding) -> str:
+def fenced(name: str, finding: ToolFinding) -> str:
     """A finding as the model is given it."""
     cites = list(dict.fromkeys(finding.cites))
     lines = [fence(name, codec.printable(finding.text), MOST_CHARS)]

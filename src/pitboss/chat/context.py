@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace, look_into
 from pitboss.core.errors import ToolFailed, UserError
+from pitboss.runs import run_files
+from pitboss.runs.indexed_runs import read_index
+from pitboss.runs.run_index import RunIndex
 from pitboss.store.runs import Run
 from pitboss.tools.define import ToolContext
 
@@ -28,6 +31,8 @@ class ReadContext:
         default_factory=dict[tuple[str, "int | None"], ToolContext]
     )
     """What the tools of a venue see at a tick of a run: rebuilding it replays the run up to there."""
+    indexes: dict[str, RunIndex] = field(default_factory=dict[str, RunIndex])
+    """The indexes of the runs that the question was about so far."""
 
     def run(self, prefix: str = "") -> Run:
         """A run by its id or the start of it; by default the one that the conversation is about."""
@@ -35,6 +40,16 @@ class ReadContext:
         if not name:
             raise ToolFailed("this conversation is about no run in particular: give run; list_runs lists them")
         return self.workspace.runs.get(name)
+
+    def index(self, run: Run) -> RunIndex:
+        """The decisions of a run in columns: as its file holds them, or read from its records. Nothing is written."""
+        if run.id not in self.indexes:
+            stored = run_files.read(self.workspace, run, run_files.INDEX) if run.status == "complete" else None
+            index = read_index(self.workspace, run) if stored is None else RunIndex.from_bytes(stored)
+            if len(self.indexes) >= MOST_CONTEXTS:
+                self.indexes.pop(next(iter(self.indexes)))
+            self.indexes[run.id] = index
+        return self.indexes[run.id]
 
     def keep(self, key: tuple[str, int | None], context: ToolContext) -> ToolContext:
         """Keep what was rebuilt for the next calls, within limits."""

@@ -1,25 +1,24 @@
 """The tools of the chat over the records of a workspace: runs, decisions, refusals, costs, skills, data."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
-from itertools import islice
 from typing import Any
 
-from pitboss.chat.chat_tool import RUN, ChatTool, Find, Finding, Schema, schema, text
+from pitboss.chat.chat_tool import RUN, ChatTool, Find, Schema, ToolFinding, schema, text
 from pitboss.chat.citations import cite
 from pitboss.chat.context import ReadContext
 from pitboss.core.instant import Instant, iso
 from pitboss.core.money import ZERO
 from pitboss.core.money import text as exact_text
 from pitboss.core.ports import ToolSpec
-from pitboss.core.snapshot import Record
 from pitboss.prompt import render
 from pitboss.report.meaning import unknown_rule
 from pitboss.runs import record_text
 from pitboss.runs.compare import compare
 from pitboss.runs.explain import FIRST_REFUSED, explain
 from pitboss.runs.record_text import number_text
-from pitboss.runs.stored import decision_rows, journal_of, one_line, spend_of
+from pitboss.runs.run_index import PROPOSED
+from pitboss.runs.stored import journal_of, one_line, spend_of
 from pitboss.runs.venues import venue_of
 from pitboss.skill.document import to_json
 from pitboss.skill.load import read_skill
@@ -27,18 +26,19 @@ from pitboss.store.runs import Run
 from pitboss.store.spend import spend
 from pitboss.tools.history_text import moment
 
-MOST_RUNS, MOST_DECISIONS, MOST_COSTS, MOST_SCANNED = 50, 50, 60, 200_000
+MOST_RUNS, MOST_DECISIONS, MOST_COSTS, MOST_COUNTED = 50, 50, 60, 20_000
+CONDITIONS = ("outcome", "code", "action", "symbol")
 STATUSES = ("queued", "loading", "running", "computing_metrics", "complete", "error", "cancelled")
 OUTCOMES = ("allowed", "reduced", "refused", "noop")
 
 
-def list_runs(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
+def list_runs(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """Runs, newest first."""
     found = record_text.runs(context.workspace, arguments.get("limit", 20), arguments.get("status"))
-    return Finding(found.text, [cite(row["run_id"]) for row in found.values["runs"]])
+    return ToolFinding(found.text, [cite(row["run_id"]) for row in found.values["runs"]])
 
 
-def show_run(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
+def show_run(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """Results, caps, cost and labels of one run."""
     run = context.run(arguments.get("run", ""))
     found = record_text.run(context.workspace, run)
@@ -46,111 +46,86 @@ def show_run(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
     more = [f"ticks {document['ticks']}", f"created {document['created_at']}, finished {document['finished_at']}"]
     if document["progress_pct"] < 100:
         more.append(f"progress {number_text(document['progress_pct'])} %")
-    return Finding("\n".join([found.text, *more]), [cite(run.id)])
+    return ToolFinding("\n".join([found.text, *more]), [cite(run.id)])
 
 
-def list_decisions(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
+def list_decisions(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """Decisions in order of time, those that match."""
     run = context.run(arguments.get("run", ""))
-    after = moment(arguments, "after") if arguments.get("after") else None
-    matching = _matching(_rows(context, run), arguments, after)
-    limit = arguments.get("limit", 20)
-    shown = list(islice(matching, limit))
-    total = len(shown) + sum(1 for _ in matching)
-    lines = [f"{total} decisions of run {run.id} match; the first {len(shown)}:", *(_line(run, row) for row in shown)]
-    return Finding("\n".join(lines), [cite(run.id, row["tick_at"]) for row in shown] or [cite(run.id)])
+    index = context.index(run)
+    found = index.find({name: arguments[name] for name in CONDITIONS if name in arguments})  # pyright: ignore[reportArgumentType]
+    if arguments.get("after"):
+        found = found[index.numbers["tick_at"][found] > moment(arguments, "after")]
+    rows = [index.row(int(number)) for number in found[: arguments.get("limit", 20)]]
+    lines = [f"{len(found)} decisions of run {run.id} match; the first {len(rows)}:"]
+    lines += [_line(context, run, row) for row in rows]
+    return ToolFinding("\n".join(lines), [cite(run.id, row["tick_at"]) for row in rows] or [cite(run.id)])
 
 
-def _rows(context: ReadContext, run: Run) -> Iterator[dict[str, Any]]:
-    """One row per proposal or hold, with true names where the run was blind."""
+def _line(context: ReadContext, run: Run, row: Mapping[str, Any]) -> str:
     venue = venue_of(run.params["skill"])
-    for record in islice(journal_of(context.workspace, run).records(), MOST_SCANNED):
-        rows = list(decision_rows(record))
-        for row in venue.reveal(rows, run.params):
-            yield {**row, "seq": record.seq, "record": record}
-
-
-def _equity(record: Record) -> str:
-    if record.kind != "tick":
-        return ""
-    before = record.body()["before"]
-    amount = before.get("equity_usd", before.get("equity"))
-    return "" if amount is None else f" equity {render.amount(Decimal(amount))}"
-
-
-def _matching(
-    rows: Iterator[dict[str, Any]], arguments: Mapping[str, Any], after: Instant | None
-) -> Iterator[dict[str, Any]]:
-    for row in rows:
-        if after is not None and row["tick_at"] <= after:
-            continue
-        if any(arguments.get(name) and row.get(name) != arguments[name] for name in ("outcome", "code", "symbol")):
-            continue
-        if arguments.get("action") and row.get("action") != arguments["action"]:
-            continue
-        yield row
-
-
-def _line(run: Run, row: Mapping[str, Any]) -> str:
-    venue = venue_of(run.params["skill"])
-    times = f" {row['times']} ticks until {iso(row['until'])}" if row.get("times", 1) > 1 else ""
+    times = f" {row['times']} ticks until {iso(row['until'])}" if row["times"] > 1 else ""
     intent = "" if row["outcome"] == "noop" else f" {one_line(venue.describe_intent(row), 160)}"
-    code = f" by {row['code']}" if row.get("code") else ""
-    reason = row.get("reason") or row.get("reasoning") or ""
-    why = f" {render.fence(str(reason), 160)}" if reason else ""
-    flags = f" ({', '.join(row['flags'])})" if row.get("flags") else ""
-    decides = venue.decision().tool
-    calls = [call["name"] for step in row.get("steps") or () for call in step["calls"] if call["name"] != decides]
+    code = f" by {row['code']}" if row["code"] else ""
+    why = f" {render.fence(row['reason'], 160)}" if row["reason"] else ""
+    flags = f" ({', '.join(row['flags'])})" if row["flags"] else ""
+    more = _of_record(context, run, row["seq"], venue.decision().tool)
+    return f"record {row['seq']} {iso(row['tick_at'])} {row['outcome']}{code}{times}{intent}{flags}{why}{more}"
+
+
+def _of_record(context: ReadContext, run: Run, seq: int, decides: str) -> str:
+    """The tools that were called and the equity before a decision: what the index does not hold."""
+    record = next(iter(journal_of(context.workspace, run).records(seq)), None)
+    if record is None or record.kind != "tick":
+        return ""
+    body = record.body()
+    calls = [call["name"] for step in body["steps"] for call in step["calls"] if call["name"] != decides]
     called = f" called {', '.join(one_line(name, 60) for name in calls[:6])}" if calls else ""
-    equity = _equity(row["record"])
-    return (
-        f"record {row['seq']} {iso(row['tick_at'])} {row['outcome']}{code}{times}{intent}{flags}{why}{called}{equity}"
-    )
+    equity = body["before"].get("equity_usd", body["before"].get("equity"))
+    return called if equity is None else f"{called} equity {render.amount(Decimal(equity))}"
 
 
-def explain_decision(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
+def explain_decision(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """The prompt, the steps, the proposal, the verdict and the receipts of one tick."""
     run = context.run(arguments.get("run", ""))
     found, values = explain(context.workspace, run, arguments.get("tick") or FIRST_REFUSED)
     codes = [proposal["code"] for proposal in values.get("proposals") or () if proposal["outcome"] == "refused"]
     tick = f"[run {run.id} tick {values['tick_at']}]"
-    return Finding(found, [tick, *(f"{tick[:-1]} rule {code}]" for code in codes if code)])
+    return ToolFinding(found, [tick, *(f"{tick[:-1]} rule {code}]" for code in codes if code)])
 
 
-def refusals_by_rule(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
+def refusals_by_rule(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """Every rule that refused something: how often, what it means, the first and the last time."""
     run = context.run(arguments.get("run", ""))
     meanings = venue_of(run.params["skill"]).rule_meanings()
+    index = context.index(run)
     found: dict[str, list[Instant]] = {}
-    decisions = 0
-    for row in _rows(context, run):
-        if row["outcome"] != "noop":
-            decisions += 1
-        if row["outcome"] == "refused":
-            found.setdefault(row["code"] or "none", []).append(row["tick_at"])
+    for number in index.find({"outcome": "refused"}):
+        row = index.row(int(number))
+        found.setdefault(row["code"] or "none", []).append(row["tick_at"])
+    decisions = len(index.find({"outcome": PROPOSED}))
     total = sum(map(len, found.values()))
     lines, cites = [f"{total} of {decisions} proposals of run {run.id} were refused"], [cite(run.id)]
     for code, ticks in sorted(found.items(), key=lambda entry: (-len(entry[1]), entry[0])):
         meaning = (meanings.get(code) or unknown_rule(code)).meaning
         lines.append(f"{code}: {len(ticks)} times, first {iso(ticks[0])}, last {iso(ticks[-1])}. {meaning}")
         cites.append(cite(run.id, ticks[0], code))
-    return Finding("\n".join(lines), cites)
+    return ToolFinding("\n".join(lines), cites)
 
 
-def costs(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
+def costs(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """What one run cost, or what was spent by day, skill and model."""
     if arguments.get("run") or (context.about and not arguments.get("workspace")):
         run = context.run(arguments.get("run", ""))
         spent = spend_of(context.workspace, run)
-        tokens_in, tokens_out, calls = _usage(context, run)
         lines = [
             f"run {run.id} with {one_line(run.model)} paid {_usd(spent['paid_usd'])} USD",
             f"of that for replies requested in advance and not used: {_usd(spent['speculative_waste_usd'])} USD",
             f"saved by stored replies: {_usd(spent['saved_usd'])} USD",
             f"charges that may have been made without a reply: {_usd(spent['uncertain_usd'])} USD",
-            f"{calls} model replies, {tokens_in} tokens in, {tokens_out} tokens out",
+            *_usage(context, run),
         ]
-        return Finding("\n".join(lines), [cite(run.id)])
+        return ToolFinding("\n".join(lines), [cite(run.id)])
     rows = spend(context.workspace.database, owner=context.owner)
     lines = [
         f"{iso(row.day_at)[:10]} {one_line(row.skill, 60)} {one_line(row.model, 80)}: "
@@ -158,47 +133,50 @@ def costs(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
         for row in rows[-MOST_COSTS:]
     ]
     total = sum((row.cost_usd for row in rows), ZERO)
-    return Finding("\n".join([f"{exact_text(total)} USD in total", *lines]))
+    return ToolFinding("\n".join([f"{exact_text(total)} USD in total", *lines]))
 
 
 def _usd(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.6f}".rstrip("0").rstrip(".")
 
 
-def _usage(context: ReadContext, run: Run) -> tuple[int, int, int]:
+def _usage(context: ReadContext, run: Run) -> list[str]:
+    """The tokens of a run, unless it is so long that counting them would take too long."""
+    if run.ticks > MOST_COUNTED:
+        return []
     tokens_in = tokens_out = calls = 0
-    for record in islice(journal_of(context.workspace, run).records(), MOST_SCANNED):
+    for record in journal_of(context.workspace, run).records():
         if record.kind == "tick":
             body = record.body()
             usage = body["extra"].get("usage") or {}
             tokens_in += usage.get("input_tokens", 0)
             tokens_out += usage.get("output_tokens", 0)
             calls += len(body["steps"])
-    return tokens_in, tokens_out, calls
+    return [f"{calls} model replies, {tokens_in} tokens in, {tokens_out} tokens out"]
 
 
-def skill_of_run(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
+def skill_of_run(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """The skill that a run was made with."""
     run = context.run(arguments.get("run", ""))
     plain = run.params["skill"]
     document = to_json(read_skill(plain, venue_of(plain).skill_type())).decode()
-    return Finding(
+    return ToolFinding(
         f"skill {one_line(plain.get('name', ''))}, digest {run.params['skill_digest']}\n{document}", [cite(run.id)]
     )
 
 
-def compare_runs(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
+def compare_runs(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """The first difference of two runs, and the metrics that differ."""
     first, second = context.run(arguments.get("first", "")), context.run(arguments["second"])
     comparison = compare(context.workspace, first, second)
     found = record_text.difference(comparison)
-    return Finding(f"run {first.id} / run {second.id}\n{found.text}", [cite(first.id), cite(second.id)])
+    return ToolFinding(f"run {first.id} / run {second.id}\n{found.text}", [cite(first.id), cite(second.id)])
 
 
-def list_data(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
+def list_data(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """The series of market data."""
     del arguments
-    return Finding(record_text.data(context.workspace.lake).text)
+    return ToolFinding(record_text.data(context.workspace.lake).text)
 
 
 def _count(about: str, most: int) -> Schema:

@@ -7,7 +7,7 @@ recorded decisions. A tool that only decides, or that knows only the present, is
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from pitboss.chat.chat_tool import RUN, TICK, ChatTool, Finding
+from pitboss.chat.chat_tool import RUN, TICK, ChatTool, ToolFinding
 from pitboss.chat.citations import cite
 from pitboss.chat.context import ReadContext
 from pitboss.core.errors import ToolFailed
@@ -55,8 +55,8 @@ def _spec(tool: ToolDefinition) -> ToolSpec:
     return ToolSpec(tool.name, tool.description, {**tool.schema, "properties": properties})
 
 
-def _finder(tool: ToolDefinition) -> Callable[[ReadContext, Mapping[str, Any]], Awaitable[Finding]]:
-    async def find(context: ReadContext, arguments: Mapping[str, Any]) -> Finding:
+def _finder(tool: ToolDefinition) -> Callable[[ReadContext, Mapping[str, Any]], Awaitable[ToolFinding]]:
+    async def find(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
         run = context.run(arguments.get("run", ""))
         registry = venue_of(run.params["skill"]).tools()
         if registry.get(tool.name) is not tool:
@@ -65,7 +65,7 @@ def _finder(tool: ToolDefinition) -> Callable[[ReadContext, Mapping[str, Any]], 
         bound = await _bound(context, run.id, at)
         own = {name: value for name, value in arguments.items() if name not in OWN}
         found = await call_tool(registry, tool.name, bound, own)
-        return Finding(found, [cite(run.id, bound.observation.at)])
+        return ToolFinding(found, [cite(run.id, bound.observation.at)])
 
     return find
 

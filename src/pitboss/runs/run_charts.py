@@ -16,8 +16,8 @@ from pitboss.store.runs import Run
 
 LEAST_POINTS = 12
 """A window is never shorter than this many points or bars."""
-MOST_ROWS, ROWS_BEFORE = 4_000, 60
-"""Decisions that a chart is given: inside its window, and before it for levels of positions that were open then."""
+MOST_ROWS, ROWS_BEFORE = 3_000, 60
+"""Decisions that a chart is given: of those inside its window, and of those before it for levels of positions that were open."""
 
 Window = tuple[Instant, Instant]
 
@@ -69,10 +69,12 @@ def _report(
 
 def _rows(index: RunIndex, window: Window | None, symbol: str) -> Ints:
     rows = index.find({"symbol": symbol, "outcome": "proposed"})
-    if window is None:
-        return rows[:MOST_ROWS]
-    first, last = np.searchsorted(index.numbers["tick_at"][rows], [window[0], window[1] + 1])
-    return rows[max(int(first) - ROWS_BEFORE, 0) : min(int(last), int(first) + MOST_ROWS)]
+    if window is not None:
+        first, last = np.searchsorted(index.numbers["tick_at"][rows], [window[0], window[1] + 1])
+        rows = rows[max(int(first) - ROWS_BEFORE, 0) : int(last)]
+    if len(rows) > MOST_ROWS:  # marks that are closer together than these would be drawn as one
+        rows = rows[np.linspace(0, len(rows) - 1, MOST_ROWS).astype(np.int64)]
+    return rows
 
 
 def equity_points(index: RunIndex, series: ChartSeries, points: int) -> dict[str, Any]:

@@ -60,6 +60,8 @@ class Venue(ABC):
     """
     serve_port: ClassVar[int] = 8700
     """The port of that server unless another is given."""
+    web: ClassVar[str] = ""
+    """Import path of a `WebSection` with the pages that it adds to the web app; empty if it has none."""
     money: ClassVar[str] = "USD"
     """The unit of its accounts, for tables and pages."""
     judged_by: ClassVar[str] = "total_return_pct"

@@ -254,10 +254,11 @@ def open_database(
     return database
 
 
-def open_tables(url_or_path: str | Path, tables: MetaData, pool_size: int = 1) -> Database:
+def open_tables(url_or_path: str | Path, tables: MetaData, pool_size: int = 1, read_only: bool = False) -> Database:
     """Open a database that holds the tables of something else than runs, such as those of a venue's server.
 
     Missing tables are created. A file with other tables and none of these is refused; a database on a server may be shared.
+    With `read_only` nothing is created, and the database itself refuses writes over these connections.
     """
     names = set(tables.tables)
 
@@ -269,12 +270,18 @@ def open_tables(url_or_path: str | Path, tables: MetaData, pool_size: int = 1) -
     if file is None:
         database = _open_address(str(url_or_path), pool_size)
     else:
+        if read_only and not file.is_file():
+            raise UserError("there is no database here yet", "it is created when something is first stored")
         database = _open_file(file, "several", sqlite3.sqlite_version_info, check, turns=True)
+    if read_only:
+        _forbid_writes(database)
     try:
         with database.read() as connection:
             existing = inspect(connection).get_table_names()
         if file is not None:
             check(existing)
+        if read_only and not names <= set(existing):
+            raise UserError("the database was created by an earlier pitboss", "start the server of it once")
         if not names <= set(existing):
             with database.write() as connection:
                 database.lock_name(connection, "create tables")

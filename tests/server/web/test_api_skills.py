@@ -70,7 +70,10 @@ def test_saving_makes_versions_with_their_texts_and_a_difference_by_field(client
     document = client.get("/api/skills/trend-thesis").json()
     assert document["text"] == changed["text"]
     assert [row["version"] for row in document["versions"]] == [2, 1]
-    assert client.get("/api/skills/trend-thesis/versions/1").json()["text"] == TEXT
+    first = client.get("/api/skills/trend-thesis/versions/1")
+    assert first.json()["text"] == TEXT
+    again = client.get("/api/skills/trend-thesis/versions/1", headers={"If-None-Match": first.headers["etag"]})
+    assert again.status_code == 304
     difference = client.get("/api/skills/trend-thesis/diff?from=1&to=2").json()["fields"]
     assert [row["path"] for row in difference] == ["strategy.sizing", "risk.max_leverage"]
     assert difference[1]["lines"][-2:] == ["-3", "+5"]

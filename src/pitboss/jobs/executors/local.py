@@ -73,6 +73,7 @@ def _reap() -> None:
 def main(home: str, number: str, descriptor: str, build: str = "") -> int:
     """Run the worker of a slot."""
     settings = load_settings(Path(home))
+    os.nice(settings.worker_nice)
     start_logs(settings.log_level, settings.log_file)
     with asyncio.run(wait_for_workspace(settings)) as workspace, telemetry(settings) as tracer:
         queue = open_queue(workspace)

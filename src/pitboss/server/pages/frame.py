@@ -15,6 +15,7 @@ from fastapi.responses import HTMLResponse
 
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.shell import NO_MARKUP, ReportPage, brand, resource, section, summary, theme_button
+from pitboss.runs.web_section import web_sections
 from pitboss.server.access.caller import Caller
 from pitboss.server.access.gate import POLICY
 from pitboss.server.pages.chat_drawer import SCRIPT, STYLE, chat_button, chat_drawer
@@ -109,10 +110,16 @@ def report_content(page: ReportPage) -> Html:
     return join([page.shapes or NO_MARKUP, *page.top, summary(page.paragraphs), *sections])
 
 
+@cache
+def navigation() -> tuple[Section, ...]:
+    """The main navigation, with the sections of venues before the settings."""
+    return (*NAVIGATION[:-1], *(Section(entry.name, entry.path) for entry in web_sections()), NAVIGATION[-1])
+
+
 def _bar(caller: Caller, path: str) -> Html:
     links = [
         tag("a", entry.name, href=entry.path, aria_current="page" if entry.path == path else None)
-        for entry in NAVIGATION
+        for entry in navigation()
     ]
     return tag(
         "div",

@@ -35,6 +35,7 @@ class CommunityVenue(Venue):
     commands = "pitboss.venues.community.commands:APP"
     routes = "pitboss.venues.community.sns.app:make_app"
     serve_port = 8710
+    web = "pitboss.venues.community.web.section:SECTION"
     judged_by = "bugs_found_pct"
     demo_options = "--from 2025-01-01 --to 2025-01-01T00:12Z"
     hostile_model = "pitboss.venues.community.hostile_model:hostile_model"

@@ -34,7 +34,7 @@ class AuditPage(BaseModel):
     next: int | None
 
 
-@router.get("", response_model=AuditPage)
+@router.get("", response_model=AuditPage, operation_id="list_audit_entries")
 def list_entries(
     request: Request,
     caller: Admin,

@@ -31,21 +31,21 @@ class NewKey(BaseModel):
     value: str = Field(min_length=1, max_length=LONGEST, examples=["gsk_…"])
 
 
-@router.get("", response_model=list[ListedKey])
+@router.get("", response_model=list[ListedKey], operation_id="list_keys")
 def list_keys(caller: Admin, workspace: OwnWorkspace) -> list[dict[str, Any]]:
     """Every key that a provider or MCP server can use, never its value."""
     del caller
     return known_keys(workspace.settings)
 
 
-@router.put("/{name}", status_code=204)
+@router.put("/{name}", status_code=204, operation_id="store_key")
 def store_key(caller: Admin, workspace: OwnWorkspace, name: KeyName, key: NewKey) -> None:
     """Store a key, encrypted. It replaces the one that was stored."""
     del caller
     set_key(workspace.settings, name, key.value)
 
 
-@router.delete("/{name}", status_code=204, responses=responses(404))
+@router.delete("/{name}", status_code=204, responses=responses(404), operation_id="delete_key")
 def delete_key(caller: Admin, workspace: OwnWorkspace, name: KeyName) -> None:
     """Remove a stored key."""
     del caller

@@ -46,7 +46,9 @@ class ApprovalResult(BaseModel):
     new: bool = Field(examples=[True])
 
 
-@router.post("/{server}/inspect", response_model=InspectedServer, responses=responses(404))
+@router.post(
+    "/{server}/inspect", response_model=InspectedServer, responses=responses(404), operation_id="inspect_mcp_server"
+)
 def inspect(caller: Operator, workspace: OwnWorkspace, server: ServerName) -> dict[str, Any]:
     """Contact a server and return its tools, to be read before they are approved."""
     del caller
@@ -54,7 +56,7 @@ def inspect(caller: Operator, workspace: OwnWorkspace, server: ServerName) -> di
     return inspection_document(inspect_server(workspace, server))
 
 
-@router.put("/{server}/{tool}", response_model=ApprovalResult)
+@router.put("/{server}/{tool}", response_model=ApprovalResult, operation_id="approve_mcp_tool")
 def approve(
     request: Request,
     caller: Operator,
@@ -69,7 +71,7 @@ def approve(
     return {"new": approve_read(workspace, server, tool, definition.digest)}
 
 
-@router.delete("/{server}/{tool}", status_code=204, responses=responses(404))
+@router.delete("/{server}/{tool}", status_code=204, responses=responses(404), operation_id="withdraw_mcp_approval")
 def withdraw_approval(caller: Operator, workspace: OwnWorkspace, server: ServerName, tool: ToolName) -> None:
     """Withdraw an approval: runs that start from now on are not offered the tool."""
     del caller

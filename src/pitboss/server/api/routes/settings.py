@@ -33,7 +33,7 @@ class NewValue(BaseModel):
     value: str = Field(max_length=40, examples=["12.50"])
 
 
-@router.get("", response_model=list[ListedSetting])
+@router.get("", response_model=list[ListedSetting], operation_id="list_settings")
 def list_settings(caller: Admin, workspace: OwnWorkspace) -> list[dict[str, Any]]:
     """Every setting."""
     del caller
@@ -43,7 +43,7 @@ def list_settings(caller: Admin, workspace: OwnWorkspace) -> list[dict[str, Any]
     ]
 
 
-@router.put("/{key}", status_code=204)
+@router.put("/{key}", status_code=204, operation_id="store_setting")
 def store_setting(request: Request, caller: Admin, workspace: OwnWorkspace, key: SettingKey, new: NewValue) -> None:
     """Change a budget in `settings.toml`. It holds for requests from now on, and for workers that start from now on."""
     del caller

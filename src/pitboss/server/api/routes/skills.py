@@ -3,7 +3,7 @@
 from contextlib import nullcontext
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request, Response
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import parse_instant
@@ -35,6 +35,7 @@ from pitboss.server.api.skill_documents import (
     SkillWithVersions,
     StoredVersion,
 )
+from pitboss.server.api.tagged import NOT_MODIFIED, tagged_json
 from pitboss.server.problem import Problem, responses
 from pitboss.skill.document import json_schema
 from pitboss.store.skills import StoredSkill
@@ -92,10 +93,10 @@ def edit(body: EditBody, workspace: OwnWorkspace) -> dict[str, Any]:
     return edit_text(workspace.settings, body.text, body.path, value)
 
 
-@router.get("/{name:path}/versions/{number}", response_model=SkillVersion, responses=responses(404))
-def version(name: Name, number: Number, workspace: OwnWorkspace) -> dict[str, Any]:
-    """One version of a saved skill."""
-    return version_document(workspace, _found(workspace, name, number))
+@router.get("/{name:path}/versions/{number}", response_model=SkillVersion, responses={**responses(404), **NOT_MODIFIED})
+def version(name: Name, number: Number, request: Request, workspace: OwnWorkspace) -> Response:
+    """One version of a saved skill, with a tag of its content."""
+    return tagged_json(request, version_document(workspace, _found(workspace, name, number)))
 
 
 @router.get("/{name:path}/diff", response_model=SkillDifference, responses=responses(404))

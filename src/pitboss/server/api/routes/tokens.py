@@ -44,14 +44,14 @@ class NewToken(BaseModel):
     days: int | None = Field(None, ge=1, le=MOST_DAYS, description="After how many days it expires; none: never.")
 
 
-@router.get("", response_model=list[ListedToken])
+@router.get("", response_model=list[ListedToken], operation_id="list_tokens")
 def list_tokens(request: Request, caller: Viewer) -> list[dict[str, Any]]:
     """The tokens of the caller, newest first."""
     accounts = accounts_of(request)
     return [token_document(token, accounts.now()) for token in accounts.tokens.list(caller.name)]
 
 
-@router.post("", response_model=CreatedToken, status_code=201)
+@router.post("", response_model=CreatedToken, status_code=201, operation_id="create_token")
 def create_token(request: Request, caller: Viewer, new: NewToken) -> dict[str, Any]:
     """Create a token of the caller. A token cannot create another: it would outlive its own end."""
     if caller.token_id:
@@ -65,7 +65,7 @@ def create_token(request: Request, caller: Viewer, new: NewToken) -> dict[str, A
     return {**token_document(stored, accounts.now()), "token": token}
 
 
-@router.delete("/{token_id}", status_code=204, responses=responses(404))
+@router.delete("/{token_id}", status_code=204, responses=responses(404), operation_id="revoke_token")
 def revoke_token(request: Request, caller: Viewer, token_id: TokenId) -> None:
     """Refuse a token of the caller from now on; an admin may revoke those of others."""
     try:

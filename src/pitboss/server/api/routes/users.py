@@ -68,14 +68,14 @@ def accounts_of(request: Request) -> Accounts:
     return request.app.state.credentials.accounts
 
 
-@router.get("/users", response_model=list[ListedUser])
+@router.get("/users", response_model=list[ListedUser], operation_id="list_users")
 def list_users(request: Request, caller: Admin) -> list[dict[str, Any]]:
     """All users by name."""
     del caller
     return [user_document(user) for user in accounts_of(request).users.list()]
 
 
-@router.post("/users", response_model=ListedUser, status_code=201)
+@router.post("/users", response_model=ListedUser, status_code=201, operation_id="add_user")
 def add_user(request: Request, caller: Admin, user: NewUser) -> dict[str, Any]:
     """Add a user."""
     del caller
@@ -83,7 +83,7 @@ def add_user(request: Request, caller: Admin, user: NewUser) -> dict[str, Any]:
     return user_document(accounts_of(request).add_user(user.name, user.role, user.password, user.owner))
 
 
-@router.patch("/users/{name}", response_model=ListedUser, responses=responses(404))
+@router.patch("/users/{name}", response_model=ListedUser, responses=responses(404), operation_id="change_user")
 def change_user(request: Request, caller: Admin, name: UserName, change: ChangedUser) -> dict[str, Any]:
     """Change a user. Its sessions end with a new password, and when it is disabled."""
     accounts = accounts_of(request)
@@ -98,13 +98,13 @@ def change_user(request: Request, caller: Admin, name: UserName, change: Changed
     return user_document(user)
 
 
-@router.get("/me", response_model=Me)
+@router.get("/me", response_model=Me, operation_id="show_me")
 def show_me(caller: Viewer) -> dict[str, Any]:
     """The caller: its name, its role, and whose rows it sees."""
     return {"name": caller.name, "owner": caller.owner, "role": caller.role}
 
 
-@router.put("/me/password", status_code=204)
+@router.put("/me/password", status_code=204, operation_id="change_own_password")
 def change_own_password(request: Request, caller: Viewer, change: ChangedPassword) -> None:
     """Set a new password of one's own. Other sessions end. A token cannot do this: it needs a session."""
     _require_session(caller)

@@ -157,12 +157,13 @@
 
   /** The events of a stream. @param {ReadableStream<Uint8Array>} body */
   async function* events(body) {
-    const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+    const reader = body.getReader();
+    const decoder = new TextDecoder();
     let text = '';
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      text += value;
+      text += decoder.decode(value, { stream: true });
       for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
         const lines = text.slice(0, end).split('\n');
         text = text.slice(end + 2);

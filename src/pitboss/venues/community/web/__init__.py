@@ -1,0 +1,1 @@
+"""The pages of the community venue in the web app."""
