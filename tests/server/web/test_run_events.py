@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.server.api import run_events
-from pitboss.server.api.run_events import EventListener, RunFeeds, StreamedEvent
+from pitboss.server.api.run_events import EventListener, RunFeeds, encoded
 from server.web.queue_work import work_off
 from server.web.test_api_runs import DAY
 
@@ -25,9 +25,10 @@ async def collected(stream: AsyncIterator[bytes]) -> list[tuple[str, dict[str, A
     """The kind and data of every event until the stream ends."""
     events: list[tuple[str, dict[str, Any]]] = []
     async for chunk in stream:
-        lines = dict(line.partition(": ")[::2] for line in chunk.decode().splitlines())
-        if "event" in lines:
-            events.append((lines["event"], json.loads(lines["data"])))
+        for block in chunk.decode().split("\n\n"):
+            lines = dict(line.partition(": ")[::2] for line in block.splitlines())
+            if "event" in lines:
+                events.append((lines["event"], json.loads(lines["data"])))
     return events
 
 
@@ -69,7 +70,7 @@ def test_the_reader_ends_with_the_last_listener(client: TestClient, workspace: W
 def test_a_listener_that_does_not_keep_up_is_dropped() -> None:
     listener = EventListener()
     for number in range(run_events.MOST_QUEUED + 5):
-        listener.put(StreamedEvent("tick", {"seq": number}))
+        listener.put((encoded("tick", {"seq": number}),))
     assert listener.is_dropped
     assert listener.queue.get_nowait() is None
     assert listener.queue.empty()

@@ -1,14 +1,14 @@
 """Server-sent events of runs: one reader for each run and process, whatever the number of open connections.
 
-A reader is a task that reads the database twice a second in a thread while somebody listens, and passes on what is new. A listener
-has a bounded queue: one that does not keep up is disconnected, and its client connects again with `Last-Event-ID`. Nothing is
-sent to the worker of the run, and nothing is stored.
+A reader is a task that reads the database twice a second in a thread while somebody listens, and passes on what is new, encoded once for
+all who listen. A listener has a bounded queue: one that does not keep up is disconnected, and its client connects again with
+`Last-Event-ID`. Nothing is sent to the worker of the run, and nothing is stored.
 """
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,8 @@ from pitboss.store.lifecycle import ENDED
 LOG = logging.getLogger("pitboss.server")
 POLL_S = 0.5
 HEARTBEAT_S = 15.0
-MOST_QUEUED = 1_024
+MOST_QUEUED = 64
+"""Reads that a listener may be behind."""
 RATE_READS = 10
 """The speed is that over so many reads."""
 BEFORE_FIRST = -1
@@ -31,39 +32,41 @@ BEFORE_FIRST = -1
 
 @dataclass(frozen=True, slots=True)
 class StreamedEvent:
-    """One event: `progress`, `tick` or `done`. Ticks have the number of their record as id."""
+    """One event: `progress`, `tick` or `done`, as server-sent text. `seq` is the number of the record of a tick."""
 
     kind: str
-    data: dict[str, Any]
+    text: bytes
+    seq: int | None = None
 
-    @property
-    def seq(self) -> int | None:
-        """The number of the record of a tick."""
-        return self.data["seq"] if self.kind == "tick" else None
 
-    def encoded(self) -> bytes:
-        """The event as server-sent text."""
-        number = b"" if self.seq is None else b"id: %d\n" % self.seq
-        return b"event: %b\n%bdata: %b\n\n" % (self.kind.encode(), number, orjson.dumps(self.data))
+Events = tuple[StreamedEvent, ...]
+"""What one read has found."""
+
+
+def encoded(kind: str, data: dict[str, Any]) -> StreamedEvent:
+    """An event as server-sent text. Ticks have the number of their record as id."""
+    seq = data["seq"] if kind == "tick" else None
+    number = b"" if seq is None else b"id: %d\n" % seq
+    return StreamedEvent(kind, b"event: %b\n%bdata: %b\n\n" % (kind.encode(), number, orjson.dumps(data)), seq)
 
 
 @dataclass(eq=False)
 class EventListener:
     """The bounded queue of one connection. None ends it."""
 
-    queue: "asyncio.Queue[StreamedEvent | None]" = field(default_factory=lambda: asyncio.Queue(MOST_QUEUED))
+    queue: "asyncio.Queue[Events | None]" = field(default_factory=lambda: asyncio.Queue(MOST_QUEUED))
     is_dropped: bool = False
 
-    def put(self, event: StreamedEvent | None) -> None:
-        """Queue an event; a listener whose queue is full is dropped."""
+    def put(self, events: Events | None) -> None:
+        """Queue what a read has found; a listener whose queue is full is dropped."""
         if self.is_dropped:
             return
         if self.queue.full():
             self.is_dropped = True
             while not self.queue.empty():
                 self.queue.get_nowait()
-            event = None
-        self.queue.put_nowait(event)
+            events = None
+        self.queue.put_nowait(events)
 
 
 class RunFeed:
@@ -75,7 +78,6 @@ class RunFeed:
         self._listeners: set[EventListener] = set()
         self._last_seq = BEFORE_FIRST
         self._total: int | None = None
-        self._last_progress: dict[str, Any] = {}
         self._reads: deque[tuple[float, int]] = deque(maxlen=RATE_READS)
         self._task: asyncio.Task[None] | None = None
 
@@ -96,31 +98,39 @@ class RunFeed:
         if not self._listeners and self._task is not None:
             self._task.cancel()
 
-    def read(self, after_seq: int) -> list[StreamedEvent]:
+    def read(self, after_seq: int, rate: Callable[[int], float | None] = lambda ticks: None) -> Events:
         """What is new since a record: ticks and progress, and `done` if the run has ended. Runs in a thread."""
         run = self._workspace.runs.get(self._run_id)
         if self._total is None:
             self._total = total_ticks(run)
-        ticks = newest_ticks(self._workspace, run, after_seq)
-        events = [StreamedEvent("tick", tick) for tick in ticks]
-        events.append(StreamedEvent("progress", progress_document(self._workspace, run, self._total)))
+        events = [encoded("tick", tick) for tick in newest_ticks(self._workspace, run, after_seq)]
+        progress = progress_document(self._workspace, run, self._total)
+        events.append(encoded("progress", {**progress, "ticks_per_s": rate(progress["ticks"])}))
         if run.status in ENDED:
-            events.append(StreamedEvent("done", long_document(self._workspace, run)))
-        return events
+            events.append(encoded("done", long_document(self._workspace, run)))
+        return tuple(events)
 
-    async def past(self, after_seq: int) -> list[StreamedEvent]:
+    async def past(self, after_seq: int) -> Events:
         """What a new listener has missed since a record; nothing if the run was deleted meanwhile."""
         try:
             return await asyncio.to_thread(self.read, after_seq)
         except UserError:
-            return []
+            return ()
 
     async def _read_on(self) -> None:
         loop = asyncio.get_running_loop()
+        last_progress = b""
         try:
             while self._listeners:
-                events = await asyncio.to_thread(self.read, self._last_seq)
-                if self._pass_on(events, loop.time()):
+                events = await asyncio.to_thread(
+                    self.read, self._last_seq, lambda ticks: self._speed(ticks, loop.time())
+                )
+                self._last_seq = max([self._last_seq, *(event.seq for event in events if event.seq is not None)])
+                events = tuple(event for event in events if event.text != last_progress)
+                last_progress = next((event.text for event in events if event.kind == "progress"), last_progress)
+                for listener in self._listeners if events else ():
+                    listener.put(events)
+                if events and events[-1].kind == "done":
                     break
                 await asyncio.sleep(POLL_S)
         except (UserError, InvariantError) as error:  # the run was deleted, or the database is away
@@ -128,20 +138,6 @@ class RunFeed:
         finally:
             for listener in self._listeners:
                 listener.put(None)
-
-    def _pass_on(self, events: list[StreamedEvent], now_s: float) -> bool:
-        """Queue events for all listeners; returns whether the run has ended."""
-        for event in events:
-            if event.seq is not None:
-                self._last_seq = event.seq
-            elif event.kind == "progress":
-                event.data["ticks_per_s"] = self._speed(event.data["ticks"], now_s)
-                if event.data == self._last_progress:
-                    continue
-                self._last_progress = dict(event.data)
-            for listener in self._listeners:
-                listener.put(event)
-        return any(event.kind == "done" for event in events)
 
     def _speed(self, ticks: int, now_s: float) -> float | None:
         self._reads.append((now_s, ticks))
@@ -171,26 +167,20 @@ class RunFeeds:
             # The past first: what is passed on meanwhile waits in the queue, and ticks that were sent are skipped.
             feed.add(listener)
             yield b"retry: 2000\n\n"
-            for event in await feed.past(after_seq):
-                if event.seq is not None:
-                    after_seq = event.seq
-                elif event.kind == "progress":
-                    event.data["ticks_per_s"] = None
-                yield event.encoded()
-                if event.kind == "done":
+            events: Events | None = await feed.past(after_seq)
+            while events is not None:
+                # One chunk for all of them: sending costs more than what is sent.
+                chunk = b"".join(event.text for event in events if event.seq is None or event.seq > after_seq)
+                after_seq = max([after_seq, *(event.seq for event in events if event.seq is not None)])
+                if chunk:
+                    yield chunk
+                if events and events[-1].kind == "done":
                     return
-            while True:
                 try:
-                    event = await asyncio.wait_for(listener.queue.get(), HEARTBEAT_S)
+                    events = await asyncio.wait_for(listener.queue.get(), HEARTBEAT_S)
                 except TimeoutError:
                     yield b": still here\n\n"
-                    continue
-                if event is None:
-                    return
-                if event.seq is None or event.seq > after_seq:
-                    yield event.encoded()
-                if event.kind == "done":
-                    return
+                    events = ()
         finally:
             feed.remove(listener)
             if feed.is_idle and self._feeds.get(key) is feed:

@@ -6,6 +6,7 @@ model that costs money is used only with a spending limit set by the caller.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -15,10 +16,11 @@ from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, To
 from pitboss.runs import documents, record_text
 from pitboss.runs.compare import compare
 from pitboss.runs.fork import ForkChange, fork
+from pitboss.runs.new_request import build_request
 from pitboss.runs.report import write_report
 from pitboss.runs.run import resume, start
 from pitboss.runs.stored import request_of
-from pitboss.runs.venues import period_ms, venue_of
+from pitboss.runs.venues import period_ms
 from pitboss.server.mcp.read_tools import output
 from pitboss.server.mcp.workspace import ServerWorkspace, overrides_of
 from pitboss.server.tool_server import BackgroundWork, ToolOutput, error_output
@@ -52,26 +54,28 @@ def run_backtest(server_workspace: ServerWorkspace, arguments: Mapping[str, Any]
         raise ToolFailed("the range is empty: to is not after from")
     plain = server_workspace.skill(arguments, overrides_of(arguments))
     equity = {"equity_usd": _amount(arguments["equity_usd"])} if "equity_usd" in arguments else {}
-    request = venue_of(plain).request_type()(
-        skill=plain,
-        from_at=from_at,
-        to_at=to_at,
-        model=arguments.get("model", ""),
-        data_venue=arguments.get("data_venue", ""),
-        seed=arguments.get("seed", 0),
-        max_gap=server_workspace.settings.max_gap,
+    request_fields = {
+        "from_at": from_at,
+        "to_at": to_at,
+        "model": arguments.get("model", ""),
+        "data_venue": arguments.get("data_venue", ""),
+        "seed": arguments.get("seed", 0),
+        "max_gap": server_workspace.settings.max_gap,
         **equity,
         **_money(arguments),
-    )
+    }
+    built = build_request(plain, request_fields, server_workspace.settings)
+    request = built.request
     _require_limit(request)
     with server_workspace.workspace() as workspace:
-        return _run(
+        output = _run(
             server_workspace,
             workspace,
             request,
             task,
             lambda watch, on_start: start(workspace, request, watch, on_start),
         )
+    return replace(output, text=f"warning: {built.warning}\n{output.text}") if built.warning else output
 
 
 def fork_run(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
