@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from difflib import unified_diff
+from functools import cache
 from typing import Any, cast
 
 from pitboss.bootstrap.workspace import Workspace
@@ -46,6 +47,12 @@ def skill_rows(workspace: Workspace) -> list[dict[str, Any]]:
 
 def example_rows() -> list[dict[str, Any]]:
     """The shipped examples of every venue, as starting points."""
+    return [dict(row) for row in _examples()]
+
+
+@cache
+def _examples() -> list[dict[str, Any]]:
+    """Parsed once: they are part of the program."""
     rows: list[dict[str, Any]] = []
     for example in example_skills():
         plain = parse(example.text).value
