@@ -87,6 +87,10 @@ class Forked(subprocess.Popen[str]):
         self.stdout, self.stderr = (os.fdopen(pipe[0], encoding="utf-8") for pipe in pipes)
         self.pid = int(self._connection.recv(64))
 
+    def __del__(self, *_: object, **__: object) -> None:
+        with suppress(AttributeError):  # of a process that could not be started
+            self._connection.close()
+
     def poll(self) -> int | None:
         return self._exit_code(0)
 

@@ -10,10 +10,9 @@ from answers import done, pitboss, refused
 from cyclopts import App
 
 from pitboss import __version__
-from pitboss.cli import demo
 from pitboss.cli.commands import complete_app
+from pitboss.runs import first_steps, model_list
 from pitboss.runs import run as runner
-from pitboss.runs import venues
 
 app = complete_app()
 
@@ -118,7 +117,7 @@ def test_a_fault_of_the_program_is_one_line_and_exit_1(monkeypatch: pytest.Monke
         raise RuntimeError("gears")
 
     monkeypatch.delenv("PITBOSS_TRACEBACK", raising=False)
-    monkeypatch.setattr(venues, "venues", broken)
+    monkeypatch.setattr(model_list, "venues", broken)
     answer = pitboss("models", "list")
     assert (answer.code, answer.out) == (1, "")
     assert "RuntimeError: gears" in answer.err
@@ -128,7 +127,7 @@ def test_a_fault_of_the_program_is_one_line_and_exit_1(monkeypatch: pytest.Monke
 def test_a_demo_that_does_not_verify_is_a_failure_and_not_a_mistake(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(demo, "TO", "2025-01-21")
+    monkeypatch.setattr(first_steps, "TO", "2025-01-21")
     monkeypatch.setattr(runner, "verify", lambda workspace, run_id: ["record 3 is not as it was written"])
     answer = pitboss("demo", "--home", tmp_path)
     assert answer.code == 1
@@ -139,7 +138,7 @@ def test_ctrl_c_outside_of_a_run_is_130_and_one_word(monkeypatch: pytest.MonkeyP
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(venues, "venues", interrupted)
+    monkeypatch.setattr(model_list, "venues", interrupted)
     answer = pitboss("models", "list")
     assert (answer.code, answer.out, answer.err) == (130, "", "stopped\n")
 
@@ -151,7 +150,7 @@ def test_ctrl_c_that_a_library_calls_its_own_failure_is_130_all_the_same(monkeyp
         except KeyboardInterrupt:
             raise SystemError("loading failed") from None
 
-    monkeypatch.setattr(venues, "venues", garbled)
+    monkeypatch.setattr(model_list, "venues", garbled)
     answer = pitboss("models", "list")
     assert (answer.code, answer.out, answer.err) == (130, "", "stopped\n")
 

@@ -98,10 +98,10 @@ def test_the_loop_is_free_while_a_report_is_written_and_a_worker_that_leaves_wai
 ) -> None:
     began, go_on = threading.Event(), threading.Event()
 
-    def slow(*text: Any) -> Path:
+    def slow(*given: Any, **named: Any) -> Path:
         began.set()
         assert go_on.wait(20)
-        return write_report(*text)
+        return write_report(*given, **named)
 
     monkeypatch.setattr(report, "write_report", slow)
     (first,) = put(yard, extra_params=ASKED)

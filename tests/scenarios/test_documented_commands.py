@@ -16,9 +16,9 @@ import pytest
 from documented import PAGES, ShownCommand, bring_files, other_blocks, shown_command, shown_commands
 from program import here
 
-from pitboss.cli import demo
 from pitboss.cli.commands import complete_app
 from pitboss.core.instant import HOUR_MS, iso, parse_instant
+from pitboss.runs import first_steps
 
 NOT_RUN = {
     "arena .*--models groq": "needs a key",
@@ -26,6 +26,7 @@ NOT_RUN = {
     "backtest .*--model llm": "needs a key",
     "backtest .*--slippage book": "needs order books of the venue of the bars; tests/cli/test_cli_realism.py runs it",
     "bench": "measures for minutes",
+    "chat": "needs a language model; tests/chat runs it",
     "community approvals (approve|deny)": "needs the request of an agent; tests/venues/community/test_community_approvals.py runs it",
     "community log .*--follow": "follows until it is stopped; tests/venues/community/test_communication_log.py runs it",
     "community run": "needs a forum server; tests/venues/community/test_live_canaries.py runs it",
@@ -41,6 +42,8 @@ NOT_RUN = {
     "predict markets --live": "needs a network",
     "predict rounds": "needs recorded rounds",
     "predict run": "needs a network, and waits for the next minute",
+    "serve": "serves until it is stopped; tests/browser runs it",
+    "users (?!list)": "asks for a password, or needs a user who has one; tests/server/web runs it",
     "secrets set (groq|SUI|RUNNER)": "asks at a terminal",
     "signer": "becomes another program, which asks for a passphrase; tests/signer runs it",
     "worker .*--db postgresql|PITBOSS_DATABASE_URL=": "needs a Postgres",
@@ -205,7 +208,7 @@ def test_every_command_of_a_page_runs_as_printed(
     page: Path, reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     empty_home(monkeypatch, tmp_path)
-    monkeypatch.setattr(demo, "TO", "2025-01-20T04:00")
+    monkeypatch.setattr(first_steps, "TO", "2025-01-20T04:00")
     elsewhere = {shown.words for other in PAGES if other.name != HELP_PAGE for shown in shown_commands(other)}
     for place, command in enumerate(shown_commands(page)):
         if page.name == HELP_PAGE and command.words in elsewhere:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from program import here
 
-from pitboss.cli import demo
+from pitboss.runs import first_steps
 
 
 def test_init_data_check_preview_backtest_verify_report(tmp_path: Path, home: Path) -> None:
@@ -26,7 +26,7 @@ def test_init_data_check_preview_backtest_verify_report(tmp_path: Path, home: Pa
 def test_the_demo_shows_a_table_a_refusal_a_proof_and_what_to_type_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(demo, "TO", "2025-01-24")
+    monkeypatch.setattr(first_steps, "TO", "2025-01-24")
     said = here("demo", "--home", tmp_path / "demo").out
     for words in ("SYNTHETIC", "NOT A LANGUAGE MODEL", "Return", "R3_POSITION_CAP", "beyond", "verified:", "next:"):
         assert words in said

@@ -8,10 +8,11 @@ from pitboss.bootstrap.machine import new_id, random_hex
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, Instant, iso
+from pitboss.core.role import ROLES, Role
 from pitboss.store.api_tokens import ApiToken, ApiTokens
 from pitboss.store.passwords import SALT_BYTES, check_password, hash_password
 from pitboss.store.sessions import Sessions
-from pitboss.store.users import ROLES, Role, User, UserChanges, Users
+from pitboss.store.users import User, UserChanges, Users
 
 TOKEN_MARK = "pb_"
 TOKEN_BYTES = 32

@@ -150,7 +150,7 @@ def run_backtest(
     from pitboss.bootstrap.decider_source import may_cost
     from pitboss.cli.run_result import show_journal_note, show_run, show_summary
     from pitboss.cli.run_work import start_run
-    from pitboss.jobs.submit import repeated
+    from pitboss.runs.new_request import repeated
     from pitboss.runs.stored import document
 
     requests = repeated(request, repeats)

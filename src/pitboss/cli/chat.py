@@ -1,6 +1,5 @@
 """`pitboss chat`: ask about runs, in a terminal or with one question."""
 
-import asyncio
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
@@ -45,6 +44,8 @@ def chat(
     about
         A run or a deployment: its id, or its first characters. Default: the whole workspace.
     """
+    import asyncio
+
     from pitboss.bootstrap.machine import random_hex
     from pitboss.chat.chat_model import chosen_model
     from pitboss.chat.conversation import Conversation
@@ -82,6 +83,8 @@ def _talk(location: WorkspaceOptions, session: "ChatSession", conversation: "Con
 
     subject = f"run {conversation.about}" if conversation.about else "this workspace"
     screen.note(f"{session.model} answers about {subject} from what is recorded; Ctrl-D leaves")
+    import asyncio
+
     while True:
         try:
             question = input("> ").strip()

@@ -26,8 +26,9 @@ def enqueue_backtest(
 ) -> int:
     """Queue a backtest of any venue: show the estimate, confirm if needed, reserve the cost, start workers."""
     from pitboss.cli.consent import agreement, estimate_line
-    from pitboss.jobs.submit import repeated, submit
+    from pitboss.jobs.submit import submit
     from pitboss.runs.daily_budget import refused_by_budget
+    from pitboss.runs.new_request import repeated
 
     with location.workspace() as workspace, refused_by_budget():
         agree = agreement(workspace, yes, json)

@@ -5,7 +5,7 @@ from typing import Annotated
 from cyclopts import App
 
 from pitboss.core.errors import UserError
-from pitboss.store.users import ROLES, Role
+from pitboss.core.role import ROLES, Role
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, option
 from pitboss.terminal.workspace_options import Location

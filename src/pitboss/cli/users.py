@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from pitboss.core.errors import UserError
-from pitboss.store.users import ROLES, Role, User
+from pitboss.core.role import ROLES, Role
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, option
 from pitboss.terminal.workspace_options import Location
 
 if TYPE_CHECKING:
     from pitboss.bootstrap.workspace import Workspace
+    from pitboss.store.users import User
 
 app = App(name="users", help="Users of the web app and the API: names, roles, passwords.")
 
@@ -143,7 +144,7 @@ def _change(
     return 0
 
 
-def _enter(workspace: "Workspace", action: str, user: User, detail: str = "") -> None:
+def _enter(workspace: "Workspace", action: str, user: "User", detail: str = "") -> None:
     from pitboss.store.audit_log import AuditLog
 
     AuditLog(workspace.database, workspace.now).append("local", "terminal", action, user.name, detail)

@@ -35,11 +35,6 @@ class Submission:
     estimate: Estimate
 
 
-def repeated(request: BacktestRequest, repeats: int) -> list[BacktestRequest]:
-    """The request once for each repeat, with the seeds seed, seed + 1, …"""
-    return [replace(request, seed=request.seed + number, repeat=number) for number in range(repeats)]
-
-
 def agreed(
     workspace: Workspace, requests: Sequence[BacktestRequest], agree: Agree
 ) -> tuple[list[BacktestRequest], Estimate]:

@@ -1,7 +1,7 @@
 """Build the request of a backtest from a skill and plain fields, for every caller: commands, web, chat, MCP server.
 
 The fields are those of `sim/request.py` and of the venue's own request. What a caller reads them from (options, JSON, a form) is
-its own business; repeats, the estimate and the queue are in `jobs/submit.py`.
+its own business; the estimate and the queue are in `jobs/submit.py`.
 """
 
 from collections.abc import Mapping
@@ -49,3 +49,8 @@ def request_field(request: BacktestRequest, name: str, value: str) -> Any:
         return getattr(codec.parse(type(request), plain), name)
     except (KeyError, ValueError, ArithmeticError):
         raise UserError(f"run.{name}: {value[:100]!r} does not fit", f"it is {current} now") from None
+
+
+def repeated(request: BacktestRequest, repeats: int) -> list[BacktestRequest]:
+    """The request once for each repeat, with the seeds seed, seed + 1, …"""
+    return [replace(request, seed=request.seed + number, repeat=number) for number in range(repeats)]

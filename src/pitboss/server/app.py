@@ -29,6 +29,7 @@ from pitboss.server.api import routes
 from pitboss.server.api.downloads import Downloads
 from pitboss.server.api.run_events import RunFeeds
 from pitboss.server.pages.problem_page import is_page, problem_page
+from pitboss.server.pages.venue_pages import venue_router
 from pitboss.server.problem import Problem, problem_of, problem_response
 from pitboss.store.audit_log import AuditLog
 
@@ -70,7 +71,7 @@ def create_app(
     app.router.redirect_slashes = False
     for router in routers(routes):
         app.include_router(router, prefix=API)
-    for router in routers(pages):
+    for router in (*routers(pages), venue_router()):
         app.include_router(router, include_in_schema=False)
     app.add_api_route("/health", health, include_in_schema=False)
     app.add_exception_handler(RequestValidationError, _invalid)

@@ -7,10 +7,10 @@ from typing import Any
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import MINUTE_MS, Instant
+from pitboss.core.role import Role
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.schema import api_tokens
-from pitboss.store.users import Role
 
 USED_EVERY_MS = MINUTE_MS
 """How exactly the time of the last use is stored."""

@@ -3,20 +3,17 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from sqlalchemy import select
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
+from pitboss.core.role import Role
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.schema import LOCAL, users
 
-Role = Literal["viewer", "author", "operator", "admin"]
-ROLES: tuple[Role, ...] = ("viewer", "author", "operator", "admin")
-"""From the least to the most: a viewer reads, an author writes skills and runs backtests, an operator controls deployments and
-approvals, an admin manages users, keys and settings. Each may do what those before it may."""
 NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}")
 
 

@@ -10,8 +10,8 @@ import pytest
 from mcp import Client
 
 from pitboss.cli.main import main
+from pitboss.runs import tool_catalogue
 from pitboss.runs import venues as installed_venues
-from pitboss.server.mcp import read_tools
 from pitboss.venues.perp.venue import VENUE as PERP
 from pitboss.venues.predict.venue import VENUE, PredictVenue
 from server.workspaces import call, refused, visit, workspace_of
@@ -101,9 +101,9 @@ def test_a_tool_that_two_venues_have_is_shown_by_venue(home: Path, monkeypatch: 
             return {**VENUE.tools(), "get_portfolio": PERP.tools()["get_portfolio"]}
 
     twin = Twin()
-    monkeypatch.setattr(read_tools, "venues", lambda: [PERP, VENUE, twin])
+    monkeypatch.setattr(tool_catalogue, "venues", lambda: [PERP, VENUE, twin])
     monkeypatch.setattr(
-        read_tools, "venue_named", lambda name: twin if name == "twin" else installed_venues.venue_named(name)
+        tool_catalogue, "venue_named", lambda name: twin if name == "twin" else installed_venues.venue_named(name)
     )
 
     async def ask(client: Client) -> None:

@@ -10,8 +10,8 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.core.role import ROLES, Role
 from pitboss.server.problem import Problem
-from pitboss.store.users import ROLES, Role
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from pitboss.bootstrap.accounts import token_document
 from pitboss.bootstrap.settings_file import EDITABLE, source_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.money import text as money_text
+from pitboss.core.role import ROLES, Role
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.shell import section
 from pitboss.report.table import LEFT, facts, table
@@ -23,7 +24,6 @@ from pitboss.server.pages.components import badge, button, dialog, empty_state, 
 from pitboss.server.pages.frame import app_page
 from pitboss.server.pages.settings_forms import role_select, send_button, send_form, short_time
 from pitboss.store.passwords import SHORTEST
-from pitboss.store.users import ROLES, Role
 
 router = APIRouter()
 STATES = {"valid": "ok", "revoked": "bad", "expired": "warn"}

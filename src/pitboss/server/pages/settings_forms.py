@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from pitboss.core.role import ROLES, Role
 from pitboss.report.markup import Html, tag
 from pitboss.server.pages.components import select
-from pitboss.store.users import ROLES, Role
 
 ROLE_TEXTS: dict[Role, str] = {
     "viewer": "viewer: reads",

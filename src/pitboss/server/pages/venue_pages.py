@@ -1,4 +1,4 @@
-"""The pages that venues add to the app (`runs/web_section.py`): mounted here, each in the frame of every page.
+"""The pages that venues add to the app (`runs/web_section.py`), each in the frame of every page. `app.py` mounts them.
 
 With `?part=content` a page gives its content alone, which `live.js` puts in place of the old one.
 """
@@ -14,7 +14,6 @@ from pitboss.server.access.caller import Caller, OwnWorkspace, Viewer
 from pitboss.server.pages.frame import app_page
 from pitboss.server.problem import Problem
 
-router = APIRouter()
 PART, CONTENT = "part", "content"
 MOST_VALUE = 200
 
@@ -47,6 +46,10 @@ def _page(caller: Caller, section: WebSection, page: WebPage, *content: object) 
     return app_page(caller, page.title, section.path, *content, scripts=scripts, style=section.style)
 
 
-for _section in web_sections():
-    for _web_page in _section.pages:
-        router.add_api_route(f"{_section.path}{_web_page.path}", _handler(_section, _web_page), methods=["GET"])
+def venue_router() -> APIRouter:
+    """The pages of all installed venues."""
+    router = APIRouter()
+    for section in web_sections():
+        for page in section.pages:
+            router.add_api_route(f"{section.path}{page.path}", _handler(section, page), methods=["GET"])
+    return router

@@ -4,8 +4,8 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from pitboss.jobs.estimate import estimate, needs_consent
-from pitboss.jobs.submit import repeated
 from pitboss.runs.live_progress import ticks_in
+from pitboss.runs.new_request import repeated
 from pitboss.server.access.caller import OwnWorkspace, Viewer
 from pitboss.server.api.run_body import BacktestBody, EstimateDocument
 from pitboss.server.problem import responses

@@ -9,10 +9,11 @@ from pydantic import ConfigDict, Field
 
 from pitboss.core.errors import UserError
 from pitboss.jobs.enqueue import enqueue_again, ensure_workers
-from pitboss.jobs.submit import repeated, submit, submit_fork
+from pitboss.jobs.submit import submit, submit_fork
 from pitboss.runs.compare import compare
 from pitboss.runs.fork import ForkChange
 from pitboss.runs.listing import short
+from pitboss.runs.new_request import repeated
 from pitboss.runs.run import refuse_live
 from pitboss.runs.stored import long_document
 from pitboss.runs.verification import verify_stored

@@ -7,11 +7,11 @@ from pydantic import BaseModel, Field
 
 from pitboss.bootstrap.accounts import MOST_DAYS, token_document
 from pitboss.core.errors import UserError
+from pitboss.core.role import Role
 from pitboss.server.access.caller import Viewer
 from pitboss.server.api.routes.users import accounts_of
 from pitboss.server.problem import Problem, responses
 from pitboss.store.api_tokens import LONGEST_LABEL
-from pitboss.store.users import Role
 
 router = APIRouter(prefix="/tokens", tags=["tokens"], responses=responses())
 TokenId = Annotated[str, Path(max_length=64, description="The id of a token.", examples=["3f2a9c01d4e5"])]

@@ -6,12 +6,13 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 
 from pitboss.bootstrap.accounts import Accounts, digest_of, user_document
+from pitboss.core.role import Role
 from pitboss.server.access.caller import Admin, Caller, Viewer
 from pitboss.server.access.gate import session_of
 from pitboss.server.problem import Problem, responses
 from pitboss.store.passwords import LONGEST
 from pitboss.store.schema import LOCAL
-from pitboss.store.users import NAME, Role
+from pitboss.store.users import NAME
 
 router = APIRouter(tags=["users"], responses=responses())
 UserName = Annotated[str, Path(max_length=64, description="The name of a user.", examples=["anna"])]
