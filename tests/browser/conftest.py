@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import sync_playwright
 
+from demo_workspace import demo_workspace
 from forked import Forked
 from pitboss_dev.browser import find_browser
 
@@ -49,11 +50,7 @@ class Served:
 @pytest.fixture(scope="session")
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace as `pitboss demo` leaves it. Copy it before writing to it."""
-    home = tmp_path_factory.mktemp("browser") / "demo"
-    demo = Forked("-m", "pitboss", "demo", "--home", home)
-    demo.communicate()
-    assert demo.returncode == 0
-    return home
+    return demo_workspace(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

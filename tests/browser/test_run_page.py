@@ -74,6 +74,7 @@ def test_the_keyboard_moves_through_the_table_and_opens_a_decision(
     page.keyboard.press("j")
     placed(page, "3 of 8")
     page.keyboard.press("Escape")
+    page.wait_for_selector("#decision:not([open])", state="attached")
     page.keyboard.press("End")
     page.wait_for_selector(".log-row.selected[data-index='7']")
 

@@ -43,6 +43,7 @@ NOT_RUN = {
     "predict rounds": "needs recorded rounds",
     "predict run": "needs a network, and waits for the next minute",
     "serve": "serves until it is stopped; tests/browser runs it",
+    "tokens revoke": "needs a token; tests/server/web runs it",
     "users (?!list)": "asks for a password, or needs a user who has one; tests/server/web runs it",
     "secrets set (groq|SUI|RUNNER)": "asks at a terminal",
     "signer": "becomes another program, which asks for a passphrase; tests/signer runs it",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from forked import Forked
+from demo_workspace import demo_workspace
 from pitboss.bootstrap.machine import random_hex
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
@@ -21,11 +21,7 @@ ADDRESS = "http://127.0.0.1:8700"
 @pytest.fixture(scope="session")
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace as `pitboss demo` leaves it. Copy it before writing to it."""
-    home = tmp_path_factory.mktemp("web") / "demo"
-    demo = Forked("-m", "pitboss", "demo", "--home", home)
-    demo.communicate()
-    assert demo.returncode == 0
-    return home
+    return demo_workspace(tmp_path_factory)
 
 
 @pytest.fixture

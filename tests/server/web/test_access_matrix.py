@@ -20,6 +20,7 @@ from pitboss.bootstrap.machine import random_hex
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core import codec
+from pitboss.core.role import ROLES, Role
 from pitboss.jobs.study_plans import sweep_plan
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.server.access.caller import RequiredRole
@@ -27,7 +28,6 @@ from pitboss.server.access.sign_in import SignIn, digest
 from pitboss.server.app import create_app
 from pitboss.sim.study.axis import parse_axis
 from pitboss.store.import_run import insert_run
-from pitboss.store.users import ROLES, Role
 from server.web.conftest import ADDRESS, TOKEN
 
 OPEN = {"/health", "/sign-in", "/sign-out", "/start", "/static/{digest}/{name}", "/api/openapi.json"}

@@ -1,0 +1,22 @@
+"""The workspace that `pitboss demo` leaves, made once for all workers of a test run."""
+
+import os
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from forked import Forked
+
+
+def demo_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder. Copy it before writing to it."""
+    root = tmp_path_factory.getbasetemp()
+    shared = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+    home = shared / "demo-workspace"
+    with FileLock(f"{home}.lock"):
+        if not (home / "reports").is_dir():
+            demo = Forked("-m", "pitboss", "demo", "--home", home)
+            _, errors = demo.communicate()
+            assert demo.returncode == 0, errors
+    return home
