@@ -82,8 +82,9 @@ def read_given(
 ) -> dict[str, Any]:
     """Return the skill that a request gives, as a complete plain document.
 
-    `skill` is a saved name, `name@version`, or a whole document; `text` is YAML or JSON. Exactly one is given.
+    `skill` is a saved name, `name@version`, or a whole document, also as text; `text` is YAML or JSON. Exactly one is given.
     """
+    skill, text = given_text(skill, text)
     if bool(skill) == (text is not None):
         raise UserError(
             "give either skill (a saved name, name@version or a document) or text (YAML or JSON)",
@@ -95,6 +96,15 @@ def read_given(
         return read_document("skill", _json_text(skill), ".json", overrides, workspace.settings)
     name, version = saved_name(skill or "")
     return read_stored(workspace, name, version, overrides)
+
+
+def given_text(
+    skill: str | Mapping[str, Any] | None, text: str | None
+) -> tuple[str | Mapping[str, Any] | None, str | None]:
+    """`skill` and `text` of a request, with a document that was given as the text of `skill` moved to `text`."""
+    if text is None and isinstance(skill, str) and ("\n" in skill.strip() or skill.lstrip().startswith("{")):
+        return None, skill
+    return skill, text
 
 
 def saved_name(reference: str) -> tuple[str, int | None]:

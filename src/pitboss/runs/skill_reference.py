@@ -9,7 +9,7 @@ import orjson
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
-from pitboss.runs.documents import check, read_given, suffix_of
+from pitboss.runs.documents import check, given_text, read_given, suffix_of
 from pitboss.runs.venues import default_venue, venue_of, venues
 from pitboss.skill.document import to_json
 from pitboss.skill.load import SkillCheck, read_skill
@@ -58,6 +58,7 @@ def check_given(
     workspace: Workspace, skill: str | Mapping[str, Any] | None, text: str | None, overrides: Sequence[str] = ()
 ) -> SkillCheck[SkillDocument]:
     """Every problem of the document that a request gives as `runs.documents.read_given` takes it."""
+    skill, text = given_text(skill, text)
     if text is None and isinstance(skill, Mapping):
         skill, text = None, orjson.dumps(codec.number_fragments(dict(skill))).decode()
     if text is not None and not skill:

@@ -34,6 +34,7 @@ def test_check_and_preview_give_the_documents_of_the_commands(
     file = tmp_path / f"{name}.yaml"
     file.write_text(text)
     checked = client.post("/api/skills/check", json={"text": text}).json()
+    assert client.post("/api/skills/check", json={"skill": text}).json() == checked
     assert command("skill", "check", str(file)).items() <= checked.items()
     assert checked["venue"] == EXAMPLES[name].venue
     assert checked["plain"]["name"] == name
@@ -41,7 +42,7 @@ def test_check_and_preview_give_the_documents_of_the_commands(
     preview = client.post("/api/skills/preview", json={"text": text, "data_venue": "demo"})
     assert preview.json() == command("skill", "preview", str(file), "--data-venue", "demo")
     earlier = "2025-02-01T12:00:00Z"
-    preview = client.post("/api/skills/preview", json={"text": text, "data_venue": "demo", "at": earlier}).json()
+    preview = client.post("/api/skills/preview", json={"skill": text, "data_venue": "demo", "at": earlier}).json()
     assert preview == command("skill", "preview", str(file), "--data-venue", "demo", "--at", earlier)
     assert preview["at"] == earlier
 

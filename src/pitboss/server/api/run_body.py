@@ -30,8 +30,10 @@ class SkillRange(BaseModel):
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
-    skill: str | dict[str, Any] | None = Field(
-        None, description="A saved name, `name@version`, or a whole document.", examples=["trend-thesis"]
+    skill: Annotated[str, Field(max_length=200_000)] | dict[str, Any] | None = Field(
+        None,
+        description="A saved name, `name@version`, or a whole document (an object, or YAML text of several lines).",
+        examples=["trend-thesis"],
     )
     text: Annotated[str, Field(max_length=200_000)] | None = Field(
         None, description="The document itself as YAML or JSON, instead of `skill`."

@@ -15,8 +15,10 @@ class GivenSkill(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    skill: Annotated[str, Field(max_length=300)] | dict[str, Any] | None = Field(
-        None, description="A saved name, name@version, or a whole document.", examples=["trend-thesis"]
+    skill: SkillText | dict[str, Any] | None = Field(
+        None,
+        description="A saved name, name@version, or a whole document (an object, or YAML text of several lines).",
+        examples=["trend-thesis"],
     )
     text: SkillText | None = Field(None, description="The document as YAML or JSON, instead of `skill`.")
     set: list[SetLine] = Field(
