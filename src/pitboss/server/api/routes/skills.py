@@ -67,8 +67,9 @@ def schema(caller: Viewer, venue: Annotated[str, Query(max_length=64)] = "") -> 
 @router.post("/check", response_model=CheckDocument, operation_id="check_skill", summary="Check a skill")
 def check(body: GivenSkill, workspace: OwnWorkspace) -> dict[str, Any]:
     """Every error of a document, with its line and a hint. An invalid document is a successful response."""
-    result = check_given(workspace, body.skill, body.text, body.set)
-    return check_document(result, body.text)
+    skill, text = documents.given_text(body.skill, body.text)
+    result = check_given(workspace, skill, text, body.set)
+    return check_document(result, text)
 
 
 @router.post("/preview", response_model=PreviewDocument, operation_id="preview_skill", summary="Preview a prompt")
