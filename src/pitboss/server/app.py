@@ -11,6 +11,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -35,6 +36,8 @@ from pitboss.store.audit_log import AuditLog
 
 API = "/api"
 OPENAPI_PATH = f"{API}/openapi.json"
+THREADS = 6
+"""How many requests are worked on at once."""
 
 
 def create_app(
@@ -51,6 +54,8 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         del app
+        # Each thread may hold two connections to the database: more threads than that would wait for each other's.
+        current_default_thread_limiter().total_tokens = THREADS
         yield
         workspace.close()
 

@@ -123,7 +123,9 @@ async def _person(
             reply = await client.get(chance.choice(_paths(chance.choice(runs))))
             durations.reads.append((perf_counter() - started) * 1e3)
         if reply.status_code >= 400:
-            durations.errors.append(f"{reply.request.method} {reply.request.url.path}: {reply.status_code}")
+            durations.errors.append(
+                f"{reply.request.method} {reply.request.url.path}: {reply.status_code} {reply.text[:300]}"
+            )
 
 
 def _paths(run_id: str) -> list[str]:
