@@ -155,11 +155,13 @@ def _keep_server() -> socket.socket:
     with address.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            return _connect()
+            connection = _connect()
         except OSError:
             address.unlink(missing_ok=True)
             subprocess.run([sys.executable, __file__, str(address)], check=True, stdin=subprocess.DEVNULL)
-            return _connect()
+            connection = _connect()
+    atexit.register(connection.close)
+    return connection
 
 
 def _connect() -> socket.socket:
