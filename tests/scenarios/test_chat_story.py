@@ -116,6 +116,7 @@ def test_a_card_is_confirmed_at_the_terminal(agreement: str, saved: bool, home: 
     assert versions(home) == (2 if saved else 1)
 
 
+@pytest.mark.proof
 @pytest.mark.skipif(bool(NO_LOCAL), reason=f"not installed: {', '.join(NO_LOCAL)}")
 @pytest.mark.timeout(300)
 def test_a_real_small_model_answers_and_nothing_breaks(
