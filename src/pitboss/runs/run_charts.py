@@ -78,10 +78,11 @@ def _rows(index: RunIndex, window: Window | None, symbol: str) -> Ints:
 
 
 def equity_points(index: RunIndex, series: ChartSeries, points: int) -> dict[str, Any]:
-    """Equity and baselines at the same instants: all of them, or about `points` that keep every extreme."""
+    """Equity and baselines at the same instants: all of them, or about `points`: the first, the last and every extreme."""
     at, usd = index.equity_at.astype(np.float64), index.equity_usd
     if len(at) > points:
-        keep = downsample(at, usd, float(at[0]), float(at[-1]), max(points // 3, 1))
+        drawn = downsample(at, usd, float(at[0]), float(at[-1]), max((points - 1) // 3, 1))
+        keep = np.union1d([0], drawn)
         at, usd = at[keep], usd[keep]
     return {
         "at": at.astype(np.int64).tolist(),

@@ -212,6 +212,11 @@ def test_charts_are_drawn_for_a_window_and_equity_is_given_in_points(client: Tes
         assert chart.text.startswith('<figure class="chart"')
         assert f'data-start="{window["from"]}"' in chart.text
     assert client.get(f"/runs/{run.id}/charts/price/NONE").status_code == 404
+    whole = client.get(f"/api/runs/{run.id}/equity?points=100000").json()
+    few = client.get(f"/api/runs/{run.id}/equity?points=5").json()
+    assert [few["at"][0], few["at"][-1]] == [whole["at"][0], whole["at"][-1]]
+    assert len(few["at"]) <= 5
+    assert {min(whole["equity_usd"]), max(whole["equity_usd"])} <= set(few["equity_usd"])
     equity = client.get(f"/api/runs/{run.id}/equity?points=50").json()
     assert len(equity["at"]) == len(equity["equity_usd"]) <= 50
     assert set(equity["baselines"]) == {"buy_and_hold", "cash"}
