@@ -137,8 +137,8 @@ def _run_row(run: Mapping[str, Any]) -> tuple[object, ...]:
 def _deployments(workspace: Workspace, runs: Sequence[Run]) -> list[Html]:
     live = [run for run in runs if is_live(run)]
     if not live:
-        commands = (tag("code", "pitboss predict run"), " and ", tag("code", "pitboss community run"))
-        text = tag("p", "No agent is deployed. ", *commands, " start one.", class_="note")
+        command = tag("code", "pitboss VENUE run")
+        text = tag("p", "No agent is deployed. On a venue that can be live, ", command, " starts one.", class_="note")
         return [section("deployments", "Deployments", text)]
     columns = [("Run", LEFT), ("Skill", LEFT), ("Venue", LEFT), ("Model", LEFT), ("Status", LEFT), ("Ticks", RIGHT), ("Cost", RIGHT)]  # fmt: skip
     rows: list[tuple[object, ...]] = []
