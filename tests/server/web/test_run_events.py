@@ -21,14 +21,18 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_events, "POLL_S", 0.01)
 
 
-async def collected(stream: AsyncIterator[bytes]) -> list[tuple[str, dict[str, Any]]]:
-    """The kind and data of every event until the stream ends."""
+async def collected(
+    stream: AsyncIterator[bytes], has_begun: asyncio.Event | None = None
+) -> list[tuple[str, dict[str, Any]]]:
+    """The kind and data of every event until the stream ends. `has_begun` is set with the first of them."""
     events: list[tuple[str, dict[str, Any]]] = []
     async for chunk in stream:
         for block in chunk.decode().split("\n\n"):
             lines = dict(line.partition(": ")[::2] for line in block.splitlines())
             if "event" in lines:
                 events.append((lines["event"], json.loads(lines["data"])))
+        if events and has_begun is not None:
+            has_begun.set()
     return events
 
 
@@ -38,8 +42,9 @@ def test_all_listeners_share_one_reader_and_get_every_tick_once(client: TestClie
 
     async def listen() -> list[list[tuple[str, dict[str, Any]]]]:
         streams = [feeds.stream(workspace, "local", run_id) for _ in range(5)]
-        tasks = [asyncio.create_task(collected(stream)) for stream in streams]
-        await asyncio.sleep(0)
+        begun = [asyncio.Event() for _ in streams]
+        tasks = [asyncio.create_task(collected(*pair)) for pair in zip(streams, begun, strict=True)]
+        await asyncio.gather(*(event.wait() for event in begun))
         await asyncio.to_thread(work_off, workspace)
         return await asyncio.gather(*tasks)
 
