@@ -27,7 +27,7 @@ from pitboss.server.pages.decision_table import decision_drawer, decision_table
 from pitboss.server.pages.decision_view import ask_again_form, decision_view
 from pitboss.server.pages.frame import app_page, report_content
 from pitboss.server.pages.run_difference import difference_view
-from pitboss.server.pages.run_live import live_content
+from pitboss.server.pages.run_live import live_content, run_title
 from pitboss.server.problem import Problem
 from pitboss.server.run_access import Indexed, run_tag
 from pitboss.store.lifecycle import ENDED
@@ -48,11 +48,11 @@ def run_page(run_id: str, caller: Viewer, workspace: OwnWorkspace, indexed: Inde
         content = live_content(run, _bar(run, caller))
         return app_page(caller, title, "/runs", content, scripts=("run.js", "run_live.js"), styles=STYLES)
     if run.status != "complete" and not len(indexed.index(workspace, run)):
-        content = join([_bar(run, caller), _failure(run)])
+        content = join([_bar(run, caller), run_title(run), _failure(run)])
         return app_page(caller, title, "/runs", content, scripts=("run.js",), styles=STYLES)
     composed = indexed.page_if_ready(workspace, run)
     if composed is None:
-        content = join([_bar(run, caller), _preparing(run)])
+        content = join([_bar(run, caller), run_title(run), _preparing(run)])
         return app_page(caller, title, "/runs", content, scripts=("run.js",), styles=STYLES)
     page = _with_app_parts(composed, run, indexed.index(workspace, run), caller)
     return app_page(
@@ -229,4 +229,4 @@ def _preparing(run: Run) -> Html:
 def _failure(run: Run) -> Html:
     if run.status == "cancelled":
         return notice("This run was cancelled. What was done until then is kept; resume continues from there.")
-    return notice(tag("strong", "This run failed. "), run.error_text or "No reason was stored.", tone="bad")
+    return notice(tag("strong", "This run failed: "), run.error_text or "No reason was stored.", tone="bad")

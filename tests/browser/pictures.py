@@ -1,0 +1,32 @@
+"""Looking at a page: in a theme and a size it must fit the window, and a picture of it is kept."""
+
+from pathlib import Path
+from typing import Any
+
+from browser.conftest import NARROW, WIDE, overflow
+
+THEMES, SIZES = ("light", "dark"), {"wide": WIDE, "narrow": NARROW}
+QUICK = (("light", "wide"), ("dark", "narrow"))
+"""In the quick test a page is loaded once and then shown in both; the whole one opens it anew for each."""
+
+
+def settled(page: Any) -> None:
+    """Wait for what the scripts of a page fetch when it opens, and unfold its options."""
+    if page.locator(".live, [data-live]").count() == 0:  # these go on fetching
+        page.wait_for_load_state("networkidle")
+    page.eval_on_selector_all("details.more-options", "(all) => { for (const one of all) one.open = true; }")
+
+
+def looked_at(page: Any, name: str, folder: Path, theme: str, size: str, whole: bool = False) -> None:
+    """Look at an open page in a theme and a size. The picture is of what is in sight, or of the whole page."""
+    page.set_viewport_size(SIZES[size])
+    page.emulate_media(color_scheme=theme)
+    assert overflow(page) == 0, (name, theme, size)
+    page.screenshot(path=folder / f"{name}-{theme}-{size}.png", full_page=whole)
+
+
+def looked_at_quickly(page: Any, name: str, folder: Path) -> None:
+    """Look at an open page as on a desk by day, and as on a phone by night."""
+    settled(page)
+    for theme, size in QUICK:
+        looked_at(page, name, folder, theme, size)
