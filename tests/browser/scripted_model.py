@@ -25,6 +25,8 @@ class ScriptedModel:
     def __init__(self) -> None:
         self.says: dict[str, str] = {}
         """Answers of the chat by words of the question."""
+        self.wishes: dict[str, str] = {}
+        """Names of tools that it asks for before it answers, by words of the question."""
         self._allowed = asyncio.Semaphore(0)
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -52,7 +54,8 @@ class ScriptedModel:
         results = [message["content"] for message in messages if message["role"] == "tool"]
         for words, answer in self.says.items():
             if words in asked:
-                return provider.say(answer)
+                is_asked = words in self.wishes and not results
+                return provider.call(self.wishes[words], {}) if is_asked else provider.say(answer)
         if "change" in asked:
             if not results:
                 return provider.call("propose_skill_edit", {"set": "risk.max_leverage=2"})
