@@ -8,18 +8,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
-from pitboss.report.chart_series import NO_SERIES
 from pitboss.runs.explain import explain_record
 from pitboss.runs.run_charts import equity_points
 from pitboss.runs.run_index import RowFilter
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
 from pitboss.server.access.caller import OwnWorkspace, Viewer
-from pitboss.server.api.lookup import named_run
+from pitboss.server.api.run_access import IndexOfRun, NamedRun, SeriesOfRun, run_tag
 from pitboss.server.api.tagged import NOT_MODIFIED, not_modified, tag_headers, tagged_json
 from pitboss.server.problem import Problem, responses
-from pitboss.server.run_access import Indexed, run_tag
-from pitboss.store.lifecycle import ENDED
 from pitboss.store.runs import Run
 
 router = APIRouter(prefix="/runs", tags=["runs"], responses=responses(404))
@@ -86,10 +83,9 @@ Word = Annotated[str, Query(max_length=100)]
     responses=NOT_MODIFIED,
 )
 def list_decisions(
-    run_id: str,
     caller: Viewer,
-    workspace: OwnWorkspace,
-    indexed: Indexed,
+    run: NamedRun,
+    index: IndexOfRun,
     request: Request,
     code: Word = "",
     action: Word = "",
@@ -104,11 +100,9 @@ def list_decisions(
 ) -> Response:
     """Decisions in time order: one row for each proposal, and one for each hold or span of holds."""
     del caller
-    run = named_run(workspace, run_id)
     tag = run_tag(run, "decisions")
     if tag and (unchanged := not_modified(request, tag)):
         return unchanged
-    index = indexed.index(workspace, run)
     conditions: RowFilter = {
         "code": code,
         "action": action,
@@ -138,12 +132,11 @@ def list_decisions(
     response_model=DecisionDocument,
     responses=NOT_MODIFIED,
 )
-def show_decision(run_id: str, seq: int, caller: Viewer, workspace: OwnWorkspace, request: Request) -> Response:
+def show_decision(run: NamedRun, seq: int, caller: Viewer, workspace: OwnWorkspace, request: Request) -> Response:
     """The prompt if it was stored, every step and tool call, the proposals, the verdicts with all margins, the receipts, the
     account before and after, and the cost. `seq` is the number of the record.
     """
     del caller
-    run = named_run(workspace, run_id)
     tag = run_tag(run, seq)
     if tag and (unchanged := not_modified(request, tag)):
         return unchanged
@@ -158,10 +151,10 @@ def show_decision(run_id: str, seq: int, caller: Viewer, workspace: OwnWorkspace
     responses=NOT_MODIFIED,
 )
 def equity_of_run(
-    run_id: str,
     caller: Viewer,
-    workspace: OwnWorkspace,
-    indexed: Indexed,
+    run: NamedRun,
+    index: IndexOfRun,
+    series: SeriesOfRun,
     request: Request,
     points: Annotated[
         int, Query(ge=2, le=100_000, description="About how many points; every extreme is kept.")
@@ -169,12 +162,10 @@ def equity_of_run(
 ) -> Response:
     """Equity over time against the baselines. A venue without accounts has none."""
     del caller
-    run = named_run(workspace, run_id)
     tag = run_tag(run, "equity", points)
     if tag and (unchanged := not_modified(request, tag)):
         return unchanged
-    series = indexed.series(workspace, run) if run.status in ENDED else NO_SERIES
-    document = equity_points(indexed.index(workspace, run), series, points)
+    document = equity_points(index, series, points)
     return _tagged(request, {**document, "at": [iso(at) for at in document["at"]]}, tag)
 
 
