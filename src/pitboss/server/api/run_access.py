@@ -16,7 +16,7 @@ from pitboss.server.api.run_reader import RunReader
 from pitboss.store.lifecycle import ENDED
 from pitboss.store.runs import Run
 
-PATIENCE_S = 2.0
+PATIENCE_S = 0.2
 """How long a page waits for its content before it says that it is being composed."""
 
 
