@@ -123,6 +123,16 @@ def test_tokens_are_found_by_their_digest_until_they_end(bench):
             tokens.add("0" * 64, "anna", label, "viewer", expires_at)
 
 
+def test_the_scopes_of_a_token_are_stored_with_it_under_its_seal(bench):
+    tokens = ApiTokens(bench.database, bench.now, bench.new_id)
+    token = tokens.add("d" * 64, "anna", "a", "author", None, ["runs:read", "costs:read", "runs:read"])
+    assert token.scopes == {"costs:read", "runs:read"}
+    assert tokens.find("d" * 64) == token
+    with bench.database.write() as connection:
+        connection.exec_driver_sql("UPDATE api_tokens SET scopes = NULL")
+    assert tokens.find("d" * 64) is None
+
+
 def test_the_audit_log_is_read_newest_first_and_shows_what_was_changed(bench):
     log = AuditLog(bench.database, bench.now)
     for number in range(3):

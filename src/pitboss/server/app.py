@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from anyio.to_thread import current_default_thread_limiter
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
@@ -22,10 +22,13 @@ from pitboss.bootstrap.accounts import Accounts
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import BudgetExceeded, InvariantError, TransientError, UserError
 from pitboss.core.instant import Instant
+from pitboss.core.role import Role
 from pitboss.server import pages
 from pitboss.server.access.credentials import Credentials
 from pitboss.server.access.gate import Gate, Serving
+from pitboss.server.access.scopes import require_scope, role_of, scope_of, scopes_of
 from pitboss.server.access.sign_in import SignIn
+from pitboss.server.access.writes import API
 from pitboss.server.api import routes
 from pitboss.server.api.downloads import Downloads
 from pitboss.server.api.run_events import RunFeeds
@@ -34,7 +37,6 @@ from pitboss.server.pages.venue_pages import venue_router
 from pitboss.server.problem import Problem, problem_of, problem_response
 from pitboss.store.audit_log import AuditLog
 
-API = "/api"
 OPENAPI_PATH = f"{API}/openapi.json"
 THREADS = 6
 """How many requests are worked on at once."""
@@ -66,12 +68,14 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
+        dependencies=[Depends(require_scope)],
         generate_unique_id_function=_operation_id,
     )
     app.state.workspace = workspace
     app.state.credentials = credentials
     app.state.audit = audit
     app.state.serving = serving
+    app.state.scopes = api_scopes()
     app.state.run_feeds, app.state.downloads = RunFeeds(), Downloads()
     app.router.redirect_slashes = False
     for router in routers(routes):
@@ -93,6 +97,22 @@ def routers(package: ModuleType) -> Iterator[APIRouter]:
         router = getattr(import_module(f"{package.__name__}.{module.name}"), "router", None)
         if isinstance(router, APIRouter):
             yield router
+
+
+def api_scopes() -> dict[str, Role]:
+    """The scopes that a token may have, with the least role that can use each."""
+    return scopes_of(api_routes())
+
+
+def api_routes() -> Iterator[APIRoute]:
+    """The routes of the API, as their modules declare them, with the role and scope that they need in their descriptions."""
+    for router in routers(routes):
+        for route in router.routes:
+            if isinstance(route, APIRoute):
+                (method,) = route.methods or ()
+                needs = {"x-required-role": role_of(route), "x-required-scope": scope_of(method, route)}
+                route.openapi_extra = {**(route.openapi_extra or {}), **needs}
+                yield route
 
 
 def _operation_id(route: APIRoute) -> str:

@@ -21,20 +21,17 @@ from pitboss.server.access.body_limit import limited, too_large
 from pitboss.server.access.caller import Caller
 from pitboss.server.access.credentials import Credentials, is_csrf
 from pitboss.server.access.rate_limit import RateLimit
+from pitboss.server.access.writes import API, UNSAFE, is_write
 from pitboss.server.problem import Problem, problem_of
 from pitboss.store.audit_log import AuditLog
 
-API = "/api"
 COOKIE = "pitboss_session"
 CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf"
 MOST_FORM_BYTES = 64_000
-UNSAFE = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 OPEN = ("/health",)
 """Answered under any name: programs that watch a server address it as they can."""
-NOT_WRITES = frozenset(
-    {"/api/skills/check", "/api/skills/preview", "/api/skills/edit", "/api/estimate", "/sign-in", "/sign-out"}
-)
-"""POST requests that change nothing, sent while somebody types, and those that are entered with more detail elsewhere."""
+ENTERED_ELSEWHERE = frozenset({"/sign-in", "/sign-out"})
+"""What is entered into the audit log with more detail by its own route."""
 ANONYMOUS_RPM = 600
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -160,7 +157,7 @@ class Gate:
         """Enter a write into the audit log, whether it was done or refused."""
         state, path = scope["state"], scope["path"]
         caller: Caller | None = state["caller"]
-        if scope["method"] not in UNSAFE or path in NOT_WRITES or caller is None:
+        if caller is None or path in ENTERED_ELSEWHERE or not is_write(scope["method"], path):
             return
         template = getattr(scope.get("route"), "path", path)  # without the prefix of its router
         template = API + template if path.startswith(API) and not template.startswith(API) else template
