@@ -112,11 +112,14 @@ def _talk(location: WorkspaceOptions, session: "ChatSession", conversation: "Con
 
 
 def _show(event: "ChatEvent") -> None:
-    from pitboss.chat.agent import ChatStep, ChatText
+    from pitboss.chat.agent import ChatStep, ChatText, ChatWithdrawal
 
     if isinstance(event, ChatText):
         sys.stdout.write(_visible(event.delta))
         sys.stdout.flush()
+    elif isinstance(event, ChatWithdrawal):
+        screen.put("")
+        screen.note("  that was not the answer yet")
     elif isinstance(event, ChatStep):
         from pitboss.core import codec
 

@@ -109,7 +109,7 @@ def api_routes() -> Iterator[APIRoute]:
     for router in routers(routes):
         for route in router.routes:
             if isinstance(route, APIRoute):
-                (method,) = route.methods or ()
+                method = min(route.methods or {"GET"})
                 needs = {"x-required-role": role_of(route), "x-required-scope": scope_of(method, route)}
                 route.openapi_extra = {**(route.openapi_extra or {}), **needs}
                 yield route

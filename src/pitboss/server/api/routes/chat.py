@@ -16,7 +16,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from pitboss.bootstrap.machine import random_hex
-from pitboss.chat.agent import MOST_QUESTION, ChatAnswer, ChatEvent, ChatStep, ChatText
+from pitboss.chat.agent import MOST_QUESTION, ChatAnswer, ChatEvent, ChatStep, ChatText, ChatWithdrawal
 from pitboss.chat.chat_model import NoChatModel, chosen_model
 from pitboss.chat.conversation import Conversation, Conversations
 from pitboss.chat.session import ChatSession
@@ -91,7 +91,7 @@ EXAMPLE = (
         **responses(404, 409),
         200: {
             "description": "Server-sent events: `tool {name, arguments}`, `card {kind, title, request, details}`, `text {delta}`, "
-            "then `done {cost_usd, citations, unsupported, conversation}` or `error` with a problem.",
+            "`withdraw {}` when the text so far is void and begins anew, then `done {cost_usd, citations, unsupported, conversation}` or `error` with a problem.",
             "content": {"text/event-stream": {"schema": {"type": "string"}, "example": EXAMPLE}},
         },
     },
@@ -211,6 +211,8 @@ class ChatStream:
 def _event(event: ChatEvent) -> tuple[str, Any]:
     if isinstance(event, ChatText):
         return "text", {"delta": event.delta}
+    if isinstance(event, ChatWithdrawal):
+        return "withdraw", {}
     if isinstance(event, ChatStep):
         return "tool", {"name": event.name, "arguments": event.arguments}
     return "card", event.plain()
