@@ -25,6 +25,7 @@ from pitboss.core.money import ZERO
 from pitboss.core.trace import SILENT, Tracer, Value
 from pitboss.runs.daily_budget import limit_of, refused_by_budget
 from pitboss.runs.hold_prior import hold_prior
+from pitboss.runs.speculation_progress import stored_counts
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
@@ -319,7 +320,8 @@ class _Execution:
             for note in (*venue.notes(prepared), *connections.server_tools.notes()):
                 watch.message(f"note: {note}")
             _restore_waste(connections.speculation, ledger, model)
-            state = await replay(course, journal, state, watch, ledger)
+            async with stored_counts(workspace.database, run_id, epoch, connections.speculation):
+                state = await replay(course, journal, state, watch, ledger)
         if model is not None and model.news():
             watch.message(model.news())
         if journal.status != "computing_metrics":  # all records existed already, so no commit has set the status
