@@ -31,6 +31,7 @@ from pitboss.server.pages.run_live import live_content
 from pitboss.server.problem import Problem
 from pitboss.server.run_access import Indexed, run_tag
 from pitboss.store.lifecycle import ENDED
+from pitboss.store.retry import Unreachable
 from pitboss.store.runs import Run
 
 router = APIRouter()
@@ -145,6 +146,8 @@ def difference_fragment(run_id: str, caller: Viewer, workspace: OwnWorkspace, in
 def _run_or_none(workspace: Any, run_id: str) -> Run | None:
     try:
         run = workspace.runs.get(run_id)
+    except Unreachable:
+        raise
     except UserError:
         return None
     return run if run.id == run_id else None

@@ -24,7 +24,7 @@ from pitboss.runs.listing import holdings, times
 from pitboss.server.access.caller import Author, Caller, OwnWorkspace, Viewer
 from pitboss.server.api.downloads import BackgroundDownload, Downloads
 from pitboss.server.api.run_body import read_moment
-from pitboss.server.problem import Problem, responses
+from pitboss.server.problem import Problem, refused_as, responses
 
 router = APIRouter(prefix="/data", tags=["data"], responses=responses())
 MOST_GAPS = 1_000
@@ -246,10 +246,8 @@ def start_download(body: NewDownload, caller: Author, workspace: OwnWorkspace, r
         workspace.now(),
     )
     lake = open_lake(workspace.settings, writing=True)
-    try:
+    with refused_as(409, "conflict"):
         _downloads(request).start(download, lake, workspace.settings, body.replace)
-    except UserError as error:
-        raise Problem(409, "conflict", error.message, error.hint) from None
     return DownloadDocument(**download.document())
 
 

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
 from pitboss.report.chart_series import NO_SERIES
 from pitboss.runs.explain import explain_record
@@ -17,7 +16,7 @@ from pitboss.runs.venues import venue_of
 from pitboss.server.access.caller import OwnWorkspace, Viewer
 from pitboss.server.api.lookup import named_run
 from pitboss.server.api.tagged import NOT_MODIFIED, not_modified, tag_headers, tagged_json
-from pitboss.server.problem import Problem, responses
+from pitboss.server.problem import Problem, refused_as, responses
 from pitboss.server.run_access import Indexed, run_tag
 from pitboss.store.lifecycle import ENDED
 from pitboss.store.runs import Run
@@ -182,10 +181,8 @@ def decision_values(workspace: Any, run: Run, seq: int) -> dict[str, Any]:
     """Everything of one decision, or 404."""
     if not 0 <= seq <= MOST_SEQ:
         raise Problem(404, "not_found", f"run {run.id} has no record {seq}")
-    try:
+    with refused_as(404, "not_found"):
         return explain_record(workspace, run, seq)
-    except UserError as error:
-        raise Problem(404, "not_found", error.message, error.hint) from None
 
 
 def decision_row(row: Mapping[str, Any], venue: Venue) -> dict[str, Any]:

@@ -6,12 +6,11 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 
 from pitboss.bootstrap.accounts import MOST_DAYS, token_document
-from pitboss.core.errors import UserError
 from pitboss.core.role import Role
 from pitboss.server.access.caller import Viewer
 from pitboss.server.access.scopes import check_scopes
 from pitboss.server.api.routes.users import accounts_of
-from pitboss.server.problem import Problem, responses
+from pitboss.server.problem import Problem, refused_as, responses
 from pitboss.store.api_tokens import LONGEST_LABEL
 
 router = APIRouter(prefix="/tokens", tags=["account"], responses=responses())
@@ -80,8 +79,6 @@ def create_token(request: Request, caller: Viewer, new: NewToken) -> dict[str, A
 @router.delete("/{token_id}", status_code=204, responses=responses(404), operation_id="revoke_token")
 def revoke_token(request: Request, caller: Viewer, token_id: TokenId) -> None:
     """Refuse a token of the caller from now on; an admin may revoke those of others."""
-    try:
+    with refused_as(404, "not_found"):
         accounts_of(request).tokens.revoke(token_id, None if caller.may("admin") else caller.name)
-    except UserError as error:
-        raise Problem(404, "not_found", error.message) from None
     request.app.state.credentials.forget()
