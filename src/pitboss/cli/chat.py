@@ -178,6 +178,9 @@ def run_card(location: WorkspaceOptions, card: "Card") -> int:
         check = documents.check(body["text"], ".json", settings)
         if check.skill is None:
             raise summary("the changed skill", check.errors)
+        from pitboss.server.route_table import check_skill_name
+
+        check_skill_name(check.skill.name)
         with location.workspace() as workspace:
             stored = documents.store(workspace, check.skill)
         screen.put(f"saved {stored.name}, version {stored.version}")

@@ -47,7 +47,7 @@ def create(
 
     if scope:
         from pitboss.server.access.scopes import check_scopes
-        from pitboss.server.app import api_scopes
+        from pitboss.server.route_table import api_scopes
 
         check_scopes(scope, api_scopes())
     with location.workspace() as workspace:

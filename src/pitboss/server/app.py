@@ -1,18 +1,14 @@
 """The web server of a workspace as one ASGI app: the REST API, the pages and their static files.
 
-Routers are found by their place: every module of `api/routes` and of `pages` that has a `router`, and those that venues name
-(`Venue.web`). What every request passes first is `access/gate.py`.
+Routers are found by their place (`route_table.py`), and those that venues name (`Venue.web`). What every request passes first is `access/gate.py`.
 """
 
-import pkgutil
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 from anyio.to_thread import current_default_thread_limiter
-from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
@@ -22,11 +18,10 @@ from pitboss.bootstrap.accounts import Accounts
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import BudgetExceeded, InvariantError, TransientError, UserError
 from pitboss.core.instant import Instant
-from pitboss.core.role import Role
 from pitboss.server import pages
 from pitboss.server.access.credentials import Credentials
 from pitboss.server.access.gate import Gate, Serving
-from pitboss.server.access.scopes import require_scope, role_of, scope_of, scopes_of
+from pitboss.server.access.scopes import require_scope
 from pitboss.server.access.sign_in import SignIn
 from pitboss.server.access.writes import API
 from pitboss.server.api import routes
@@ -35,6 +30,7 @@ from pitboss.server.api.run_events import RunFeeds
 from pitboss.server.pages.problem_page import is_page, problem_page
 from pitboss.server.pages.venue_pages import venue_router
 from pitboss.server.problem import Problem, problem_of, problem_response
+from pitboss.server.route_table import api_scopes, check_skill_name, routers
 from pitboss.store.audit_log import AuditLog
 
 OPENAPI_PATH = f"{API}/openapi.json"
@@ -76,6 +72,7 @@ def create_app(
     app.state.audit = audit
     app.state.serving = serving
     app.state.scopes = api_scopes()
+    app.state.check_skill_name = check_skill_name  # here: a route cannot look at the table of all routes
     app.state.run_feeds, app.state.downloads = RunFeeds(), Downloads()
     app.router.redirect_slashes = False
     for router in routers(routes):
@@ -89,30 +86,6 @@ def create_app(
         app.add_exception_handler(kind, _problem)
     app.add_middleware(Gate, credentials=credentials, audit=audit, serving=serving, now=clock, refuse=problem_reply)
     return app
-
-
-def routers(package: ModuleType) -> Iterator[APIRouter]:
-    """The routers of the modules of a package, by the names of the modules."""
-    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
-        router = getattr(import_module(f"{package.__name__}.{module.name}"), "router", None)
-        if isinstance(router, APIRouter):
-            yield router
-
-
-def api_scopes() -> dict[str, Role]:
-    """The scopes that a token may have, with the least role that can use each."""
-    return scopes_of(api_routes())
-
-
-def api_routes() -> Iterator[APIRoute]:
-    """The routes of the API, as their modules declare them, with the role and scope that they need in their descriptions."""
-    for router in routers(routes):
-        for route in router.routes:
-            if isinstance(route, APIRoute):
-                method = min(route.methods or {"GET"})
-                needs = {"x-required-role": role_of(route), "x-required-scope": scope_of(method, route)}
-                route.openapi_extra = {**(route.openapi_extra or {}), **needs}
-                yield route
 
 
 def _operation_id(route: APIRoute) -> str:
