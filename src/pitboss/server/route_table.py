@@ -50,7 +50,9 @@ def check_skill_name(name: str) -> None:
     """Raise `UserError` if the address of a skill of this name is that of something else, such as `/skills/new`."""
     path = SKILL.replace("{name:path}", name)
     for family in (api_routes(), _page_routes()):
-        first = next((route for route in family if "GET" in route.methods and route.path_regex.match(path)), None)
+        first = next(
+            (route for route in family if "GET" in (route.methods or ()) and route.path_regex.match(path)), None
+        )
         if first is None or first.path != SKILL:
             raise UserError(
                 f"a skill cannot be saved as {name!r}: that is an address of the server itself",

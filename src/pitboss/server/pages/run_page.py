@@ -29,7 +29,7 @@ from pitboss.server.pages.frame import app_page, report_content
 from pitboss.server.pages.run_difference import difference_view
 from pitboss.server.pages.run_live import live_content
 from pitboss.server.problem import Problem
-from pitboss.server.run_access import Indexed, run_tag
+from pitboss.server.run_access import Conditions, Indexed, run_tag
 from pitboss.store.lifecycle import ENDED
 from pitboss.store.retry import Unreachable
 from pitboss.store.runs import Run
@@ -107,24 +107,11 @@ def decision_fragment(
     caller: Viewer,
     workspace: OwnWorkspace,
     indexed: Indexed,
-    code: str = "",
-    action: str = "",
-    outcome: str = "",
-    flag: str = "",
-    symbol: str = "",
-    text: str = "",
+    conditions: Conditions,
 ) -> HTMLResponse:
     """One decision for the drawer. The conditions are those of the table, so that the next decision is the next of the table."""
     run = named_run(workspace, run_id)
     values = decision_values(workspace, run, seq)
-    conditions: RowFilter = {
-        "code": code,
-        "action": action,
-        "outcome": outcome,
-        "flag": flag,
-        "symbol": symbol,
-        "text": text,
-    }
     near = _neighbours(indexed.index(workspace, run), seq, conditions)
     may_fork = caller.may("author") and run.status in ENDED and not run.params.get("mode")
     again = ask_again_form(run.id, values, run.model, run.params["skill"]) if may_fork else None

@@ -10,14 +10,13 @@ from pitboss.core.instant import iso
 from pitboss.report.chart_series import NO_SERIES
 from pitboss.runs.explain import explain_record
 from pitboss.runs.run_charts import equity_points
-from pitboss.runs.run_index import RowFilter
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
 from pitboss.server.access.caller import OwnWorkspace, Viewer
 from pitboss.server.api.lookup import named_run
 from pitboss.server.api.tagged import NOT_MODIFIED, not_modified, tag_headers, tagged_json
 from pitboss.server.problem import Problem, refused_as, responses
-from pitboss.server.run_access import Indexed, run_tag
+from pitboss.server.run_access import Conditions, Indexed, run_tag
 from pitboss.store.lifecycle import ENDED
 from pitboss.store.runs import Run
 
@@ -74,9 +73,6 @@ class EquityDocument(BaseModel):
     baselines: dict[str, list[float]] = Field(examples=[{"buy_and_hold": [10_000.0], "cash": [10_000.0]}])
 
 
-Word = Annotated[str, Query(max_length=100)]
-
-
 @router.get(
     "/{run_id}/decisions",
     operation_id="list_decisions",
@@ -90,12 +86,7 @@ def list_decisions(
     workspace: OwnWorkspace,
     indexed: Indexed,
     request: Request,
-    code: Word = "",
-    action: Word = "",
-    outcome: Annotated[str, Query(max_length=20, description="An outcome, or `proposed` for all proposals.")] = "",
-    flag: Word = "",
-    symbol: Word = "",
-    text: Annotated[str, Query(max_length=200, description="A part of the reason, in any case.")] = "",
+    conditions: Conditions,
     after: Annotated[int | None, Query(ge=-1, le=MOST_SEQ, description="Only rows after this `row`.")] = None,
     skip: Annotated[int, Query(ge=0, le=MOST_SEQ, description="How many rows to leave out at the beginning.")] = 0,
     newest: Annotated[bool, Query(description="The last rows, newest first.")] = False,
@@ -108,14 +99,6 @@ def list_decisions(
     if tag and (unchanged := not_modified(request, tag)):
         return unchanged
     index = indexed.index(workspace, run)
-    conditions: RowFilter = {
-        "code": code,
-        "action": action,
-        "outcome": outcome,
-        "flag": flag,
-        "symbol": symbol,
-        "text": text,
-    }
     found = index.find(conditions)
     rest = found[found > after] if after is not None else found
     if newest:
