@@ -134,6 +134,7 @@ async def resume(
     if run.status == "complete":
         return run
     refuse_live(run)
+    workspace = workspace.owned_by(run.owner)
     request = request_of(run)
     if max_cost_usd is not None:
         request = dataclasses.replace(request, max_cost_usd=max_cost_usd)
@@ -169,9 +170,12 @@ async def work(
 
     A fault of the run itself ends it with status error and raises nothing. A stop (`RunCancelled`, a cancelled task)
     is not stored: the caller that requested it decides whether the run ends or returns to the queue. `LeaseLost` and
-    `Unreachable` are raised too; after `Unreachable` the same lease can be worked on again.
+    `Unreachable` are raised too; after `Unreachable` the same lease can be worked on again. What the run refers to, such as
+    `replay/<run id>`, is looked up among the rows of its owner alone.
     """
-    run, runs = lease.run, workspace.runs
+    run = lease.run
+    workspace = workspace.owned_by(run.owner)
+    runs = workspace.runs
     execution = _Execution(workspace, StoredJournal(workspace.database, run.id, lease.epoch, logged=logged), run.wall_s)
     LOG.info("run begins", extra={"fields": {"run_id": run.id, "model": run.model, "worker": lease.worker}})
     with tracer.span("pitboss.run", {"pitboss.run_id": run.id, "gen_ai.request.model": run.model}) as span:
