@@ -19,6 +19,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import BudgetExceeded, InvariantError, TransientError, UserError
 from pitboss.core.instant import Instant
 from pitboss.server import pages
+from pitboss.server.access.audit_retention import pruned_daily
 from pitboss.server.access.credentials import Credentials
 from pitboss.server.access.gate import Gate, Serving
 from pitboss.server.access.scopes import require_scope
@@ -54,7 +55,8 @@ def create_app(
         del app
         # Each thread may hold two connections to the database: more threads than that would wait for each other's.
         current_default_thread_limiter().total_tokens = THREADS
-        yield
+        async with pruned_daily(audit, clock, workspace.settings.audit_days):
+            yield
         workspace.close()
 
     app = FastAPI(

@@ -20,6 +20,7 @@ from pitboss.server.access.gate import COOKIE, Serving
 from pitboss.server.access.sign_in import SignIn, digest
 from pitboss.server.app import create_app
 from pitboss.server.serve import require_users
+from pitboss.store.audit_log import AuditLog
 from pitboss.store.database import open_database
 from pitboss.store.passwords import hash_password
 from server.web.conftest import ADDRESS, TOKEN
@@ -253,6 +254,22 @@ def test_a_token_has_the_least_of_its_role_and_that_of_its_user_and_ends(site: S
     site.at += 7 * DAY_MS
     assert site.client.get("/api/me", headers=bearer).status_code == 401
     assert site.client.delete(f"/api/tokens/{stored.id}", headers=BEARER).status_code == 204
+
+
+def test_a_server_deletes_what_is_older_than_the_audit_log_is_to_be_kept(empty_home: Path, tmp_path: Path) -> None:
+    home = Path(shutil.copytree(empty_home, tmp_path / "home"))
+    now = 1_800_000_000_000
+    with open_workspace(load_settings(home)) as workspace:
+        for days in (500, 399):
+            AuditLog(workspace.database, lambda days=days: now - days * DAY_MS).append(
+                "anna", "here", f"{days} days ago"
+            )
+    app = create_app(open_workspace(load_settings(home)), SignIn(digest(TOKEN), random_hex), now=lambda: now)
+    with TestClient(app, base_url=ADDRESS):
+        pass
+    with open_workspace(load_settings(home)) as workspace:
+        actions = [entry.action for entry in AuditLog(workspace.database, lambda: now).listing()]
+    assert actions == ["audit prune", "399 days ago"]
 
 
 def test_a_token_with_scopes_does_no_more_than_they_name(site: Site) -> None:
