@@ -27,6 +27,8 @@ class Caller:
     """What a form of this session must send back; empty for a caller with a token."""
     token_id: str = ""
     """The token of the API that it uses, if any."""
+    scopes: frozenset[str] | None = None
+    """What that token is limited to (`access/scopes.py`); None for whatever its role allows."""
 
     def may(self, role: Role) -> bool:
         """Whether the role of the caller includes another one."""

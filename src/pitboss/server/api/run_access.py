@@ -1,15 +1,15 @@
-"""What routes and pages take of the run that their path names: the run, its index, its composed page, the series of its charts."""
+"""What routes and pages take of a request about a run: the run of its path, its index, page and charts, and the conditions of its query."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
 from anyio.to_thread import run_sync
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 
 from pitboss.report.chart_series import ChartSeries
 from pitboss.report.shell import ReportPage
 from pitboss.runs.indexed_runs import IndexedRuns
-from pitboss.runs.run_index import RunIndex
+from pitboss.runs.run_index import RowFilter, RunIndex
 from pitboss.server.access.caller import OwnWorkspace
 from pitboss.server.api.lookup import named_run
 from pitboss.server.api.run_reader import RunReader
@@ -79,3 +79,21 @@ Ended = Annotated[EndedRun | None, Depends(_ended)]
 def run_tag(run: Run, *parts: object) -> str:
     """The entity tag of something that only a complete run and the query determine; empty for any other run."""
     return "-".join(map(str, (run.id, (run.digest or "")[:16], *parts))) if run.status == "complete" else ""
+
+
+Word = Annotated[str, Query(max_length=100)]
+
+
+async def _conditions(
+    code: Word = "",
+    action: Word = "",
+    outcome: Annotated[str, Query(max_length=20, description="An outcome, or `proposed` for all proposals.")] = "",
+    flag: Word = "",
+    symbol: Word = "",
+    text: Annotated[str, Query(max_length=200, description="A part of the reason, in any case.")] = "",
+) -> RowFilter:
+    return {"code": code, "action": action, "outcome": outcome, "flag": flag, "symbol": symbol, "text": text}
+
+
+Conditions = Annotated[RowFilter, Depends(_conditions)]
+"""Which decisions of a run are wanted, from the query of a request."""

@@ -19,7 +19,7 @@ from pitboss.runs.run_index import RowFilter, RunIndex
 from pitboss.runs.venues import venue_of
 from pitboss.server.access.caller import Caller, OwnWorkspace, Viewer
 from pitboss.server.api.routes.decisions import decision_values
-from pitboss.server.api.run_access import Ended, IndexOfRun, NamedRun, Reader, SeriesOfRun, run_tag
+from pitboss.server.api.run_access import Conditions, Ended, IndexOfRun, NamedRun, Reader, SeriesOfRun, run_tag
 from pitboss.server.api.tagged import not_modified, tag_headers
 from pitboss.server.pages.components import button, link_button, notice, status_badge
 from pitboss.server.pages.decision_table import decision_drawer, decision_table
@@ -29,6 +29,7 @@ from pitboss.server.pages.run_difference import difference_view
 from pitboss.server.pages.run_live import live_content
 from pitboss.server.problem import Problem
 from pitboss.store.lifecycle import ENDED
+from pitboss.store.retry import Unreachable
 from pitboss.store.runs import Run
 
 router = APIRouter()
@@ -98,23 +99,10 @@ def decision_fragment(
     caller: Viewer,
     workspace: OwnWorkspace,
     index: IndexOfRun,
-    code: str = "",
-    action: str = "",
-    outcome: str = "",
-    flag: str = "",
-    symbol: str = "",
-    text: str = "",
+    conditions: Conditions,
 ) -> HTMLResponse:
     """One decision for the drawer. The conditions are those of the table, so that the next decision is the next of the table."""
     values = decision_values(workspace, run, seq)
-    conditions: RowFilter = {
-        "code": code,
-        "action": action,
-        "outcome": outcome,
-        "flag": flag,
-        "symbol": symbol,
-        "text": text,
-    }
     near = _neighbours(index, seq, conditions)
     may_fork = caller.may("author") and run.status in ENDED and not run.params.get("mode")
     again = ask_again_form(run.id, values, run.model, run.params["skill"]) if may_fork else None
@@ -135,6 +123,8 @@ def difference_fragment(run: NamedRun, caller: Viewer, workspace: OwnWorkspace, 
 def _run_or_none(workspace: Any, run_id: str) -> Run | None:
     try:
         run = workspace.runs.get(run_id)
+    except Unreachable:
+        raise
     except UserError:
         return None
     return run if run.id == run_id else None

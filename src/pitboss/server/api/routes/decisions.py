@@ -6,17 +6,15 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
 from pitboss.runs.explain import explain_record
 from pitboss.runs.run_charts import equity_points
-from pitboss.runs.run_index import RowFilter
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
 from pitboss.server.access.caller import OwnWorkspace, Viewer
-from pitboss.server.api.run_access import IndexOfRun, NamedRun, SeriesOfRun, run_tag
+from pitboss.server.api.run_access import Conditions, IndexOfRun, NamedRun, SeriesOfRun, run_tag
 from pitboss.server.api.tagged import NOT_MODIFIED, not_modified, tag_headers, tagged_json
-from pitboss.server.problem import Problem, responses
+from pitboss.server.problem import Problem, refused_as, responses
 from pitboss.store.runs import Run
 
 router = APIRouter(prefix="/runs", tags=["runs"], responses=responses(404))
@@ -72,9 +70,6 @@ class EquityDocument(BaseModel):
     baselines: dict[str, list[float]] = Field(examples=[{"buy_and_hold": [10_000.0], "cash": [10_000.0]}])
 
 
-Word = Annotated[str, Query(max_length=100)]
-
-
 @router.get(
     "/{run_id}/decisions",
     operation_id="list_decisions",
@@ -87,12 +82,7 @@ def list_decisions(
     run: NamedRun,
     index: IndexOfRun,
     request: Request,
-    code: Word = "",
-    action: Word = "",
-    outcome: Annotated[str, Query(max_length=20, description="An outcome, or `proposed` for all proposals.")] = "",
-    flag: Word = "",
-    symbol: Word = "",
-    text: Annotated[str, Query(max_length=200, description="A part of the reason, in any case.")] = "",
+    conditions: Conditions,
     after: Annotated[int | None, Query(ge=-1, le=MOST_SEQ, description="Only rows after this `row`.")] = None,
     skip: Annotated[int, Query(ge=0, le=MOST_SEQ, description="How many rows to leave out at the beginning.")] = 0,
     newest: Annotated[bool, Query(description="The last rows, newest first.")] = False,
@@ -103,14 +93,6 @@ def list_decisions(
     tag = run_tag(run, "decisions")
     if tag and (unchanged := not_modified(request, tag)):
         return unchanged
-    conditions: RowFilter = {
-        "code": code,
-        "action": action,
-        "outcome": outcome,
-        "flag": flag,
-        "symbol": symbol,
-        "text": text,
-    }
     found = index.find(conditions)
     rest = found[found > after] if after is not None else found
     if newest:
@@ -173,10 +155,8 @@ def decision_values(workspace: Any, run: Run, seq: int) -> dict[str, Any]:
     """Everything of one decision, or 404."""
     if not 0 <= seq <= MOST_SEQ:
         raise Problem(404, "not_found", f"run {run.id} has no record {seq}")
-    try:
+    with refused_as(404, "not_found"):
         return explain_record(workspace, run, seq)
-    except UserError as error:
-        raise Problem(404, "not_found", error.message, error.hint) from None
 
 
 def decision_row(row: Mapping[str, Any], venue: Venue) -> dict[str, Any]:
