@@ -19,6 +19,8 @@ def test_a_person_signs_in_manages_settings_and_signs_out(empty_server: Served, 
     page.wait_for_url(f"{empty_server.address}/settings?tab=tokens")
 
     page.fill("#label", HOSTILE)
+    page.check("input[value='runs:read']")
+    page.check("input[value='costs:read']")
     page.click("text=Create a token")
     page.wait_for_selector("#token[open]")
     token = page.input_value("#token-value")
@@ -26,6 +28,7 @@ def test_a_person_signs_in_manages_settings_and_signs_out(empty_server: Served, 
     with page.expect_navigation():
         page.click("#token .close")
     assert HOSTILE in page.inner_text("#tokens")
+    assert "costs:read, runs:read" in page.inner_text("#tokens")
     assert token not in page.content()
     assert page.title() == "Tokens – Settings – pitboss"
     page.click("#tokens button")
