@@ -6,14 +6,20 @@ from typing import Any
 from browser.conftest import NARROW, WIDE, overflow
 
 THEMES, SIZES = ("light", "dark"), {"wide": WIDE, "narrow": NARROW}
-QUICK = (("light", "wide"), ("dark", "narrow"))
+QUICK = (("dark", "narrow"), ("light", "wide"))
 """In the quick test a page is loaded once and then shown in both; the whole one opens it anew for each."""
+
+
+FETCHED = """() => (document.querySelector('.log .shown')?.textContent ?? 'rows')
+  && !document.querySelector('[data-fetch] .note')?.textContent.includes('Comparing')
+  && !document.querySelector('#check-state')?.matches(':not(.ok, .bad)')
+  && !document.querySelector('#estimate')?.textContent.includes('…')"""
 
 
 def settled(page: Any) -> None:
     """Wait for what the scripts of a page fetch when it opens, and unfold its options."""
-    if page.locator(".live, [data-live]").count() == 0:  # these go on fetching
-        page.wait_for_load_state("networkidle")
+    page.locator("[data-wait]").wait_for(state="detached")  # the page of a run is being composed
+    page.wait_for_function(FETCHED)
     page.eval_on_selector_all("details.more-options", "(all) => { for (const one of all) one.open = true; }")
 
 
@@ -22,7 +28,8 @@ def looked_at(page: Any, name: str, folder: Path, theme: str, size: str, whole: 
     page.set_viewport_size(SIZES[size])
     page.emulate_media(color_scheme=theme)
     assert overflow(page) == 0, (name, theme, size)
-    page.screenshot(path=folder / f"{name}-{theme}-{size}.png", full_page=whole)
+    kind = {"type": "png"} if whole else {"type": "jpeg", "quality": 70}
+    page.screenshot(path=folder / f"{name}-{theme}-{size}.{kind['type']}", full_page=whole, **kind)
 
 
 def looked_at_quickly(page: Any, name: str, folder: Path) -> None:

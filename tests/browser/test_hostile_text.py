@@ -15,6 +15,7 @@ import pytest
 from browser.conftest import NARROW, NOBODY, WIDE, Served, overflow
 from browser.hostile_text import hostile_strings
 from browser.hostile_workspace import CATALOG, shared_hostile
+from browser.pictures import settled
 from browser.scripted_model import ScriptedModel
 
 ALL, STEP = 1_000, 9
@@ -66,7 +67,7 @@ ECHOES = (
 )
 """Addresses whose pages say what was asked for."""
 LONGEST_ECHO = 180
-ECHOED = 30
+ECHOED = 12
 """Strings in addresses, of the quick test: one navigation each."""
 CHANGED = "(before) => (document.querySelector('#decision[open] .decision-head')?.innerText ?? before) !== before"
 """The drawer shows another decision than before."""
@@ -163,6 +164,7 @@ def test_the_report_as_a_file_shows_them_and_runs_none(hostile: HostileApp, cont
 def test_the_table_and_the_drawer_of_a_run_show_all_of_them_and_run_none(hostile: HostileApp, visit: Any) -> None:
     ticks = len(hostile.strings)
     page = visit("/runs/{decided}")
+    page.wait_for_selector("#decisions")
     page.eval_on_selector("#decisions", "(section) => section.scrollIntoView()")
     page.locator(".log .shown", has_text=f"{ticks:,} rows").wait_for()
     body = page.locator(".log-view")
@@ -201,10 +203,10 @@ def test_prompts_news_and_tool_results_in_the_drawer_run_none(hostile: HostileAp
 def test_no_page_of_the_app_runs_any(hostile: HostileApp, visit: Any) -> None:
     page = visit("/")
     for path in PAGES:
+        page.set_viewport_size(NARROW)
         page.goto(hostile.server.address + path.format_map(hostile.server.ids))
-        if page.locator(".log, #skill-text").count():
-            page.wait_for_load_state("networkidle")
-        for size in (WIDE, NARROW):
+        settled(page)
+        for size in (NARROW, WIDE):
             page.set_viewport_size(size)
             check(page, path)
         if path not in SILENT:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fastapi.routing import APIRoute
 
-from browser.conftest import NOBODY, Served
+from browser.conftest import NARROW, NOBODY, Served
 from browser.full_workspace import PASSWORD
 from browser.pictures import SIZES, THEMES, looked_at, looked_at_quickly, settled
 from pitboss.bootstrap.machine import random_hex
@@ -82,9 +82,10 @@ def test_every_page_of_the_app_is_looked_at(tmp_path: Path) -> None:
 def test_every_page_fits_a_phone_and_a_wide_window(
     full_server: Served, open_page: Callable[..., Any], screenshots: Path
 ) -> None:
-    page = open_page(full_server, "/")
+    page = open_page(full_server, "/", NARROW, "dark")
     for pages in PAGES.values():
         for name, path in pages.items():
+            page.set_viewport_size(NARROW)  # a small window is drawn sooner
             page.goto(full_server.address + path.format_map(full_server.ids))
             looked_at_quickly(page, name, screenshots)
 
