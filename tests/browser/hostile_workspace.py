@@ -210,7 +210,7 @@ def _stored(workspace: Workspace, decided: str, texts: Texts) -> dict[str, str]:
     local = accounts.users.get("local")
     assert local is not None
     for number in range(LISTED):
-        name = texts.printable(100)
+        name = f"{number} {texts.printable(100)}"
         body = codec.dumps({**codec.loads(skill.body), "name": name, "description": texts.printable(300)})
         workspace.skills.save(name, hashlib.sha256(body).hexdigest(), body)
         plan = sweep_plan(request_of(run), [parse_axis("risk.max_leverage=1,2")], name=texts.printable(100)).plan
@@ -222,7 +222,7 @@ def _stored(workspace: Workspace, decided: str, texts: Texts) -> dict[str, str]:
         with workspace.database.write() as connection:
             if sealed_rows.fetch(connection, users, {"name": row["name"]}) is None:
                 sealed_rows.add(connection, users, {**row, "created_at": workspace.now()})
-        pay(workspace, decided, texts.printable(100), "0.01", number % 20)
+        pay(workspace, decided, f"{number} {texts.printable(100)}", "0.01", number % 20)
     records, state = list(journal_of(workspace, run).records())[:20], journal_of(workspace, run).latest_state()
     assert state is not None
     unfinished: dict[str, Any] = {"metrics": None, "baselines": None, "report": None, "digest": None}

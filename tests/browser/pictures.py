@@ -1,13 +1,14 @@
 """Looking at a page: in a theme and a size it must fit the window, and a picture of it is kept."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from browser.conftest import NARROW, WIDE, overflow
 
 THEMES, SIZES = ("light", "dark"), {"wide": WIDE, "narrow": NARROW}
-QUICK = (("dark", "narrow"), ("light", "wide"))
-"""In the quick test a page is loaded once and then shown in both; the whole one opens it anew for each."""
+LOW = tuple({**size, "height": 300} for size in (NARROW, WIDE))
+"""Windows of the same widths in which less is drawn: most of the processor time of these tests goes into drawing."""
 
 
 FETCHED = """() => (document.querySelector('.log .shown')?.textContent ?? 'rows')
@@ -33,7 +34,14 @@ def looked_at(page: Any, name: str, folder: Path, theme: str, size: str, whole: 
 
 
 def looked_at_quickly(page: Any, name: str, folder: Path) -> None:
-    """Look at an open page as on a desk by day, and as on a phone by night."""
+    """Look at an open page as on a phone by night, with a picture, and whether it fits a wide window."""
     settled(page)
-    for theme, size in QUICK:
-        looked_at(page, name, folder, theme, size)
+    looked_at(page, name, folder, "dark", "narrow")
+    fits(page, LOW[1:], name)
+
+
+def fits(page: Any, sizes: Sequence[dict[str, int]], name: object) -> None:
+    """Whether the page fits windows of these sizes."""
+    for size in sizes:
+        page.set_viewport_size(size)
+        assert overflow(page) == 0, (name, size)

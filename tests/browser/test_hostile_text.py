@@ -12,10 +12,10 @@ from urllib.parse import quote
 
 import pytest
 
-from browser.conftest import NARROW, NOBODY, WIDE, Served, overflow
+from browser.conftest import NOBODY, Served, overflow
 from browser.hostile_text import hostile_strings
 from browser.hostile_workspace import CATALOG, shared_hostile
-from browser.pictures import settled
+from browser.pictures import LOW, fits, settled
 from browser.scripted_model import ScriptedModel
 
 ALL, STEP = 1_000, 9
@@ -203,12 +203,11 @@ def test_prompts_news_and_tool_results_in_the_drawer_run_none(hostile: HostileAp
 def test_no_page_of_the_app_runs_any(hostile: HostileApp, visit: Any) -> None:
     page = visit("/")
     for path in PAGES:
-        page.set_viewport_size(NARROW)
+        page.set_viewport_size(LOW[0])
         page.goto(hostile.server.address + path.format_map(hostile.server.ids))
         settled(page)
-        for size in (NARROW, WIDE):
-            page.set_viewport_size(size)
-            check(page, path)
+        check(page, path)
+        fits(page, LOW[1:], path)
         if path not in SILENT:
             shown = (
                 "() => document.body.innerText + [...document.querySelectorAll('input, textarea')].map((e) => e.value)"
@@ -217,7 +216,7 @@ def test_no_page_of_the_app_runs_any(hostile: HostileApp, visit: Any) -> None:
 
 
 def test_no_address_that_a_page_repeats_runs(hostile: HostileApp, visit: Any) -> None:
-    page = visit("/runs")
+    page = visit("/runs", size=LOW[0])
     strings = hostile.strings if hostile.is_whole else hostile.strings[:: len(hostile.strings) // ECHOED]
     for number, text in enumerate(strings):
         path = ECHOES[number % len(ECHOES)].format(text=quote(text[:LONGEST_ECHO], safe=""))

@@ -67,7 +67,7 @@
       const current = /** @type {HTMLElement | null} */ (list.querySelector('[aria-current=page], [aria-selected=true]'));
       if (!current) continue;
       const [inner, outer] = [current.getBoundingClientRect(), list.getBoundingClientRect()];
-      list.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
+      if (inner.left < outer.left || inner.right > outer.right) list.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
     }
     for (const box of document.querySelectorAll('[data-shown=end] .scroll')) box.scrollLeft = box.scrollWidth;
   };
