@@ -3,8 +3,8 @@
 Where there is no Chromium these tests are skipped. Every page that a test opens must load nothing from other hosts, log no
 error in its console and stay within its width; `open_page` checks that at the end of the test.
 
-Processor time goes into starting browsers, servers and contexts, not into looking at pages. So a worker starts each of them once:
-one browser with one context, in which every test has its own tab, and three servers that tests share.
+Processor time goes into starting browsers, tabs and servers (a tab takes as much as two pages), not into looking at pages. So a worker
+starts each of them once: one browser with one tab, which tests use one after the other, and a few servers that they share.
 """
 
 import asyncio
@@ -67,6 +67,23 @@ class Served:
 # Browser ---------------------------------------------------------------------------------------------------------------
 
 
+@dataclass
+class Visit:
+    """What the pages of a test may do, and what they did that they must not."""
+
+    address: str
+    expected: tuple[str, ...]
+    faults: list[str]
+
+    def note_error(self, message: Any) -> None:
+        if message.type == "error" and not any(words in message.text for words in self.expected):
+            self.faults.append(f"console: {message.text}")
+
+    def note_foreign(self, url: str) -> None:
+        if not url.startswith((self.address, "data:", "blob:")):
+            self.faults.append(f"foreign request: {url}")
+
+
 class OpenBrowser:
     """The browser of a worker, started when the first test needs it.
 
@@ -79,6 +96,9 @@ class OpenBrowser:
         self._loop: asyncio.AbstractEventLoop | None = None
         self.browser: Any = None
         self.context: Any = None
+        self.visit: Visit | None = None
+        """What the test that uses the tab expects of its pages."""
+        self._tab: Any = None
 
     def enter(self) -> None:
         """A test of the browser begins."""
@@ -98,6 +118,28 @@ class OpenBrowser:
             self.browser = driver.chromium.launch(executable_path=path, args=list(ARGUMENTS))
             self.context = self.browser.new_context(reduced_motion="reduce")
         return self.context
+
+    def tab(self) -> Any:
+        """The tab; a new one if a test has left the last one in a state that the next should not see."""
+        if self._tab is None:
+            self._tab = self.context.new_page()
+            self._tab.on("console", lambda message: self.visit and self.visit.note_error(message))
+            self._tab.on("pageerror", lambda error: self.visit and self.visit.faults.append(f"script: {error}"))
+            self._tab.on("request", lambda request: self.visit and self.visit.note_foreign(request.url))
+        return self._tab
+
+    def tidy(self) -> None:
+        """Leave the page; nothing that it stored, asks for or was told to do with dialogs stays."""
+        self.visit = None
+        if self._tab is None:
+            return
+        is_editor = self._tab.locator("#skill-text").count() > 0  # asks before it is left
+        if is_editor or self._tab._impl_obj.listeners("dialog"):
+            self._tab.close()
+            self._tab = None
+        elif self._tab.url.startswith("http"):
+            self._tab.evaluate("localStorage.clear(); sessionStorage.clear();")
+            self._tab.goto("about:blank")
 
     def close(self) -> None:
         """End the browser."""
@@ -133,13 +175,12 @@ def context(open_browser: OpenBrowser) -> Any:
 
 
 @pytest.fixture
-def open_page(context: Any) -> Iterator[Callable[..., Any]]:
-    """Open a page as somebody who has used the one-time link; checks at the end what every page must keep to.
+def open_page(context: Any, open_browser: OpenBrowser) -> Iterator[Callable[..., Any]]:
+    """Open a page in the tab as somebody who has used the one-time link; checks at the end what every page must keep to.
 
     `expected` are words of the errors that the console logs for a refusal which the test is about.
     """
     faults: list[str] = []
-    pages: list[Any] = []
 
     def open_(
         server: Served,
@@ -149,13 +190,13 @@ def open_page(context: Any) -> Iterator[Callable[..., Any]]:
         state: Any = None,
         expected: tuple[str, ...] = (),
     ) -> Any:
-        page = context.new_page()
-        pages.append(page)
+        page = open_browser.tab()
+        open_browser.visit = None
+        if page.url.startswith("http"):
+            page.goto("about:blank")  # it may ask for something until it is left, and the cookies change
+        open_browser.visit = Visit(server.address, expected, faults)
         page.set_viewport_size(size)
         page.emulate_media(color_scheme=theme)
-        page.on("console", lambda message: _note_error(message, expected, faults))
-        page.on("pageerror", lambda error: faults.append(f"script: {error}"))
-        page.on("request", lambda request: _note_foreign(request.url, server, faults))
         context.clear_cookies()
         if state is None and server.state is None:
             page.goto(server.url)
@@ -168,21 +209,8 @@ def open_page(context: Any) -> Iterator[Callable[..., Any]]:
         return page
 
     yield open_
-    for page in pages:
-        if page.url.startswith("http"):
-            page.evaluate("localStorage.clear()")
-        page.close()
+    open_browser.tidy()
     assert faults == []
-
-
-def _note_error(message: Any, expected: tuple[str, ...], faults: list[str]) -> None:
-    if message.type == "error" and not any(words in message.text for words in expected):
-        faults.append(f"console: {message.text}")
-
-
-def _note_foreign(url: str, server: Served, faults: list[str]) -> None:
-    if not url.startswith((server.address, "data:", "blob:")):
-        faults.append(f"foreign request: {url}")
 
 
 def overflow(page: Any) -> int:
