@@ -25,9 +25,9 @@ def scale(items: Iterable[pytest.Item], factor: float) -> None:
         setattr(owner, name, settings(named, max_examples=count))
 
 
-def seeds(*numbers: int) -> list[Any]:
-    """Seeds of the same property: `make test` tries the first three of them, `make proof` all."""
-    return [*numbers[:3], *(pytest.param(number, marks=pytest.mark.proof) for number in numbers[3:])]
+def seeds(*numbers: int, quick: int = 3) -> list[Any]:
+    """Seeds of the same property: `make test` tries the first few of them, `make proof` all."""
+    return [*numbers[:quick], *(pytest.param(number, marks=pytest.mark.proof) for number in numbers[quick:])]
 
 
 def _is_scaled(item: pytest.Item) -> bool:
