@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 READY := $(VENV)/.ready
 UV := $(shell command -v uv 2>/dev/null)
+# Where a system forbids it, as many images do, every program below would compile all its libraries anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-community test check format bench proof chaos docs lock clean

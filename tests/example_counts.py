@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-QUICK = 0.4
+QUICK = 0.3
 """The share of the named examples in an ordinary run."""
 FEWEST = 6
 SETTINGS = "_hypothesis_internal_use_settings"
