@@ -7,6 +7,7 @@ Routers are found by their place: every module of `api/routes` and of `pages` th
 import pkgutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -16,6 +17,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute
 
 from pitboss import __version__
 from pitboss.bootstrap.accounts import Accounts
@@ -67,6 +69,7 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
         generate_unique_id_function=_operation_id,
+        routes=all_routes(),
     )
     app.state.workspace = workspace
     app.state.credentials = credentials
@@ -74,17 +77,24 @@ def create_app(
     app.state.serving = serving
     app.state.run_feeds, app.state.downloads = RunFeeds(), Downloads()
     app.router.redirect_slashes = False
-    for router in routers(routes):
-        app.include_router(router, prefix=API)
-    for router in (*routers(pages), venue_router()):
-        app.include_router(router, include_in_schema=False)
-    app.add_api_route("/health", health, include_in_schema=False)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
     for kind in (Problem, UserError, BudgetExceeded, TransientError, InvariantError):
         app.add_exception_handler(kind, _problem)
     app.add_middleware(Gate, credentials=credentials, audit=audit, serving=serving, now=clock, refuse=problem_reply)
     return app
+
+
+@cache
+def all_routes() -> list[BaseRoute]:
+    """The routes of every app of this process. Whichever app is asked first builds their validators, for all of them."""
+    whole = APIRouter(generate_unique_id_function=_operation_id)
+    for router in routers(routes):
+        whole.include_router(router, prefix=API)
+    for router in (*routers(pages), venue_router()):
+        whole.include_router(router, include_in_schema=False)
+    whole.add_api_route("/health", health, include_in_schema=False)
+    return whole.routes
 
 
 def routers(package: ModuleType) -> Iterator[APIRouter]:
