@@ -1,5 +1,6 @@
 """The bodies of requests that start studies, and the plans that they become."""
 
+from abc import ABC, abstractmethod
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -17,15 +18,15 @@ MOST_RUNS = 5_000
 ModelName = Annotated[str, Field(min_length=1, max_length=300)]
 
 
-class StudyBody(SkillRange, Confirmed):
+class StudyBody(SkillRange, Confirmed, ABC):
     """What sweeps and arenas share."""
 
     name: str = Field("", max_length=100, description="Another name makes it another study, even if all else is equal.")
     repeats: int = Field(1, ge=1, le=100, description="Runs for each point, with the seeds seed, seed + 1, …")
 
+    @abstractmethod
     def built(self, workspace: Workspace) -> BuiltPlan:
         """The plan of the study."""
-        raise NotImplementedError
 
     def checked(self, workspace: Workspace) -> BuiltPlan:
         """The plan, if it has no more runs than one request may queue."""
