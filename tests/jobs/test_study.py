@@ -21,9 +21,10 @@ from pitboss.jobs import study_status as standing
 from pitboss.jobs.executors import local
 from pitboss.jobs.plan import planned_runs
 from pitboss.jobs.search import is_installed
-from pitboss.jobs.study import StudyObserver, StudyResult, StudySettings, cancel_study, study
+from pitboss.jobs.study import StudyResult, cancel_study, study
 from pitboss.jobs.study_lock import StudyLock
 from pitboss.jobs.study_plans import BuiltPlan, sweep_plan
+from pitboss.jobs.study_queue import StudyObserver, StudySettings
 from pitboss.report.metric import metrics_of
 from pitboss.runs import run as runner
 from pitboss.runs.venues import venue_named
