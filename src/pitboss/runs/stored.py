@@ -207,5 +207,7 @@ def _fields_of(proposal: object) -> dict[str, Any]:
 
 def one_line(text: object, most: int = 200) -> str:
     """Reduce untrusted text to one line of limited length without terminal control characters."""
-    clean = "".join(char if char.isprintable() else " " for char in str(text))
+    clean = str(text)
+    if not clean.isprintable():
+        clean = "".join(char if char.isprintable() else " " for char in clean)
     return clean if len(clean) <= most else clean[: most - 1] + "…"

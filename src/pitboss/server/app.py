@@ -56,7 +56,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         del app
-        # Each thread may hold two connections to the database: more threads than that would wait for each other's.
+        # Each thread holds at most one connection to the database, and the pool has 15; more threads would only wait for each other.
         current_default_thread_limiter().total_tokens = THREADS
         async with pruned_daily(audit, clock, workspace.settings.audit_days):
             yield

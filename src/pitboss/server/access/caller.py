@@ -46,7 +46,7 @@ class RequiredRole:
 
     role: Role
 
-    def __call__(self, request: Request) -> Caller:
+    async def __call__(self, request: Request) -> Caller:  # no thread is needed for so little
         caller = caller_of(request)
         if caller is None:
             raise Problem(
@@ -63,7 +63,7 @@ Operator = Annotated[Caller, Depends(RequiredRole("operator"))]
 Admin = Annotated[Caller, Depends(RequiredRole("admin"))]
 
 
-def _own_workspace(request: Request, caller: Viewer) -> Workspace:
+async def _own_workspace(request: Request, caller: Viewer) -> Workspace:
     workspace: Workspace = request.app.state.workspace
     return workspace.owned_by(caller.owner)
 

@@ -7,17 +7,14 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from pitboss.core.instant import iso
-from pitboss.report.chart_series import NO_SERIES
 from pitboss.runs.explain import explain_record
 from pitboss.runs.run_charts import equity_points
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
 from pitboss.server.access.caller import OwnWorkspace, Viewer
-from pitboss.server.api.lookup import named_run
+from pitboss.server.api.run_access import Conditions, IndexOfRun, NamedRun, SeriesOfRun, run_tag
 from pitboss.server.api.tagged import NOT_MODIFIED, not_modified, tag_headers, tagged_json
 from pitboss.server.problem import Problem, refused_as, responses
-from pitboss.server.run_access import Conditions, Indexed, run_tag
-from pitboss.store.lifecycle import ENDED
 from pitboss.store.runs import Run
 
 router = APIRouter(prefix="/runs", tags=["runs"], responses=responses(404))
@@ -81,10 +78,9 @@ class EquityDocument(BaseModel):
     responses=NOT_MODIFIED,
 )
 def list_decisions(
-    run_id: str,
     caller: Viewer,
-    workspace: OwnWorkspace,
-    indexed: Indexed,
+    run: NamedRun,
+    index: IndexOfRun,
     request: Request,
     conditions: Conditions,
     after: Annotated[int | None, Query(ge=-1, le=MOST_SEQ, description="Only rows after this `row`.")] = None,
@@ -94,11 +90,9 @@ def list_decisions(
 ) -> Response:
     """Decisions in time order: one row for each proposal, and one for each hold or span of holds."""
     del caller
-    run = named_run(workspace, run_id)
     tag = run_tag(run, "decisions")
     if tag and (unchanged := not_modified(request, tag)):
         return unchanged
-    index = indexed.index(workspace, run)
     found = index.find(conditions)
     rest = found[found > after] if after is not None else found
     if newest:
@@ -120,12 +114,11 @@ def list_decisions(
     response_model=DecisionDocument,
     responses=NOT_MODIFIED,
 )
-def show_decision(run_id: str, seq: int, caller: Viewer, workspace: OwnWorkspace, request: Request) -> Response:
+def show_decision(run: NamedRun, seq: int, caller: Viewer, workspace: OwnWorkspace, request: Request) -> Response:
     """The prompt if it was stored, every step and tool call, the proposals, the verdicts with all margins, the receipts, the
     account before and after, and the cost. `seq` is the number of the record.
     """
     del caller
-    run = named_run(workspace, run_id)
     tag = run_tag(run, seq)
     if tag and (unchanged := not_modified(request, tag)):
         return unchanged
@@ -140,10 +133,10 @@ def show_decision(run_id: str, seq: int, caller: Viewer, workspace: OwnWorkspace
     responses=NOT_MODIFIED,
 )
 def equity_of_run(
-    run_id: str,
     caller: Viewer,
-    workspace: OwnWorkspace,
-    indexed: Indexed,
+    run: NamedRun,
+    index: IndexOfRun,
+    series: SeriesOfRun,
     request: Request,
     points: Annotated[
         int, Query(ge=2, le=100_000, description="About how many points; every extreme is kept.")
@@ -151,12 +144,10 @@ def equity_of_run(
 ) -> Response:
     """Equity over time against the baselines. A venue without accounts has none."""
     del caller
-    run = named_run(workspace, run_id)
     tag = run_tag(run, "equity", points)
     if tag and (unchanged := not_modified(request, tag)):
         return unchanged
-    series = indexed.series(workspace, run) if run.status in ENDED else NO_SERIES
-    document = equity_points(indexed.index(workspace, run), series, points)
+    document = equity_points(index, series, points)
     return _tagged(request, {**document, "at": [iso(at) for at in document["at"]]}, tag)
 
 
