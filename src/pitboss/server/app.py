@@ -1,6 +1,7 @@
 """The web server of a workspace as one ASGI app: the REST API, the pages and their static files.
 
-Routers are found by their place (`route_table.py`), and those that venues name (`Venue.web`). What every request passes first is `access/gate.py`.
+Routers are found by their place (`route_table.py`), and those that venues name (`Venue.web`). What every request passes first is
+`access/gate.py`.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -90,8 +91,8 @@ def create_app(
 @cache
 def all_routes() -> list[BaseRoute]:
     """The routes of every app of this process. Whichever app is asked first builds their validators, for all of them."""
-    api_routes()  # before they are built: it adds role and scope to their descriptions
-    whole = APIRouter(dependencies=[Depends(require_scope)], generate_unique_id_function=_operation_id)
+    api_routes()  # writes into their descriptions what each needs
+    whole = APIRouter(generate_unique_id_function=_operation_id, dependencies=[Depends(require_scope)])
     for router in routers(routes):
         whole.include_router(router, prefix=API)
     for router in (*routers(pages), venue_router()):
