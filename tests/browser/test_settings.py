@@ -36,6 +36,8 @@ def test_a_person_signs_in_manages_settings_and_signs_out(server: Served, open_p
     page.wait_for_url(f"{server.address}/settings?tab=tokens")
 
     page.fill("#label", HOSTILE)
+    page.check("input[value='runs:read']")
+    page.check("input[value='costs:read']")
     page.click("text=Create a token")
     page.wait_for_selector("#token[open]")
     token = page.input_value("#token-value")
@@ -43,6 +45,7 @@ def test_a_person_signs_in_manages_settings_and_signs_out(server: Served, open_p
     with page.expect_navigation():
         page.click("#token .close")
     assert HOSTILE in page.inner_text("#tokens")
+    assert "costs:read, runs:read" in page.inner_text("#tokens")
     assert token not in page.content()
     assert page.title() == "Tokens – Settings – pitboss"
     page.click("#tokens button")

@@ -82,6 +82,16 @@ def test_a_token_is_printed_once_and_stored_by_its_digest(home: Path) -> None:
     assert "there is no token" in refused("tokens", "revoke", "none", "--home", home)
 
 
+def test_a_token_is_limited_to_scopes_that_the_server_has(home: Path) -> None:
+    words = ("tokens", "create", "nightly", "--scope", "runs:read", "--scope", "costs:read")
+    created = done(*words, "--json", "--home", home).json
+    assert created["scopes"] == ["costs:read", "runs:read"]
+    assert "costs:read runs:read" in " ".join(done("tokens", "list", "--home", home).out.split())
+    said = refused("tokens", "create", "x", "--scope", "everything", "--home", home)
+    assert "there is no scope 'everything'" in said
+    assert "runs:write" in said
+
+
 def test_an_address_that_other_machines_reach_is_refused_without_a_password(home: Path) -> None:
     said = refused("serve", "--host", "0.0.0.0", "--port", 0, "--home", home)
     assert "no user has a password" in said

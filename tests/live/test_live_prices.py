@@ -356,21 +356,23 @@ def test_both_services_are_read_over_http_and_their_bad_days_are_reported_not_ra
     pyth = PredictionServices(time.now, fault=lambda path: moods["mood"])
 
     async def story(url: str) -> Spot:
-        fetcher = time.fetcher(timeout_s=0.2, attempts=1)
+        fetcher, hurried = time.fetcher(timeout_s=20, attempts=1), time.fetcher(timeout_s=0.2, attempts=1)
         try:
             spot = Spot("BTC", Hermes(fetcher, url), await candles_of("BTC", url, fetcher), time.now)
-            for mood in ("down", "garbled", "hang"):
+            waiting = Spot("BTC", Hermes(hurried, url), await candles_of("BTC", url, hurried), time.now)
+            for mood, each in (("down", spot), ("garbled", spot), ("hang", waiting)):
                 moods["mood"] = mood
-                assert not await spot.refresh()
-                assert not await spot.look()
-                assert url.partition("//")[2] in spot.trouble(), mood
-                assert spot.before(NOW + HOUR_MS) == []
+                assert not await each.refresh()
+                assert not await each.look()
+                assert url.partition("//")[2] in each.trouble(), mood
+                assert each.before(NOW + HOUR_MS) == []
             moods["mood"] = ""
             assert await spot.refresh()
             assert await spot.look()
             return spot
         finally:
             await fetcher.close()
+            await hurried.close()
 
     with serving(pyth.app()) as url:
         spot = asyncio.run(story(url))

@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +15,7 @@ from pitboss.core.curve import points
 from pitboss.core.instant import HOUR_MS, iso
 from pitboss.core.snapshot import Record
 from pitboss.runs import run_files
-from pitboss.runs.indexed_runs import LONG_TICKS, IndexedRuns, keep_run_files, read_index
+from pitboss.runs.indexed_runs import IndexedRuns, keep_run_files, read_index
 from pitboss.runs.report import page_of
 from pitboss.runs.run import ledger_of, start
 from pitboss.runs.run_charts import equity_points, run_chart
@@ -211,18 +209,3 @@ def test_equity_points_keep_the_extremes(workspace: Workspace, runs: list[Run]) 
     assert max(few["equity_usd"]) == index.equity_usd.max()
     assert min(few["equity_usd"]) == index.equity_usd.min()
     assert {len(curve) for curve in few["baselines"].values()} == {len(few["at"])}
-
-
-def test_the_page_of_a_long_run_is_composed_apart_and_given_when_it_is_ready(
-    workspace: Workspace, runs: list[Run]
-) -> None:
-    run = replace(runs[3], ticks=LONG_TICKS + 1)
-    workspace.remove_files(run.id)
-    indexed = IndexedRuns()
-    assert indexed.page_if_ready(workspace, run) is None
-    for thread in threading.enumerate():
-        if thread.name == f"page {run.id}":
-            thread.join()
-    page = indexed.page_if_ready(workspace, run)
-    assert page is not None
-    assert page.parts == IndexedRuns().page(workspace, run).parts

@@ -123,6 +123,30 @@ def test_tokens_are_found_by_their_digest_until_they_end(bench):
             tokens.add("0" * 64, "anna", label, "viewer", expires_at)
 
 
+def test_old_entries_of_the_audit_log_are_deleted_and_an_entry_tells_how_many(bench, monkeypatch):
+    monkeypatch.setattr("pitboss.store.audit_log.BATCH", 2)
+    log = AuditLog(bench.database, bench.now)
+    for number in range(5):
+        log.append("anna", "127.0.0.1", f"act {number}")
+        bench.at += DAY_MS
+
+    assert log.prune(bench.at - 2 * DAY_MS) == 3
+    assert [entry.action for entry in log.listing()] == ["audit prune", "act 4", "act 3"]
+    assert log.listing()[0].detail.startswith("3 entries from before ")
+    assert log.prune(bench.at - 2 * DAY_MS) == 0
+    assert len(log.listing()) == 3
+
+
+def test_the_scopes_of_a_token_are_stored_with_it_under_its_seal(bench):
+    tokens = ApiTokens(bench.database, bench.now, bench.new_id)
+    token = tokens.add("d" * 64, "anna", "a", "author", None, ["runs:read", "costs:read", "runs:read"])
+    assert token.scopes == {"costs:read", "runs:read"}
+    assert tokens.find("d" * 64) == token
+    with bench.database.write() as connection:
+        connection.exec_driver_sql("UPDATE api_tokens SET scopes = NULL")
+    assert tokens.find("d" * 64) is None
+
+
 def test_the_audit_log_is_read_newest_first_and_shows_what_was_changed(bench):
     log = AuditLog(bench.database, bench.now)
     for number in range(3):

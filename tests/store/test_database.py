@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import create_engine
 from sqlalchemy.exc import InterfaceError, OperationalError, ProgrammingError
 
-from pitboss.core.errors import UserError
+from pitboss.core.errors import InvariantError, UserError
 from pitboss.store import database_lock
 from pitboss.store.database import Database, journal_note, open_database
 from pitboss.store.database_lock import DatabaseLock
@@ -36,8 +36,8 @@ def test_the_journal_mode_follows_the_version_and_the_number_of_processes(path, 
 
 
 def test_every_connection_is_durable_patient_and_strict(file_bench):
-    with file_bench.database.read() as first, file_bench.database.read() as second:
-        for connection in (first, second):
+    for _ in range(2):
+        with file_bench.database.read() as connection:
             assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
             assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 10_000
             assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
@@ -417,3 +417,22 @@ def test_threads_that_write_past_the_layers_at_once_do_not_share_a_connection(be
     with bench.database.read() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM facts").scalar() == 30
     assert len(bench.database._idle) <= 2
+
+
+@pytest.mark.parametrize("outer", ["read", "write", "read_raw", "write_raw"])
+@pytest.mark.parametrize("inner", ["read", "write", "read_raw", "write_raw"])
+def test_a_transaction_inside_another_one_is_refused_and_the_outer_one_goes_on(bench, outer, inner):
+    begin = {name: getattr(bench.database, name) for name in (outer, inner)}
+    with begin[outer](), pytest.raises(InvariantError, match="inside another"):
+        begin[inner]().__enter__()
+    with begin[inner]():
+        pass
+
+
+def test_threads_have_transactions_of_their_own(file_bench):
+    def read():
+        with file_bench.database.read():
+            return True
+
+    with file_bench.database.read(), ThreadPoolExecutor(1) as pool:
+        assert pool.submit(read).result()

@@ -28,6 +28,7 @@ from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch
 from pitboss.store import migrations, postgres
 from pitboss.store import sealed_rows as rows
+from pitboss.store.api_tokens import ApiTokens
 from pitboss.store.database import Database, open_database
 from pitboss.store.journal import StoredJournal
 from pitboss.store.migrate import migrate
@@ -249,6 +250,11 @@ def test_a_database_of_any_earlier_version_opens_with_its_runs_intact_and_a_chan
         with pytest.raises(ReplayMismatch):
             studies.document("other2")
         assert studies.document("study1") == {"kind": "grid"}
+        if old >= "0007":
+            tokens = ApiTokens(database, lambda: 2, str)
+            token = tokens.find("d" * 64)
+            assert (token and token.role, token and token.scopes) == ("author", None)
+            assert tokens.find("e" * 64) is None
         run = Runs(database, lambda: 0, str).get("intact")
         assert (run.status, run.owner, run.queued_at, run.saved_usd, run.params) == ("running", "local", None, 0, {})
         records = list(StoredJournal(database, "intact", 1).records())
@@ -284,6 +290,11 @@ def _make_old(address: str, version: str) -> None:
             for study in ("study1", "other2"):
                 _add(connection, "studies", {"id": study, "document": '{"kind":"grid"}', "owner": "local"})
             connection.exec_driver_sql("UPDATE studies SET document = '{}' WHERE id = 'other2'")
+            times = {"created_at": 1, "last_used_at": 1, "expires_at": None}
+            for digest in ("d" * 64, "e" * 64):
+                token = {"id": digest[:12], "digest": digest, "user_name": "anna", "label": "a", "role": "author"}
+                _add(connection, "api_tokens", {**token, **times, "revoked": False, "scopes": None})
+            connection.exec_driver_sql(f"UPDATE api_tokens SET role = 'admin' WHERE id = '{'e' * 12}'")
         else:
             for key in ("study/study1", "study/other2"):
                 _add(connection, "facts", {"key": key, "value": '{"kind":"grid"}'})

@@ -79,8 +79,8 @@ def test_who_only_looks_makes_nothing_and_cannot_write(at, bare, make_bench):
 
 
 def test_every_connection_gives_up_locks_and_transactions_in_time_and_is_durable(at):
-    with open_database(at) as database, database.read() as one, database.read() as other:
-        for connection in (one, other):
+    with open_database(at) as one, open_database(at) as other, one.read() as first, other.read() as second:
+        for connection in (first, second):
             shown = {
                 name: connection.exec_driver_sql(f"SHOW {name}").scalar()
                 for name in ("idle_in_transaction_session_timeout", "lock_timeout", "TimeZone", "synchronous_commit")
@@ -131,12 +131,12 @@ def test_the_time_is_that_of_the_moment_and_not_of_the_beginning_of_the_transact
 
 
 def test_two_who_say_the_same_name_are_never_in_at_once(at):
-    with open_database(at) as database, database.write() as connection:
+    with open_database(at) as database, open_database(at) as other, database.write() as connection:
         database.lock_name(connection, "x")
         database.lock_name(connection, "x")
-        with database.write() as other:
-            other.exec_driver_sql("SET LOCAL lock_timeout = 20")
-            database.lock_name(other, "y")
-        with pytest.raises(Unreachable), database.write() as other:
-            other.exec_driver_sql("SET LOCAL lock_timeout = 20")
-            database.lock_name(other, "x")
+        with other.write() as waiting:
+            waiting.exec_driver_sql("SET LOCAL lock_timeout = 20")
+            other.lock_name(waiting, "y")
+        with pytest.raises(Unreachable), other.write() as waiting:
+            waiting.exec_driver_sql("SET LOCAL lock_timeout = 20")
+            other.lock_name(waiting, "x")

@@ -1,7 +1,7 @@
 """Users and their tokens, as the command line and the server add and change them. A password or token is stored by its hash."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from pitboss.bootstrap.machine import new_id, random_hex
@@ -80,13 +80,16 @@ class Accounts:
             self.sessions.end_all(name, keep_session)
         return user
 
-    def create_token(self, user: User, label: str, role: Role, days: int | None) -> tuple[str, ApiToken]:
-        """A new token of a user and what is stored of it. It may do no more than its user."""
+    def create_token(
+        self, user: User, label: str, role: Role, days: int | None, scopes: Collection[str] | None = None
+    ) -> tuple[str, ApiToken]:
+        """A new token of a user and what is stored of it. It may do no more than its user; `scopes` limit it further."""
         if days is not None and not 1 <= days <= MOST_DAYS:
             raise UserError(f"a token is valid for 1 to {MOST_DAYS} days", "leave it out for one without an end")
         token = TOKEN_MARK + self.random_hex(TOKEN_BYTES)
         expires_at = None if days is None else self.now() + days * DAY_MS
-        return token, self.tokens.add(digest_of(token), user.name, label, least_role(role, user.role), expires_at)
+        at_most = least_role(role, user.role)
+        return token, self.tokens.add(digest_of(token), user.name, label, at_most, expires_at, scopes)
 
     def _hash(self, password: str) -> str:
         return hash_password(password, self.random_hex(SALT_BYTES))
@@ -111,6 +114,7 @@ def token_document(token: ApiToken, now: Instant) -> dict[str, Any]:
         "user": token.user_name,
         "label": token.label,
         "role": token.role,
+        "scopes": None if token.scopes is None else sorted(token.scopes),
         "state": state,
         "created_at": iso(token.created_at),
         "last_used_at": None if token.last_used_at is None else iso(token.last_used_at),

@@ -188,6 +188,12 @@ class Settings(_Declared):
     session_max_h: float = Field(
         default=168.0, gt=0, le=8_760, description="Hours after which a session of the app ends in any case."
     )
+    audit_days: int = Field(
+        default=400,
+        ge=0,
+        le=36_500,
+        description="Days for which entries of the audit log are kept; `pitboss serve` deletes older ones. 0: for ever.",
+    )
     log_commits: bool = Field(
         default=False, description="Whether workers tell every commit in the log of events, to check a history by it."
     )

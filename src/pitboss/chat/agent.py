@@ -1,11 +1,11 @@
 """One question to the chat agent and its answer: the same bounded loop as every agent, with tools that only read.
 
 The answer is checked: numbers that no tool result holds are named to the model once, which may correct itself, and marked if they
-remain. What happens on the way is told to `tell` as events, in order: tool steps, cards, then the text in pieces. The model
-clients read a reply as a whole, so text is told when the loop ends.
+remain. What happens on the way is told to `tell` as events, in order: tool steps, cards, and the text in pieces, while it arrives
+where the model's client can stream (`text_release.py`).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -23,16 +23,17 @@ from pitboss.chat.prompts import ANSWER, FACTS, SYSTEM, ChatPrompts, user_messag
 from pitboss.chat.record_tools import record_tools
 from pitboss.chat.run_tools import run_tools
 from pitboss.chat.server_tools import server_tools
+from pitboss.chat.text_release import StreamedModel, TextRelease
 from pitboss.core import codec
 from pitboss.core.errors import ToolFailed, TransientError, UserError
 from pitboss.core.intent import Decision
 from pitboss.core.money import ZERO
-from pitboss.core.ports import Tool, ToolSpec
+from pitboss.core.ports import Model, Tool, ToolSpec
 from pitboss.core.verdict import Verdict
+from pitboss.models.call import ModelClient
 
 MAX_STEPS = 10
 MOST_QUESTION = 4_000
-PIECE = 80
 MOST_FACTS = 6_000
 """Characters of the facts that a model without tools is given: small models read slowly, and little."""
 UNSUPPORTED = "UNSUPPORTED_NUMBERS"
@@ -43,6 +44,11 @@ class ChatText:
     """A piece of the answer."""
 
     delta: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatWithdrawal:
+    """The pieces so far are void: they were not the answer, which begins anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,7 @@ class ChatAnswer:
     steps: int = 0
 
 
-ChatEvent = ChatText | ChatStep | Card
+ChatEvent = ChatText | ChatWithdrawal | ChatStep | Card
 Tell = Callable[[ChatEvent], None]
 
 
@@ -96,7 +102,7 @@ async def ask(
         )
         loop = ToolLoop(
             name="chat",
-            model=connected.model,
+            model=_streamed(connected.model, exchange.release),
             context=ChatPrompts(),
             hydrate=lambda observation, judge: tools,
             format=ANSWER,
@@ -107,8 +113,7 @@ async def ask(
         decision = await loop.decide(prompt, exchange.judge)
     conversation.cost_usd += sum((step.cost_usd for step in decision.steps if step.cost_usd is not None), ZERO)
     text = _text(decision)
-    for piece in _pieces(text):
-        tell(ChatText(piece))
+    exchange.release.finish(text)
     conversation.add(question, text)
     return ChatAnswer(
         text,
@@ -128,23 +133,23 @@ def _text(decision: Decision) -> str:
     return "The model gave no answer."
 
 
-def _pieces(text: str) -> Iterator[str]:
-    """The text in pieces of some words, which give the text back when they are joined."""
-    start = 0
-    while start < len(text):
-        end = text.find(" ", start + PIECE)
-        end = len(text) if end < 0 else end + 1
-        yield text[start:end]
-        start = end
+def _streamed(model: Model, release: TextRelease) -> Model:
+    return StreamedModel(model, release.arrived) if isinstance(model, ModelClient) else model
 
 
 @dataclass
 class _Exchange:
-    """What one question has brought up: the numbers of the facts, and the cards."""
+    """What one question has brought up: the numbers of the facts, the cards, and the text that was shown."""
 
     facts: FactNumbers
     tell: Tell
     cards: list[Card] = field(default_factory=list[Card])
+    release: TextRelease = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.release = TextRelease(
+            self.facts, lambda delta: self.tell(ChatWithdrawal() if delta is None else ChatText(delta))
+        )
 
     def show(self, card: Card) -> None:
         self.cards.append(card)
@@ -169,6 +174,7 @@ class _WatchedTool:
         self.exchange = exchange
 
     async def call(self, arguments: Any) -> str:
+        self.exchange.release.withdraw()  # a reply that calls a tool is not the answer
         self.exchange.tell(ChatStep(self.spec.name, _plain(arguments)))
         try:
             result = await self.inner.call(arguments)

@@ -112,11 +112,14 @@ def _talk(location: WorkspaceOptions, session: "ChatSession", conversation: "Con
 
 
 def _show(event: "ChatEvent") -> None:
-    from pitboss.chat.agent import ChatStep, ChatText
+    from pitboss.chat.agent import ChatStep, ChatText, ChatWithdrawal
 
     if isinstance(event, ChatText):
         sys.stdout.write(_visible(event.delta))
         sys.stdout.flush()
+    elif isinstance(event, ChatWithdrawal):
+        screen.put("")
+        screen.note("  that was not the answer yet")
     elif isinstance(event, ChatStep):
         from pitboss.core import codec
 
@@ -175,6 +178,9 @@ def run_card(location: WorkspaceOptions, card: "Card") -> int:
         check = documents.check(body["text"], ".json", settings)
         if check.skill is None:
             raise summary("the changed skill", check.errors)
+        from pitboss.server.route_table import check_skill_name
+
+        check_skill_name(check.skill.name)
         with location.workspace() as workspace:
             stored = documents.store(workspace, check.skill)
         screen.put(f"saved {stored.name}, version {stored.version}")

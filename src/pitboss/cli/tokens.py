@@ -20,6 +20,13 @@ def create(
     *,
     role: Annotated[Role, option("--role", f"What the token may do at most: {', '.join(ROLES)}.")] = "viewer",
     user: Annotated[str, option("--user", "Whose token it is. Default: who works at this machine.")] = "local",
+    scope: Annotated[
+        list[str] | None,
+        option(
+            "--scope",
+            "Limit it to this area, such as runs:read or runs:write. May be repeated. Default: what its role allows.",
+        ),
+    ] = None,
     days: Annotated[int | None, option("--days", "After how many days it expires. Default: never.")] = None,
     json: Json = False,
     location: Location,
@@ -28,7 +35,7 @@ def create(
 
     For example:
 
-        pitboss tokens create "nightly backtests" --role author --days 90
+        pitboss tokens create "nightly backtests" --role author --scope runs:write --days 90
 
     Parameters
     ----------
@@ -38,21 +45,28 @@ def create(
     from pitboss.bootstrap.accounts import Accounts, token_document
     from pitboss.store.audit_log import AuditLog
 
+    if scope:
+        from pitboss.server.access.scopes import check_scopes
+        from pitboss.server.route_table import api_scopes
+
+        check_scopes(scope, api_scopes())
     with location.workspace() as workspace:
         accounts = Accounts(workspace)
         found = accounts.users.get(user)
         if found is None:
             raise UserError(f"there is no user {user!r}", "`pitboss users list` lists them")
-        token, stored = accounts.create_token(found, label, role, days)
+        token, stored = accounts.create_token(found, label, role, days, scope or None)
+        limits = " ".join(sorted(stored.scopes or ()))
         AuditLog(workspace.database, workspace.now).append(
-            "local", "terminal", "tokens create", stored.id, f"{stored.role} of {user}"
+            "local", "terminal", "tokens create", stored.id, f"{stored.role} of {user} {limits}".rstrip()
         )
         document = {**token_document(stored, workspace.now()), "token": token}
     if json:
         screen.put_json(document)
         return 0
     screen.put(token)
-    screen.note(f"token {stored.id} of {user}, role {stored.role}: it is not shown again")
+    within = f", only {limits}" if limits else ""
+    screen.note(f"token {stored.id} of {user}, role {stored.role}{within}: it is not shown again")
     return 0
 
 
@@ -74,9 +88,12 @@ def list_(*, json: Json = False, location: Location) -> int:
     if not rows:
         screen.note("there are no tokens yet; `pitboss tokens create LABEL` creates one")
         return 0
-    names = ("id", "user", "role", "state", "label", "last_used_at", "expires_at")
-    cells = [tuple(str(row[name] or "never") for name in names) for row in rows]
-    screen.put_table(("token", "user", "role", "state", "label", "used", "expires"), cells, folds=(4,))
+    names = ("id", "user", "role", "scopes", "state", "label", "last_used_at", "expires_at")
+    cells = [
+        tuple(" ".join(row[name] or ["all"]) if name == "scopes" else str(row[name] or "never") for name in names)
+        for row in rows
+    ]
+    screen.put_table(("token", "user", "role", "scopes", "state", "label", "used", "expires"), cells, folds=(3, 5))
     return 0
 
 

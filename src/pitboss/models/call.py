@@ -9,7 +9,7 @@ this machine (a full disk, a missing file).
 import asyncio
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -65,12 +65,16 @@ class CallContext:
     `left_s` is the time that attempts and pauses may still take; waiting for the limiter is not counted. `is_wanted` is
     cleared when no caller waits for the result any longer: an attempt at the provider is still awaited, because it will
     be charged, but no further attempt is made.
+
+    `on_text` asks for a stream where the client can have one: it is called with the text of the reply so far, as often as
+    more of it arrives. Another attempt begins with an empty text again. The result is the same with and without it.
     """
 
     left_s: float = math.inf
     is_wanted: bool = True
     is_sent: bool = False
     attempts: int = 0
+    on_text: Callable[[str], None] | None = None
 
     @contextmanager
     def sending(self) -> Iterator[None]:

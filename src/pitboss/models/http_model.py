@@ -23,6 +23,7 @@ from pitboss.models.json_body import encode_json
 from pitboss.models.optional_settings import OptionalSettings, changed_settings
 from pitboss.models.providers import Provider
 from pitboss.models.secret import Secret
+from pitboss.models.text_stream import TextStream
 
 TIMEOUT_S = 45.0
 ADAPTABLE = frozenset({"bad_setting", "bad_request", "too_long"})
@@ -55,6 +56,7 @@ class HttpModel(ModelClient, Generic[Form]):
         self._model = model or name.partition("/")[2]
         self.timeout_s = timeout_s
         self._first_form = self._form = form
+        self._can_stream = True
         self._settings = OptionalSettings()
         self._hide = hide or (key.hide if key is not None else None)
         self._headers = {"Content-Type": "application/json", **_key_headers(provider, key)}
@@ -83,15 +85,30 @@ class HttpModel(ModelClient, Generic[Form]):
     def _simpler(self, form: Form, request: ModelRequest, failure: Failure) -> Form | None:
         """A simpler form for a server that rejected this one with a 400 or 422; None where there is none."""
 
+    def _stream_fields(self) -> dict[str, Any] | None:
+        """The fields of a body that ask for a stream of events; None for a protocol that is only read as a whole here."""
+        return None
+
+    def _text_of(self, event: dict[str, Any]) -> str:
+        """The piece of the reply's text that an event of a stream holds; empty for all other events."""
+        del event
+        return ""
+
     async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
         """Send one request."""
         form, settings = self._form, self._settings
         body = self._body(request, form)
+        fields = self._stream_fields() if context.on_text is not None and self._can_stream else None
+        stream = None
+        if fields is not None and context.on_text is not None:
+            body, stream = body | fields, TextStream(self._text_of, context.on_text, self._hide)
         content = encode_json(settings.without_rejected(body))
         timeout_s = min(self.timeout_s, context.left_s)
         started_s = self._clock()
         with context.sending():
-            response = await http_post.post(self._session(), self._url, content, self._headers, timeout_s, self.name)
+            response = await http_post.post(
+                self._session(), self._url, content, self._headers, timeout_s, self.name, stream and stream.feed
+            )
         if isinstance(response, Failure):
             return CallResult(failure=response, attempts=1)
         result = CallResult(attempts=1, status=response.status, headers=response.headers)
@@ -100,7 +117,10 @@ class HttpModel(ModelClient, Generic[Form]):
             latency_ms = round((self._clock() - started_s) * 1000, 3)
             rejected = (*settings.names, *changed_settings(self._first_form, form))
             return replace(result, reply=replace(outcome, latency_ms=latency_ms, rejected_settings=rejected))
-        return replace(result, failure=outcome, is_adapted=self._adapt(form, settings, body, request, outcome))
+        is_adapted = self._adapt(form, settings, body, request, outcome)
+        if not is_adapted and stream is not None and outcome.code in ADAPTABLE:
+            self._can_stream, is_adapted = False, True
+        return replace(result, failure=outcome, is_adapted=is_adapted)
 
     def _adapt(
         self, form: Form, settings: OptionalSettings, body: Mapping[str, Any], request: ModelRequest, failure: Failure

@@ -4,7 +4,7 @@ Redirects are not followed, because a key belongs to one origin. What the respon
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import aiohttp
 from aiohttp import hdrs
@@ -30,11 +30,17 @@ class HttpResponse:
 
 
 async def post(
-    session: aiohttp.ClientSession, url: URL, content: bytes, headers: Mapping[str, str], timeout_s: float, name: str
+    session: aiohttp.ClientSession,
+    url: URL,
+    content: bytes,
+    headers: Mapping[str, str],
+    timeout_s: float,
+    name: str,
+    on_piece: Callable[[bytes], None] | None = None,
 ) -> HttpResponse | Failure:
     """Send a request and read the whole response. `name` begins the message of a failure.
 
-    A stream of events may take longer than `timeout_s`: each piece of it starts that time anew, up to `MOST_WAITS` times.
+    `on_piece` is given each piece of a stream of events as it arrives. A stream of events may take longer than `timeout_s`: each piece of it starts that time anew, up to `MOST_WAITS` times.
     """
     try:
         async with (
@@ -43,7 +49,7 @@ async def post(
         ):
             if response.content_type != EVENT_STREAM:
                 return HttpResponse(response.status, response.headers, await _content(response))
-            return HttpResponse(response.status, response.headers, await _stream(response, limit, timeout_s))
+            return HttpResponse(response.status, response.headers, await _stream(response, limit, timeout_s, on_piece))
     except TimeoutError:
         return Failure("retry", "timeout", f"{name}: no answer within {timeout_s:.3g} s")
     except aiohttp.InvalidURL:
@@ -66,7 +72,10 @@ async def _content(response: aiohttp.ClientResponse) -> bytes | None:
 
 
 async def _stream(
-    response: aiohttp.ClientResponse, limit: asyncio.Timeout | None = None, silence_s: float = 0.0
+    response: aiohttp.ClientResponse,
+    limit: asyncio.Timeout | None = None,
+    silence_s: float = 0.0,
+    on_piece: Callable[[bytes], None] | None = None,
 ) -> bytes | None:
     """Everything that a response sends; `limit` then counts the silence between two pieces."""
     time = asyncio.get_running_loop().time
@@ -81,4 +90,6 @@ async def _stream(
             response.close()
             return None
         pieces.append(piece)
+        if on_piece is not None and response.status < 300:
+            on_piece(piece)
     return b"".join(pieces)

@@ -1,4 +1,4 @@
-"""Server-sent events, read from the whole text of a stream. Requests never ask for one, but some servers stream anyway."""
+"""Server-sent events, read from the whole text of a stream. The chat asks for one; some servers stream anyway."""
 
 from collections.abc import Iterator
 from typing import Any

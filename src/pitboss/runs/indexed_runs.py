@@ -6,7 +6,7 @@ they are missing. The index of a run that is still running grows with every call
 
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from threading import Lock, Thread
+from threading import Lock
 from typing import Any
 
 from pitboss.bootstrap.workspace import Workspace
@@ -22,8 +22,6 @@ from pitboss.store.runs import Run
 
 MOST_BYTES = 64_000_000
 """How much is kept in memory; what was not used for longest goes first."""
-LONG_TICKS = 20_000
-"""A run with more ticks is long: composing its page takes several seconds."""
 DECISIONS = "decisions"
 """The part of a page that the app replaces by a table of its own."""
 
@@ -45,9 +43,6 @@ class IndexedRuns:
         self._kept: OrderedDict[tuple[str, str], _KeptValue] = OrderedDict()
         self._locks: dict[str, Lock] = {}
         self._lock = Lock()
-        self._composing: set[str] = set()
-        """Runs whose pages are being composed in threads, and why one could not be."""
-        self._failed: dict[str, Exception] = {}
 
     def index(self, workspace: Workspace, run: Run) -> RunIndex:
         """The index of a run with all records that are stored now."""
@@ -55,59 +50,30 @@ class IndexedRuns:
             return self._index(workspace, run)
 
     def page(self, workspace: Workspace, run: Run) -> ReportPage:
-        """The composed page of a run that has ended, without its table of decisions."""
-        with self._of_run(run):
-            state = self._state(workspace, run)
-            kept = self._get(run, PAGE, state)
-            if kept is not None:
-                return kept
-            stored = run_files.read(workspace, run, PAGE) if run.status == "complete" else None
-            page = self._compose(workspace, run, state) if stored is None else run_files.read_page(stored)
-            self._keep(run, PAGE, state, page, sum(len(part[3]) for part in page.parts))
-            return page
-
-    def page_if_ready(self, workspace: Workspace, run: Run) -> ReportPage | None:
-        """The same page; None if it has to be composed and the run is long, which is then done in a thread of its own."""
-        is_stored = all(run_files.path_of(workspace, run, kind).is_file() for kind in run_files.KINDS)
-        if is_stored or run.status != "complete" or run.ticks <= LONG_TICKS or (run.id, PAGE) in self._kept:
-            return self.page(workspace, run)
-        with self._lock:
-            error = self._failed.pop(run.id, None)
-            is_new = error is None and run.id not in self._composing
-            if is_new:
-                self._composing.add(run.id)
-        if error is not None:
-            raise error
-        if is_new:
-            Thread(target=self._compose_apart, args=(workspace, run), name=f"page {run.id}", daemon=True).start()
-        return None
-
-    def _compose_apart(self, workspace: Workspace, run: Run) -> None:
-        try:
-            self.index(workspace, run)
-            self.page(workspace, run)
-        except Exception as error:  # noqa: BLE001 - the next request for the page raises it
-            with self._lock:
-                self._failed[run.id] = error
-        finally:
-            with self._lock:
-                self._composing.discard(run.id)
+        """The composed page of a run that has ended, without its table of decisions. Composing it takes a second or more."""
+        state = self._state(workspace, run)
+        kept = self._get(run, PAGE, state)
+        if kept is not None:
+            return kept
+        stored = run_files.read(workspace, run, PAGE) if run.status == "complete" else None
+        page = self._compose(workspace, run, state) if stored is None else run_files.read_page(stored)
+        self._keep(run, PAGE, state, page, sum(len(part[3]) for part in page.parts))
+        return page
 
     def series(self, workspace: Workspace, run: Run) -> ChartSeries:
         """The series of the charts of a run that has ended."""
-        with self._of_run(run):
-            state = self._state(workspace, run)
-            kept = self._get(run, SERIES, state)
-            if kept is not None:
-                return kept
-            stored = run_files.read(workspace, run, SERIES) if run.status == "complete" else None
-            if stored is None:
-                page = self._compose(workspace, run, state)
-                self._keep(run, PAGE, state, page, sum(len(part[3]) for part in page.parts))
-                return self._get(run, SERIES, state) or page.series
-            series = run_files.read_series(stored)
-            self._keep_series(run, state, series)
-            return series
+        state = self._state(workspace, run)
+        kept = self._get(run, SERIES, state)
+        if kept is not None:
+            return kept
+        stored = run_files.read(workspace, run, SERIES) if run.status == "complete" else None
+        if stored is None:
+            page = self._compose(workspace, run, state)
+            self._keep(run, PAGE, state, page, sum(len(part[3]) for part in page.parts))
+            return self._get(run, SERIES, state) or page.series
+        series = run_files.read_series(stored)
+        self._keep_series(run, state, series)
+        return series
 
     def _compose(self, workspace: Workspace, run: Run, state: object) -> ReportPage:
         page = page_of(workspace, run)
@@ -133,7 +99,7 @@ class IndexedRuns:
 
     def _state(self, workspace: Workspace, run: Run) -> object:
         """What changes whenever the page of a run does."""
-        return run.status if run.status == "complete" else (run.status, self._index(workspace, run).digest)
+        return run.status if run.status == "complete" else (run.status, self.index(workspace, run).digest)
 
     def _keep_series(self, run: Run, state: object, series: ChartSeries) -> None:
         size = sum(array.nbytes for array in (*series.baselines.values(), *series.prices.values()))

@@ -12,7 +12,7 @@ from pitboss.core.curve import points
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
 from pitboss.core.snapshot import Record
-from pitboss.runs.stored import decision_rows
+from pitboss.runs.stored import decision_rows, speculation_of
 from pitboss.runs.venues import period_ms, venue_of
 from pitboss.store.budgets import cost_of_run
 from pitboss.store.lifecycle import ENDED
@@ -50,6 +50,7 @@ def progress_document(workspace: Workspace, run: Run, total: int) -> dict[str, A
         "cost_usd": None if cost_usd.is_nan() else float(cost_usd),
         "saved_usd": float(run.saved_usd),
         "wasted_usd": float(run.wasted_usd),
+        "speculation": speculation_of(workspace, run),
         "error_text": run.error_text,
     }
 

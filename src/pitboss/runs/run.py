@@ -25,6 +25,7 @@ from pitboss.core.money import ZERO
 from pitboss.core.trace import SILENT, Tracer, Value
 from pitboss.runs.daily_budget import limit_of, refused_by_budget
 from pitboss.runs.hold_prior import hold_prior
+from pitboss.runs.speculation_progress import stored_counts
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
@@ -133,6 +134,7 @@ async def resume(
     if run.status == "complete":
         return run
     refuse_live(run)
+    workspace = workspace.owned_by(run.owner)
     request = request_of(run)
     if max_cost_usd is not None:
         request = dataclasses.replace(request, max_cost_usd=max_cost_usd)
@@ -168,9 +170,12 @@ async def work(
 
     A fault of the run itself ends it with status error and raises nothing. A stop (`RunCancelled`, a cancelled task)
     is not stored: the caller that requested it decides whether the run ends or returns to the queue. `LeaseLost` and
-    `Unreachable` are raised too; after `Unreachable` the same lease can be worked on again.
+    `Unreachable` are raised too; after `Unreachable` the same lease can be worked on again. What the run refers to, such as
+    `replay/<run id>`, is looked up among the rows of its owner alone.
     """
-    run, runs = lease.run, workspace.runs
+    run = lease.run
+    workspace = workspace.owned_by(run.owner)
+    runs = workspace.runs
     execution = _Execution(workspace, StoredJournal(workspace.database, run.id, lease.epoch, logged=logged), run.wall_s)
     LOG.info("run begins", extra={"fields": {"run_id": run.id, "model": run.model, "worker": lease.worker}})
     with tracer.span("pitboss.run", {"pitboss.run_id": run.id, "gen_ai.request.model": run.model}) as span:
@@ -319,7 +324,8 @@ class _Execution:
             for note in (*venue.notes(prepared), *connections.server_tools.notes()):
                 watch.message(f"note: {note}")
             _restore_waste(connections.speculation, ledger, model)
-            state = await replay(course, journal, state, watch, ledger)
+            async with stored_counts(workspace.database, run_id, epoch, connections.speculation):
+                state = await replay(course, journal, state, watch, ledger)
         if model is not None and model.news():
             watch.message(model.news())
         if journal.status != "computing_metrics":  # all records existed already, so no commit has set the status

@@ -35,6 +35,11 @@ def path_of(workspace: Workspace, run: Run, kind: str) -> Path:
     return workspace.run_cache / f"{run.id}-{(run.digest or '')[:16]}-{kind}-{__version__}-{FORMAT}.zst"
 
 
+def are_stored(workspace: Workspace, run: Run) -> bool:
+    """Whether all files of a run are there."""
+    return all(path_of(workspace, run, kind).is_file() for kind in KINDS)
+
+
 def write(workspace: Workspace, run: Run, kind: str, data: bytes) -> None:
     """Write a file of a run, whole or not at all; a folder that cannot be written to is ignored."""
     body = zstandard.ZstdCompressor(level=LEVEL).compress(data)

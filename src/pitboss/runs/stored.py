@@ -20,6 +20,7 @@ from pitboss.runs.lineage import decided_by, forked_from
 from pitboss.runs.venues import venue_of
 from pitboss.store.journal import StoredJournal
 from pitboss.store.runs import Run
+from pitboss.store.speculation_counts import read_counts
 from pitboss.store.uncertain_charges import uncertain_usd
 
 
@@ -35,7 +36,17 @@ def journal_of(workspace: Workspace, run: Run) -> StoredJournal:
 
 def document(workspace: Workspace, run: Run) -> dict[str, Any]:
     """The public document of a run."""
-    return {**row_document(run, workspace.settings.model_cutoffs), "spend": spend_of(workspace, run)}
+    return {
+        **row_document(run, workspace.settings.model_cutoffs),
+        "spend": spend_of(workspace, run),
+        "speculation": speculation_of(workspace, run),
+    }
+
+
+def speculation_of(workspace: Workspace, run: Run) -> dict[str, int] | None:
+    """How many decisions were asked for ahead of time, and how many of those were used; None if none were."""
+    counts = read_counts(workspace.database, run.id)
+    return None if counts is None else asdict(counts)
 
 
 def spend_of(workspace: Workspace, run: Run) -> dict[str, float | None]:
@@ -196,5 +207,7 @@ def _fields_of(proposal: object) -> dict[str, Any]:
 
 def one_line(text: object, most: int = 200) -> str:
     """Reduce untrusted text to one line of limited length without terminal control characters."""
-    clean = "".join(char if char.isprintable() else " " for char in str(text))
+    clean = str(text)
+    if not clean.isprintable():
+        clean = "".join(char if char.isprintable() else " " for char in clean)
     return clean if len(clean) <= most else clean[: most - 1] + "…"

@@ -1,21 +1,20 @@
 """The web server of a workspace as one ASGI app: the REST API, the pages and their static files.
 
-Routers are found by their place: every module of `api/routes` and of `pages` that has a `router`, and those that venues name
-(`Venue.web`). What every request passes first is `access/gate.py`.
+Routers are found by their place (`route_table.py`), and those that venues name (`Venue.web`). What every request passes first is
+`access/gate.py`.
 """
 
-import pkgutil
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from importlib import import_module
-from types import ModuleType
+from functools import cache
 from typing import Any
 
 from anyio.to_thread import current_default_thread_limiter
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute
 
 from pitboss import __version__
 from pitboss.bootstrap.accounts import Accounts
@@ -23,18 +22,21 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import BudgetExceeded, InvariantError, TransientError, UserError
 from pitboss.core.instant import Instant
 from pitboss.server import pages
+from pitboss.server.access.audit_retention import pruned_daily
 from pitboss.server.access.credentials import Credentials
 from pitboss.server.access.gate import Gate, Serving
+from pitboss.server.access.scopes import require_scope
 from pitboss.server.access.sign_in import SignIn
+from pitboss.server.access.writes import API
 from pitboss.server.api import routes
 from pitboss.server.api.downloads import Downloads
 from pitboss.server.api.run_events import RunFeeds
 from pitboss.server.pages.problem_page import is_page, problem_page
 from pitboss.server.pages.venue_pages import venue_router
 from pitboss.server.problem import Problem, problem_of, problem_response
+from pitboss.server.route_table import api_routes, api_scopes, check_skill_name, routers
 from pitboss.store.audit_log import AuditLog
 
-API = "/api"
 OPENAPI_PATH = f"{API}/openapi.json"
 THREADS = 6
 """How many requests are worked on at once."""
@@ -54,9 +56,10 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         del app
-        # Each thread may hold two connections to the database: more threads than that would wait for each other's.
+        # Each thread holds at most one connection to the database, and the pool has 15; more threads would only wait for each other.
         current_default_thread_limiter().total_tokens = THREADS
-        yield
+        async with pruned_daily(audit, clock, workspace.settings.audit_days):
+            yield
         workspace.close()
 
     app = FastAPI(
@@ -67,18 +70,16 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
         generate_unique_id_function=_operation_id,
+        routes=all_routes(),
     )
     app.state.workspace = workspace
     app.state.credentials = credentials
     app.state.audit = audit
     app.state.serving = serving
+    app.state.scopes = api_scopes()
+    app.state.check_skill_name = check_skill_name  # here: a route cannot look at the table of all routes
     app.state.run_feeds, app.state.downloads = RunFeeds(), Downloads()
     app.router.redirect_slashes = False
-    for router in routers(routes):
-        app.include_router(router, prefix=API)
-    for router in (*routers(pages), venue_router()):
-        app.include_router(router, include_in_schema=False)
-    app.add_api_route("/health", health, include_in_schema=False)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
     for kind in (Problem, UserError, BudgetExceeded, TransientError, InvariantError):
@@ -87,12 +88,17 @@ def create_app(
     return app
 
 
-def routers(package: ModuleType) -> Iterator[APIRouter]:
-    """The routers of the modules of a package, by the names of the modules."""
-    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
-        router = getattr(import_module(f"{package.__name__}.{module.name}"), "router", None)
-        if isinstance(router, APIRouter):
-            yield router
+@cache
+def all_routes() -> list[BaseRoute]:
+    """The routes of every app of this process. Whichever app is asked first builds their validators, for all of them."""
+    api_routes()  # writes into their descriptions what each needs
+    whole = APIRouter(generate_unique_id_function=_operation_id, dependencies=[Depends(require_scope)])
+    for router in routers(routes):
+        whole.include_router(router, prefix=API)
+    for router in (*routers(pages), venue_router()):
+        whole.include_router(router, include_in_schema=False)
+    whole.add_api_route("/health", health, include_in_schema=False)
+    return whole.routes
 
 
 def _operation_id(route: APIRoute) -> str:

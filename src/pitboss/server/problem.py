@@ -1,17 +1,22 @@
 """Errors of the API as `application/problem+json`: `code`, `detail` and `hint`, as the command line words them."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.core.errors import BudgetExceeded, InvariantError, TransientError, UserError
+from pitboss.store.retry import Unreachable
 
 if TYPE_CHECKING:
     from fastapi import Response
 
 MEDIA_TYPE = "application/problem+json"
+BUSY_WAIT_S = 2
+"""After how long a request that found the database busy should be sent again; the database itself was waited for already."""
 _OPTION = re.compile(r"(?<!\S)--([a-z][a-z-]*[a-z])")
 TITLES = {
     400: "Bad request",
@@ -60,10 +65,24 @@ def without_options(text: str) -> str:
     )
 
 
+@contextmanager
+def refused_as(status: int, code: str) -> Iterator[None]:
+    """Gives a refusal inside the block this status. A database that is away is no refusal and passes: see `problem_of`."""
+    try:
+        yield
+    except Unreachable:
+        raise
+    except UserError as error:
+        raise Problem(status, code, error.message, error.hint) from None
+
+
 def problem_of(error: Exception) -> Problem:
     """The problem that an error of pitboss is shown as. The codes are the names of docs/errors.md in snake case."""
     if isinstance(error, Problem):
         return error
+    if isinstance(error, Unreachable):  # the words of the error name a file of the server
+        hint = f"try again in {BUSY_WAIT_S} s"
+        return Problem(503, "transient_error", "the database is busy or away", hint, retry_after_s=BUSY_WAIT_S)
     if isinstance(error, UserError):
         return Problem(422, "user_error", without_options(error.message), without_options(error.hint))
     if isinstance(error, BudgetExceeded):
@@ -92,10 +111,13 @@ def problem_response(problem: Problem, headers: dict[str, str] | None = None) ->
     """The HTTP response of a problem, without secrets."""
     from fastapi.responses import JSONResponse
 
-    wait = {"Retry-After": str(problem.more["retry_after_s"])} if "retry_after_s" in problem.more else {}
-    return JSONResponse(
-        problem_document(problem), problem.status, {"Cache-Control": "no-store", **wait, **(headers or {})}, MEDIA_TYPE
-    )
+    headers = {"Cache-Control": "no-store", **retry_headers(problem), **(headers or {})}
+    return JSONResponse(problem_document(problem), problem.status, headers, MEDIA_TYPE)
+
+
+def retry_headers(problem: Problem) -> dict[str, str]:
+    """The header that tells when to try again, where that is known."""
+    return {"Retry-After": str(problem.more["retry_after_s"])} if "retry_after_s" in problem.more else {}
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:

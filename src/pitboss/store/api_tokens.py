@@ -1,7 +1,7 @@
 """Tokens of the API, found by their digest: the token itself is shown once and not stored."""
 
 import hmac
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ LONGEST_LABEL = 200
 
 @dataclass(frozen=True, slots=True)
 class ApiToken:
-    """A token. It may do what its `role` and the role of its user both allow."""
+    """A token. It may do what its `role`, the role of its user and its `scopes` all allow; without scopes the roles alone count."""
 
     id: str
     digest: str
@@ -30,6 +30,7 @@ class ApiToken:
     last_used_at: Instant | None
     expires_at: Instant | None
     revoked: bool
+    scopes: frozenset[str] | None = None
 
     def is_valid(self, at: Instant) -> bool:
         """Whether it is accepted at an instant."""
@@ -44,7 +45,15 @@ class ApiTokens:
         self._now = now
         self._new_id = new_id
 
-    def add(self, digest: str, user_name: str, label: str, role: Role, expires_at: Instant | None) -> ApiToken:
+    def add(
+        self,
+        digest: str,
+        user_name: str,
+        label: str,
+        role: Role,
+        expires_at: Instant | None,
+        scopes: Collection[str] | None = None,
+    ) -> ApiToken:
         """Store a token by its digest."""
         label = " ".join(label.replace("\0", "").split())
         if not 0 < len(label) <= LONGEST_LABEL:
@@ -52,11 +61,21 @@ class ApiTokens:
         now = self._now()
         if expires_at is not None and expires_at <= now:
             raise UserError("the token would have expired already", "choose a later end")
-        token = ApiToken(self._new_id(), digest, user_name, label, role, now, None, expires_at, revoked=False)
+        row = {
+            "id": self._new_id(),
+            "digest": digest,
+            "user_name": user_name,
+            "label": label,
+            "role": role,
+            "created_at": now,
+            "last_used_at": None,
+            "expires_at": expires_at,
+            "revoked": False,
+            "scopes": None if scopes is None else " ".join(sorted(scopes)),
+        }
         with self._database.write() as connection:
-            names = rows.sealed_columns(api_tokens)
-            rows.add(connection, api_tokens, {name: getattr(token, name) for name in names})
-        return token
+            rows.add(connection, api_tokens, row)
+        return _token(row, sealed=False)
 
     def find(self, digest: str) -> ApiToken | None:
         """The valid token with this digest. Finding it counts as a use."""
@@ -100,4 +119,5 @@ def _token(row: Mapping[str, Any], sealed: bool = True) -> ApiToken:
     if sealed:
         rows.require_intact(api_tokens, row)
     values = {name: row[name] for name in rows.sealed_columns(api_tokens)}
-    return ApiToken(**{**values, "revoked": bool(values["revoked"])})
+    scopes = None if values["scopes"] is None else frozenset(values["scopes"].split())
+    return ApiToken(**{**values, "revoked": bool(values["revoked"]), "scopes": scopes})

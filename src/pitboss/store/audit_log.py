@@ -1,14 +1,20 @@
-"""The audit log: who has changed what, and when. Append only; each row is sealed, so that a changed one is noticed."""
+"""The audit log: who has changed what, and when. Each row is sealed, so that a changed one is noticed. Nothing is changed; only
+entries beyond the age that a setting allows are deleted, the oldest first, and an entry tells how many.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pitboss.core.instant import Instant
+from sqlalchemy import delete, select
+
+from pitboss.core.instant import Instant, iso
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.schema import audit_log
 
 LONGEST = 1_000
+BATCH = 1_000
+"""Entries deleted in one transaction: requests can be entered in between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +50,21 @@ class AuditLog:
         }
         with self._database.write() as connection:
             rows.add(connection, audit_log, row)
+
+    def prune(self, before_at: Instant) -> int:
+        """Delete the entries from before an instant and return how many there were."""
+        count = 0
+        while ids := self._oldest(before_at):
+            with self._database.write() as connection:
+                count += connection.execute(delete(audit_log).where(audit_log.c.id.in_(ids))).rowcount
+        if count:
+            self.append("local", "server", "audit prune", "", f"{count} entries from before {iso(before_at)}")
+        return count
+
+    def _oldest(self, before_at: Instant) -> list[int]:
+        query = select(audit_log.c.id, audit_log.c.at).order_by(audit_log.c.id).limit(BATCH)
+        with self._database.read() as connection:
+            return [id_ for id_, at in connection.execute(query) if at < before_at]
 
     def listing(self, limit: int = 100, before: int | None = None, user_name: str = "") -> Sequence[AuditEntry]:
         """Entries, newest first; with `before` those older than the entry of this id."""

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from threading import RLock
+from threading import RLock, local
 from types import TracebackType
 from typing import Any
 
@@ -16,7 +16,7 @@ from sqlalchemy import Column, Connection, Engine, MetaData, Select, event, insp
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import PoolProxiedConnection
 
-from pitboss.core.errors import UserError
+from pitboss.core.errors import InvariantError, UserError
 from pitboss.core.instant import Instant
 from pitboss.store import postgres, schema, sqlite
 from pitboss.store import sealed_rows as rows
@@ -54,12 +54,33 @@ class Database:
         self._turn = RLock() if turns and mode is not None else nullcontext()
         self._reading_turn = self._turn if mode == "truncate" else nullcontext()
         self._idle: list[PoolProxiedConnection] = []
+        self._thread = local()
         self._driver_error: type[Exception] = engine.dialect.loaded_dbapi.Error
+
+    @contextmanager
+    def _only_transaction(self) -> Iterator[None]:
+        """Refuse a transaction inside another one of the same thread.
+
+        With a rollback journal the inner one waits for a writer that waits for the outer one, until SQLite gives up after 10 s.
+        """
+        if getattr(self._thread, "is_busy", False):
+            raise InvariantError("a transaction was begun inside another one; end the first, or pass its connection on")
+        self._thread.is_busy = True
+        try:
+            yield
+        finally:
+            self._thread.is_busy = False
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A read transaction. Keep it short: with a rollback journal it blocks writers."""
-        with self._reading_turn, self.explained(), self.engine.connect() as connection, connection.begin():
+        with (
+            self._only_transaction(),
+            self._reading_turn,
+            self.explained(),
+            self.engine.connect() as connection,
+            connection.begin(),
+        ):
             yield connection
 
     def read_paged(self, query: Select[*tuple[Any, ...]], column: Column[Any], size: int) -> Iterator[dict[str, Any]]:
@@ -76,7 +97,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A write transaction: committed at the end of the block, rolled back on an error."""
-        with self._turn, self.explained(), self.engine.connect() as connection:
+        with self._only_transaction(), self._turn, self.explained(), self.engine.connect() as connection:
             writing = connection.execution_options(**{sqlite.WRITES: True})
             with writing.begin():
                 yield writing
@@ -90,7 +111,7 @@ class Database:
         commit flushes it, but a power failure before that may lose the transaction.
         """
         lazily = lazily and self.journal_mode == "wal"
-        with self._reused_connection() as connection:
+        with self._only_transaction(), self._reused_connection() as connection:
             cursor = connection.cursor()
             try:
                 if lazily:
@@ -107,7 +128,7 @@ class Database:
     @contextmanager
     def read_raw(self) -> Iterator[Any]:
         """A driver cursor for reading, over the same connection. Each statement sees one consistent state."""
-        with self._reused_connection() as connection:
+        with self._only_transaction(), self._reused_connection() as connection:
             cursor = connection.cursor()
             try:
                 yield cursor

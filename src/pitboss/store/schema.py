@@ -342,6 +342,7 @@ api_tokens = Table(
     Column("last_used_at", BigInteger),
     Column("expires_at", BigInteger),
     Column("revoked", Boolean, nullable=False),
+    Column("scopes", Text),
     _seal(),
 )
 

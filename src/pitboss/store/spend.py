@@ -44,6 +44,7 @@ class Spend:
 @exact
 def spend(database: Database, from_at: Instant = 0, to_at: Instant = FAR_AT, owner: str | None = None) -> list[Spend]:
     """All spending of the days that begin in [from_at, to_at), by day, user, skill and model."""
+    uncertain = uncertain_usd_by_run(database)
     with database.read() as connection:
         totals = _reply_costs(connection, None, from_at, to_at, owner)
         past = past_spend.c.day_at
@@ -53,7 +54,7 @@ def spend(database: Database, from_at: Instant = 0, to_at: Instant = FAR_AT, own
         for row in rows.fetch_all(connection, deleted):
             rows.require_intact(past_spend, row)
             _add(totals, _spend(row))
-        for charge in _uncertain(connection, uncertain_usd_by_run(database), from_at, to_at):
+        for charge in _uncertain(connection, uncertain, from_at, to_at):
             _add(totals, charge)
     selected = [total for total in totals.values() if owner is None or total.owner == owner]
     return sorted(selected, key=lambda total: (total.day_at, total.owner, total.skill, total.model))

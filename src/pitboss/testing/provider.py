@@ -142,6 +142,33 @@ def streamed(content: str) -> Play:
     return play
 
 
+def spoken(*pieces: str, before: Callable[[int], Awaitable[None]] | None = None, wishes: Sequence[Any] = ()) -> Play:
+    """Reply with text that is streamed piece by piece, then with tool calls; `before` is awaited before each piece."""
+
+    async def play(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+
+        async def send(delta: Mapping[str, Any], finish: str | None = None, **top: Any) -> None:
+            choices = [{"index": 0, "delta": delta, "finish_reason": finish}]
+            chunk = {"id": "chatcmpl-fake", "model": question.get("model", ""), "choices": choices} | top
+            await response.write(b"data: " + orjson.dumps(chunk) + b"\n\n")
+
+        for index, piece in enumerate(pieces):
+            if before is not None:
+                await before(index)
+            await send({"content": piece})
+        calls_made = message(question, None, wishes)["choices"][0]["message"].get("tool_calls", ())
+        for index, made in enumerate(calls_made):
+            await send({"tool_calls": [{"index": index, **made}]})
+        await send({}, "tool_calls" if wishes else "stop")
+        await send({}, choices=[], usage=USAGE)
+        await response.write(b"data: [DONE]\n\n")
+        return response
+
+    return play
+
+
 def garbage(content: str = "<html>not for you</html>") -> Play:
     """Reply with status 200 and a body that is not JSON."""
 

@@ -12,6 +12,7 @@ from pitboss.bootstrap.machine import random_hex
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.server.access.sign_in import SignIn, digest
+from pitboss.server.api import run_access
 from pitboss.server.app import create_app
 
 TOKEN = "a" * 48
@@ -22,6 +23,12 @@ ADDRESS = "http://127.0.0.1:8700"
 def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace as `pitboss demo` leaves it. Copy it before writing to it."""
     return demo_workspace(tmp_path_factory)
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages wait until they are composed, however long that takes on a busy machine."""
+    monkeypatch.setattr(run_access, "PATIENCE_S", 300.0)
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from pitboss.server.access.gate import COOKIE, Serving
 from pitboss.server.access.sign_in import SignIn, digest
 from pitboss.server.app import create_app
 from pitboss.server.serve import require_users
+from pitboss.store.audit_log import AuditLog
 from pitboss.store.database import open_database
 from pitboss.store.passwords import hash_password
 from server.web.conftest import ADDRESS, TOKEN
@@ -120,7 +121,7 @@ def test_a_password_gives_a_session_with_a_cookie_that_no_script_and_no_other_si
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie
     assert "Secure" not in cookie
-    assert site.client.get("/api/me").json() == {"name": "anna", "owner": "anna", "role": "admin"}
+    assert site.client.get("/api/me").json() == {"name": "anna", "owner": "anna", "role": "admin", "scopes": None}
     assert site.client.get("/sign-in").headers["location"] == "/"
 
 
@@ -242,7 +243,7 @@ def test_a_token_has_the_least_of_its_role_and_that_of_its_user_and_ends(site: S
     assert eve is not None
     text, stored = site.accounts.create_token(eve, "x", "admin", 7)
     bearer = {"Authorization": f"Bearer {text}"}
-    me = {"name": "eve", "owner": "eve", "role": "author"}
+    me = {"name": "eve", "owner": "eve", "role": "author", "scopes": None}
     assert site.client.get("/api/me", headers=bearer).json() == me
     assert text.encode() not in (site.home / "pitboss.db").read_bytes()
     assert site.client.post("/api/tokens", json={"label": "more"}, headers=bearer).status_code == 403
@@ -253,6 +254,47 @@ def test_a_token_has_the_least_of_its_role_and_that_of_its_user_and_ends(site: S
     site.at += 7 * DAY_MS
     assert site.client.get("/api/me", headers=bearer).status_code == 401
     assert site.client.delete(f"/api/tokens/{stored.id}", headers=BEARER).status_code == 204
+
+
+def test_a_server_deletes_what_is_older_than_the_audit_log_is_to_be_kept(empty_home: Path, tmp_path: Path) -> None:
+    home = Path(shutil.copytree(empty_home, tmp_path / "home"))
+    now = 1_800_000_000_000
+    with open_workspace(load_settings(home)) as workspace:
+        for days in (500, 399):
+            AuditLog(workspace.database, lambda days=days: now - days * DAY_MS).append(
+                "anna", "here", f"{days} days ago"
+            )
+    app = create_app(open_workspace(load_settings(home)), SignIn(digest(TOKEN), random_hex), now=lambda: now)
+    with TestClient(app, base_url=ADDRESS):
+        pass
+    with open_workspace(load_settings(home)) as workspace:
+        actions = [entry.action for entry in AuditLog(workspace.database, lambda: now).listing()]
+    assert actions == ["audit prune", "399 days ago"]
+
+
+def test_a_token_with_scopes_does_no_more_than_they_name(site: Site) -> None:
+    body = {"label": "watch", "role": "author", "scopes": ["runs:write", "account:read"]}
+    created = site.client.post("/api/tokens", json=body, headers=BEARER).json()
+    bearer = {"Authorization": f"Bearer {created['token']}"}
+
+    assert created["scopes"] == ["account:read", "runs:write"]
+    assert site.client.get("/api/me", headers=bearer).json()["scopes"] == ["account:read", "runs:write"]
+    assert site.client.get("/api/runs", headers=bearer).status_code == 200
+    refused = site.client.get("/api/skills", headers=bearer)
+    assert (refused.status_code, refused.json()["detail"]) == (
+        403,
+        "this needs the scope skills:read; the token has account:read, runs:write",
+    )
+    assert site.client.get("/runs", headers=bearer).status_code == 403
+    assert site.client.get("/api/openapi.json", headers=bearer).status_code == 200
+    assert site.client.delete(f"/api/tokens/{created['id']}", headers=bearer).status_code == 403
+
+
+@pytest.mark.parametrize("scopes", [[], ["runs:erase"], ["runs:read", ""], ["*"]])
+def test_a_token_without_a_real_scope_is_not_created(site: Site, scopes: list[str]) -> None:
+    reply = site.client.post("/api/tokens", json={"label": "a", "scopes": scopes}, headers=BEARER)
+    assert reply.status_code == 422
+    assert site.accounts.tokens.list() == []
 
 
 def test_a_disabled_user_loses_sessions_and_tokens_at_once(site: Site) -> None:

@@ -6,8 +6,8 @@ like what does not exist: the same status and, but for the id, the same words.
 
 import re
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from pitboss.core import codec
 from pitboss.core.role import ROLES, Role
 from pitboss.jobs.study_plans import sweep_plan
 from pitboss.runs.stored import journal_of, request_of
-from pitboss.server.access.caller import RequiredRole
+from pitboss.server.access.scopes import includes, role_of, scope_of
 from pitboss.server.access.sign_in import SignIn, digest
 from pitboss.server.app import create_app
 from pitboss.sim.study.axis import parse_axis
@@ -48,6 +48,16 @@ class World:
     tokens: dict[Role, str]
     theirs: dict[str, str]
     own: dict[str, str]
+    scoped: dict[frozenset[str], str] = field(default_factory=dict)
+
+    def token_with(self, scopes: frozenset[str]) -> str:
+        """A token of an admin that is limited to some scopes."""
+        if scopes not in self.scoped:
+            accounts = Accounts(self.workspace)
+            user = accounts.users.get("anna-admin")
+            assert user is not None
+            self.scoped[scopes] = accounts.create_token(user, "limited", "admin", None, scopes)[0]
+        return self.scoped[scopes]
 
     @property
     def routes(self) -> list[tuple[str, Any]]:
@@ -59,9 +69,12 @@ class World:
                 found += included.effective_route_contexts()
         return [(method, route) for route in found for method in sorted(route.methods)]
 
-    def ask(self, method: str, route: Any, ids: dict[str, str], role: Role | None) -> Any:
-        headers = {} if role is None else {"Authorization": f"Bearer {self.tokens[role]}"}
-        query = {field.alias: ids[kind] for field in route.dependant.query_params if (kind := kind_of(field.alias))}
+    def ask(
+        self, method: str, route: Any, ids: dict[str, str], role: Role | None, scopes: Collection[str] | None = None
+    ) -> Any:
+        token = None if role is None else self.tokens[role] if scopes is None else self.token_with(frozenset(scopes))
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        query = {param.alias: ids[kind] for param in route.dependant.query_params if (kind := kind_of(param.alias))}
         if route.path == "/skills/new":
             query["from"] = ids["skill"]
         body = body_of(route, ids) if method in ("POST", "PUT", "PATCH") else None
@@ -128,10 +141,9 @@ def path_of(template: str, ids: dict[str, str]) -> str:
 
 def body_of(route: Any, ids: dict[str, str]) -> Any:
     """A body with the required fields of a route, and with the ids of things in those that name some."""
-    field = route.body_field
-    if field is None:
+    if route.body_field is None:
         return None
-    model = field.field_info.annotation
+    model = route.body_field.field_info.annotation
     schema = model.model_json_schema() if hasattr(model, "model_json_schema") else {"type": "object"}
     return _value(schema, schema.get("$defs", {}), "", ids)
 
@@ -155,20 +167,6 @@ def _value(schema: dict[str, Any], definitions: dict[str, Any], name: str, ids: 
         properties = schema.get("properties", {})
         return {key: _value(properties[key], definitions, key, ids) for key in sorted(wanted) if key in properties}
     return {"array": [], "integer": 1, "number": 1, "boolean": False}.get(schema.get("type", ""), "2025-06-01")
-
-
-def role_of(route: Any) -> Role | None:
-    """The role that a route requires, found in its dependencies."""
-    found: list[Role] = []
-
-    def walk(dependant: Any) -> None:
-        if isinstance(dependant.call, RequiredRole):
-            found.append(dependant.call.role)
-        for inner in dependant.dependencies:
-            walk(inner)
-
-    walk(route.dependant)
-    return max(found, key=ROLES.index) if found else None
 
 
 def test_every_route_names_a_role_unless_it_is_known_to_be_open(world: World) -> None:
@@ -209,6 +207,30 @@ def test_a_role_may_do_what_it_is_for_and_nothing_more(world: World, role: Role)
         if reply.status_code >= 500 and reply.status_code != 503:
             faults.append((method, route.path, reply.status_code, reply.text[:200]))
     assert faults == []
+
+
+def refused_by_scope(reply: Any) -> bool:
+    return "needs the scope" in reply.text or "token with scopes" in reply.text
+
+
+def test_a_route_is_open_to_a_token_with_its_scope_and_to_none_with_all_the_other_scopes(world: World) -> None:
+    app: Any = world.client.app
+    offered, faults, seen = set(app.state.scopes), [], set[str]()
+    for method, route in world.routes:
+        if role_of(route) is None:
+            continue
+        needed = scope_of(method, route)
+        assert (needed is None) is not route.path.startswith("/api/")
+        seen |= {needed} - {None}
+        others = offered if needed is None else {scope for scope in offered if not includes({scope}, needed)}
+        refused = world.ask(method, route, MISSING, "admin", frozenset(others))
+        if refused.status_code != 403 or not refused_by_scope(refused):
+            faults.append((method, route.path, needed, refused.status_code))
+        if needed is not None and refused_by_scope(world.ask(method, route, MISSING, "admin", {needed})):
+            faults.append((method, route.path, needed, "its own scope is not enough"))
+    assert faults == []
+    assert seen == offered
+    assert 10 <= len(offered) <= 25
 
 
 @pytest.mark.parametrize("role", ["viewer", "admin"])

@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.core.errors import UserError
 from pitboss.runs.check_bundle import check_bundle
+from pitboss.runs.run import job_of
+from pitboss.runs.stored import journal_of, request_of
+from pitboss.store.import_run import insert_run
 from server.web.queue_work import work_off
 
 SKILL = """\
@@ -214,3 +219,31 @@ def test_the_events_of_a_run_that_has_ended_end_with_its_document(client: TestCl
 def test_an_unknown_run_is_not_found(client: TestClient, path: str) -> None:
     reply = client.get(f"/api/runs/nothing{path}")
     assert (reply.status_code, reply.json()["code"]) == (404, "not_found")
+
+
+def test_a_worker_finds_the_run_to_be_replayed_among_those_of_the_owner(
+    client: TestClient, workspace: Workspace
+) -> None:
+    body = {"text": SKILL, "from": "2025-03-01", "to": "2025-03-02", "model": "standin/analyst"}
+    first = client.post("/api/runs", json=body).json()["run_id"]
+    assert work_off(workspace) == 1
+    stored = workspace.runs.get(first)
+    journal = journal_of(workspace, stored)
+    state = journal.latest_state()
+    assert state is not None
+    # the run of somebody else whose id begins in the same way
+    insert_run(
+        workspace.database, replace(stored, id=first[:4] + "f" * 8, owner="anna"), list(journal.records()), state[1]
+    )
+
+    again = client.post("/api/runs", json={**body, "model": f"replay/{first[:4]}"})
+    assert again.status_code == 201, again.text
+    assert work_off(workspace) == 1
+    replayed = client.get(f"/api/runs/{again.json()['run_id']}").json()
+    assert (replayed["status"], replayed["error_text"]) == ("complete", None)
+    assert replayed["digest"] == stored.digest
+
+    anna = workspace.owned_by("anna")
+    foreign = replace(request_of(workspace.runs.get(again.json()["run_id"])), model=f"replay/{first}")
+    with pytest.raises(UserError, match="no run"):
+        job_of(anna, foreign)

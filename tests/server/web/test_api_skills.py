@@ -185,3 +185,26 @@ def test_lists_of_models_tools_and_servers_are_those_of_the_commands(client: Tes
 def test_the_schema_is_that_of_the_command(venue: str, client: TestClient, capsys: pytest.CaptureFixture[str]) -> None:
     main(["skill", "schema", *(["--venue", venue] if venue else [])])
     assert client.get(f"/api/skills/schema?venue={venue}").json() == json.loads(capsys.readouterr().out)
+
+
+def named(name: str) -> str:
+    return TEXT.replace("trend-thesis", json.dumps(name))
+
+
+def test_a_skill_is_not_saved_under_an_address_of_the_server_and_can_still_be_run(client: TestClient) -> None:
+    for name in ("new", "form", "schema", "a/edit", "a/diff", "a/versions/3"):
+        reply = client.put(f"/api/skills/{name}", json={"text": named(name)})
+        assert reply.status_code == 422, (name, reply.text)
+        said = f"a skill cannot be saved as {name!r}: that is an address of the server itself"
+        assert reply.json()["detail"] == said
+        body = {"text": named(name), "from": "2025-03-01", "to": "2025-03-02", "model": "policy/hold"}
+        assert client.post("/api/estimate", json=body).status_code == 200
+    assert not {"new", "a/edit"} & {row["name"] for row in client.get("/api/skills").json()["skills"]}
+
+
+def test_a_name_that_only_resembles_an_address_is_saved(client: TestClient) -> None:
+    for name in ("newer", "new/one", "edit", "check", "skills", "versions", "a.b"):
+        reply = client.put(f"/api/skills/{name}", json={"text": named(name)})
+        assert reply.status_code in (200, 201), (name, reply.text)
+        assert client.get(f"/api/skills/{name}").json()["name"] == name
+        assert client.get(f"/skills/{name}").status_code == 200

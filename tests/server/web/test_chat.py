@@ -28,8 +28,11 @@ class Model:
         self.tools: list[tuple[str, Mapping[str, Any]]] = [("refusals_by_rule", {})]
         self.answer = "R3_POSITION_CAP refused 8 times."
         self.play: Play | None = None
+        self.script: list[Play] = []
 
     def __call__(self, question: Mapping[str, Any]) -> Play:
+        if self.script:
+            return self.script.pop(0)
         if self.play is not None:
             return self.play
         done = sum(message["role"] == "tool" for message in question["messages"])
@@ -101,6 +104,25 @@ def test_a_question_streams_its_steps_its_text_and_its_end(
     assert again[-1][1]["conversation"] == done["conversation"]
     assert "Which rule refuses most?" in server.questions[-1]["messages"][1]["content"]
     assert again[-1][1]["conversation_cost_usd"] > done["cost_usd"]
+
+
+def test_text_that_was_not_the_answer_is_withdrawn_and_a_streamed_answer_is_paid(
+    server: FakeProvider, client: TestClient, model: Model, run_id: str
+) -> None:
+    model.script = [
+        provider.spoken("Let me look.\n", wishes=[("refusals_by_rule", {})]),
+        provider.spoken("R3_POSITION_CAP ", "refused 8 times. ", "That is all."),
+    ]
+    *told, (name, done) = asked(client, about=run_id)
+    kinds = list(dict.fromkeys(kind for kind, _ in told))
+    assert kinds == ["text", "withdraw", "tool"]
+    last = [kind for kind, _ in told].index("withdraw")
+    assert "".join(data["delta"] for kind, data in told[last:] if kind == "text") == (
+        "R3_POSITION_CAP refused 8 times. That is all."
+    )
+    assert (name, done["unsupported"]) == ("done", [])
+    assert done["cost_usd"] == pytest.approx(2 * (1_000 * 1 + 50 * 2) / 1e6)
+    assert all(question["stream"] for question in server.questions)
 
 
 def test_a_prepared_action_comes_as_a_card(server: FakeProvider, client: TestClient, model: Model, run_id: str) -> None:

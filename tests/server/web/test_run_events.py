@@ -9,10 +9,13 @@ import pytest
 from starlette.testclient import TestClient
 
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.runs import speculation_progress
 from pitboss.server.api import run_events
 from pitboss.server.api.run_events import EventListener, RunFeeds, encoded
+from pitboss.testing import provider
 from server.web.queue_work import work_off
 from server.web.test_api_runs import DAY
+from serving import served
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +59,40 @@ def test_all_listeners_share_one_reader_and_get_every_tick_once(client: TestClie
         assert events[-1][0] == "done"
         assert events[-1][1]["status"] == "complete"
     assert feeds.is_empty
+
+
+def test_progress_tells_how_many_decisions_asked_ahead_were_used(
+    client: TestClient, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speculation_progress, "EVERY_S", 0.01)
+    with served(provider.decide, latency_s=0.01) as server:
+        for name, value in {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake"}.items():
+            monkeypatch.setenv(name, value)
+        body = {**DAY, "model": "llm/fake", "price_in": 0.1, "price_out": 0.1, "speculate": "4"}
+        queued = client.post("/api/runs", json=body)
+        assert queued.status_code == 201, queued.text
+        run_id = queued.json()["run_id"]
+        assert client.get(f"/api/runs/{run_id}").json()["speculation"] is None
+
+        async def listen() -> list[tuple[str, dict[str, Any]]]:
+            begun = asyncio.Event()
+            task = asyncio.create_task(collected(RunFeeds().stream(workspace, "local", run_id), begun))
+            await begun.wait()
+            await asyncio.to_thread(work_off, workspace)
+            return await task
+
+        events = asyncio.run(listen())
+    *_, (_, done) = events
+    assert done["status"] == "complete"
+    counts = done["speculation"]
+    assert 0 < counts["used"] <= counts["asked"]
+    assert client.get(f"/api/runs/{run_id}").json()["speculation"] == counts
+    while_running = [data["speculation"] for kind, data in events if kind == "progress" and data["status"] == "running"]
+    assert any(while_running), "it is told before the end"
+    assert client.delete(f"/api/runs/{run_id}").status_code == 204
+    with workspace.database.read() as connection:
+        left = connection.exec_driver_sql(f"SELECT key FROM facts WHERE key LIKE '%{run_id}%'").all()
+    assert left == []
 
 
 def test_the_reader_ends_with_the_last_listener(client: TestClient, workspace: Workspace) -> None:

@@ -8,7 +8,7 @@ from pitboss.models.chat import reply, stream, wire
 from pitboss.models.chat.adaptation import simpler_dialect
 from pitboss.models.failures import Failure
 from pitboss.models.http_model import HttpModel
-from pitboss.models.json_body import parse_body
+from pitboss.models.json_body import as_dict, as_str, parse_body
 from pitboss.models.providers import Dialect, Provider
 from pitboss.models.secret import Secret
 
@@ -26,6 +26,14 @@ class ChatModel(HttpModel[Dialect]):
 
     def _body(self, request: ModelRequest, form: Dialect) -> dict[str, Any]:
         return wire.body(request, self._model, form)
+
+    def _stream_fields(self) -> dict[str, Any] | None:
+        return {"stream": True, "stream_options": {"include_usage": True}}
+
+    def _text_of(self, event: dict[str, Any]) -> str:
+        choices = event.get("choices")
+        first = as_dict(choices[0]) if isinstance(choices, list) and choices else {}
+        return as_str(as_dict(first.get("delta")).get("content"))
 
     def _read(
         self, content: bytes, status: int, headers: Mapping[str, str], request: ModelRequest, form: Dialect

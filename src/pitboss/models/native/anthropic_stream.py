@@ -1,4 +1,4 @@
-"""Joins a stream of Anthropic into the message that its plain reply would be. Requests never ask for a stream.
+"""Joins a stream of Anthropic into the message that its plain reply would be. Only the chat asks for one.
 
 Recordings hold streams, and a proxy may send one. `anthropic_reply` reads the result, so there is one reader of meaning.
 """

@@ -11,6 +11,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.failures import Failure
 from pitboss.models.http_model import HttpModel
+from pitboss.models.json_body import as_dict, as_str
 from pitboss.models.native import (
     anthropic_reply,
     anthropic_request,
@@ -88,6 +89,13 @@ class AnthropicModel(NativeModel):
         answer = self._answer_form(request, form)
         return anthropic_request.body(request, self._model, self._capabilities, answer, form.has_thinking)
 
+    def _stream_fields(self) -> dict[str, Any] | None:
+        return {"stream": True}
+
+    def _text_of(self, event: dict[str, Any]) -> str:
+        delta = as_dict(event.get("delta"))
+        return as_str(delta.get("text")) if delta.get("type") == "text_delta" else ""
+
     def _read(
         self, content: bytes, status: int, headers: Mapping[str, str], request: ModelRequest, form: NativeForm
     ) -> ModelReply | Failure:
@@ -147,6 +155,12 @@ class ResponsesModel(NativeModel):
 
     def _body(self, request: ModelRequest, form: NativeForm) -> dict[str, Any]:
         return responses_request.body(request, self._model, form)
+
+    def _stream_fields(self) -> dict[str, Any] | None:
+        return {"stream": True}
+
+    def _text_of(self, event: dict[str, Any]) -> str:
+        return as_str(event.get("delta")) if event.get("type") == "response.output_text.delta" else ""
 
     def _read(
         self, content: bytes, status: int, headers: Mapping[str, str], request: ModelRequest, form: NativeForm

@@ -1,4 +1,4 @@
-"""Joins a stream of the Responses protocol into the response that its plain reply would be. Requests ask for no stream.
+"""Joins a stream of the Responses protocol into the response that its plain reply would be. Only the chat asks for one.
 
 The last event of a stream holds the whole response. The items that were announced before are used where a server leaves
 them out of it.

@@ -27,6 +27,8 @@ class Caller:
     """What a form of this session must send back; empty for a caller with a token."""
     token_id: str = ""
     """The token of the API that it uses, if any."""
+    scopes: frozenset[str] | None = None
+    """What that token is limited to (`access/scopes.py`); None for whatever its role allows."""
 
     def may(self, role: Role) -> bool:
         """Whether the role of the caller includes another one."""
@@ -44,7 +46,7 @@ class RequiredRole:
 
     role: Role
 
-    def __call__(self, request: Request) -> Caller:
+    async def __call__(self, request: Request) -> Caller:  # no thread is needed for so little
         caller = caller_of(request)
         if caller is None:
             raise Problem(
@@ -61,7 +63,7 @@ Operator = Annotated[Caller, Depends(RequiredRole("operator"))]
 Admin = Annotated[Caller, Depends(RequiredRole("admin"))]
 
 
-def _own_workspace(request: Request, caller: Viewer) -> Workspace:
+async def _own_workspace(request: Request, caller: Viewer) -> Workspace:
     workspace: Workspace = request.app.state.workspace
     return workspace.owned_by(caller.owner)
 

@@ -103,7 +103,8 @@ class Credentials:
         user = None if token is None else self._active(token.user_name)
         if token is None or user is None:
             return None
-        return Caller(user.name, user.owner, least_role(token.role, user.role), token_id=token.id)
+        role = least_role(token.role, user.role)
+        return Caller(user.name, user.owner, role, token_id=token.id, scopes=token.scopes)
 
     def _active(self, name: str) -> User | None:
         user = self.accounts.users.get(name)

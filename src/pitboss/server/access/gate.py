@@ -21,20 +21,18 @@ from pitboss.server.access.body_limit import limited, too_large
 from pitboss.server.access.caller import Caller
 from pitboss.server.access.credentials import Credentials, is_csrf
 from pitboss.server.access.rate_limit import RateLimit
+from pitboss.server.access.writes import API, UNSAFE, is_write
 from pitboss.server.problem import Problem, problem_of
 from pitboss.store.audit_log import AuditLog
+from pitboss.store.retry import Unreachable
 
-API = "/api"
 COOKIE = "pitboss_session"
 CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf"
 MOST_FORM_BYTES = 64_000
-UNSAFE = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 OPEN = ("/health",)
 """Answered under any name: programs that watch a server address it as they can."""
-NOT_WRITES = frozenset(
-    {"/api/skills/check", "/api/skills/preview", "/api/skills/edit", "/api/estimate", "/sign-in", "/sign-out"}
-)
-"""POST requests that change nothing, sent while somebody types, and those that are entered with more detail elsewhere."""
+ENTERED_ELSEWHERE = frozenset({"/sign-in", "/sign-out"})
+"""What is entered into the audit log with more detail by its own route."""
 ANONYMOUS_RPM = 600
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -87,17 +85,25 @@ class Gate:
         state["address"] = self._address(scope, headers)
         receive = limited(receive, path)
 
-        began = False
+        began = is_log_away = False
 
         async def send_on(message: Any) -> None:
-            nonlocal began
+            nonlocal began, is_log_away
             if message["type"] == "http.response.start":
-                began = True
                 _add_headers(message, self._serving.https)
-                await self._enter(scope, message["status"])
+                try:
+                    if not is_log_away:
+                        await self._enter(scope, message["status"])
+                except Unreachable:
+                    is_log_away = True
+                    raise
+                began = True
             await send(message)
 
-        problem = await self._admit(scope, headers)
+        try:
+            problem = await self._admit(scope, headers)
+        except Unreachable as error:
+            problem = problem_of(error)
         if problem is None and scope["method"] in UNSAFE and state.get("session"):
             given, receive = await _csrf_given(headers, receive)
             if not is_csrf(given, state["caller"].csrf):
@@ -109,8 +115,12 @@ class Gate:
             return
         try:
             await self._app(scope, receive, send_on)
-        except Exception as error:  # a bug: its response passes here too, and the server logs it
-            if not began:
+        except Exception as error:
+            if is_log_away and not began:  # nothing is answered that is not in the audit log
+                away = problem_of(Unreachable("the audit log is away"))
+                await self._refuse(scope, away)(scope, receive, send_on)
+                return
+            if not began:  # a bug: its response passes here too, and the server logs it
                 await self._refuse(scope, problem_of(error))(scope, receive, send_on)
             raise
 
@@ -160,7 +170,7 @@ class Gate:
         """Enter a write into the audit log, whether it was done or refused."""
         state, path = scope["state"], scope["path"]
         caller: Caller | None = state["caller"]
-        if scope["method"] not in UNSAFE or path in NOT_WRITES or caller is None:
+        if caller is None or path in ENTERED_ELSEWHERE or not is_write(scope["method"], path):
             return
         template = getattr(scope.get("route"), "path", path)  # without the prefix of its router
         template = API + template if path.startswith(API) and not template.startswith(API) else template

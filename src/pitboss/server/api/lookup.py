@@ -5,7 +5,7 @@ import re
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
-from pitboss.server.problem import Problem
+from pitboss.server.problem import refused_as
 from pitboss.store.runs import Run
 
 _CURSOR = re.compile(r"(\d{1,18})\.([0-9a-zA-Z_-]{1,64})")
@@ -13,18 +13,14 @@ _CURSOR = re.compile(r"(\d{1,18})\.([0-9a-zA-Z_-]{1,64})")
 
 def named_run(workspace: Workspace, run_id: str) -> Run:
     """The run with an id, or the only one whose id starts with it."""
-    try:
+    with refused_as(404, "not_found"):
         return workspace.runs.get(run_id)
-    except UserError as error:
-        raise Problem(404, "not_found", error.message, error.hint) from None
 
 
 def named_study(workspace: Workspace, study_id: str) -> str:
     """The full id of a study, given all of it or its start."""
-    try:
+    with refused_as(404, "not_found"):
         return workspace.studies.find(study_id)
-    except UserError as error:
-        raise Problem(404, "not_found", error.message, error.hint) from None
 
 
 def run_cursor(text: str) -> tuple[Instant, str] | None:

@@ -57,6 +57,10 @@ class RunDocument(RunFacts):
     metrics: dict[str, Any] | None
     baselines: dict[str, Any] | None
     spend: dict[str, float | None]
+    speculation: dict[str, int] | None = Field(
+        examples=[{"asked": 40, "used": 33}],
+        description="Decisions asked for ahead of time, and those of them that were used; null without any.",
+    )
 
 
 class RunPage(BaseModel):

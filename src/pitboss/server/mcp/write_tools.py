@@ -41,6 +41,9 @@ def save_skill(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], 
     check = documents.check(text, documents.suffix_of(text), server_workspace.settings)
     if check.skill is None:
         raise summary("text", check.errors)
+    from pitboss.server.route_table import check_skill_name  # here: it loads the web server
+
+    check_skill_name(check.skill.name)
     with server_workspace.workspace() as workspace:
         stored = documents.store(workspace, check.skill, text)
     values = {"name": stored.name, "version": stored.version, "digest": stored.digest}

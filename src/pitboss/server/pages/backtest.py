@@ -37,6 +37,7 @@ from pitboss.server.pages.price_chart import range_chart
 from pitboss.server.pages.skill_form import MODELS
 from pitboss.server.pages.skill_links import edit_path, new_path
 from pitboss.sim.request import BacktestRequest
+from pitboss.store.retry import Unreachable
 
 router = APIRouter()
 UNDATED = ("2025-01-01", "2025-01-02")
@@ -55,6 +56,8 @@ def backtest(
     chosen = skill or (saved[0]["name"] if saved else EXAMPLES + FIRST_EXAMPLE)
     try:
         plain, text = _document(workspace, chosen)
+    except Unreachable:
+        raise
     except UserError as error:
         content = [notice(f"{error.message}. {error.hint}", tone="bad"), _chooser(saved, examples, chosen)]
         return app_page(caller, "Backtest", "/backtest", page_head("Backtest"), *content, status=404)

@@ -18,12 +18,13 @@ from pitboss.report.series import Floats, downsample
 from pitboss.report.shell import section
 from pitboss.report.source import pair
 from pitboss.report.table import LEFT, RIGHT, gain_or_loss, table
+from pitboss.runs.indexed_runs import IndexedRuns
 from pitboss.runs.listing import result_text
 from pitboss.server.access.caller import Caller, OwnWorkspace, Viewer
 from pitboss.server.api.lookup import named_run
+from pitboss.server.api.run_access import Reader
 from pitboss.server.pages.components import empty_state, link_button, page_head, status_badge
 from pitboss.server.pages.frame import app_page
-from pitboss.server.run_access import Indexed
 from pitboss.store.runs import Run
 
 router = APIRouter()
@@ -35,7 +36,7 @@ COLUMNS = 500
 def compare_page(
     caller: Viewer,
     workspace: OwnWorkspace,
-    indexed: Indexed,
+    reader: Reader,
     run: Annotated[list[str] | None, Query()] = None,
 ) -> HTMLResponse:
     """Runs side by side."""
@@ -53,7 +54,7 @@ def compare_page(
     if len(runs) < 2:
         return _page(caller, empty_state("This is one run", "Choose a second one.", link_button("Runs", "/runs")))
     document = comparison(workspace, runs)
-    curves = [_curve(workspace, indexed, run) for run in runs]
+    curves = [_curve(workspace, reader.indexed, run) for run in runs]
     parts = [
         section("runs", "Runs", _runs(document)),
         section("equity", "Equity", _equity(document["runs"], curves)) if any(curves) else None,
@@ -101,7 +102,7 @@ def _runs(document: Mapping[str, Any]) -> Html:
     return table("The compared runs", columns, rows, style="compared")
 
 
-def _curve(workspace: Workspace, indexed: Indexed, run: Run) -> tuple[Floats, Floats] | None:
+def _curve(workspace: Workspace, indexed: IndexedRuns, run: Run) -> tuple[Floats, Floats] | None:
     """Times and equity of a run relative to its start at 100; None without an account or a point."""
     index = indexed.index(workspace, run)
     initial = float(run.params.get("equity_usd") or 0)

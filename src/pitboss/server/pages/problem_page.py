@@ -12,7 +12,7 @@ from pitboss.report.markup import tag
 from pitboss.server.access.caller import Caller
 from pitboss.server.pages.components import link_button, notice, page_head
 from pitboss.server.pages.frame import app_page, plain_page
-from pitboss.server.problem import TITLES, Problem
+from pitboss.server.problem import TITLES, Problem, retry_headers
 
 PROGRAMS = ("/api/", "/static/", "/health")
 """Paths that only programs ask for."""
@@ -42,9 +42,13 @@ def problem_page(scope: Any, problem: Problem) -> Response:
         ),
         tag("p", link_button("Go to the first page", "/"), class_="after"),
     )
-    if caller is None:
-        return plain_page(title, *content, status=problem.status)
-    return app_page(caller, title, "", *content, status=problem.status)
+    page = (
+        plain_page(title, *content, status=problem.status)
+        if caller is None
+        else app_page(caller, title, "", *content, status=problem.status)
+    )
+    page.headers.update(retry_headers(problem))
+    return page
 
 
 def sign_in_path(scope: Any) -> str:

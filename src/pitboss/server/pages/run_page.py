@@ -10,7 +10,6 @@ from fastapi.responses import HTMLResponse
 
 from pitboss.core.errors import UserError
 from pitboss.report import figures
-from pitboss.report.chart_series import NO_SERIES
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.shell import ReportPage
 from pitboss.report.why_idle import why_idle
@@ -19,8 +18,8 @@ from pitboss.runs.run_charts import run_chart
 from pitboss.runs.run_index import RowFilter, RunIndex
 from pitboss.runs.venues import venue_of
 from pitboss.server.access.caller import Caller, OwnWorkspace, Viewer
-from pitboss.server.api.lookup import named_run
 from pitboss.server.api.routes.decisions import decision_values
+from pitboss.server.api.run_access import Conditions, Ended, IndexOfRun, NamedRun, Reader, SeriesOfRun, run_tag
 from pitboss.server.api.tagged import not_modified, tag_headers
 from pitboss.server.pages.components import button, link_button, notice, status_badge
 from pitboss.server.pages.decision_table import decision_drawer, decision_table
@@ -29,8 +28,8 @@ from pitboss.server.pages.frame import app_page, report_content
 from pitboss.server.pages.run_difference import difference_view
 from pitboss.server.pages.run_live import live_content
 from pitboss.server.problem import Problem
-from pitboss.server.run_access import Indexed, run_tag
 from pitboss.store.lifecycle import ENDED
+from pitboss.store.retry import Unreachable
 from pitboss.store.runs import Run
 
 router = APIRouter()
@@ -40,21 +39,17 @@ SCRIPTS = ("charts.js", "decisions.js", "run.js")
 
 
 @router.get("/runs/{run_id}")
-def run_page(run_id: str, caller: Viewer, workspace: OwnWorkspace, indexed: Indexed) -> HTMLResponse:
+def run_page(run: NamedRun, caller: Viewer, ended: Ended) -> HTMLResponse:
     """The page of a run."""
-    run = named_run(workspace, run_id)
     title = f"{run.params['skill'].get('name') or 'Run'} {run.id}"
-    if run.status not in ENDED:
+    if ended is None:
         content = live_content(run, _bar(run, caller))
         return app_page(caller, title, "/runs", content, scripts=("run.js", "run_live.js"), styles=STYLES)
-    if run.status != "complete" and not len(indexed.index(workspace, run)):
-        content = join([_bar(run, caller), _failure(run)])
+    if ended.page is None:
+        is_empty = run.status != "complete" and not len(ended.index)
+        content = join([_bar(run, caller), _failure(run) if is_empty else _preparing(run)])
         return app_page(caller, title, "/runs", content, scripts=("run.js",), styles=STYLES)
-    composed = indexed.page_if_ready(workspace, run)
-    if composed is None:
-        content = join([_bar(run, caller), _preparing(run)])
-        return app_page(caller, title, "/runs", content, scripts=("run.js",), styles=STYLES)
-    page = _with_app_parts(composed, run, indexed.index(workspace, run), caller)
+    page = _with_app_parts(ended.page, run, ended.index, caller)
     return app_page(
         caller,
         title,
@@ -68,32 +63,30 @@ def run_page(run_id: str, caller: Viewer, workspace: OwnWorkspace, indexed: Inde
 
 
 @router.get("/runs/{run_id}/ready")
-def is_ready(run_id: str, caller: Viewer, workspace: OwnWorkspace, indexed: Indexed) -> dict[str, bool]:
-    """Whether the page of a long run is composed."""
+def is_ready(caller: Viewer, ended: Ended) -> dict[str, bool]:
+    """Whether the page of a run is composed."""
     del caller
-    return {"ready": indexed.page_if_ready(workspace, named_run(workspace, run_id)) is not None}
+    return {"ready": ended is not None and ended.page is not None}
 
 
 @router.get("/runs/{run_id}/charts/{part:path}")
 def chart_fragment(
-    run_id: str,
+    run: NamedRun,
     part: str,
     caller: Viewer,
-    workspace: OwnWorkspace,
-    indexed: Indexed,
+    index: IndexOfRun,
+    series: SeriesOfRun,
     request: Request,
     from_: Annotated[int | None, Query(alias="from", ge=0, le=MOST_MS)] = None,
     to: Annotated[int | None, Query(ge=0, le=MOST_MS)] = None,
 ) -> Response:
     """A chart of the page for a part of its time, in milliseconds."""
     del caller
-    run = named_run(workspace, run_id)
     etag = run_tag(run, "chart")
     if etag and (unchanged := not_modified(request, etag)):
         return unchanged
-    series = indexed.series(workspace, run) if run.status in ENDED else NO_SERIES
     window = None if from_ is None or to is None else (from_, to)
-    chart = run_chart(run, part, indexed.index(workspace, run), series, window)
+    chart = run_chart(run, part, index, series, window)
     if chart is None:
         raise Problem(404, "not_found", f"run {run.id} has no chart {part!r}")
     return HTMLResponse(chart, headers=tag_headers(etag) if etag else None)
@@ -101,50 +94,37 @@ def chart_fragment(
 
 @router.get("/runs/{run_id}/decisions/{seq}")
 def decision_fragment(
-    run_id: str,
+    run: NamedRun,
     seq: int,
     caller: Viewer,
     workspace: OwnWorkspace,
-    indexed: Indexed,
-    code: str = "",
-    action: str = "",
-    outcome: str = "",
-    flag: str = "",
-    symbol: str = "",
-    text: str = "",
+    index: IndexOfRun,
+    conditions: Conditions,
 ) -> HTMLResponse:
     """One decision for the drawer. The conditions are those of the table, so that the next decision is the next of the table."""
-    run = named_run(workspace, run_id)
     values = decision_values(workspace, run, seq)
-    conditions: RowFilter = {
-        "code": code,
-        "action": action,
-        "outcome": outcome,
-        "flag": flag,
-        "symbol": symbol,
-        "text": text,
-    }
-    near = _neighbours(indexed.index(workspace, run), seq, conditions)
+    near = _neighbours(index, seq, conditions)
     may_fork = caller.may("author") and run.status in ENDED and not run.params.get("mode")
     again = ask_again_form(run.id, values, run.model, run.params["skill"]) if may_fork else None
     return HTMLResponse(decision_view(values, venue_of(run.params["skill"]), near, again))
 
 
 @router.get("/runs/{run_id}/changes")
-def difference_fragment(run_id: str, caller: Viewer, workspace: OwnWorkspace, indexed: Indexed) -> HTMLResponse:
+def difference_fragment(run: NamedRun, caller: Viewer, workspace: OwnWorkspace, reader: Reader) -> HTMLResponse:
     """A fork beside the run that it was forked from."""
     del caller
-    run = named_run(workspace, run_id)
     origin = forked_from(run)
     source = None if origin is None or not origin["run_id"] else _run_or_none(workspace, origin["run_id"])
     if source is None:
         return HTMLResponse(tag("p", "The run that it was forked from is not in this workspace.", class_="note"))
-    return HTMLResponse(difference_view(workspace, indexed, source, run))
+    return HTMLResponse(difference_view(workspace, reader.indexed, source, run))
 
 
 def _run_or_none(workspace: Any, run_id: str) -> Run | None:
     try:
         run = workspace.runs.get(run_id)
+    except Unreachable:
+        raise
     except UserError:
         return None
     return run if run.id == run_id else None

@@ -155,11 +155,12 @@ def _tokens(request: Request, caller: Caller, workspace: Workspace) -> Html:
     del workspace
     accounts = request.app.state.credentials.accounts
     rows = [token_document(token, accounts.now()) for token in accounts.tokens.list(caller.name)]
-    columns = [(name, LEFT) for name in ("Label", "Role", "State", "Last used", "Expires", "Created", "")]
+    columns = [(name, LEFT) for name in ("Label", "Role", "Scopes", "State", "Last used", "Expires", "Created", "")]
     cells = [
         (
             tag("span", row["label"], class_="wrap"),
             row["role"],
+            tag("span", ", ".join(row["scopes"]), class_="wrap") if row["scopes"] else "all of its role",
             badge(row["state"], STATES[row["state"]]),
             short_time(row["last_used_at"], "never"),
             short_time(row["expires_at"], "never"),
@@ -185,9 +186,25 @@ def _tokens(request: Request, caller: Caller, workspace: Workspace) -> Html:
         field("label", "What it is for", text_input("label", required=True, maxlength=200)),
         field("role", "It may at most", role_select("role", roles)),
         field("days", "It expires after", days),
+        _scope_choice([scope for scope, role in request.app.state.scopes.items() if caller.may(role)]),
         after="token",
     )
     return join([section("tokens", "Your tokens", listed), section("new-token", "New token", new)])
+
+
+def _scope_choice(scopes: list[str]) -> Html:
+    boxes = [
+        tag("label", tag("input", type="checkbox", name="scopes", value=scope, data_many="1"), tag("span", scope))
+        for scope in scopes
+    ]
+    hint = "It is limited to what is ticked; write includes read. Nothing ticked: whatever its role allows."
+    return tag(
+        "fieldset",
+        tag("legend", "Scopes"),
+        tag("div", *boxes, class_="scopes"),
+        tag("span", hint, class_="hint"),
+        class_="wide field",
+    )
 
 
 def _dialogs() -> Html:

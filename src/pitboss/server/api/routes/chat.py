@@ -16,13 +16,14 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from pitboss.bootstrap.machine import random_hex
-from pitboss.chat.agent import MOST_QUESTION, ChatAnswer, ChatEvent, ChatStep, ChatText
+from pitboss.chat.agent import MOST_QUESTION, ChatAnswer, ChatEvent, ChatStep, ChatText, ChatWithdrawal
 from pitboss.chat.chat_model import NoChatModel, chosen_model
 from pitboss.chat.conversation import Conversation, Conversations
 from pitboss.chat.session import ChatSession
 from pitboss.core import codec
-from pitboss.core.errors import BudgetExceeded, UserError
+from pitboss.core.errors import BudgetExceeded
 from pitboss.server.access.caller import OwnWorkspace, Viewer
+from pitboss.server.api.lookup import named_run
 from pitboss.server.problem import Problem, problem_document, problem_of, responses
 
 router = APIRouter(prefix="/chat", tags=["chat"])
@@ -91,7 +92,7 @@ EXAMPLE = (
         **responses(404, 409),
         200: {
             "description": "Server-sent events: `tool {name, arguments}`, `card {kind, title, request, details}`, `text {delta}`, "
-            "then `done {cost_usd, citations, unsupported, conversation}` or `error` with a problem.",
+            "`withdraw {}` when the text so far is void and begins anew, then `done {cost_usd, citations, unsupported, conversation}` or `error` with a problem.",
             "content": {"text/event-stream": {"schema": {"type": "string"}, "example": EXAMPLE}},
         },
     },
@@ -105,10 +106,7 @@ def ask(question: ChatQuestion, request: Request, caller: Viewer, workspace: Own
         raise Problem(409, "no_model", error.message, error.hint) from None
     about = ""
     if question.about:
-        try:
-            about = workspace.runs.get(question.about).id
-        except UserError as error:
-            raise Problem(404, "not_found", error.message, error.hint) from None
+        about = named_run(workspace, question.about).id
     desk = desk_of(request.app)
     owner = f"{caller.owner}/{caller.name}"
     conversation = desk.conversations.find(question.conversation, owner, about) if question.conversation else None
@@ -211,6 +209,8 @@ class ChatStream:
 def _event(event: ChatEvent) -> tuple[str, Any]:
     if isinstance(event, ChatText):
         return "text", {"delta": event.delta}
+    if isinstance(event, ChatWithdrawal):
+        return "withdraw", {}
     if isinstance(event, ChatStep):
         return "tool", {"name": event.name, "arguments": event.arguments}
     return "card", event.plain()

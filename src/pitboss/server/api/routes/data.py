@@ -4,12 +4,12 @@ import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from pitboss.bootstrap.machine import new_id
 from pitboss.bootstrap.workspace import open_lake
@@ -17,14 +17,14 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
 from pitboss.data.coverage import coverage
 from pitboss.data.demo import write_demo
-from pitboss.data.importing import import_paths
+from pitboss.data.importing import ImportResult, import_paths
 from pitboss.data.source import DownloadRequest
 from pitboss.data.sources import names as source_names
 from pitboss.runs.listing import holdings, times
 from pitboss.server.access.caller import Author, Caller, OwnWorkspace, Viewer
 from pitboss.server.api.downloads import BackgroundDownload, Downloads
 from pitboss.server.api.run_body import read_moment
-from pitboss.server.problem import Problem, responses
+from pitboss.server.problem import Problem, refused_as, responses
 
 router = APIRouter(prefix="/data", tags=["data"], responses=responses())
 MOST_GAPS = 1_000
@@ -70,21 +70,18 @@ class CoverageDocument(BaseModel):
     gaps: list[MissingSpan] = Field(description=f"At most {MOST_GAPS}, oldest first.")
 
 
-class ImportDocument(BaseModel):
-    """What was imported of one series of a file."""
-
-    path: str = Field(examples=["BTC.csv"])
-    kind: str
-    venue: str
-    symbol: str | None
-    interval: str | None
-    rows: int
-    added: int
-    replaced: int
-    unchanged: int
-    first_at: str | None
-    last_at: str | None
-    notes: list[str]
+_AS_TEXT: dict[str, Any] = {
+    "path": (str, Field(examples=["BTC.csv"])),
+    "first_at": (str | None, Field(examples=["2025-01-01T00:00:00Z"])),
+    "last_at": (str | None, Field(examples=["2025-03-01T00:00:00Z"])),
+    "notes": (list[str], Field(description="For the user.")),
+}
+ImportDocument = create_model(
+    "ImportDocument",
+    __doc__="What was imported of one series of a file.",
+    **{field.name: _AS_TEXT.get(field.name, (field.type, ...)) for field in fields(ImportResult)},
+)
+"""`ImportResult` with its times as text."""
 
 
 class NewDownload(BaseModel):
@@ -178,6 +175,7 @@ async def _uploaded(
     "/import",
     operation_id="import_data",
     summary="Import a file",
+    response_model=list[ImportDocument],
     responses=responses(413),
     openapi_extra={
         "requestBody": {
@@ -196,7 +194,7 @@ def import_data(
     interval: Annotated[Interval | None, Query(description="Length of a bar.")] = None,
     venue: Annotated[VenueName, Query(description="Venue under which the data is stored.")] = "hyperliquid",
     replace: Annotated[bool, Query(description="New rows replace stored ones. Needs the role operator.")] = False,
-) -> list[ImportDocument]:
+) -> list[BaseModel]:
     """Send the file as the body. All of it is stored, or nothing; importing the same rows again changes nothing."""
     _require_operator(caller, replace, "replace")
     lake = open_lake(workspace.settings, writing=True)
@@ -246,10 +244,8 @@ def start_download(body: NewDownload, caller: Author, workspace: OwnWorkspace, r
         workspace.now(),
     )
     lake = open_lake(workspace.settings, writing=True)
-    try:
+    with refused_as(409, "conflict"):
         _downloads(request).start(download, lake, workspace.settings, body.replace)
-    except UserError as error:
-        raise Problem(409, "conflict", error.message, error.hint) from None
     return DownloadDocument(**download.document())
 
 

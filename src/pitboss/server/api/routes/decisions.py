@@ -6,20 +6,15 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
-from pitboss.report.chart_series import NO_SERIES
 from pitboss.runs.explain import explain_record
 from pitboss.runs.run_charts import equity_points
-from pitboss.runs.run_index import RowFilter
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
 from pitboss.server.access.caller import OwnWorkspace, Viewer
-from pitboss.server.api.lookup import named_run
+from pitboss.server.api.run_access import Conditions, IndexOfRun, NamedRun, SeriesOfRun, run_tag
 from pitboss.server.api.tagged import NOT_MODIFIED, not_modified, tag_headers, tagged_json
-from pitboss.server.problem import Problem, responses
-from pitboss.server.run_access import Indexed, run_tag
-from pitboss.store.lifecycle import ENDED
+from pitboss.server.problem import Problem, refused_as, responses
 from pitboss.store.runs import Run
 
 router = APIRouter(prefix="/runs", tags=["runs"], responses=responses(404))
@@ -75,9 +70,6 @@ class EquityDocument(BaseModel):
     baselines: dict[str, list[float]] = Field(examples=[{"buy_and_hold": [10_000.0], "cash": [10_000.0]}])
 
 
-Word = Annotated[str, Query(max_length=100)]
-
-
 @router.get(
     "/{run_id}/decisions",
     operation_id="list_decisions",
@@ -86,17 +78,11 @@ Word = Annotated[str, Query(max_length=100)]
     responses=NOT_MODIFIED,
 )
 def list_decisions(
-    run_id: str,
     caller: Viewer,
-    workspace: OwnWorkspace,
-    indexed: Indexed,
+    run: NamedRun,
+    index: IndexOfRun,
     request: Request,
-    code: Word = "",
-    action: Word = "",
-    outcome: Annotated[str, Query(max_length=20, description="An outcome, or `proposed` for all proposals.")] = "",
-    flag: Word = "",
-    symbol: Word = "",
-    text: Annotated[str, Query(max_length=200, description="A part of the reason, in any case.")] = "",
+    conditions: Conditions,
     after: Annotated[int | None, Query(ge=-1, le=MOST_SEQ, description="Only rows after this `row`.")] = None,
     skip: Annotated[int, Query(ge=0, le=MOST_SEQ, description="How many rows to leave out at the beginning.")] = 0,
     newest: Annotated[bool, Query(description="The last rows, newest first.")] = False,
@@ -104,19 +90,9 @@ def list_decisions(
 ) -> Response:
     """Decisions in time order: one row for each proposal, and one for each hold or span of holds."""
     del caller
-    run = named_run(workspace, run_id)
     tag = run_tag(run, "decisions")
     if tag and (unchanged := not_modified(request, tag)):
         return unchanged
-    index = indexed.index(workspace, run)
-    conditions: RowFilter = {
-        "code": code,
-        "action": action,
-        "outcome": outcome,
-        "flag": flag,
-        "symbol": symbol,
-        "text": text,
-    }
     found = index.find(conditions)
     rest = found[found > after] if after is not None else found
     if newest:
@@ -138,12 +114,11 @@ def list_decisions(
     response_model=DecisionDocument,
     responses=NOT_MODIFIED,
 )
-def show_decision(run_id: str, seq: int, caller: Viewer, workspace: OwnWorkspace, request: Request) -> Response:
+def show_decision(run: NamedRun, seq: int, caller: Viewer, workspace: OwnWorkspace, request: Request) -> Response:
     """The prompt if it was stored, every step and tool call, the proposals, the verdicts with all margins, the receipts, the
     account before and after, and the cost. `seq` is the number of the record.
     """
     del caller
-    run = named_run(workspace, run_id)
     tag = run_tag(run, seq)
     if tag and (unchanged := not_modified(request, tag)):
         return unchanged
@@ -158,10 +133,10 @@ def show_decision(run_id: str, seq: int, caller: Viewer, workspace: OwnWorkspace
     responses=NOT_MODIFIED,
 )
 def equity_of_run(
-    run_id: str,
     caller: Viewer,
-    workspace: OwnWorkspace,
-    indexed: Indexed,
+    run: NamedRun,
+    index: IndexOfRun,
+    series: SeriesOfRun,
     request: Request,
     points: Annotated[
         int, Query(ge=2, le=100_000, description="About how many points; every extreme is kept.")
@@ -169,12 +144,10 @@ def equity_of_run(
 ) -> Response:
     """Equity over time against the baselines. A venue without accounts has none."""
     del caller
-    run = named_run(workspace, run_id)
     tag = run_tag(run, "equity", points)
     if tag and (unchanged := not_modified(request, tag)):
         return unchanged
-    series = indexed.series(workspace, run) if run.status in ENDED else NO_SERIES
-    document = equity_points(indexed.index(workspace, run), series, points)
+    document = equity_points(index, series, points)
     return _tagged(request, {**document, "at": [iso(at) for at in document["at"]]}, tag)
 
 
@@ -182,10 +155,8 @@ def decision_values(workspace: Any, run: Run, seq: int) -> dict[str, Any]:
     """Everything of one decision, or 404."""
     if not 0 <= seq <= MOST_SEQ:
         raise Problem(404, "not_found", f"run {run.id} has no record {seq}")
-    try:
+    with refused_as(404, "not_found"):
         return explain_record(workspace, run, seq)
-    except UserError as error:
-        raise Problem(404, "not_found", error.message, error.hint) from None
 
 
 def decision_row(row: Mapping[str, Any], venue: Venue) -> dict[str, Any]:

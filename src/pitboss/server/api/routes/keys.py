@@ -6,9 +6,8 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
 from pitboss.bootstrap.key_entries import known_keys, remove_key, set_key
-from pitboss.core.errors import UserError
 from pitboss.server.access.caller import Admin, OwnWorkspace
-from pitboss.server.problem import Problem, responses
+from pitboss.server.problem import refused_as, responses
 from pitboss.store.secrets import LONGEST
 
 router = APIRouter(prefix="/keys", tags=["keys"], responses=responses())
@@ -49,7 +48,5 @@ def store_key(caller: Admin, workspace: OwnWorkspace, name: KeyName, key: NewKey
 def delete_key(caller: Admin, workspace: OwnWorkspace, name: KeyName) -> None:
     """Remove a stored key."""
     del caller
-    try:
+    with refused_as(404, "not_found"):
         remove_key(workspace.settings, name)
-    except UserError as error:
-        raise Problem(404, "not_found", error.message) from None

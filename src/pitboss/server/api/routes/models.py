@@ -9,7 +9,7 @@ from pitboss.runs.model_list import model_rows
 from pitboss.server.access.caller import OwnWorkspace
 from pitboss.server.problem import responses
 
-router = APIRouter(prefix="/models", tags=["models"], responses=responses())
+router = APIRouter(prefix="/models", tags=["catalogue"], responses=responses())
 
 
 class ListedModel(BaseModel):

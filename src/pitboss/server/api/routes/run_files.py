@@ -145,7 +145,7 @@ def bundle_of_run(run_id: str, caller: Viewer, workspace: OwnWorkspace) -> Respo
                         "progress": {
                             "value": 'event: progress\ndata: {"run_id":"3f9a1c2b4d5e","status":"running","progress_pct":41.5,'
                             '"ticks":1115,"total_ticks":2688,"ticks_per_s":310.0,"cost_usd":0.0,"saved_usd":0.0,'
-                            '"wasted_usd":0.0,"error_text":null}\n\n'
+                            '"wasted_usd":0.0,"speculation":{"asked":40,"used":33},"error_text":null}\n\n'
                         },
                         "tick": {
                             "value": 'event: tick\nid: 12\ndata: {"seq":12,"tick_at":"2025-02-10T06:00:00Z","times":1,'

@@ -1,7 +1,5 @@
 """`/api/runs`: start, list, show, cancel, resume, fork, compare and verify runs. Files of runs are in `run_files.py`."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -30,7 +28,7 @@ from pitboss.server.api.run_documents import (
     Verification,
 )
 from pitboss.server.api.tagged import NOT_MODIFIED, tagged_json
-from pitboss.server.problem import Problem, responses
+from pitboss.server.problem import refused_as, responses
 
 router = APIRouter(prefix="/runs", tags=["runs"], responses=responses())
 
@@ -126,7 +124,7 @@ def cancel_run(run_id: str, caller: Author, workspace: OwnWorkspace) -> RunState
     """A queued run is cancelled at once, an active one at its next tick. What is done is kept and can be resumed."""
     del caller
     run = named_run(workspace, run_id)
-    with _conflicts():
+    with refused_as(409, "conflict"):
         status = workspace.runs.request_cancel(run.id)
     return RunState(run_id=run.id, status=status, cancel_requested=True)
 
@@ -136,7 +134,7 @@ def resume_run(run_id: str, caller: Author, workspace: OwnWorkspace) -> RunState
     """Queue a run that failed or was cancelled again; it continues from its last committed tick."""
     del caller
     run = named_run(workspace, run_id)
-    with _conflicts():
+    with refused_as(409, "conflict"):
         refuse_live(run)
         if run.status not in ("error", "cancelled"):
             raise UserError(
@@ -177,10 +175,8 @@ def fork_run(run_id: str, body: NewFork, caller: Author, workspace: OwnWorkspace
 def verify_run(run_id: str, caller: Viewer, workspace: OwnWorkspace) -> Verification:
     """Check a run byte for byte: every row, the chain of digests, the metrics."""
     del caller
-    try:
+    with refused_as(404, "not_found"):
         verified = verify_stored(workspace, run_id)
-    except UserError as error:
-        raise Problem(404, "not_found", error.message, error.hint) from None
     return Verification(
         ok=not verified.problems, run_id=verified.run_id, digest=verified.digest, problems=verified.problems
     )
@@ -206,15 +202,6 @@ def delete_run(run_id: str, caller: Author, workspace: OwnWorkspace) -> None:
     """Delete a run with its records and its report. An active run has to be cancelled first."""
     del caller
     run = named_run(workspace, run_id)
-    with _conflicts():
+    with refused_as(409, "conflict"):
         workspace.runs.delete(run.id)
     workspace.remove_files(run.id)
-
-
-@contextmanager
-def _conflicts() -> Iterator[None]:
-    """Turn a refusal because of the state of a run into a 409."""
-    try:
-        yield
-    except UserError as error:
-        raise Problem(409, "conflict", error.message, error.hint) from None

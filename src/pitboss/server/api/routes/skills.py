@@ -143,7 +143,7 @@ def one(name: Name, workspace: OwnWorkspace) -> dict[str, Any]:
     operation_id="save_skill",
     summary="Save a skill",
 )
-def save(name: Name, body: SaveBody, caller: Author, workspace: OwnWorkspace) -> dict[str, Any]:
+def save(name: Name, body: SaveBody, caller: Author, workspace: OwnWorkspace, request: Request) -> dict[str, Any]:
     """Save a valid document as a new version of the skill of its name. The same content again keeps its version."""
     del caller
     result = documents.check(body.text, documents.suffix_of(body.text), workspace.settings)
@@ -155,6 +155,7 @@ def save(name: Name, body: SaveBody, caller: Author, workspace: OwnWorkspace) ->
     if result.skill.name != name:
         hint = f"save it as {result.skill.name}, or change the field name"
         raise Problem(409, "other_name", f"the document is named {result.skill.name!r}, not {name!r}", hint)
+    request.app.state.check_skill_name(name)
     before = find_version(workspace, name)
     stored = documents.store(workspace, result.skill, body.text)
     is_new = before is None or stored.version > before.version

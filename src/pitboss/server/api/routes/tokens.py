@@ -6,14 +6,15 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 
 from pitboss.bootstrap.accounts import MOST_DAYS, token_document
-from pitboss.core.errors import UserError
 from pitboss.core.role import Role
 from pitboss.server.access.caller import Viewer
+from pitboss.server.access.scopes import check_scopes
 from pitboss.server.api.routes.users import accounts_of
-from pitboss.server.problem import Problem, responses
+from pitboss.server.problem import Problem, refused_as, responses
 from pitboss.store.api_tokens import LONGEST_LABEL
 
-router = APIRouter(prefix="/tokens", tags=["tokens"], responses=responses())
+router = APIRouter(prefix="/tokens", tags=["account"], responses=responses())
+MOST_SCOPES = 100
 TokenId = Annotated[str, Path(max_length=64, description="The id of a token.", examples=["3f2a9c01d4e5"])]
 
 
@@ -24,6 +25,7 @@ class ListedToken(BaseModel):
     user: str = Field(examples=["local"])
     label: str = Field(examples=["nightly backtests"])
     role: Role
+    scopes: list[str] | None = Field(examples=[["runs:write", "skills:read"]])
     state: str = Field(examples=["valid"], description="valid, expired or revoked")
     created_at: str
     last_used_at: str | None
@@ -41,6 +43,13 @@ class NewToken(BaseModel):
 
     label: str = Field(min_length=1, max_length=LONGEST_LABEL, examples=["nightly backtests"])
     role: Role = Field("viewer", description="What it may do at most; never more than its user.")
+    scopes: list[str] | None = Field(
+        None,
+        min_length=1,
+        max_length=MOST_SCOPES,
+        examples=[["runs:write", "skills:read"]],
+        description="What it is limited to; none: whatever its role allows. `x-required-scope` of an operation names its scope.",
+    )
     days: int | None = Field(None, ge=1, le=MOST_DAYS, description="After how many days it expires; none: never.")
 
 
@@ -56,20 +65,20 @@ def create_token(request: Request, caller: Viewer, new: NewToken) -> dict[str, A
     """Create a token of the caller. A token cannot create another: it would outlive its own end."""
     if caller.token_id:
         raise Problem(403, "forbidden", "a token cannot create tokens", "sign in, or use `pitboss tokens create`")
+    if new.scopes is not None:
+        check_scopes(new.scopes, request.app.state.scopes)
     accounts = accounts_of(request)
     user = accounts.users.get(caller.name)
     if user is None:
         raise Problem(403, "forbidden", "the user of this request is gone")
-    token, stored = accounts.create_token(user, new.label, new.role, new.days)
-    request.state.audit = f"{stored.id} {stored.role}"
+    token, stored = accounts.create_token(user, new.label, new.role, new.days, new.scopes)
+    request.state.audit = f"{stored.id} {stored.role} {' '.join(sorted(stored.scopes or ()))}".rstrip()
     return {**token_document(stored, accounts.now()), "token": token}
 
 
 @router.delete("/{token_id}", status_code=204, responses=responses(404), operation_id="revoke_token")
 def revoke_token(request: Request, caller: Viewer, token_id: TokenId) -> None:
     """Refuse a token of the caller from now on; an admin may revoke those of others."""
-    try:
+    with refused_as(404, "not_found"):
         accounts_of(request).tokens.revoke(token_id, None if caller.may("admin") else caller.name)
-    except UserError as error:
-        raise Problem(404, "not_found", error.message) from None
     request.app.state.credentials.forget()

@@ -10,7 +10,7 @@ from pitboss.runs.venues import installed
 from pitboss.server.access.caller import OwnWorkspace
 from pitboss.server.problem import Problem, responses
 
-router = APIRouter(prefix="/tools", tags=["tools"], responses=responses())
+router = APIRouter(prefix="/tools", tags=["catalogue"], responses=responses())
 
 
 class CatalogTool(BaseModel):

@@ -14,7 +14,7 @@ from pitboss.store.passwords import LONGEST
 from pitboss.store.schema import LOCAL
 from pitboss.store.users import NAME
 
-router = APIRouter(tags=["users"], responses=responses())
+router = APIRouter(responses=responses())
 UserName = Annotated[str, Path(max_length=64, description="The name of a user.", examples=["anna"])]
 Password = Annotated[
     str, Field(max_length=LONGEST, description="At least 12 characters.", examples=["four plain words here"])
@@ -55,6 +55,9 @@ class Me(BaseModel):
     name: str = Field(examples=["local"])
     owner: str = Field(examples=["local"])
     role: Role
+    scopes: list[str] | None = Field(
+        examples=[None], description="What its token is limited to; null: what its role allows."
+    )
 
 
 class ChangedPassword(BaseModel):
@@ -69,14 +72,14 @@ def accounts_of(request: Request) -> Accounts:
     return request.app.state.credentials.accounts
 
 
-@router.get("/users", response_model=list[ListedUser], operation_id="list_users")
+@router.get("/users", tags=["users"], response_model=list[ListedUser], operation_id="list_users")
 def list_users(request: Request, caller: Admin) -> list[dict[str, Any]]:
     """All users by name."""
     del caller
     return [user_document(user) for user in accounts_of(request).users.list()]
 
 
-@router.post("/users", response_model=ListedUser, status_code=201, operation_id="add_user")
+@router.post("/users", tags=["users"], response_model=ListedUser, status_code=201, operation_id="add_user")
 def add_user(request: Request, caller: Admin, user: NewUser) -> dict[str, Any]:
     """Add a user."""
     del caller
@@ -84,7 +87,9 @@ def add_user(request: Request, caller: Admin, user: NewUser) -> dict[str, Any]:
     return user_document(accounts_of(request).add_user(user.name, user.role, user.password, user.owner))
 
 
-@router.patch("/users/{name}", response_model=ListedUser, responses=responses(404), operation_id="change_user")
+@router.patch(
+    "/users/{name}", tags=["users"], response_model=ListedUser, responses=responses(404), operation_id="change_user"
+)
 def change_user(request: Request, caller: Admin, name: UserName, change: ChangedUser) -> dict[str, Any]:
     """Change a user. Its sessions end with a new password, and when it is disabled."""
     accounts = accounts_of(request)
@@ -99,13 +104,14 @@ def change_user(request: Request, caller: Admin, name: UserName, change: Changed
     return user_document(user)
 
 
-@router.get("/me", response_model=Me, operation_id="show_me")
+@router.get("/me", tags=["account"], response_model=Me, operation_id="show_me")
 def show_me(caller: Viewer) -> dict[str, Any]:
-    """The caller: its name, its role, and whose rows it sees."""
-    return {"name": caller.name, "owner": caller.owner, "role": caller.role}
+    """The caller: its name, its role, the scopes of its token, and whose rows it sees."""
+    scopes = None if caller.scopes is None else sorted(caller.scopes)
+    return {"name": caller.name, "owner": caller.owner, "role": caller.role, "scopes": scopes}
 
 
-@router.put("/me/password", status_code=204, operation_id="change_own_password")
+@router.put("/me/password", tags=["account"], status_code=204, operation_id="change_own_password")
 def change_own_password(request: Request, caller: Viewer, change: ChangedPassword) -> None:
     """Set a new password of one's own. Other sessions end. A token cannot do this: it needs a session."""
     _require_session(caller)

@@ -5,10 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
-from pitboss.core.errors import UserError
 from pitboss.runs.web_section import WebRequest, web_sections
 from pitboss.server.access.caller import Operator, OwnWorkspace
-from pitboss.server.problem import Problem, responses
+from pitboss.server.problem import Problem, refused_as, responses
 
 router = APIRouter(prefix="/venues", tags=["venues"])
 Name = Annotated[str, Path(min_length=1, max_length=64, pattern="^[a-z][a-z0-9_-]*$")]
@@ -34,8 +33,6 @@ def act(venue: Name, action: Name, body: ActionBody, caller: Operator, workspace
     for section in web_sections():
         for offered in section.actions:
             if (section.venue, offered.name) == (venue, action):
-                try:
+                with refused_as(409, "conflict"):
                     return ActionResult(message=offered.act(WebRequest(workspace, caller.owner, True), body.target))
-                except UserError as error:
-                    raise Problem(409, "conflict", error.message, error.hint) from None
     raise Problem(404, "not_found", f"the venue {venue} has no action {action}")

@@ -45,7 +45,7 @@ class DeploymentDocument(BaseModel):
     cost_usd: float | None
 
 
-@router.get("/venues", tags=["venues"], operation_id="list_venues", summary="List the installed venues")
+@router.get("/venues", tags=["catalogue"], operation_id="list_venues", summary="List the installed venues")
 def list_venues(caller: Viewer) -> list[VenueDocument]:
     """Every installed venue with what its runs have."""
     del caller

@@ -200,6 +200,9 @@
         } else if (name === 'text') {
           turn.answer += data.delta;
           answer.textContent = turn.answer;
+        } else if (name === 'withdraw') {
+          turn.answer = '';
+          answer.textContent = '';
         } else if (name === 'card') showCard(data);
         else if (name === 'error') throw Object.assign(new Error(data.detail), { problem: data });
         else if (name === 'done') {

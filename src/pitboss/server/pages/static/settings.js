@@ -28,6 +28,10 @@
     for (const control of form.querySelectorAll('input, select')) {
       const field = /** @type {HTMLInputElement | HTMLSelectElement} */ (control);
       const name = field.dataset.name || field.name;
+      if (name && field.dataset.many) {
+        if (/** @type {HTMLInputElement} */ (field).checked) body[name] = [.../** @type {string[]} */ (body[name] || []), field.value];
+        continue;
+      }
       if (!name || (field.value === '' && (field.dataset.optional || name === 'days'))) continue;
       body[name] = name === 'days' ? Number(field.value) : field.value;
     }

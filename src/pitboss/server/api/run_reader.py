@@ -1,0 +1,83 @@
+"""`RunReader`: reads the indexes, pages and chart series of runs for requests, each once, however many requests wait for it.
+
+Requests that wait hold no thread, and what takes long has two threads of its own: the threads of the other requests stay free. The
+page of a run that a worker has just completed is composed by that worker, so it is waited for before it is composed here.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
+
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.jobs.run_report import GRACE_S, POLL_S, wants_report
+from pitboss.report.chart_series import NO_SERIES, ChartSeries
+from pitboss.report.shell import ReportPage
+from pitboss.runs import run_files
+from pitboss.runs.indexed_runs import IndexedRuns
+from pitboss.runs.run_index import RunIndex
+from pitboss.store.lifecycle import ENDED
+from pitboss.store.runs import Run
+
+THREADS = 2
+_Value = TypeVar("_Value")
+
+
+class RunReader:
+    """What routes read of runs. `indexed` keeps what was read."""
+
+    def __init__(self, indexed: IndexedRuns) -> None:
+        self.indexed = indexed
+        self._threads = CapacityLimiter(THREADS)
+        self._tasks: dict[tuple[str, str], asyncio.Task[Any]] = {}
+
+    async def index(self, workspace: Workspace, run: Run) -> RunIndex:
+        """The index of a run with all records that are stored now."""
+        return await self._once(run, "index", lambda: self._in_thread(self.indexed.index, workspace, run))
+
+    async def page(self, workspace: Workspace, run: Run, patience_s: float | None = None) -> ReportPage | None:
+        """The composed page of a run that has ended; None if that takes longer than `patience_s`, and then it goes on."""
+        reading = self._once(run, "page", lambda: self._composed(self.indexed.page, workspace, run))
+        try:
+            return await asyncio.wait_for(reading, patience_s)
+        except TimeoutError:
+            return None
+
+    async def series(self, workspace: Workspace, run: Run) -> ChartSeries:
+        """The series of the charts of a run; none while it is executed."""
+        if run.status not in ENDED:
+            return NO_SERIES
+        if not run_files.are_stored(workspace, run):
+            await self.page(workspace, run)
+        return await self._once(run, "series", lambda: self._in_thread(self.indexed.series, workspace, run))
+
+    async def _composed(self, read: Callable[[Workspace, Run], _Value], workspace: Workspace, run: Run) -> _Value:
+        until = (run.finished_at or 0) + GRACE_S * 1_000
+        is_by_worker = run.status == "complete" and wants_report(run)
+        while is_by_worker and workspace.now() < until and not run_files.are_stored(workspace, run):  # noqa: ASYNC110
+            await asyncio.sleep(POLL_S)  # the worker is another process
+        return await self._in_thread(read, workspace, run)
+
+    async def _in_thread(self, read: Callable[[Workspace, Run], _Value], workspace: Workspace, run: Run) -> _Value:
+        return await run_sync(read, workspace, run, limiter=self._threads)
+
+    async def _once(self, run: Run, kind: str, start: Callable[[], Coroutine[Any, Any, _Value]]) -> _Value:
+        """The result of `start`, shared by all who ask for the same while it is awaited."""
+        key = run.id, kind
+        task = self._tasks.get(key)
+        if task is None:
+            task = self._tasks[key] = asyncio.create_task(start(), name=f"{kind} {run.id}")
+            task.add_done_callback(lambda done: self._forget(key, done))
+        waiting: Awaitable[_Value] = asyncio.shield(task)
+        try:
+            return await waiting
+        finally:
+            if task.done() and self._tasks.get(key) is task:
+                del self._tasks[key]
+
+    def _forget(self, key: tuple[str, str], task: asyncio.Task[Any]) -> None:
+        """Forget a task that has succeeded. An error is kept for the next who asks, in case nobody waits any more."""
+        if (task.cancelled() or task.exception() is None) and self._tasks.get(key) is task:
+            del self._tasks[key]
