@@ -71,3 +71,19 @@ def test_a_version_keeps_the_text_of_its_author_and_the_same_content_may_bring_o
     assert again == plain
     assert bench.skills.text_of(plain) == "a: 1  # second\n"
     assert [version.version for version in bench.skills.versions("trend")] == [2, 1]
+
+
+def test_the_latest_versions_and_newest_runs_are_those_found_one_by_one(bench):
+    for number in range(12):
+        bench.at += number % 3  # some at the same instant
+        skill = bench.skills.save(("trend", "range", "news")[number % 3], f"{number:x}" * 64, b"{}")
+        if number % 3 != 2:
+            bench.runs.create(skill.id, skill.version, "policy/hold", {}, "d" * 64)
+
+    latest = bench.skills.latest()
+    assert list(latest) == [bench.skills.get(line.name) for line in bench.skills.list()]
+    newest = bench.runs.newest_by_skill()
+    for skill in latest:
+        assert [newest[key] for key in [skill.id] if key in newest] == bench.runs.listing(1, skill=skill.name).runs
+    assert bench.skills.owned_by("others").latest() == []
+    assert bench.runs.owned_by("others").newest_by_skill() == {}

@@ -26,20 +26,20 @@ MISSING = None
 def skill_rows(workspace: Workspace) -> list[dict[str, Any]]:
     """Every saved skill with its latest version and its last run."""
     rows: list[dict[str, Any]] = []
-    for line in workspace.skills.list():
-        stored = workspace.skills.get(line.name)
+    last_runs = workspace.runs.newest_by_skill()
+    for stored in workspace.skills.latest():
         plain = codec.loads(stored.body)
-        last = workspace.runs.listing(1, skill=line.name).runs
+        last = last_runs.get(stored.id)
         rows.append(
             {
-                "name": line.name,
+                "name": stored.name,
                 "version": stored.version,
                 "digest": stored.digest,
                 "venue": plain.get("venue") or default_venue().name,
                 "model": plain.get("model", ""),
                 "description": plain.get("description", ""),
                 "saved_at": iso(stored.created_at),
-                "last_run": short(last[0], workspace.now()) if last else None,
+                "last_run": None if last is None else short(last, workspace.now()),
             }
         )
     return sorted(rows, key=lambda row: row["saved_at"], reverse=True)

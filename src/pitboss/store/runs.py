@@ -132,14 +132,26 @@ class Runs:
         """Ids and rows of runs, newest first, as stored: nothing is parsed, and no seal is checked. A row that the driver
         cannot read is only among the ids.
         """
+        return self._rows(lambda query: _newest(query, limit, status, filters))
+
+    def newest_by_skill(self) -> dict[str, Run]:
+        """The newest run of every skill that has one, by the id of the skill; damaged runs are left out."""
+        order = (runs.c.created_at.desc(), runs.c.id.desc())
+        place = func.row_number().over(partition_by=runs.c.skill_id, order_by=order).label("place")
+        places = self._bounded(select(runs.c.id, place)).subquery()
+        newest = select(places.c.id).where(places.c.place == 1)
+        _, stored = self._rows(lambda query: query.where(runs.c.id.in_(newest)))
+        return {row["skill_id"]: read_run(row) for row in stored if rows.intact(runs, row)}
+
+    def _rows(self, chosen: Callable[[Any], Any]) -> tuple[Sequence[str], Sequence[dict[str, Any]]]:
+        """Ids and rows of the runs that a query chooses; a row that the driver cannot read is only among the ids."""
         try:
             with self._database.read() as connection:
-                stored = rows.fetch_all(connection, _newest(self._bounded(rows.raw(runs)), limit, status, filters))
+                stored = rows.fetch_all(connection, chosen(self._bounded(rows.raw(runs))))
             return [row["id"] for row in stored], stored
         except UserError:  # one row may have text that the driver cannot read
             with self._database.read() as connection:
-                newest = _newest(self._bounded(select(runs.c.id)), limit, status, filters)
-                ids = connection.execute(newest).scalars().all()
+                ids = connection.execute(chosen(self._bounded(select(runs.c.id)))).scalars().all()
             return ids, [row for run_id in ids if (row := self._readable(run_id)) is not None]
 
     def count(self, **filters: Unpack[RunFilter]) -> dict[Status, int]:

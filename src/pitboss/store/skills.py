@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, select
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
@@ -136,6 +136,15 @@ class Skills:
         with self._database.read() as connection:
             stored = rows.fetch_all(connection, self._bounded(rows.raw(skills)).order_by(skills.c.name, skills.c.owner))
         return [SkillLine(row["id"], row["name"], row["latest_version"]) for row in stored]
+
+    def latest(self) -> Sequence[StoredSkill]:
+        """The latest version of every skill, by name."""
+        is_latest = and_(skill_versions.c.skill_id == skills.c.id, skill_versions.c.version == skills.c.latest_version)
+        with self._database.read() as connection:
+            named = rows.fetch_all(connection, self._bounded(rows.raw(skills)).order_by(skills.c.name, skills.c.owner))
+            query = self._bounded(rows.raw(skill_versions).join(skills, is_latest))
+            versions = {row["skill_id"]: row for row in rows.fetch_all(connection, query)}
+        return [_stored(skill, versions[skill["id"]]) for skill in named]
 
     def _find(self, connection: Connection, name: str) -> dict[str, Any] | None:
         if self._owner is not None:
