@@ -15,7 +15,6 @@ from hypothesis import settings
 import arguments_once
 import example_counts
 import files_once
-import forked
 import statements_once
 
 # What one process has compiled is there for all others. Without that every worker, and every program that a test starts,
@@ -70,13 +69,6 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Half as many again as there are processors: much of the suite waits for processes, servers and clocks."""
     del config
     return max(2, (os.cpu_count() or 2) * 3 // 2)
-
-
-def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Fork the workers of a whole run from one process that has imported what each of them would import, for seconds."""
-    if "popen" in config.option.tx and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
-        spec = forked.worker_spec()
-        config.option.tx = [spec if one == "popen" else one for one in config.option.tx]
 
 
 def pytest_configure(config: pytest.Config) -> None:

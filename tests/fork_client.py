@@ -1,7 +1,6 @@
 """`python fork_client.py ADDRESS WORDS` is `python WORDS`, forked by the server of `forked` at that address.
 
-For programs that others start by a command: the workers of a test run, and processes that pitboss itself starts. It imports
-little, hands its open files over, passes signals on and ends as the forked process does; that one is killed with it.
+For programs that others start by a command, such as the processes that pitboss itself starts. It imports little, hands its open files over, passes signals on and ends as the forked process does; that one is killed with it.
 """
 
 import json
@@ -18,7 +17,7 @@ PASSED_ON = (signal.SIGINT, signal.SIGTERM)
 def main(address: str, *words: str) -> None:
     server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     server.connect(address)
-    numbers = sorted(number for number in map(int, os.listdir("/proc/self/fd")) if _is_inherited(number))
+    numbers = sorted(number for number in map(int, os.listdir("/dev/fd")) if _is_inherited(number))
     request = {"words": words, "environment": dict(os.environ), "cwd": os.getcwd(), "files": numbers}
     signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
     socket.send_fds(server, [json.dumps(request).encode()], numbers)

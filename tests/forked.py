@@ -6,8 +6,8 @@ code; only the start of the interpreter and the imports are not its own. A test 
 
 `command(…)` is the same for whoever starts programs by a command line, as pitboss does.
 
-One server forks for all workers of a test run, and the workers themselves, which import as much. It ends with the last
-connection to it; whatever it forked and is still there when its test has gone is killed.
+One server forks for all workers of a test run. It ends with the last connection to it; whatever it forked and is still
+there when its test has gone is killed.
 """
 
 import atexit
@@ -20,7 +20,6 @@ import pkgutil
 import runpy
 import select
 import selectors
-import shlex
 import signal
 import socket
 import subprocess
@@ -44,33 +43,13 @@ LEFT_OUT = (
     "audit",
     "redteam",
     "chat",
+    "jobs.executors.ray",
     "venues.predict.sui",
+    "store.migrations.",
 )
 """Parts of pitboss that programs seldom need, and that import much."""
-NEVER = ("jobs.executors.ray", "store.migrations.")
-"""Parts that only those import who need them."""
 ADDED = ("mcp.server.mcpserver", "uvicorn")
 """Libraries that pitboss imports only when it needs them, and that many programs of tests need."""
-OF_WORKERS = (
-    "alembic.command",
-    "coincurve",
-    "eth_tester",
-    "fastapi.testclient",
-    "genai_prices",
-    "hypothesis.strategies",
-    "jsonschema",
-    "mcp.client",
-    "mcp.server",
-    "opentelemetry.sdk.trace",
-    "playwright.sync_api",
-    "pysui",
-    "pytest",
-    "schemathesis.openapi.checks",
-    "schemathesis.pytest.plugin",
-)
-"""Libraries that test modules import, for a server that forks the workers too. Whatever is not installed is left out."""
-VARIABLE = "TEST_FORK_SERVER"
-"""Where the server listens that forked the workers of this test run."""
 LONGEST, MOST_FILES = 1 << 20, 16
 
 
@@ -170,17 +149,9 @@ def command(*words: object) -> list[str]:
     return _client(_address(), *words)
 
 
-def worker_spec() -> str:
-    """What makes the library that starts the workers of a test run fork them; starts the server meanwhile."""
-    os.environ[VARIABLE] = str(Path(tempfile.gettempdir()) / f"pitboss-fork-workers{os.getpid()}")
-    _start_server("workers")
-    atexit.register(_connect().close)
-    return f"popen//python={shlex.join(_client(_address()))}"
-
-
-def _start_server(*words: str) -> None:
+def _start_server() -> None:
     """Returns when it listens; it imports then, and answers when it has."""
-    subprocess.run([sys.executable, __file__, str(_address()), *words], check=True, stdin=subprocess.DEVNULL)
+    subprocess.run([sys.executable, __file__, str(_address())], check=True, stdin=subprocess.DEVNULL)
 
 
 def _client(address: Path, *words: object) -> list[str]:
@@ -189,9 +160,6 @@ def _client(address: Path, *words: object) -> list[str]:
 
 def _address() -> Path:
     """Where the server of this test run listens."""
-    given = os.environ.get(VARIABLE)
-    if given is not None:
-        return Path(given)
     return (
         Path(tempfile.gettempdir())
         / f"pitboss-fork-{os.environ.get('PYTEST_XDIST_TESTRUNUID', f'alone{os.getpid()}')[:24]}"
@@ -318,7 +286,7 @@ def _become(request: dict[str, Any], files: list[int]) -> None:
         runpy.run_path(first, run_name="__main__")
 
 
-def main(address: str, *kind: str) -> None:
+def main(address: str) -> None:
     """Listen, let whoever started this go on, import nearly all of pitboss, and serve."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(address)
@@ -326,7 +294,7 @@ def main(address: str, *kind: str) -> None:
     if os.fork():
         os._exit(0)
     os.setsid()
-    _import(is_for_workers="workers" in kind)
+    _import()
     null = os.open(os.devnull, os.O_RDWR)
     for number in (1, 2):
         os.dup2(null, number)
@@ -341,14 +309,13 @@ def main(address: str, *kind: str) -> None:
     _leave(code)
 
 
-def _import(is_for_workers: bool) -> None:
-    left_out = tuple(f"pitboss.{name}" for name in (NEVER if is_for_workers else (*NEVER, *LEFT_OUT)))
+def _import() -> None:
+    left_out = tuple(f"pitboss.{name}" for name in LEFT_OUT)
     for module in pkgutil.walk_packages(pitboss.__path__, "pitboss."):
         if not module.name.startswith(left_out) and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    for name in (*ADDED, *(OF_WORKERS if is_for_workers else ())):
-        with suppress(ModuleNotFoundError):
-            importlib.import_module(name)
+    for name in ADDED:
+        importlib.import_module(name)
 
 
 def _leave(code: object) -> None:
