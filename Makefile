@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2>/dev/null)
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-community test check format bench proof chaos docs lock clean
+.PHONY: help setup demo demo-community test check format bench proof chaos screenshots docs lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -81,6 +81,9 @@ proof: $(READY) ## The long property suites, and all other properties with many 
 chaos: $(READY) ## The long crash and fault suites, one by one; figures go to figures.json
 	@FIGURES=$${FIGURES:-figures.json} $(BIN)/python -m pytest -m chaos -n 0 --timeout 3600
 
+screenshots: $(READY) ## Pictures of every page of the app, both themes, wide and narrow, into screenshots/
+	@$(BIN)/python -m pytest -n 0 -m "" tests/browser/test_pages.py tests/browser/test_first_backtest.py -k "anew or refusals or says_what_to_do" --screenshots screenshots --timeout 900
+
 docs: $(READY) ## Write the generated pages of docs/ anew
 	@$(BIN)/python -m pitboss_dev.docs.pages
 
@@ -93,4 +96,4 @@ lock: ## Pin anew what pyproject.toml allows (needs uv)
 	@rm -f .lock.in
 
 clean: ## Remove what the targets above made
-	@rm -rf $(VENV) .bench-venv demo demo-community .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) .bench-venv demo demo-community screenshots .pytest_cache .ruff_cache .hypothesis

@@ -85,6 +85,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     text = "how many times the examples that a property names it is tried with"
     parser.addoption("--examples", type=float, default=example_counts.QUICK, metavar="FACTOR", help=text)
+    text = "where tests of the browser keep pictures of pages; otherwise in the temporary folder of the test run"
+    parser.addoption("--screenshots", default="", metavar="FOLDER", help=text)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,24 +1,35 @@
-"""A real browser over a real server: Chromium driven by Playwright, and `pitboss serve` in a process of its own.
+"""A real browser over real servers: Chromium driven by Playwright, and `pitboss serve` in processes of their own.
 
 Where there is no Chromium these tests are skipped. Every page that a test opens must load nothing from other hosts, log no
 error in its console and stay within its width; `open_page` checks that at the end of the test.
+
+Processor time goes into starting browsers, servers and contexts, not into looking at pages. So a worker starts each of them once:
+one browser with one context, in which every test has its own tab, and three servers that tests share.
 """
 
+import asyncio
 import json
 import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import sync_playwright
 
+from browser.full_workspace import PASSWORD, full_workspace
+from browser.scripted_model import ScriptedModel
 from demo_workspace import demo_workspace
 from forked import Forked
+from pitboss.bootstrap.accounts import Accounts
+from pitboss.bootstrap.settings import load_settings
+from pitboss.bootstrap.workspace import look_into, open_workspace
+from pitboss.store.passwords import hash_password
 from pitboss_dev.browser import find_browser
+from serving import served
 
 ARGUMENTS = (
     "--no-sandbox",
@@ -29,7 +40,9 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
-WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+NOBODY: dict[str, Any] = {"cookies": []}
+"""The state of a browser that has no session."""
 
 
 @dataclass
@@ -41,85 +54,130 @@ class Served:
     token: str
     api: str
     home: Path
+    ids: dict[str, str] = field(default_factory=dict)
+    """What is in its workspace, by names."""
+    state: Any = None
+    """The cookies of somebody who has used the link."""
 
     @property
     def address(self) -> str:
         return self.api.removesuffix("/api")
 
 
+# Browser ---------------------------------------------------------------------------------------------------------------
+
+
+class OpenBrowser:
+    """The browser of a worker, started when the first test needs it.
+
+    Playwright leaves its event loop running in this thread. Between two tests of the browser the loop is not the thread's running
+    one, so that other tests can use `asyncio.run`.
+    """
+
+    def __init__(self) -> None:
+        self._driver: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.browser: Any = None
+        self.context: Any = None
+
+    def enter(self) -> None:
+        """A test of the browser begins."""
+        if self._driver is not None:
+            asyncio._set_running_loop(self._loop)
+
+    def leave(self) -> None:
+        """It has ended."""
+        asyncio._set_running_loop(None)
+
+    def started(self, path: str) -> Any:
+        """The context that all tabs are opened in."""
+        if self._driver is None:
+            self._driver = sync_playwright()
+            driver = self._driver.__enter__()
+            self._loop = asyncio.get_running_loop()
+            self.browser = driver.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+            self.context = self.browser.new_context(reduced_motion="reduce")
+        return self.context
+
+    def close(self) -> None:
+        """End the browser."""
+        if self._driver is not None:
+            self.enter()
+            self.browser.close()
+            self._driver.__exit__(None, None, None)
+            self.leave()
+
+
 @pytest.fixture(scope="session")
-def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace as `pitboss demo` leaves it. Copy it before writing to it."""
-    return demo_workspace(tmp_path_factory)
+def open_browser() -> Iterator[OpenBrowser]:
+    browser = OpenBrowser()
+    yield browser
+    browser.close()
 
 
-@pytest.fixture(scope="module")
-def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Path], Served]]:
-    """Start `pitboss serve` on a copy of a workspace. Keywords are variables of its environment."""
-    processes: list[subprocess.Popen[str]] = []
-
-    def start(source: Path, **environment: str) -> Served:
-        home = Path(shutil.copytree(source, tmp_path_factory.mktemp("served") / "home"))
-        options = ("--home", home, "--port", 0, "--json")
-        process = Forked("-m", "pitboss", "serve", *options, env={**os.environ, **environment})
-        processes.append(process)
-        assert process.stdout is not None
-        return Served(**json.loads(process.stdout.readline()), home=home)
-
-    yield start
-    for process in processes:
-        process.terminate()
-        process.communicate(timeout=60)
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    """The browser. Not longer than for a file: while it is open no other test of the process can use `asyncio.run`."""
-    path = find_browser()
-    if path is None:
-        pytest.skip("there is no Chromium; `playwright install chromium` or a package of the system brings one")
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=list(ARGUMENTS))
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def state(server: Served, chromium: Any) -> Any:
-    """The cookies of somebody who has used the link of the server of this module, which works once."""
-    context = chromium.new_context()
-    page = context.new_page()
-    page.goto(server.url)
-    cookies = context.storage_state()
-    context.close()
-    return cookies
+@pytest.fixture(autouse=True)
+def browser_loop(open_browser: OpenBrowser) -> Iterator[None]:
+    """Playwright's loop is the running one during tests of the browser only."""
+    open_browser.enter()
+    yield
+    open_browser.leave()
 
 
 @pytest.fixture
-def open_page(chromium: Any) -> Iterator[Callable[..., Any]]:
-    """Open a page as somebody who has used the one-time link; checks at the end what every page must keep to."""
+def context(open_browser: OpenBrowser) -> Any:
+    """The one context. What a test stored in it does not reach the next: it begins without cookies."""
+    path = find_browser()
+    if path is None:
+        pytest.skip("there is no Chromium; `playwright install chromium` or a package of the system brings one")
+    return open_browser.started(path)
+
+
+@pytest.fixture
+def open_page(context: Any) -> Iterator[Callable[..., Any]]:
+    """Open a page as somebody who has used the one-time link; checks at the end what every page must keep to.
+
+    `expected` are words of the errors that the console logs for a refusal which the test is about.
+    """
     faults: list[str] = []
-    contexts: list[Any] = []
+    pages: list[Any] = []
 
     def open_(
-        server: Served, path: str = "/", size: dict[str, int] = WIDE, theme: str = "light", state: Any = None
+        server: Served,
+        path: str = "/",
+        size: dict[str, int] = WIDE,
+        theme: str = "light",
+        state: Any = None,
+        expected: tuple[str, ...] = (),
     ) -> Any:
-        context = chromium.new_context(viewport=size, color_scheme=theme, storage_state=state, reduced_motion="reduce")
-        contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda message: message.type == "error" and faults.append(f"console: {message.text}"))
+        pages.append(page)
+        page.set_viewport_size(size)
+        page.emulate_media(color_scheme=theme)
+        page.on("console", lambda message: _note_error(message, expected, faults))
         page.on("pageerror", lambda error: faults.append(f"script: {error}"))
         page.on("request", lambda request: _note_foreign(request.url, server, faults))
-        if state is None:
+        context.clear_cookies()
+        if state is None and server.state is None:
             page.goto(server.url)
-        if path != "/" or state is not None:
-            page.goto(server.address + path)
+            server.state = context.storage_state()
+            if path == "/":
+                return page
+        else:
+            context.add_cookies((state or server.state)["cookies"])
+        page.goto(server.address + path)
         return page
 
     yield open_
-    for context in contexts:
-        context.close()
+    for page in pages:
+        if page.url.startswith("http"):
+            page.evaluate("localStorage.clear()")
+        page.close()
     assert faults == []
+
+
+def _note_error(message: Any, expected: tuple[str, ...], faults: list[str]) -> None:
+    if message.type == "error" and not any(words in message.text for words in expected):
+        faults.append(f"console: {message.text}")
 
 
 def _note_foreign(url: str, server: Served, faults: list[str]) -> None:
@@ -130,3 +188,84 @@ def _note_foreign(url: str, server: Served, faults: list[str]) -> None:
 def overflow(page: Any) -> int:
     """By how many pixels the content is wider than the window."""
     return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+
+# Servers ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def demo_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace as `pitboss demo` leaves it. Copy it before writing to it."""
+    return demo_workspace(tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Served]]:
+    """Start `pitboss serve` on a copy of a workspace. Keywords are variables of its environment."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def start(source: Path, ids: dict[str, str] | None = None, **environment: str) -> Served:
+        home = Path(shutil.copytree(source, tmp_path_factory.mktemp("served") / "home"))
+        options = ("--home", home, "--port", 0, "--json")
+        process = Forked("-m", "pitboss", "serve", *options, env={**os.environ, **environment})
+        processes.append(process)
+        assert process.stdout is not None
+        return Served(**json.loads(process.stdout.readline()), home=home, ids=ids or {})
+
+    yield start
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.communicate(timeout=60)
+
+
+@pytest.fixture(scope="session")
+def model() -> Iterator[ScriptedModel]:
+    """The model that the chat and the paid runs of `server` ask."""
+    script = ScriptedModel()
+    with served(script) as provider:
+        script.provider = provider
+        yield script
+
+
+@pytest.fixture(scope="session")
+def server(serve: Callable[..., Served], demo_home: Path, model: ScriptedModel) -> Served:
+    """The demo workspace, with workers and a model that costs money."""
+    with look_into(load_settings(demo_home)) as workspace:
+        ids = {"traded": workspace.runs.listing(1).runs[0].id}
+    return serve(
+        demo_home,
+        ids,
+        LLM_BASE_URL=model.provider.url,
+        LLM_API_KEY="test-key-123456",
+        LLM_MODEL="fake",
+        PITBOSS_CHAT_MODEL="llm/fake",
+        PITBOSS_CHAT_PRICE_IN="1",
+        PITBOSS_CHAT_PRICE_OUT="2",
+        PITBOSS_DAILY_USD="100000",
+    )
+
+
+@pytest.fixture(scope="session")
+def full_server(serve: Callable[..., Served], demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Served:
+    """A workspace with something on every page, in which nothing is executed."""
+    home, ids = full_workspace(demo_home, tmp_path_factory)
+    return serve(home, ids, PITBOSS_EXECUTOR="none")
+
+
+@pytest.fixture(scope="session")
+def empty_server(serve: Callable[..., Served], tmp_path_factory: pytest.TempPathFactory) -> Served:
+    """A workspace without runs, skills and data, with the admin anna."""
+    home = tmp_path_factory.mktemp("empty") / "home"
+    with open_workspace(load_settings(home)) as workspace:
+        Accounts(workspace).users.add("anna", "admin", hash_password(PASSWORD, "ab" * 16, log_n=4, p=1))
+    return serve(home)
+
+
+@pytest.fixture(scope="session")
+def screenshots(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that pictures of pages are kept in: the one of `--screenshots`, or one of this test run."""
+    chosen = request.config.getoption("screenshots")
+    folder = Path(chosen) if chosen else tmp_path_factory.getbasetemp() / "screenshots"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

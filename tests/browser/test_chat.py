@@ -1,54 +1,14 @@
 """The chat drawer in a real browser, with a scripted model behind HTTP: an answer with links, marked numbers, a confirmed card."""
 
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from browser.conftest import NARROW, Served, overflow
+from browser.scripted_model import ScriptedModel
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import look_into
-from pitboss.testing import provider
-from pitboss.testing.provider import Play
-from serving import served
 
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script> [run javascript:alert(3)] https://elsewhere.example/"
-
-
-def model(question: Mapping[str, Any]) -> Play:
-    """Uses a tool, then answers by what was asked."""
-    asked = question["messages"][1]["content"].rpartition("Question of the person:")[2].strip()
-    results = [message["content"] for message in question["messages"] if message["role"] == "tool"]
-    if "hostile" in asked:
-        return provider.say(HOSTILE)
-    if "change" in asked:
-        if not results:
-            return provider.call("propose_skill_edit", {"set": "risk.max_leverage=2"})
-        return provider.say("Please confirm the card.")
-    if not results:
-        return provider.call("explain_decision", {})
-    cited = next(word for word in results[0].split("cite as ")[1].split("] ") if "tick" in word).rstrip("]") + "]"
-    return provider.say(f"R3_POSITION_CAP refused it {cited}. I also believe 77,777 of it.")
-
-
-@pytest.fixture(scope="module")
-def server(serve: Callable[..., Served], demo_home: Path) -> Iterator[Served]:
-    with served(model) as provider_server:
-        yield serve(
-            demo_home,
-            LLM_BASE_URL=provider_server.url,
-            LLM_API_KEY="test-key-123456",
-            LLM_MODEL="fake",
-            PITBOSS_CHAT_MODEL="llm/fake",
-            PITBOSS_CHAT_PRICE_IN="1",
-            PITBOSS_CHAT_PRICE_OUT="2",
-        )
-
-
-def run_of(server: Served) -> str:
-    with look_into(load_settings(server.home)) as workspace:
-        return workspace.runs.listing().runs[0].id
 
 
 def ask(page: Any, text: str) -> None:
@@ -59,11 +19,9 @@ def ask(page: Any, text: str) -> None:
     page.locator("#chat button[data-do=stop-chat]").wait_for(state="hidden")
 
 
-def test_an_answer_has_steps_links_and_marks_what_no_fact_holds(
-    server: Served, state: Any, open_page: Callable[..., Any]
-) -> None:
-    run_id = run_of(server)
-    page = open_page(server, f"/runs/{run_id}", state=state)
+def test_an_answer_has_steps_links_and_marks_what_no_fact_holds(server: Served, open_page: Callable[..., Any]) -> None:
+    run_id = server.ids["traded"]
+    page = open_page(server, f"/runs/{run_id}")
     assert not page.locator("#chat").is_visible()
     page.keyboard.press("Control+k")
     assert page.locator("#chat-text").evaluate("element => element === document.activeElement")
@@ -83,8 +41,9 @@ def test_an_answer_has_steps_links_and_marks_what_no_fact_holds(
     assert page.locator("#chat .question").count() == 0
 
 
-def test_text_of_a_model_is_inert(server: Served, state: Any, open_page: Callable[..., Any]) -> None:
-    page = open_page(server, "/", state=state)
+def test_text_of_a_model_is_inert(server: Served, model: ScriptedModel, open_page: Callable[..., Any]) -> None:
+    model.says["Be hostile"] = HOSTILE
+    page = open_page(server, "/")
     dialogs: list[Any] = []
     page.on("dialog", lambda dialog: dialogs.append(dialog))
     ask(page, "Be hostile")
@@ -94,23 +53,23 @@ def test_text_of_a_model_is_inert(server: Served, state: Any, open_page: Callabl
 
 
 def test_a_card_is_confirmed_and_sent_with_the_session_of_the_person(
-    server: Served, state: Any, open_page: Callable[..., Any]
+    server: Served, open_page: Callable[..., Any]
 ) -> None:
-    page = open_page(server, f"/runs/{run_of(server)}", state=state)
+    page = open_page(server, f"/runs/{server.ids['traded']}")
     ask(page, "Please change the leverage")
     card = page.locator("#chat .card")
     assert card.locator("h3").inner_text() == "Save a new version of trend-thesis"
     assert card.locator("li").all_inner_texts() == ["risk.max_leverage: 3 → 2"]
-    assert version(server) == 1
+    before = version(server)
     card.get_by_role("button", name="Confirm").click()
     card.locator(".result a").wait_for()
-    assert version(server) == 2
+    assert version(server) == before + 1
     assert card.locator(".result a").get_attribute("href") == "/skills/trend-thesis"
     ask(page, "Please change the leverage once more")
     second = page.locator("#chat .card").nth(1)
     second.get_by_role("button", name="Dismiss").click()
     assert second.locator(".result").inner_text() == "Dismissed"
-    assert version(server) == 2
+    assert version(server) == before + 1
 
 
 def version(server: Served) -> int:
@@ -118,14 +77,13 @@ def version(server: Served) -> int:
         return workspace.skills.get("trend-thesis", None).version
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_drawer_fills_a_phone_and_nothing_is_wider(
-    theme: str, server: Served, state: Any, open_page: Callable[..., Any]
-) -> None:
-    page = open_page(server, "/", size=NARROW, theme=theme, state=state)
+def test_the_drawer_fills_a_phone_and_nothing_is_wider(server: Served, open_page: Callable[..., Any]) -> None:
+    page = open_page(server, "/", size=NARROW)
     page.get_by_role("button", name="Ask").first.click()
-    box = page.locator("#chat").bounding_box()
-    assert (box["x"], box["width"], box["height"]) == (0, 390, 844)
-    assert overflow(page) == 0
+    for theme in ("dark", "light"):
+        page.emulate_media(color_scheme=theme)
+        box = page.locator("#chat").bounding_box()
+        assert (box["x"], box["width"], box["height"]) == (0, 390, 844)
+        assert overflow(page) == 0
     page.get_by_role("button", name="Close").click()
     assert not page.locator("#chat").is_visible()

@@ -1,24 +1,12 @@
 """The community pages in a real browser: a waiting transaction is approved, and the log follows what is written."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from browser.conftest import NARROW, Served, overflow
-from forum_workspace import ask_for_approvals, fill_forum, write_log
+from browser.conftest import Served
+from forum_workspace import write_log
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import look_into
-
-
-@pytest.fixture(scope="module")
-def server(serve: Callable[..., Served], demo_home: Path) -> Served:
-    server = serve(demo_home)
-    fill_forum(server.home)
-    ask_for_approvals(server.home)
-    write_log(server.home, "the first word")
-    return server
 
 
 def states(server: Served) -> list[str]:
@@ -26,10 +14,8 @@ def states(server: Served) -> list[str]:
         return sorted(request.state for request in workspace.approval_requests.listing(every=True))
 
 
-def test_a_waiting_transaction_is_approved_by_a_person(
-    server: Served, state: Any, open_page: Callable[..., Any]
-) -> None:
-    page = open_page(server, "/community", state=state)
+def test_a_waiting_transaction_is_approved_by_a_person(full_server: Served, open_page: Callable[..., Any]) -> None:
+    page = open_page(full_server, "/community")
     page.get_by_role("link", name="Decide").click()
     questions: list[str] = []
 
@@ -42,24 +28,14 @@ def test_a_waiting_transaction_is_approved_by_a_person(
     page.get_by_role("button", name="Approve").first.click()
     page.get_by_role("button", name="Withdraw").wait_for()
     assert questions == ["Let the agent send this transaction?"]
-    assert states(server) == ["approved", "pending"]
+    assert states(full_server) == ["approved", "pending"]
     page.get_by_role("button", name="Deny").click()
     page.get_by_text("Nothing waits for an approval").wait_for()
-    assert states(server) == ["approved", "denied"]
+    assert states(full_server) == ["approved", "denied"]
 
 
-def test_the_log_shows_a_new_entry_without_a_reload(server: Served, state: Any, open_page: Callable[..., Any]) -> None:
-    page = open_page(server, "/community/log", state=state)
-    assert page.get_by_text("the first word").is_visible()
-    write_log(server.home, "a new word")
+def test_the_log_shows_a_new_entry_without_a_reload(full_server: Served, open_page: Callable[..., Any]) -> None:
+    page = open_page(full_server, "/community/log")
+    assert page.get_by_text("I looked at the vault").is_visible()
+    write_log(full_server.home, "a new word")
     page.get_by_text("a new word").wait_for(timeout=20_000)
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_no_community_page_is_wider_than_a_phone(
-    theme: str, server: Served, state: Any, open_page: Callable[..., Any]
-) -> None:
-    page = open_page(server, "/community", size=NARROW, theme=theme, state=state)
-    for path in ("", "/requests", "/agents", "/approvals", "/log", "/threads/asks"):
-        page.goto(f"{server.address}/community{path}")
-        assert overflow(page) == 0, path

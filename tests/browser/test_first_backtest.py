@@ -1,35 +1,41 @@
 """The way to a backtest in a real browser: two clicks from an empty workspace, a range on the chart, the consent to a cost."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
+from browser.conftest import NARROW, Served
+from browser.pictures import looked_at_quickly
+from browser.scripted_model import ScriptedModel
+from pitboss.bootstrap.settings import load_settings
+from pitboss.bootstrap.workspace import look_into
 
-from browser.conftest import NARROW, WIDE, Served, overflow
-from pitboss.testing.provider import FakeProvider, decide
-from serving import served
-
+EMPTY = {
+    "/skills": "No skill is saved yet",
+    "/backtest": "There is no data to run on",
+    "/runs": "No runs yet",
+    "/studies": "There are no studies yet",
+    "/costs": "Nothing was spent in the last 30 days",
+    "/data": "There is no market data yet",
+    "/community": "There is no forum in this workspace",
+    "/settings?tab=tokens": "No tokens",
+}
+"""What a page of a workspace says in which nothing happened yet."""
 FINISHED_MS = 60_000
 """Until a run of another process has ended."""
 
 
-@pytest.fixture(scope="module")
-def provider() -> Iterator[FakeProvider]:
-    with served(decide) as provider:
-        yield provider
-
-
-@pytest.fixture(scope="module")
-def server(serve: Callable[..., Served], demo_home: Path, provider: FakeProvider) -> Served:
-    return serve(demo_home, LLM_BASE_URL=provider.url, LLM_API_KEY="test-key-123456", PITBOSS_DAILY_USD="100000")
-
-
-def test_two_clicks_lead_from_an_empty_workspace_to_a_finished_backtest(
-    serve: Callable[..., Served], open_page: Callable[..., Any], tmp_path: Path
+def test_an_empty_workspace_says_what_to_do_and_two_clicks_lead_to_a_finished_backtest(
+    empty_server: Served, open_page: Callable[..., Any], screenshots: Path
 ) -> None:
-    page = open_page(serve(tmp_path), size=NARROW)
-    assert overflow(page) == 0
+    page = open_page(empty_server)
+    for path, words in EMPTY.items():
+        page.goto(empty_server.address + path)
+        assert words in page.inner_text("main")
+        looked_at_quickly(page, f"empty-{path.strip('/').partition('?')[0]}", screenshots)
+    page.goto(empty_server.address)
+    looked_at_quickly(page, "empty-home", screenshots)
+    page.set_viewport_size(NARROW)
     assert page.is_disabled("[data-do=first-run]")
     page.click("[data-do=prepare]")
     page.click("[data-do=first-run]:enabled")
@@ -40,10 +46,10 @@ def test_two_clicks_lead_from_an_empty_workspace_to_a_finished_backtest(
     assert "Latest runs" in page.inner_text("main")
 
 
-def test_the_range_is_chosen_on_the_chart_and_a_dear_run_asks_before_it_spends(
-    server: Served, provider: FakeProvider, open_page: Callable[..., Any]
+def test_the_range_is_chosen_on_the_chart_and_a_dear_run_and_its_fork_ask_before_they_spend(
+    server: Served, model: ScriptedModel, open_page: Callable[..., Any]
 ) -> None:
-    page = open_page(server, "/backtest?skill=trend-thesis&data=demo")
+    page = open_page(server, "/backtest?skill=trend-thesis&data=demo", expected=("status of 409",))
     before = page.input_value("#from")
     page.focus("[data-handle=from]")
     page.keyboard.press("ArrowLeft")
@@ -64,31 +70,51 @@ def test_the_range_is_chosen_on_the_chart_and_a_dear_run_asks_before_it_spends(
     page.fill("#price_out", "1000")
     page.select_option("#speculate", "0")
     page.locator("#estimate.high", has_text="About $").wait_for()
-    calls = provider.calls
+    calls, runs = model.provider.calls, runs_of(server)
     page.click("#start-run")
     page.wait_for_selector("#confirm[open]")
     assert "may cost $" in page.inner_text("#confirm-text")
     assert "Spend up to $" in page.inner_text("#confirm-start")
     page.click("#confirm .actions [data-do=close-dialog]")
     assert page.url.startswith(f"{server.address}/backtest")
-    assert provider.calls == calls, "nothing is spent without consent"
+    assert (model.provider.calls, runs_of(server)) == (calls, runs), (
+        "nothing is left, and nothing spent, without consent"
+    )
     page.click("#start-run")
     page.click("#confirm[open] #confirm-start")
     page.wait_for_url("**/runs/*")
     page.locator(".chip, .badge", has_text="complete").first.wait_for(timeout=FINISHED_MS)
-    assert provider.calls > calls
+    assert model.provider.calls > calls
+    assert len(runs_of(server)) == len(runs) + 1
+
+    # A decision of that run is asked again, at the same price.
+    calls, runs = model.provider.calls, runs_of(server)
+    page.locator(".log-row").nth(1).click()
+    page.wait_for_selector("#decision[open] .fork-form")
+    page.select_option("#fork-field", "strategy.horizon")
+    page.fill("#fork-value", "two hours")
+    confirm = page.locator("[data-do=confirm-fork]")
+    assert not confirm.is_visible()
+    page.click(".fork-form [type=submit]")
+    confirm.wait_for()
+    assert "may cost $" in page.inner_text(".fork-problem")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#decision:not([open])", state="attached")
+    assert (model.provider.calls, runs_of(server)) == (calls, runs), "a fork that nobody agreed to is not there"
+    page.locator(".log-row").nth(1).click()
+    page.wait_for_selector("#decision[open] .fork-form")
+    page.select_option("#fork-field", "strategy.horizon")
+    page.fill("#fork-value", "two hours")
+    page.click(".fork-form [type=submit]")
+    source = page.url
+    confirm.click()
+    page.wait_for_url(lambda url: "/runs/" in url and url.partition("#")[0] != source.partition("#")[0])
+    page.wait_for_selector("#changes table, #changes .note:not(:has-text('Comparing'))", timeout=FINISHED_MS)
+    assert model.provider.calls > calls
+    assert len(runs_of(server)) == len(runs) + 1
 
 
-def test_the_pages_fit_a_phone_and_a_wide_window(
-    serve: Callable[..., Served], demo_home: Path, open_page: Callable[..., Any]
-) -> None:
-    server = serve(demo_home)
-    page = open_page(server, "/")
-    state = page.context.storage_state()
-    for path in ("/", "/backtest?skill=examples/trend-thesis", "/backtest?skill=examples/contract-auditor"):
-        for size, theme in ((NARROW, "dark"), (WIDE, "light")):
-            page = open_page(server, path, size, theme, state)
-            if path != "/":
-                page.click(".more-options summary")
-                page.locator("#estimate", has_text="costs nothing").wait_for()
-            assert overflow(page) == 0
+def runs_of(server: Served) -> set[str]:
+    """The ids of all runs, those of forks too."""
+    with look_into(load_settings(server.home)) as workspace:
+        return {run.id for run in workspace.runs.listing().runs}

@@ -1,80 +1,157 @@
 """Text of others in a real browser: a thousand hostile strings in every field that is displayed, and none of them does anything.
 
-They stand in the reasons of a run's decisions, in the texts of its skill, in the names of studies, users, tokens and files, wherever a
-page shows them. A string that ran would set `window.hit`; one that loaded something would ask another host, which `open_page` notes.
+A string that ran would set `window.hit` or open a dialog; one that loaded something would ask another host, which `open_page` notes.
+The quick test takes every ninth string, so that each form is among them; `make proof` takes all.
 """
 
-import json
 from collections.abc import Callable
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
-from browser.conftest import Served, overflow
-from browser.hostile_text import HOST, hostile_strings
-from forked import Forked
-from pitboss.core.instant import HOUR_MS, iso, parse_instant
-from pitboss.data.demo import write_demo
-from pitboss.data.lake import Lake
+from browser.conftest import NOBODY, Served, overflow
+from browser.hostile_text import hostile_strings
+from browser.hostile_workspace import CATALOG, shared_hostile
+from browser.pictures import LOW, fits, settled
+from browser.scripted_model import ScriptedModel
 
-FROM_AT, TICKS = parse_instant("2025-01-20"), 1_000
-STRINGS = hostile_strings(TICKS)
+ALL, STEP = 1_000, 9
+MARK = "window.hit"
+"""What is in most strings: a page on which it can be read shows hostile text."""
+PAGES = (
+    "/",
+    "/skills",
+    "/skills/hostile",
+    "/skills/hostile/edit",
+    "/backtest?skill=hostile",
+    "/runs",
+    "/runs/{read}",
+    "/runs/{forum_run}",
+    "/runs/{error}",
+    "/runs/{bare}",
+    "/runs/{running}",
+    "/runs/{queued}",
+    "/compare?run={decided}&run={error}",
+    "/studies",
+    "/studies/{study}",
+    "/costs",
+    "/settings?tab=tokens",
+    "/settings?tab=users",
+    "/settings?tab=mcp",
+    "/settings?tab=audit",
+    "/community",
+    "/community/c/{slug}",
+    "/community/threads/t1",
+    "/community/requests",
+    "/community/reports",
+    "/community/agents",
+    "/community/approvals",
+    "/community/log",
+)
+SILENT = {"/community/agents"}
+"""Pages that show no text of others in this workspace: names of agents are checked when they are registered."""
+ECHOES = (
+    "/runs?skill={text}&model={text}",
+    "/runs/{text}",
+    "/skills/{text}",
+    "/studies/{text}",
+    "/compare?run={text}&run=x",
+    "/data?show={text}",
+    "/backtest?skill={text}",
+    "/community/log?agent={text}&action={text}",
+    "/settings?tab={text}",
+    "/{text}",
+)
+"""Addresses whose pages say what was asked for."""
+LONGEST_ECHO = 180
+ECHOED = 12
+"""Strings in addresses, of the quick test: one navigation each."""
+CHANGED = "(before) => (document.querySelector('#decision[open] .decision-head')?.innerText ?? before) !== before"
+"""The drawer shows another decision than before."""
+REFUSALS = ("status of 401", "status of 404", "status of 422", "status of 400")
 
 
-@pytest.fixture(scope="module")
-def hostile_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace with a run of a thousand decisions, each with a hostile reason, of a skill with hostile texts."""
-    home = tmp_path_factory.mktemp("hostile") / "home"
-    write_demo(Lake(home / "lake"))
-    thesis = "\n".join(f"    {line}" for text in STRINGS[:150] for line in text.splitlines() if line.isprintable())
-    (home / "hostile.yaml").write_text(
-        "pitboss: 1\nname: hostile\nvenue: perp\nmodel: policy/hold\nschedule: {every: 1h}\nstrategy:\n  mode: thesis\n"
-        f"  avoid: {json.dumps(STRINGS[0])}\n  thesis: |\n{thesis}\n"
-        "context: {symbols: [BTC], bars_interval: 1h, bars_lookback: 40}\nrisk: {max_total_exposure_pct: 3}\n",
-        "utf-8",
+@dataclass
+class HostileApp:
+    """A server over a workspace of hostile texts."""
+
+    server: Served
+    strings: list[str]
+
+    @property
+    def is_whole(self) -> bool:
+        return len(self.strings) == ALL
+
+
+@pytest.fixture(scope="session", params=["quick", pytest.param("whole", marks=pytest.mark.proof)])
+def hostile(
+    request: pytest.FixtureRequest,
+    serve: Callable[..., Served],
+    model: ScriptedModel,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> HostileApp:
+    strings = hostile_strings(ALL)[:: STEP if request.param == "quick" else 1]
+    with ThreadPoolExecutor(1) as thread:  # a browser may keep a loop running in this one
+        home, ids = thread.submit(shared_hostile, tmp_path_factory.mktemp("hostile"), strings).result()
+    server = serve(
+        home,
+        ids,
+        PITBOSS_EXECUTOR="none",
+        PITBOSS_MCP_CATALOG=str(home / CATALOG),
+        LLM_BASE_URL=model.provider.url,
+        LLM_API_KEY="test-key-123456",
+        PITBOSS_CHAT_MODEL="llm/fake",
+        PITBOSS_CHAT_PRICE_IN="0.01",
+        PITBOSS_CHAT_PRICE_OUT="0.01",
     )
-    lines = [json.dumps({"tick_at": iso(FROM_AT + n * HOUR_MS), "proposal": _proposal(n)}) for n in range(TICKS)]
-    (home / "decisions.jsonl").write_text("\n".join(lines), "utf-8")
-    to = iso(FROM_AT + TICKS * HOUR_MS)
-    options = ("--from", iso(FROM_AT), "--to", to, "--decisions", home / "decisions.jsonl", "--home", home)
-    run = Forked("-m", "pitboss", "backtest", home / "hostile.yaml", *options, "--data-venue", "demo")
-    _, errors = run.communicate()
-    assert run.returncode == 0, errors
-    return home
+    return HostileApp(server, strings)
 
 
-def _proposal(number: int) -> dict[str, Any]:
-    """Orders, refused ones among them, and orders for symbols that are hostile themselves."""
-    symbol = "BTC" if number % 3 else STRINGS[number]
-    size = 100 if number % 2 else 1_000_000
-    return {"action": "open_long", "symbol": symbol, "size_usd": size, "reason": STRINGS[number]}
+@pytest.fixture
+def visit(hostile: HostileApp, open_page: Callable[..., Any]) -> Any:
+    """Open a page of the server; at the end no dialog was opened."""
+    dialogs: list[str] = []
+
+    def go(path: str, **options: Any) -> Any:
+        page = open_page(hostile.server, path.format_map(hostile.server.ids), expected=REFUSALS, **options)
+        page.on("dialog", lambda dialog: _answer(dialog, dialogs))
+        return page
+
+    yield go
+    assert dialogs == []
 
 
-@pytest.fixture(scope="module")
-def server(serve: Callable[..., Served], hostile_home: Path) -> Served:
-    return serve(hostile_home)
+def _answer(dialog: Any, dialogs: list[str]) -> None:
+    """Leave a page with unsaved changes; any other question was asked by a string."""
+    if dialog.type == "beforeunload":
+        dialog.accept()
+    else:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
 
 
-def check(page: Any) -> None:
+def check(page: Any, name: object = "") -> None:
     """Nothing ran, nothing was inserted, nothing stands out of the page."""
-    assert page.evaluate("window.hit") is None
-    assert (
-        page.evaluate(
-            "document.querySelectorAll('iframe, object, embed, base, main script, main img, main link').length"
-        )
-        == 0
+    found = page.evaluate(
+        """() => ({
+          hit: window.hit ?? null,
+          inserted: document.querySelectorAll('iframe, object, embed, base, main script, main img, main link').length,
+          handlers: [...document.querySelectorAll('*')].filter((e) => [...e.attributes].some((a) => /^on/i.test(a.name))).length,
+          links: [...document.querySelectorAll('body a[href], body form')]
+            .map((e) => e instanceof HTMLFormElement ? e.getAttribute('action') ?? '' : e.getAttribute('href'))
+            .filter((link) => !link.startsWith('#') && new URL(link, location).origin !== location.origin),
+        })"""
     )
-    handlers = "[...document.querySelectorAll('*')].some((e) => [...e.attributes].some((a) => /^on/i.test(a.name)))"
-    assert page.evaluate(handlers) is False
-    links = page.evaluate("[...document.querySelectorAll('body [href]')].map((a) => a.getAttribute('href'))")
-    assert not [link for link in links if link.startswith(("javascript:", "data:", "vbscript:")) or HOST in link]
-    assert overflow(page) == 0
+    assert (found["hit"], found["inserted"], found["handlers"], found["links"]) == (None, 0, 0, []), name
+    assert overflow(page) == 0, name
 
 
-def test_the_report_as_a_file_shows_them_and_runs_none(hostile_home: Path, chromium: Any) -> None:
-    (report,) = (hostile_home / "reports").glob("*.html")
-    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+def test_the_report_as_a_file_shows_them_and_runs_none(hostile: HostileApp, context: Any) -> None:
+    report = hostile.server.home / "reports" / f"{hostile.server.ids['decided']}.html"
+    page = context.new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(report.as_uri())
@@ -84,38 +161,118 @@ def test_the_report_as_a_file_shows_them_and_runs_none(hostile_home: Path, chrom
     page.close()
 
 
-@pytest.fixture(scope="module")
-def run_id(hostile_home: Path) -> str:
-    (report,) = (hostile_home / "reports").glob("*.html")
-    return report.stem
-
-
-def test_the_page_of_a_run_shows_all_of_them_and_runs_none(
-    server: Served, state: Any, run_id: str, open_page: Callable[..., Any]
-) -> None:
-    page = open_page(server, f"/runs/{run_id}", state=state)
+def test_the_table_and_the_drawer_of_a_run_show_all_of_them_and_run_none(hostile: HostileApp, visit: Any) -> None:
+    ticks = len(hostile.strings)
+    page = visit("/runs/{decided}")
+    page.wait_for_selector("#decisions")
     page.eval_on_selector("#decisions", "(section) => section.scrollIntoView()")
-    page.locator(".log .shown", has_text=f"{TICKS:,} rows").wait_for()
+    page.locator(".log .shown", has_text=f"{ticks:,} rows").wait_for()
     body = page.locator(".log-view")
     row_height = body.evaluate("(box) => parseFloat(getComputedStyle(box).getPropertyValue('--row'))")
-    for first in range(0, TICKS, 20):  # all of them come into sight, as for somebody who scrolls
+    for first in range(0, ticks, 20):  # all of them come into sight, as for somebody who scrolls
         body.evaluate("(box, top) => { box.scrollTop = top; }", first * row_height)
-        for index in (first, min(first + 19, TICKS - 1)):
+        for index in (first, min(first + 19, ticks - 1)):
             page.wait_for_selector(f".log-row[data-index='{index}'] .why", state="attached")
         assert page.evaluate("window.hit") is None
     check(page)
     body.evaluate("(box) => { box.scrollTop = 0; }")
     page.click(".log-row[data-index='0']")
-    for number in range(1, 16):
-        page.locator("#decision[open] .decision-head", has_text=f"{number:,} of {TICKS:,}").wait_for()
+    for number in range(1, 40 if hostile.is_whole else 6):
+        page.locator("#decision[open] .decision-head", has_text=f"{number:,} of {ticks:,}").wait_for()
         check(page)
         page.keyboard.press("j")
 
 
-@pytest.mark.parametrize(
-    "path", ["/skills", "/skills/hostile", "/skills/hostile/edit", "/runs", "/studies", "/costs", "/settings"]
-)
-def test_no_page_of_the_app_runs_any(server: Served, state: Any, open_page: Callable[..., Any], path: str) -> None:
-    page = open_page(server, path, state=state)
-    page.wait_for_load_state("networkidle")
+def test_prompts_news_and_tool_results_in_the_drawer_run_none(hostile: HostileApp, visit: Any) -> None:
+    for run, count in (("read", 12 if hostile.is_whole else 2), ("forum_run", 12 if hostile.is_whole else 3)):
+        shown = 0
+        page = visit(f"/runs/{{{run}}}")
+        page.locator(".log-row").first.click()
+        head = page.locator("#decision[open] .decision-head")
+        before = ""
+        for number in range(count):
+            page.wait_for_function(CHANGED, arg=before)
+            before = head.inner_text()
+            page.eval_on_selector_all("#decision details", "(all) => { for (const one of all) one.open = true; }")
+            shown += MARK in page.inner_text("#decision")
+            check(page, (run, number))
+            page.keyboard.press("j")
+        assert shown > 0, f"no decision of {run} shows hostile text"
+
+
+def test_no_page_of_the_app_runs_any(hostile: HostileApp, visit: Any) -> None:
+    page = visit("/")
+    for path in PAGES:
+        page.set_viewport_size(LOW[0])
+        page.goto(hostile.server.address + path.format_map(hostile.server.ids))
+        settled(page)
+        check(page, path)
+        fits(page, LOW[1:], path)
+        if path not in SILENT:
+            shown = (
+                "() => document.body.innerText + [...document.querySelectorAll('input, textarea')].map((e) => e.value)"
+            )
+            assert MARK in page.evaluate(shown), f"{path} shows no hostile text"
+
+
+def test_no_address_that_a_page_repeats_runs(hostile: HostileApp, visit: Any) -> None:
+    page = visit("/runs", size=LOW[0])
+    strings = hostile.strings if hostile.is_whole else hostile.strings[:: len(hostile.strings) // ECHOED]
+    for number, text in enumerate(strings):
+        path = ECHOES[number % len(ECHOES)].format(text=quote(text[:LONGEST_ECHO], safe=""))
+        page.goto(hostile.server.address + path)
+        check(page, path)
+    page.goto("about:blank")  # a page that follows something would ask on without a session
+    page = visit(f"/settings?next={quote(hostile.strings[0])}", state=NOBODY)
+    page.fill("#name", hostile.strings[1])
+    page.fill("#password", hostile.strings[2])
+    page.click(".sign-in button")
+    page.locator(".notice.bad").wait_for()
+    check(page, "sign-in")
+
+
+def test_errors_and_messages_of_scripts_run_none(hostile: HostileApp, visit: Any) -> None:
+    page = visit("/skills/new?from=examples/trend-thesis")
+    page.evaluate("(all) => { for (const text of all) pitboss.toast(text, 'bad'); }", hostile.strings)
+    assert page.locator(".toasts .notice").count() == len(hostile.strings)
+    assert page.locator(".toasts .notice *").count() == 0
+    page.eval_on_selector(".toasts", "(box) => box.remove()")
+    for text in hostile.strings[: 40 if hostile.is_whole else 4]:  # what is wrong with a text is said with its words
+        page.fill("#skill-text", f"pitboss: 1\nname: x\nvenue: perp\nmodel: {text!r}\nstrategy:\n  leash: {text!r}\n")
+        page.wait_for_selector("#check-state.bad")
+        check(page, text)
+    page.goto(f"{hostile.server.address}/settings?tab=users")
+    page.fill("#name", hostile.strings[0][:60])
+    page.fill("#password", "correct horse battery staple")
+    page.click("text=Add the user")
+    page.locator(".notice.bad, .field .error:visible").first.wait_for()
+    check(page, "users")
+
+
+def test_descriptions_of_tools_of_a_server_run_none(hostile: HostileApp, visit: Any) -> None:
+    page = visit("/settings?tab=mcp")
+    own = page.locator("section", has_text="hostile0").last
+    own.get_by_role("button", name="Look at its tools now").click()
+    page.locator("#tools[open] #tools-list", has_text="twice").wait_for()
+    assert MARK in page.inner_text("#tools")
     check(page)
+
+
+def test_the_chat_runs_none(hostile: HostileApp, visit: Any, model: ScriptedModel) -> None:
+    size = 50
+    page = visit("/")
+    page.keyboard.press("/")
+    for first in range(0, len(hostile.strings), size):
+        part = hostile.strings[first : first + size]
+        question = f"Part {first} of {hostile.strings[first]}"
+        model.wishes[f"Part {first} of"] = part[0][:60]
+        model.says[f"Part {first} of"] = "\n".join(part)
+        page.fill("#chat-text", question)
+        page.keyboard.press("Enter")
+        page.locator("#chat button[data-do=stop-chat]").wait_for(state="hidden")
+        assert MARK in page.locator("#chat .answer").last.inner_text()
+        assert page.locator("#chat .answer :not(a, mark)").count() == 0
+        check(page, first)
+    page.reload()
+    page.keyboard.press("/")
+    check(page, "kept")

@@ -1,14 +1,11 @@
 """The page of a run in a real browser: filters, the drawer of a refused decision, zoom, keys, a phone-sized window."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from browser.conftest import NARROW, WIDE, Served, overflow
-from pitboss.bootstrap.settings import load_settings
-from pitboss.bootstrap.workspace import open_workspace
 
 RULE = "R3_POSITION_CAP"
 MARGIN = "limit $2,022.02, with this order $8,087.69: $6,065.67 beyond"
@@ -16,14 +13,8 @@ EQUITY, PRICES = "figure[data-part=equity]", "figure[data-part='price/BTC']"
 
 
 @pytest.fixture(scope="module")
-def server(serve: Callable[..., Served], demo_home: Path) -> Served:
-    return serve(demo_home)
-
-
-@pytest.fixture(scope="module")
-def run_id(demo_home: Path) -> str:
-    with open_workspace(load_settings(demo_home)) as workspace:
-        return workspace.runs.listing(1).runs[0].id
+def run_id(server: Served) -> str:
+    return server.ids["traded"]
 
 
 def rows_shown(page: Any, count: int) -> None:
@@ -36,9 +27,9 @@ def placed(page: Any, text: str) -> None:
 
 
 def test_a_refused_decision_is_found_and_its_rule_and_margin_are_read(
-    server: Served, run_id: str, state: Any, open_page: Callable[..., Any]
+    server: Served, run_id: str, open_page: Callable[..., Any]
 ) -> None:
-    page = open_page(server, f"/runs/{run_id}", state=state)
+    page = open_page(server, f"/runs/{run_id}")
     rows_shown(page, 552)
     assert page.locator(".log-row").count() < 60  # of the 552 only those in sight exist
     page.select_option(".log-filters [name=outcome]", "refused")
@@ -61,9 +52,9 @@ def test_a_refused_decision_is_found_and_its_rule_and_margin_are_read(
 
 
 def test_the_keyboard_moves_through_the_table_and_opens_a_decision(
-    server: Served, run_id: str, state: Any, open_page: Callable[..., Any]
+    server: Served, run_id: str, open_page: Callable[..., Any]
 ) -> None:
-    page = open_page(server, f"/runs/{run_id}?outcome=refused", state=state)
+    page = open_page(server, f"/runs/{run_id}?outcome=refused")
     rows_shown(page, 8)
     for key in ("j", "j", "k", "j"):
         page.keyboard.press(key)
@@ -80,9 +71,9 @@ def test_the_keyboard_moves_through_the_table_and_opens_a_decision(
 
 
 def test_charts_zoom_pan_and_return_and_their_read_out_follows(
-    server: Served, run_id: str, state: Any, open_page: Callable[..., Any]
+    server: Served, run_id: str, open_page: Callable[..., Any]
 ) -> None:
-    page = open_page(server, f"/runs/{run_id}", state=state)
+    page = open_page(server, f"/runs/{run_id}")
     whole = page.get_attribute(EQUITY, "data-start")
 
     def changed(figure: str, before: str) -> str:
@@ -112,9 +103,9 @@ def test_charts_zoom_pan_and_return_and_their_read_out_follows(
 
 
 def test_a_mark_on_a_chart_opens_its_decision_and_a_link_leads_to_one(
-    server: Served, run_id: str, state: Any, open_page: Callable[..., Any]
+    server: Served, run_id: str, open_page: Callable[..., Any]
 ) -> None:
-    page = open_page(server, f"/runs/{run_id}#d53", state=state)
+    page = open_page(server, f"/runs/{run_id}#d53")
     page.wait_for_selector("#decision[open] .decision[data-seq='53']")
     page.keyboard.press("Escape")
     mark = page.locator("figure[data-part='price/BTC'] .marks a").first
@@ -123,13 +114,11 @@ def test_a_mark_on_a_chart_opens_its_decision_and_a_link_leads_to_one(
     page.wait_for_selector(f"#decision[open] .decision[data-seq='{seq}']")
 
 
-def test_the_pages_of_runs_fit_a_phone_and_a_wide_window(
-    server: Served, run_id: str, state: Any, open_page: Callable[..., Any]
+def test_the_page_and_its_drawer_fit_a_phone_and_a_wide_window(
+    server: Served, run_id: str, open_page: Callable[..., Any]
 ) -> None:
     for size, theme in ((NARROW, "light"), (WIDE, "dark")):
-        page = open_page(server, "/runs", size, theme, state=state)
-        assert overflow(page) == 0
-        page.goto(f"{server.address}/runs/{run_id}")
+        page = open_page(server, f"/runs/{run_id}", size, theme)
         rows_shown(page, 552)
         assert overflow(page) == 0
         page.locator(".log-row").first.click()
@@ -140,9 +129,9 @@ def test_the_pages_of_runs_fit_a_phone_and_a_wide_window(
 
 
 def test_a_decision_is_asked_again_and_the_fork_is_followed_to_its_end_beside_its_source(
-    server: Served, run_id: str, state: Any, open_page: Callable[..., Any]
+    server: Served, run_id: str, open_page: Callable[..., Any]
 ) -> None:
-    page = open_page(server, f"/runs/{run_id}", state=state)
+    page = open_page(server, f"/runs/{run_id}")
     page.click("[data-do=verify-run]")
     page.locator(".run-result.ok", has_text="hashes to the digest").wait_for()
     page.goto(f"{server.address}/runs/{run_id}?outcome=refused#d53")

@@ -2,38 +2,21 @@
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import pytest
+from browser.conftest import NOBODY, Served
+from browser.full_workspace import PASSWORD
 
-from browser.conftest import NARROW, WIDE, Served, overflow
-from pitboss.bootstrap.accounts import Accounts
-from pitboss.bootstrap.settings import load_settings
-from pitboss.bootstrap.workspace import open_workspace
-from pitboss.store.passwords import hash_password
-
-PASSWORD = "correct horse battery staple"
 HOSTILE = '"><img src=x onerror="document.title=1"><script>document.title=2</script>'
-TABS = ("account", "tokens", "budgets", "keys", "mcp", "users", "audit")
-NOBODY: dict[str, Any] = {"cookies": [], "origins": []}
 
 
-@pytest.fixture(scope="module")
-def server(serve: Callable[..., Served], tmp_path_factory: pytest.TempPathFactory) -> Served:
-    home = tmp_path_factory.mktemp("settings") / "home"
-    with open_workspace(load_settings(Path(home))) as workspace:
-        Accounts(workspace).users.add("anna", "admin", hash_password(PASSWORD, "ab" * 16, log_n=4, p=1))
-    return serve(home)
-
-
-def test_a_person_signs_in_manages_settings_and_signs_out(server: Served, open_page: Callable[..., Any]) -> None:
-    page = open_page(server, "/settings?tab=tokens", state=NOBODY)
+def test_a_person_signs_in_manages_settings_and_signs_out(empty_server: Served, open_page: Callable[..., Any]) -> None:
+    page = open_page(empty_server, "/settings?tab=tokens", state=NOBODY)
     assert page.title() == "Sign in – pitboss"
     page.fill("#name", "Anna")
     page.fill("#password", PASSWORD)
     page.click(".sign-in button")
-    page.wait_for_url(f"{server.address}/settings?tab=tokens")
+    page.wait_for_url(f"{empty_server.address}/settings?tab=tokens")
 
     page.fill("#label", HOSTILE)
     page.check("input[value='runs:read']")
@@ -54,7 +37,7 @@ def test_a_person_signs_in_manages_settings_and_signs_out(server: Served, open_p
         page.click("#confirm-yes")
     assert "revoked" in page.inner_text("#tokens")
 
-    page.goto(f"{server.address}/settings?tab=keys")
+    page.goto(f"{empty_server.address}/settings?tab=keys")
     page.fill("#name", "groq")
     page.fill("#value", "gsk_0123456789")
     with page.expect_navigation():
@@ -63,29 +46,22 @@ def test_a_person_signs_in_manages_settings_and_signs_out(server: Served, open_p
     assert "set 20" in page.inner_text("#keys tbody tr >> nth=0")
     assert "gsk_0123456789" not in page.content()
 
-    page.goto(f"{server.address}/settings?tab=budgets")
+    page.goto(f"{empty_server.address}/settings?tab=budgets")
     page.fill("#daily_usd-value", "7.5")
     with page.expect_navigation():
         page.click("#budgets button >> nth=0")
     assert page.input_value("#daily_usd-value") == "7.5"
-    assert (server.home / "settings.toml").read_text() == "daily_usd = 7.5\n"
+    assert (empty_server.home / "settings.toml").read_text() == "daily_usd = 7.5\n"
 
-    page.goto(f"{server.address}/settings?tab=users")
+    page.goto(f"{empty_server.address}/settings?tab=users")
     page.fill("#name", "bob")
     page.fill("#password", PASSWORD)
     with page.expect_navigation():
         page.click("text=Add the user")
     assert "bob" in page.inner_text("#users")
 
-    state = page.context.storage_state()
-    for size in (WIDE, NARROW):
-        narrow = open_page(server, "/settings", size, state=state)
-        for tab in TABS:
-            narrow.goto(f"{server.address}/settings?tab={tab}")
-            assert overflow(narrow) == 0, (tab, size)
-
-    page.goto(f"{server.address}/settings")
+    page.goto(f"{empty_server.address}/settings")
     page.click("text=Sign out")
     page.wait_for_url("**/sign-in")
-    page.goto(f"{server.address}/settings")
+    page.goto(f"{empty_server.address}/settings")
     assert page.title() == "Sign in – pitboss"

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,27 +15,10 @@ from pitboss.runs.skill_reference import example_skills
 EXAMPLES = {example.name: example for example in example_skills()}
 
 
-@pytest.fixture(scope="module")
-def server(serve: Callable[..., Served], demo_home: Path) -> Served:
-    return serve(demo_home)
-
-
-@pytest.fixture(scope="module")
-def states() -> dict[str, Any]:
-    """The session of the module: the one-time link gives it once."""
-    return {}
-
-
 @pytest.fixture
-def visit(server: Served, open_page: Callable[..., Any], states: dict[str, Any]) -> Callable[..., Any]:
-    """Open a page with the session of the module."""
-
-    def go(path: str, size: dict[str, int] = WIDE, theme: str = "light") -> Any:
-        page = open_page(server, path, size, theme, states.get("session"))
-        states.setdefault("session", page.context.storage_state())
-        return page
-
-    return go
+def visit(server: Served, open_page: Callable[..., Any]) -> Callable[..., Any]:
+    """Open a page of the server."""
+    return partial(open_page, server)
 
 
 def settled(page: Any) -> None:
@@ -181,15 +165,11 @@ def test_leaving_with_unsaved_changes_asks_first(visit: Callable[..., Any], serv
     assert asked == ["beforeunload"]
 
 
-@pytest.mark.parametrize(
-    "path", ["/skills", "/skills/trend-thesis", "/skills/trend-thesis/edit", "/skills/new?from=examples/btc-brain"]
-)
-def test_the_pages_fit_a_phone_and_a_wide_window_in_both_themes(path: str, visit: Callable[..., Any]) -> None:
-    for size, theme in ((NARROW, "light"), (WIDE, "dark")):
-        page = visit(path, size, theme)
-        if "edit" in path or "new" in path:
+def test_every_tab_of_the_editor_fits_a_phone_and_a_wide_window(visit: Callable[..., Any]) -> None:
+    for path in ("/skills/trend-thesis/edit", "/skills/new?from=examples/btc-brain"):
+        for size, theme in ((NARROW, "light"), (WIDE, "dark")):
+            page = visit(path, size, theme)
             settled(page)
             for tab in page.locator("[role=tab]:visible").all():
                 tab.click()
                 assert overflow(page) == 0
-        assert overflow(page) == 0

@@ -44,15 +44,11 @@ def compare_page(
     if len(ids) < 2:
         return _page(
             caller,
-            empty_state(
-                "Choose at least two runs",
-                "Tick runs in the list and press Compare.",
-                link_button("Runs", "/runs", "primary"),
-            ),
+            _nothing("Choose at least two runs", "Tick runs in the list and press Compare."),
         )
     runs = list({found.id: found for found in (named_run(workspace, run_id) for run_id in ids)}.values())
     if len(runs) < 2:
-        return _page(caller, empty_state("This is one run", "Choose a second one.", link_button("Runs", "/runs")))
+        return _page(caller, _nothing("This is one run", "Choose a second one."))
     document = comparison(workspace, runs)
     curves = [_curve(workspace, reader.indexed, run) for run in runs]
     parts = [
@@ -63,6 +59,10 @@ def compare_page(
         section("metrics", "Metrics", _metrics(document)),
     ]
     return _page(caller, *[part for part in parts if part is not None])
+
+
+def _nothing(title: str, text: str) -> Html:
+    return tag("section", empty_state(title, text, link_button("Runs", "/runs", "primary")))
 
 
 def _page(caller: Caller, *content: Html) -> HTMLResponse:

@@ -37,7 +37,7 @@ def costs_page(
     document = costs_document(workspace, first_day(now, days), now - now % DAY_MS + DAY_MS)
     if document["calls"] or document["uncertain_usd"]:
         content = [
-            section("days", "By day", _chart(document)),
+            section("days", "By day", tag("div", _chart(document), data_shown="end")),
             section("models", "By model", _grouped(document["models"], "model", document["cost_usd"])),
             section("skills", "By skill", _grouped(document["skills"], "skill", document["cost_usd"])),
             section("rows", "Every day, skill and model", _rows(document["rows"])),

@@ -61,7 +61,7 @@ def is_live(run: Run) -> bool:
 def _active(workspace: Workspace) -> list[Run]:
     statuses: list[Status] = [*sorted(ACTIVE), "queued"]
     active = [run for status in statuses for run in workspace.runs.listing(WATCHED, status).runs]
-    return sorted(active, key=lambda run: run.created_at, reverse=True)
+    return sorted(active, key=lambda run: (run.status != "queued", run.created_at), reverse=True)
 
 
 def _now(workspace: Workspace) -> Html:

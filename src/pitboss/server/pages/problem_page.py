@@ -35,8 +35,8 @@ def problem_page(scope: Any, problem: Problem) -> Response:
     content = (
         page_head(title),
         notice(
-            tag("p", tag("strong", REDACTOR.redact(problem.detail))),
-            tag("p", REDACTOR.redact(problem.hint)) if problem.hint else None,
+            tag("p", tag("strong", REDACTOR.redact(problem.detail)), class_="sentence"),
+            tag("p", REDACTOR.redact(problem.hint), class_="sentence") if problem.hint else None,
             tag("p", tag("span", f"{problem.status} {problem.code}", class_="muted")),
             tone="bad",
         ),

@@ -20,15 +20,7 @@ FIGURES = (
 
 def live_content(run: Run, bar: Html) -> Html:
     """The content of the page; everything that changes has a `data-show`."""
-    name = str(run.params["skill"].get("name") or "Unnamed skill")
     share = round(run.progress * 100, 1)
-    head = tag(
-        "header",
-        tag("p", "Live run" if run.params.get("mode") else "Backtest", class_="kicker"),
-        tag("h1", name),
-        facts([("Model", run.model), ("Period", _period(run.params.get("from_at"), run.params.get("to_at")))]),
-        class_="title",
-    )
     tiles = [
         tag(
             "div",
@@ -40,20 +32,35 @@ def live_content(run: Run, bar: Html) -> Html:
     ]
     progress = tag("progress", max=100, value=share, aria_label="Progress", data_show="bar")
     waiting = tag("p", "Waiting for a worker…" if run.status == "queued" else "", class_="note", data_show="state")
-    parts = [section("newest", "Newest decisions", tag("ol", class_="newest", data_show="newest", aria_live="off"))]
+    first = tag("li", "Decisions appear here from the first tick on.", class_="note")
+    parts = [
+        section("newest", "Newest decisions", tag("ol", first, class_="newest", data_show="newest", aria_live="off"))
+    ]
     if venue_of(run.params["skill"]).has_account:
         empty = tag("p", "The curve begins with the first tick.", class_="note")
         parts.insert(0, section("equity", "Equity so far", tag("div", empty, data_show="equity")))
     return tag(
         "div",
         bar,
-        head,
+        run_title(run),
         progress,
         waiting,
         tag("div", *tiles, class_="tiles even"),
         join(parts),
         class_="live",
         data_run=run.id,
+        data_status=run.status,
+    )
+
+
+def run_title(run: Run) -> Html:
+    """What is run: the heading of a run that has no report yet."""
+    return tag(
+        "header",
+        tag("p", "Live run" if run.params.get("mode") else "Backtest", class_="kicker"),
+        tag("h1", str(run.params["skill"].get("name") or "Unnamed skill")),
+        facts([("Model", run.model), ("Period", _period(run.params.get("from_at"), run.params.get("to_at")))]),
+        class_="title",
     )
 
 

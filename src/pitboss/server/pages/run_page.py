@@ -26,7 +26,7 @@ from pitboss.server.pages.decision_table import decision_drawer, decision_table
 from pitboss.server.pages.decision_view import ask_again_form, decision_view
 from pitboss.server.pages.frame import app_page, report_content
 from pitboss.server.pages.run_difference import difference_view
-from pitboss.server.pages.run_live import live_content
+from pitboss.server.pages.run_live import live_content, run_title
 from pitboss.server.problem import Problem
 from pitboss.store.lifecycle import ENDED
 from pitboss.store.retry import Unreachable
@@ -47,7 +47,7 @@ def run_page(run: NamedRun, caller: Viewer, ended: Ended) -> HTMLResponse:
         return app_page(caller, title, "/runs", content, scripts=("run.js", "run_live.js"), styles=STYLES)
     if ended.page is None:
         is_empty = run.status != "complete" and not len(ended.index)
-        content = join([_bar(run, caller), _failure(run) if is_empty else _preparing(run)])
+        content = join([_bar(run, caller), run_title(run), _failure(run) if is_empty else _preparing(run)])
         return app_page(caller, title, "/runs", content, scripts=("run.js",), styles=STYLES)
     page = _with_app_parts(ended.page, run, ended.index, caller)
     return app_page(
@@ -209,4 +209,4 @@ def _preparing(run: Run) -> Html:
 def _failure(run: Run) -> Html:
     if run.status == "cancelled":
         return notice("This run was cancelled. What was done until then is kept; resume continues from there.")
-    return notice(tag("strong", "This run failed. "), run.error_text or "No reason was stored.", tone="bad")
+    return notice(tag("strong", "This run failed: "), run.error_text or "No reason was stored.", tone="bad")

@@ -61,5 +61,18 @@
     else if (target instanceof HTMLDialogElement) target.close(); // the backdrop
   });
 
+  // Lists of links and charts that are wider than a phone: what matters is in sight.
+  const reveal = () => {
+    for (const list of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('.top nav, .tabs'))) {
+      const current = /** @type {HTMLElement | null} */ (list.querySelector('[aria-current=page], [aria-selected=true]'));
+      if (!current) continue;
+      const [inner, outer] = [current.getBoundingClientRect(), list.getBoundingClientRect()];
+      if (inner.left < outer.left || inner.right > outer.right) list.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
+    }
+    for (const box of document.querySelectorAll('[data-shown=end] .scroll')) box.scrollLeft = box.scrollWidth;
+  };
+  reveal();
+  addEventListener('resize', reveal);
+
   Object.assign(window, { pitboss: { send, toast, complain, debounce } });
 })();

@@ -39,7 +39,7 @@
       badge.className = state.status === 'queued' ? 'badge' : 'badge now';
     }
     if (ENDED.includes(state.status)) leave();
-    else draw();
+    else if (state.status !== 'queued') draw();
   };
 
   const draw = async () => {
@@ -52,10 +52,14 @@
         send('GET', `/api/runs/${run}/decisions?newest=true&limit=12`),
       ]);
       if (chart && reply && reply.ok) {
+        const before = chart.querySelector('.scroll');
+        const left = before && before.scrollLeft + before.clientWidth < before.scrollWidth - 4 ? before.scrollLeft : null;
         chart.innerHTML = await reply.text(); // markup of this server
+        const after = chart.querySelector('.scroll'); // the newest part of a wide chart, unless somebody looks at an older one
+        if (after) after.scrollLeft = left === null ? after.scrollWidth : left;
         chart.dispatchEvent(new CustomEvent('chart-added', { bubbles: true }));
       }
-      list(newest.decisions);
+      if (newest.decisions.length) list(newest.decisions);
       drawnAt = Date.now();
     } catch { /* the next event tries again */ } finally {
       isDrawing = false;
@@ -98,5 +102,5 @@
   source.addEventListener('error', () => {
     if (source.readyState === EventSource.CLOSED || !heard) { source.close(); poll(); }
   });
-  draw();
+  if (page.dataset.status !== 'queued') draw();
 })();

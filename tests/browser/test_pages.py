@@ -1,0 +1,121 @@
+"""Every page of the app in both themes, wide and narrow: nothing stands out of the window, no error, no other host, a picture is kept.
+
+The pages are those of the app itself: a page that is added later has to be named here, or a test fails that names it.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.routing import APIRoute
+
+from browser.conftest import NARROW, NOBODY, Served
+from browser.full_workspace import PASSWORD
+from browser.pictures import SIZES, THEMES, looked_at, looked_at_quickly, settled
+from pitboss.bootstrap.machine import random_hex
+from pitboss.bootstrap.settings import load_settings
+from pitboss.bootstrap.workspace import open_workspace
+from pitboss.server.access.sign_in import SignIn, digest
+from pitboss.server.app import create_app
+
+RUNS = ("traded", "quiet", "predict", "community", "fork", "failed", "broken", "cancelled", "queued", "running")
+TABS = ("account", "tokens", "budgets", "keys", "mcp", "users", "audit")
+PAGES: dict[str, dict[str, str]] = {
+    "/": {"home": "/"},
+    "/backtest": {
+        "backtest": "/backtest?skill=trend-thesis&data=demo",
+        "backtest-community": "/backtest?skill=examples/contract-auditor",
+    },
+    "/community": {"community": "/community"},
+    "/community/agents": {"community-agents": "/community/agents"},
+    "/community/approvals": {"community-approvals": "/community/approvals"},
+    "/community/c/{slug}": {"community-one": "/community/c/{slug}"},
+    "/community/log": {"community-log": "/community/log"},
+    "/community/reports": {"community-reports": "/community/reports"},
+    "/community/requests": {"community-requests": "/community/requests"},
+    "/community/threads/{thread}": {"community-thread": "/community/threads/{thread}"},
+    "/compare": {"compare": "/compare?run={traded}&run={fork}", "compare-nothing": "/compare"},
+    "/costs": {"costs": "/costs"},
+    "/data": {"data": "/data"},
+    "/runs": {"runs": "/runs", "runs-none": "/runs?skill=nothing"},
+    "/runs/{run_id}": {f"run-{name}": f"/runs/{{{name}}}" for name in RUNS},
+    "/settings": {f"settings-{tab}": f"/settings?tab={tab}" for tab in TABS},
+    "/skills": {"skills": "/skills"},
+    "/skills/new": {"skill-new": "/skills/new?from=examples/btc-brain"},
+    "/skills/{name:path}": {"skill": "/skills/trend-thesis"},
+    "/skills/{name:path}/edit": {"skill-edit": "/skills/trend-thesis/edit"},
+    "/studies": {"studies": "/studies"},
+    "/studies/{study_id}": {
+        "study-sweep": "/studies/{sweep}",
+        "study-arena": "/studies/{arena}",
+        "study-waiting": "/studies/{waiting_study}",
+    },
+}
+"""The pages for somebody who is signed in, by route: names of pictures with addresses, which hold ids of the workspace."""
+OTHERS = {"/sign-in": "opened by nobody", "/start": "leads to the first page"}
+FRAGMENTS = (
+    "/now",
+    "/skills/form",
+    "/runs/{run_id}/ready",
+    "/runs/{run_id}/charts/{part:path}",
+    "/runs/{run_id}/decisions/{seq}",
+    "/runs/{run_id}/changes",
+)
+"""What scripts of pages fetch; the tests of these pages show it."""
+PROGRAMS = ("/api/", "/static/", "/health")
+
+
+def test_every_page_of_the_app_is_looked_at(tmp_path: Path) -> None:
+    with open_workspace(load_settings(tmp_path)) as workspace:
+        app: Any = create_app(workspace, SignIn(digest("a" * 48), random_hex))
+        found: list[Any] = [route for route in app.routes if isinstance(route, APIRoute)]
+        for included in app.routes:
+            if hasattr(included, "effective_route_contexts"):
+                found += included.effective_route_contexts()
+    routes = {route.path for route in found if "GET" in route.methods and not route.path.startswith(PROGRAMS)}
+    named = {*PAGES, *OTHERS, *FRAGMENTS}
+    assert sorted(routes - named) == [], "pages without a look at them; name them in PAGES"
+    assert sorted(named - routes) == [], "there are no such pages any more"
+
+
+def test_every_page_fits_a_phone_and_a_wide_window(
+    full_server: Served, open_page: Callable[..., Any], screenshots: Path
+) -> None:
+    page = open_page(full_server, "/", NARROW, "dark")
+    for pages in PAGES.values():
+        for name, path in pages.items():
+            page.set_viewport_size(NARROW)  # a small window is drawn sooner
+            page.goto(full_server.address + path.format_map(full_server.ids))
+            looked_at_quickly(page, name, screenshots)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("theme", THEMES)
+def test_every_page_opened_anew_in_each_theme_and_size(
+    theme: str, size: str, full_server: Served, open_page: Callable[..., Any], screenshots: Path
+) -> None:
+    page = open_page(full_server, "/", SIZES[size], theme)
+    for pages in PAGES.values():
+        for name, path in pages.items():
+            page.goto(full_server.address + path.format_map(full_server.ids))
+            settled(page)
+            looked_at(page, name, screenshots, theme, size, whole=True)
+
+
+def test_the_pages_of_signing_in_and_of_refusals(
+    full_server: Served, open_page: Callable[..., Any], screenshots: Path
+) -> None:
+    refusals = ("status of 403", "status of 404")
+    page = open_page(full_server, "/settings", state=NOBODY, expected=refusals)
+    assert page.title() == "Sign in – pitboss"
+    looked_at_quickly(page, "sign-in", screenshots)
+    page.fill("#name", "vera")
+    page.fill("#password", PASSWORD)
+    page.click(".sign-in button")
+    page.wait_for_url("**/settings")
+    for name, path, title in (("forbidden", "/backtest", "Not allowed"), ("missing", "/runs/none", "Not found")):
+        page.goto(full_server.address + path)
+        assert page.title() == f"{title} – pitboss"
+        looked_at_quickly(page, name, screenshots)
