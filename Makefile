@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 READY := $(VENV)/.ready
 UV := $(shell command -v uv 2>/dev/null)
+# Where a system forbids it, as many images do, every program below would compile all its libraries anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo demo-community test check format bench proof chaos screenshots docs lock clean
@@ -58,12 +60,13 @@ demo-community: $(READY) ## A forum, a chain, a signer and two agents: they test
 test: $(READY) ## All tests that run on this machine, in parallel; skipped ones are named with the reason
 	@$(BIN)/python -m pytest
 
-check: $(READY) ## Lint, format, types, layers, and generated pages up to date
+check: $(READY) ## Lint, format, types of modules and scripts, layers, and generated pages up to date
 	@$(BIN)/ruff check src tests dev examples
 	@$(BIN)/ruff format --check -q src tests dev examples || { echo "run: make format"; exit 1; }
 	@$(BIN)/basedpyright --level error --pythonpath $(BIN)/python
 	@$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
 	@$(BIN)/python -m pitboss_dev.docs.pages --check
+	@$(BIN)/python -m pitboss_dev.script_types
 
 format: $(READY) ## Bring all files into the one format
 	-@$(BIN)/ruff check --fix -q src tests dev examples

@@ -22,9 +22,8 @@ import zstandard
 
 DEEPEST = 6
 MOST_DECODED = 200_000
-_SPLITTING = re.compile(
-    rb"[\x00-\x20\x7f]|\\[nrt]|\xc2[\xa0\xad]|\xe2\x80[\x80-\x8f]|\xe2\x81\xa0|\xef\xbb\xbf|\xf3\xa0..|<[^<>]*>"
-)
+_CONTROLS = bytes([*range(0x21), 0x7F])
+_SPLITTING = re.compile(rb"\\[nrt]|\xc2[\xa0\xad]|\xe2\x80[\x80-\x8f]|\xe2\x81\xa0|\xef\xbb\xbf|\xf3\xa0..|<[^<>]*>")
 _ESCAPED = re.compile(
     rb"\\+(?:u00|x)([0-9a-fA-F]{2})|\\+u(?:[dD][89a-fA-F]|20)[0-9a-fA-F]{2}|\\+u(?:feff|FEFF)|%([0-9a-fA-F]{2})|&#0*([0-9]+);|&#x([0-9a-f]+);"
 )
@@ -94,10 +93,10 @@ def _table_layers(content: bytes) -> tuple[tuple[str, bytes], ...]:
 def _layers(content: bytes, where: str, depth: int) -> Iterator[tuple[str, bytes]]:
     """The content itself, as it reads without what splits or escapes letters, and everything that is packed into it."""
     yield where, content
-    last, plain = b"", content
-    while plain != last:
-        last, plain = plain, _ESCAPED.sub(_letter, _SPLITTING.sub(b"", plain))
-        yield f"{where}, joined", plain
+    plain = content
+    while (joined := _ESCAPED.sub(_letter, _SPLITTING.sub(b"", plain.translate(None, _CONTROLS)))) != plain:
+        yield f"{where}, joined", joined
+        plain = joined
     for run in _RUNS.findall(plain) if depth < DEEPEST and len(plain) < MOST_DECODED else ():
         with suppress(ValueError):
             yield f"{where}, decoded", base64.b64decode(base64.b64decode(run + b"=" * (-len(run) % 4)) + b"==")

@@ -17,6 +17,12 @@ def demo_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with FileLock(f"{home}.lock"):
         if not (home / "reports").is_dir():
             demo = Forked("-m", "pitboss", "demo", "--home", home)
-            _, errors = demo.communicate()
+            output, errors = demo.communicate()
             assert demo.returncode == 0, errors
+            output_of(home).write_text(output, "utf-8")
     return home
+
+
+def output_of(home: Path) -> Path:
+    """The file with what the demo printed."""
+    return home.with_name(f"{home.name}.txt")

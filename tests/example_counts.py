@@ -1,15 +1,16 @@
 """Scales how many examples each property is tried with: `make test` tries fewer than a test names, `make proof` many more.
 
 The number that a test names weighs what one of its examples costs against those of other tests. Properties that have a long
-version of their own, marked `proof`, keep the number they name there.
+version of their own, marked `proof`, keep the number they name there. So it is with seeds that a test is repeated for.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-QUICK = 0.4
+QUICK = 0.3
 """The share of the named examples in an ordinary run."""
 FEWEST = 6
 SETTINGS = "_hypothesis_internal_use_settings"
@@ -22,6 +23,11 @@ def scale(items: Iterable[pytest.Item], factor: float) -> None:
         named: settings = getattr(owner, name)
         count = max(min(FEWEST, named.max_examples), round(named.max_examples * factor))
         setattr(owner, name, settings(named, max_examples=count))
+
+
+def seeds(*numbers: int, quick: int = 3) -> list[Any]:
+    """Seeds of the same property: `make test` tries the first few of them, `make proof` all."""
+    return [*numbers[:quick], *(pytest.param(number, marks=pytest.mark.proof) for number in numbers[quick:])]
 
 
 def _is_scaled(item: pytest.Item) -> bool:

@@ -4,6 +4,8 @@
 with a terminal instead, which then controls it. It is a process of its own, with its own environment, signals and exit
 code; only the start of the interpreter and the imports are not its own. A test about these starts a new interpreter.
 
+`command(…)` is the same for whoever starts programs by a command line, as pitboss does.
+
 One server forks for all workers of a test run. It ends with the last connection to it; whatever it forked and is still
 there when its test has gone is killed.
 """
@@ -45,10 +47,10 @@ LEFT_OUT = (
     "venues.predict.sui",
     "store.migrations.",
 )
-"""Parts of pitboss that are seldom needed, and import much."""
+"""Parts of pitboss that programs seldom need, and that import much."""
 ADDED = ("mcp.server.mcpserver", "uvicorn")
 """Libraries that pitboss imports only when it needs them, and that many programs of tests need."""
-LONGEST = 1 << 20
+LONGEST, MOST_FILES = 1 << 20, 16
 
 
 class Forked(subprocess.Popen[str]):
@@ -70,6 +72,7 @@ class Forked(subprocess.Popen[str]):
             "words": self.args,
             "environment": dict(os.environ if env is None else env),
             "cwd": str(cwd or Path.cwd()),
+            "files": [0, 1, 2],
             "has_terminal": terminal is not None,
         }
         if terminal is not None:
@@ -140,6 +143,21 @@ class Forked(subprocess.Popen[str]):
         return self.returncode
 
 
+def command(*words: object) -> list[str]:
+    """The command that starts such a process."""
+    _keep_server()
+    return _client(_address(), *words)
+
+
+def _start_server() -> None:
+    """Returns when it listens; it imports then, and answers when it has."""
+    subprocess.run([sys.executable, __file__, str(_address())], check=True, stdin=subprocess.DEVNULL)
+
+
+def _client(address: Path, *words: object) -> list[str]:
+    return [sys.executable, "-I", "-S", str(Path(__file__).with_name("fork_client.py")), str(address), *map(str, words)]
+
+
 def _address() -> Path:
     """Where the server of this test run listens."""
     return (
@@ -158,7 +176,7 @@ def _keep_server() -> socket.socket:
             connection = _connect()
         except OSError:
             address.unlink(missing_ok=True)
-            subprocess.run([sys.executable, __file__, str(address)], check=True, stdin=subprocess.DEVNULL)
+            _start_server()
             connection = _connect()
     atexit.register(connection.close)
     return connection
@@ -198,7 +216,7 @@ def _serve(listener: socket.socket, address: Path) -> tuple[dict[str, Any], list
             else:
                 connection = key.fileobj
                 assert isinstance(connection, socket.socket)
-                text, files, _, _ = socket.recv_fds(connection, LONGEST, 3)
+                text, files, _, _ = socket.recv_fds(connection, LONGEST, MOST_FILES)
                 if not text:
                     selector.unregister(connection)
                     connections.discard(connection)
@@ -236,10 +254,13 @@ def _report(children: dict[int, socket.socket]) -> None:
 
 def _become(request: dict[str, Any], files: list[int]) -> None:
     """Be the process that was asked for, and run its program."""
-    for number, file in enumerate(files):
+    aside = [fcntl.fcntl(file, fcntl.F_DUPFD, max(request["files"]) + 1) for file in files]
+    for file in files:
+        os.close(file)
+    for number, file in zip(request["files"], aside, strict=True):
         os.dup2(file, number)
         os.close(file)
-    if request["has_terminal"]:
+    if request.get("has_terminal"):
         os.setsid()
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115  until the end
@@ -251,6 +272,8 @@ def _become(request: dict[str, Any], files: list[int]) -> None:
     time.tzset()
     os.chdir(request["cwd"])
     first, *rest = request["words"]
+    if first == "-u":
+        first, *rest = rest
     if first == "-c":
         sys.argv = ["-c", *rest[1:]]
         exec(compile(rest[0], "<string>", "exec"), {"__name__": "__main__"})
@@ -264,19 +287,14 @@ def _become(request: dict[str, Any], files: list[int]) -> None:
 
 
 def main(address: str) -> None:
-    """Import nearly all of pitboss, and serve from a process of its own, so that whoever started this may go on."""
-    left_out = tuple(f"pitboss.{name}" for name in LEFT_OUT)
-    for module in pkgutil.walk_packages(pitboss.__path__, "pitboss."):
-        if not module.name.startswith(left_out) and not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
-    for name in ADDED:
-        importlib.import_module(name)
+    """Listen, let whoever started this go on, import nearly all of pitboss, and serve."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(address)
     listener.listen(64)
     if os.fork():
         os._exit(0)
     os.setsid()
+    _import()
     null = os.open(os.devnull, os.O_RDWR)
     for number in (1, 2):
         os.dup2(null, number)
@@ -289,6 +307,15 @@ def main(address: str) -> None:
     except SystemExit as leaving:
         code = leaving.code
     _leave(code)
+
+
+def _import() -> None:
+    left_out = tuple(f"pitboss.{name}" for name in LEFT_OUT)
+    for module in pkgutil.walk_packages(pitboss.__path__, "pitboss."):
+        if not module.name.startswith(left_out) and not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    for name in ADDED:
+        importlib.import_module(name)
 
 
 def _leave(code: object) -> None:

@@ -15,7 +15,7 @@ from pitboss.venues.perp.standin.analyst import Analyst
 
 KEYS = {
     "run_id", "status", "digest", "skill_digest", "data_digest", "model", "from", "to", "ticks", "metrics", "baselines",
-    "cost_usd", "saved_usd", "wasted_usd", "waste_pct", "wall_s", "report", "errors", "cutoff",
+    "cost_usd", "saved_usd", "wasted_usd", "waste_pct", "speculation", "wall_s", "report", "errors", "cutoff",
     "realism", "estimate", "spend", "quality", "endpoint", "forked_from", "decided_by",
 }  # fmt: skip
 METRICS = {

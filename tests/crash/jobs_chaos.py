@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import history_check
+from forked import command
 from pitboss.bootstrap.child_settings import surroundings
 from pitboss.bootstrap.settings import Settings, load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
@@ -216,9 +217,12 @@ def run(storm: Storm, folder: Path) -> dict[str, Any]:
 
 @contextmanager
 def crew_of(storm: Storm, settings: Settings) -> Iterator[Crew]:
-    command = [sys.executable, str(CREW), str(settings.home), str(storm.concurrency), str(storm.processes)]
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=surroundings(settings)
+        command(CREW, settings.home, storm.concurrency, storm.processes),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=surroundings(settings),
     )
     crew = Crew(process)
     try:

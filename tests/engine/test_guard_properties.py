@@ -14,6 +14,7 @@ from contextlib import redirect_stdout, suppress
 from dataclasses import replace
 from decimal import ROUND_UP, Context, Decimal, localcontext
 from fractions import Fraction
+from random import Random
 from typing import Any
 
 import pytest
@@ -551,7 +552,8 @@ def reached() -> set[str | None]:
 
     cases = st.tuples(st.one_of(caps(), st.just(replace(LOOSE, symbols=SYMBOLS))), states(worlds()), opens())
     with suppress(NoSuchExample):
-        find(cases, reaches_all, settings=settings(CALMLY, max_examples=20_000, database=None, phases=[Phase.generate]))
+        calmly = settings(CALMLY, max_examples=20_000, database=None, phases=[Phase.generate])
+        find(cases, reaches_all, settings=calmly, random=Random(7))  # with which it takes few
     return found
 
 

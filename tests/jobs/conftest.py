@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 from yard import END, Yard
 
+from forked import command
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
+from pitboss.jobs import children
+from pitboss.jobs.executors import local
 from pitboss.jobs.worker_settings import open_queue
 
 
@@ -18,6 +21,13 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("jobs")
     write_demo(Lake(folder / "lake"), days=5, end=END)
     return folder
+
+
+@pytest.fixture
+def forked_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers and children are forked. What their own start takes is the subject of other tests."""
+    for module in (children, local):
+        monkeypatch.setattr(module, "program", lambda *words: command("-m", *words))
 
 
 @pytest.fixture

@@ -21,7 +21,8 @@ from pitboss.bootstrap.settings import Settings, load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.jobs import study as studying
 from pitboss.jobs.executors import ray as executor
-from pitboss.jobs.study import StudyObserver, StudySettings, study
+from pitboss.jobs.study import study
+from pitboss.jobs.study_queue import StudyObserver, StudySettings
 from pitboss.jobs.worker_settings import open_queue
 from pitboss.store import events
 from pitboss.store.studies import Studies

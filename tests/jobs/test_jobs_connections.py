@@ -59,6 +59,7 @@ def least(count: Callable[[], int], times: int = 12) -> int:
     return min(counts)
 
 
+@pytest.mark.usefixtures("forked_programs")
 @pytest.mark.parametrize("processes", [0, 1])
 def test_an_idle_worker_keeps_one_connection_after_it_has_executed_runs(
     processes: int, home: Path, address: str, monkeypatch: pytest.MonkeyPatch

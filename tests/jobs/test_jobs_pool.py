@@ -67,6 +67,7 @@ def test_there_are_as_many_workers_as_runs_up_to_the_limit(ready: int, later: in
     assert worker_target(QueueDepth(ready, later, working), most) == min(most, ready + working)
 
 
+@pytest.mark.usefixtures("forked_programs")
 def test_workers_started_for_the_queue_do_it_and_are_gone(quick: Yard) -> None:
     """Two who start workers at the same moment start no more than there may be. One worker is killed on the way."""
     ids = quick.put(6, model="standin/analyst", hours=12)
@@ -109,6 +110,7 @@ def test_a_worker_asked_to_exit_by_a_signal_gives_its_run_back(quick: Yard) -> N
     assert quick.workspace.runs.get(run_id).requeues == 0
 
 
+@pytest.mark.usefixtures("forked_programs")
 def test_a_child_that_is_killed_takes_only_its_own_run_along_and_that_goes_on_in_another(
     quick: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:

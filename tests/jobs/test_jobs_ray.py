@@ -18,7 +18,8 @@ from pitboss.bootstrap import machine
 from pitboss.jobs import study as studying
 from pitboss.jobs.credentials import model_variables
 from pitboss.jobs.executors import local
-from pitboss.jobs.study import StudySettings, study
+from pitboss.jobs.study import study
+from pitboss.jobs.study_queue import StudySettings
 from pitboss.store import events
 
 STORY = Path(__file__).with_name("ray_story.py")

@@ -17,13 +17,15 @@ from pitboss.core.instant import DAY_MS, parse_instant
 from pitboss.jobs import batch as prepare
 from pitboss.jobs import run_series as trace
 from pitboss.jobs import study as studying
+from pitboss.jobs import study_queue
 from pitboss.jobs import study_status as standing
 from pitboss.jobs.executors import local
 from pitboss.jobs.plan import planned_runs
 from pitboss.jobs.search import is_installed
-from pitboss.jobs.study import StudyObserver, StudyResult, StudySettings, cancel_study, study
+from pitboss.jobs.study import StudyResult, cancel_study, study
 from pitboss.jobs.study_lock import StudyLock
 from pitboss.jobs.study_plans import BuiltPlan, sweep_plan
+from pitboss.jobs.study_queue import StudyObserver, StudySettings
 from pitboss.report.metric import metrics_of
 from pitboss.runs import run as runner
 from pitboss.runs.venues import venue_named
@@ -462,7 +464,7 @@ def test_calling_off_takes_waiting_runs_out_of_the_queue(workspace: Workspace) -
 def test_workers_of_this_machine_come_to_the_same_digests(
     workspace: Workspace, tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(studying, "build", lambda: None)  # files may be changing while tests run
+    monkeypatch.setattr(study_queue, "build", lambda: None)  # files may be changing while tests run
     plan = sweep_plan(
         request(days=3), parse_axes(["risk.max_position_pct=10,20", "model=policy/momentum,policy/random"])
     )

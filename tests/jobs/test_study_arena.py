@@ -15,9 +15,10 @@ from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.errors import TransientError, UserError
 from pitboss.jobs import study as studying
 from pitboss.jobs.arena import arena, entrants
-from pitboss.jobs.study import StudySettings, study
+from pitboss.jobs.study import study
 from pitboss.jobs.study_page import result_document, write_page
 from pitboss.jobs.study_plans import BuiltPlan, arena_plan, sweep_plan
+from pitboss.jobs.study_queue import StudySettings
 from pitboss.report.arena import compose
 from pitboss.report.shell import html_document
 from pitboss.runs.report import write_report

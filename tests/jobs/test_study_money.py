@@ -14,16 +14,9 @@ from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.errors import BudgetExceeded, UserError
 from pitboss.jobs.estimate import Estimate, estimate, needs_consent, require_consent, worst_case
 from pitboss.jobs.plan import planned_runs
-from pitboss.jobs.study import (
-    NO_OBSERVER,
-    StudyBudget,
-    StudyObserver,
-    StudyResult,
-    StudySettings,
-    ensure_queued,
-    study,
-)
+from pitboss.jobs.study import StudyResult, study
 from pitboss.jobs.study_plans import sweep_plan
+from pitboss.jobs.study_queue import NO_OBSERVER, StudyBudget, StudyObserver, StudySettings, ensure_queued
 from pitboss.sim.study.axis import parse_axes
 from pitboss.store.budgets import Budgets
 from pitboss.store.studies import Studies

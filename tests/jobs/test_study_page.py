@@ -14,9 +14,10 @@ from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.cli.study_result import show_study
 from pitboss.core.errors import UserError
 from pitboss.jobs.search import is_installed
-from pitboss.jobs.study import StudySettings, study
+from pitboss.jobs.study import study
 from pitboss.jobs.study_page import linked, result_document, write_page
 from pitboss.jobs.study_plans import BuiltPlan, sweep_plan
+from pitboss.jobs.study_queue import StudySettings
 from pitboss.report.shell import html_document
 from pitboss.report.study import compose
 from pitboss.runs.report import write_report

@@ -16,9 +16,10 @@ from pitboss.core.instant import HOUR_MS, MINUTE_MS, iso, parse_instant
 from pitboss.data.importing import import_paths
 from pitboss.jobs.arena import arena
 from pitboss.jobs.plan import planned_runs
-from pitboss.jobs.study import StudySettings, study
+from pitboss.jobs.study import study
 from pitboss.jobs.study_page import result_document, write_page
 from pitboss.jobs.study_plans import BuiltPlan, arena_plan, sweep_plan
+from pitboss.jobs.study_queue import StudySettings
 from pitboss.jobs.study_status import chained, runs_of, trials_of
 from pitboss.report.arena import compose as compose_arena
 from pitboss.report.metric import checked_metric, metrics_of

@@ -4,8 +4,8 @@ import re
 
 import pytest
 from documented import ROOT
-from program import here
 
+from demo_workspace import demo_workspace, output_of
 from pitboss_dev.docs.picture import described, description_of
 
 
@@ -13,9 +13,8 @@ from pitboss_dev.docs.picture import described, description_of
 def figures(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What `make demo` shows, in the words of the caption."""
     (recipe,) = re.findall(r"^demo:.*\n\t@\$\(BIN\)/pitboss (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("empty"))
-        output = here(*recipe.split()).out
+    assert recipe.split()[:-1] == ["demo", "--home"]
+    output = output_of(demo_workspace(tmp_path_factory)).read_text("utf-8")
     rows = {name: values for name, *values in (re.split(r"\s{2,}", line) for line in output.splitlines()) if values}
     made, (baseline, *_) = rows["Return"][0].split(" (")[0], rows["Return"][1:]
     refused = sum(map(int, re.findall(r"× (\d+)", rows["Refused by rule"][0])))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from forked import command
 from pitboss.signer.keystore import create_keystore
 from pitboss.signer.program import JOURNAL, KEYSTORE, POLICY
 from pitboss.signer.protocol import SOCKET
@@ -36,11 +37,14 @@ def passphrase_pipe(text: str = PASSPHRASE) -> int:
 
 
 @contextmanager
-def running(folder: Path, words: tuple[str, ...] = ("-m", "pitboss.signer")) -> Iterator[subprocess.Popen[str]]:
-    """The program on a folder, listening; killed at the end."""
+def running(
+    folder: Path, words: tuple[str, ...] = ("-m", "pitboss.signer"), is_forked: bool = False
+) -> Iterator[subprocess.Popen[str]]:
+    """The program on a folder, listening; killed at the end. Whose subject is not the process itself has it forked."""
     descriptor = passphrase_pipe()
+    words = (*words, "run", "--folder", str(folder), "--passphrase-fd", str(descriptor))
     process = subprocess.Popen(
-        [sys.executable, *words, "run", "--folder", str(folder), "--passphrase-fd", str(descriptor)],
+        command(*words) if is_forked else [sys.executable, *words],
         pass_fds=[descriptor],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

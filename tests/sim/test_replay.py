@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from example_counts import seeds
 from pitboss.agent.loop import ToolLoop
 from pitboss.core import codec
 from pitboss.core.curve import points
@@ -167,7 +168,7 @@ def run_in_pieces(make: Build, patience: Callable[[int], int]) -> tuple[State, l
 # The same digest ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(*range(12)))
 def test_a1_the_size_of_a_transaction_does_not_show(seed: int) -> None:
     whole = play(with_decisions(seed))
     for commit_records in (1, 2, 7, 10_000):
@@ -176,9 +177,7 @@ def test_a1_the_size_of_a_transaction_does_not_show(seed: int) -> None:
         assert links(list(journal.records())) == links(list(whole[1].records()))
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(20, 27), *(pytest.param(seed, marks=pytest.mark.proof) for seed in range(27, 60))]
-)
+@pytest.mark.parametrize("seed", seeds(*range(20, 60)))
 def test_a1_a_run_stopped_again_and_again_ends_in_the_same_records(seed: int) -> None:
     """A1, P18: cancelled at every k-th check and resumed from stored bytes, a planned run is the same run."""
     expected_state, expected, _ = play(with_decisions(seed))
@@ -227,7 +226,7 @@ class Stumbling(DecisionFile):
         return await super().decide(observation, judge)
 
 
-@pytest.mark.parametrize("seed", range(40, 52))
+@pytest.mark.parametrize("seed", seeds(*range(40, 52)))
 def test_a1_a_failure_inside_a_tick_leaves_a_state_to_go_on_from(seed: int) -> None:
     """A1: a span and the acting tick after it belong together: if the tick fails, neither is half kept."""
     whole = with_decisions(seed)
@@ -248,7 +247,7 @@ def test_a1_a_failure_inside_a_tick_leaves_a_state_to_go_on_from(seed: int) -> N
         assert links(list(journal.records())) == expected
 
 
-@pytest.mark.parametrize("seed", range(60, 72))
+@pytest.mark.parametrize("seed", seeds(*range(60, 72)))
 def test_p15_the_order_in_which_symbols_are_listed_does_not_show(seed: int) -> None:
     case = random_case(seed)
     if len(case.bars) < 2:
@@ -291,7 +290,7 @@ def test_one_different_decision_gives_another_digest() -> None:
 # What the records say -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(80, 95))
+@pytest.mark.parametrize("seed", seeds(*range(80, 95)))
 def test_records_chain_without_a_gap_and_cover_every_tick_and_bar_once(seed: int) -> None:
     script = with_decisions(seed)
     _, journal, ledger = play(script)
@@ -313,7 +312,7 @@ def test_records_chain_without_a_gap_and_cover_every_tick_and_bar_once(seed: int
     assert ledger.ticks == len(ticks)
 
 
-@pytest.mark.parametrize("seed", range(80, 95))
+@pytest.mark.parametrize("seed", seeds(*range(80, 95)))
 def test_spans_end_at_acting_ticks_and_at_midnight_and_nowhere_else(seed: int) -> None:
     script = with_decisions(seed)
     _, journal, _ = play(script)
@@ -338,7 +337,7 @@ def test_spans_end_at_acting_ticks_and_at_midnight_and_nowhere_else(seed: int) -
             )
 
 
-@pytest.mark.parametrize("seed", range(95, 110))
+@pytest.mark.parametrize("seed", seeds(*range(95, 110)))
 def test_receipts_stand_in_the_record_of_the_tick_they_came_before(seed: int) -> None:
     """What the world did by a tick is in the record that ends at it, whether the replay leapt or asked."""
     for planned in (True, False):
@@ -468,7 +467,7 @@ def test_ticks_are_the_multiples_of_the_period_inside_the_range() -> None:
     assert ticks_between(hour, hour, hour).tolist() == []
 
 
-@pytest.mark.parametrize("seed", range(110, 122))
+@pytest.mark.parametrize("seed", seeds(*range(110, 122)))
 def test_p20_the_ledger_filled_on_the_way_is_the_one_read_from_the_stored_records(seed: int) -> None:
     """P20: the metrics of a run are those of its records, also for a run that was stopped and went on."""
     script, journal, ledger = with_decisions(seed), MemoryJournal(), PerpLedger()

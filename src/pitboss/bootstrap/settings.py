@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from pitboss.core.errors import UserError
 from pitboss.core.redaction import HIDDEN
@@ -25,6 +25,14 @@ DEFAULT_HOME = Path(".pitboss")
 PREFIX = "PITBOSS_"
 NOT_SETTINGS = ("secret_key", "traceback")
 """Environment variables with the prefix that are read elsewhere."""
+
+
+class _Environment(EnvSettingsSource):
+    """The environment. Where none of its variables is a setting, no field is looked at, which takes longest."""
+
+    def __call__(self) -> dict[str, Any]:
+        prefix = PREFIX.lower()
+        return super().__call__() if any(name.lower().startswith(prefix) for name in self.env_vars) else {}
 
 
 class _Declared(BaseSettings):
@@ -42,7 +50,7 @@ class _Declared(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Environment first, then the values of the file."""
-        return env_settings, init_settings
+        return _Environment(settings_cls), init_settings
 
 
 class Settings(_Declared):

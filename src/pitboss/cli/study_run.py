@@ -17,9 +17,10 @@ from pitboss.cli.venue_options import VenueOptions, venue_fields
 from pitboss.core.errors import BudgetExceeded, RunCancelled, UserError
 from pitboss.jobs.estimate import Estimate, require_consent
 from pitboss.jobs.plan import PlannedRun, planned_runs
-from pitboss.jobs.study import StudySettings, study
+from pitboss.jobs.study import study
 from pitboss.jobs.study_page import result_document, write_page
 from pitboss.jobs.study_plans import BuiltPlan
+from pitboss.jobs.study_queue import StudySettings
 from pitboss.jobs.submit_study import estimate_open_runs, study_budget
 from pitboss.report.metric import metric_meaning
 from pitboss.runs.documents import read_file

@@ -15,7 +15,7 @@ from rich.text import Text
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.jobs.plan import PlannedRun
-from pitboss.jobs.study import StudyObserver
+from pitboss.jobs.study_queue import StudyObserver
 from pitboss.report.meaning import Metric
 from pitboss.report.measures import format_metric
 from pitboss.sim.study.axis import describe_point

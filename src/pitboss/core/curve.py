@@ -25,8 +25,6 @@ Curve = Sequence[Piece]
 
 _FLAT = 4
 """Length of a piece without positions."""
-_MAX_EXPONENT = 22
-"""Powers of ten up to this exponent are exact floats."""
 
 
 def length(piece: Piece) -> int:
@@ -55,31 +53,18 @@ def columns(curve: Curve) -> tuple[Ints, Floats]:
     first_at, step = (np.array([piece[column] for piece in curve], np.int64) for column in (0, 1))
     at = np.repeat(first_at, sizes) + index_in_piece * np.repeat(step, sizes)
     usd = np.repeat(np.array([float(piece[2]) for piece in curve], np.float64), sizes)
-    fitting: list[tuple[int, int, int]] = []  # base, factor of the units, exponent of the common denominator
-    fitting_units: list[int] = []
-    fits = np.zeros(len(curve), np.bool_)
-    for number, piece in enumerate(curve):
+    held: list[float] = []
+    for piece in curve:
         if len(piece) == _FLAT:
             continue
         _, _, base, decimals, units = piece
         integer, _, fraction = base.partition(".")
-        base_places = len(fraction)
-        places = decimals if decimals > base_places else base_places
-        fixed, factor = int(integer + fraction) * 10 ** (places - base_places), 10 ** (places - decimals)
-        if places <= _MAX_EXPONENT and abs(fixed) + factor * max(max(units), -min(units)) < 1 << 53:
-            fits[number] = True
-            fitting.append((fixed, factor, places))
-            fitting_units += units
-        else:
-            start = int(ends[number] - sizes[number])
-            exact = Decimal(base)
-            usd[start : start + len(units)] = [
-                float(CONTEXT.add(exact, CONTEXT.scaleb(unit, -decimals))) for unit in units
-            ]
-    if fitting:  # integer and denominator are exact floats, so one division gives the nearest float
-        lengths = sizes[fits]
-        fixed, factor, places = (np.repeat(column, lengths) for column in np.array(fitting, np.int64).T)
-        usd[np.repeat(fits, sizes)] = (np.array(fitting_units, np.int64) * factor + fixed) / 10.0**places
+        places = max(decimals, len(fraction))
+        fixed, factor = int(integer + fraction) * 10 ** (places - len(fraction)), 10 ** (places - decimals)
+        denominator = 10**places
+        # Python divides integers of any size to the nearest float, at a tenth of the cost of a sum of Decimals.
+        held += [(fixed + factor * unit) / denominator for unit in units]
+    usd[np.repeat(np.array([len(piece) != _FLAT for piece in curve], np.bool_), sizes)] = held
     return at, usd
 
 

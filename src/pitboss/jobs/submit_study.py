@@ -1,7 +1,8 @@
 """Submit a study to the queue: the estimate of its open runs, consent, and all its runs queued at once for workers.
 
-Only for studies whose trials are known before the first result: grids, random points, arenas. A search and a walk-forward choose
-later trials by earlier results, so a process has to drive them (`study.py`). Repeating a submission continues the study.
+Grids, random points and arenas know all their trials, so all their runs are queued. A search and a walk-forward choose later trials by
+earlier results: their first runs are queued, and workers carry them on (`study_steps.py`). The cost of all expected trials is agreed
+to at once. Repeating a submission continues the study.
 """
 
 import asyncio
@@ -9,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.core.errors import UserError
 from pitboss.jobs.enqueue import ensure_workers
 from pitboss.jobs.estimate import Estimate, estimate, pilot, worst_case
 from pitboss.jobs.plan import PlannedRun, planned_runs
-from pitboss.jobs.study import NO_OBSERVER, StudyBudget, StudySettings, ensure_queued
 from pitboss.jobs.study_plans import BuiltPlan
+from pitboss.jobs.study_queue import NO_OBSERVER, StudyBudget, StudySettings, ensure_queued
+from pitboss.jobs.study_steps import begin_study
 from pitboss.jobs.submit import Agree
 from pitboss.sim.study.trial import FixedTrials
 
@@ -45,14 +46,13 @@ def study_budget(workspace: Workspace, cost: Estimate) -> StudyBudget:
 
 def submit_study(workspace: Workspace, built: BuiltPlan, agree: Agree) -> StudySubmission:
     """Queue the runs of a study that are missing or were interrupted, and start workers."""
-    if not isinstance(built.method, FixedTrials):
-        raise UserError(
-            f"a study of the kind {built.plan.kind} chooses its trials by earlier results and cannot be queued",
-            "`pitboss sweep` executes it",
-        )
     planned = planned_runs(built.plan, built.expected_trials)
     cost = estimate_open_runs(workspace, built, planned)
     agree(cost)
+    if not isinstance(built.method, FixedTrials):
+        first_ids = begin_study(workspace, built)
+        ensure_workers(workspace)
+        return StudySubmission(built.plan.id, first_ids, cost)
     workspace.studies.save(built.plan.id, built.plan.document())
     settings = StudySettings("workers", budget=study_budget(workspace, cost))
     batch = ensure_queued(workspace, built.plan, planned, settings, NO_OBSERVER)

@@ -19,6 +19,7 @@ from pitboss.jobs.children import ChildDied, Children
 from pitboss.jobs.heartbeat import Heartbeat, HeartbeatSettings, LeaseNotice
 from pitboss.jobs.placement import is_compute_only, needs_process
 from pitboss.jobs.run_report import ReportWriter
+from pitboss.jobs.study_steps import StudyContinuer
 from pitboss.runs.run import give_up, work
 from pitboss.sim.watch import Watch
 from pitboss.store.lifecycle import ENDED, LeaseLost
@@ -129,6 +130,7 @@ class Worker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake = asyncio.Event()
         self._reports = ReportWriter(workspace, self._wake.set)
+        self._studies = StudyContinuer(workspace, self._wake.set)
         self._stops = 0
         self._claim_uncertain = False
         self._last_run_s = 0.0
@@ -154,11 +156,13 @@ class Worker:
         LOG.info("worker starts", extra={"fields": {"worker": self.name}})
         with Heartbeat(self._queue, self._workspace.runs, self._settings.heartbeat, self._leases, self._notice):
             try:
+                self._studies.schedule()
                 await self._claim_until_idle()
                 await self._drain()
             finally:
                 await self._children.close()
                 await self._reports.close()
+                await self._studies.close()
         LOG.info("worker exits", extra={"fields": {"worker": self.name, "done": self.finished_runs}})
         return self.finished_runs
 
@@ -174,7 +178,7 @@ class Worker:
                 await asyncio.sleep(0)
                 idle_since = loop.time()
                 continue
-            if self._claimed or self._reports.pending:
+            if self._claimed or self._reports.pending or self._studies.pending:
                 idle_since = loop.time()
             elif idle_exit_s is not None and loop.time() - idle_since >= idle_exit_s:
                 if self._release_slot():
@@ -256,6 +260,8 @@ class Worker:
         finally:
             if self._claimed.get(run_id) is run:  # else it was requeued and claimed again meanwhile
                 del self._claimed[run_id]
+            if run.lease.run.study_id is not None and not self._stops:
+                self._studies.schedule(run.lease.run.study_id)
             self._wake.set()
 
     async def _execute(self, run: ClaimedRun) -> None:

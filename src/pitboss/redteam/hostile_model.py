@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from random import Random  # noqa: TID251  seeded: same seed, same bytes
 from typing import Any
 
@@ -66,7 +67,8 @@ class HostileModel:
         prompt = request.messages[0].text
         for key, value in base.items():
             if isinstance(value, str) and key not in ("reason", "reasoning") and "enum" not in self._part(key):
-                words = [word for word in _WORD.findall(prompt) if _form(word) == _form(value)]
+                form = _form(value)
+                words = [word for word in _WORD.findall(prompt) if _form(word) == form]
                 base[key] = self._dice.choice(words or [value])
             elif "enum" in self._part(key):
                 base[key] = self._dice.choice(self._part(key)["enum"])
@@ -147,8 +149,9 @@ class HostileModel:
         return ModelReply(calls=calls, finish_reason="tool_calls")
 
 
+@lru_cache(20_000)
 def _form(word: str) -> str:
-    """The form of a word: letters and digits replaced by their kind."""
+    """The form of a word: letters and digits replaced by their kind. Most words of a prompt were in the one before it."""
     return re.sub(r"\d+", "0", re.sub(r"[A-Za-z]+", "a", word))
 
 

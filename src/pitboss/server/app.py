@@ -1,17 +1,20 @@
 """The web server of a workspace as one ASGI app: the REST API, the pages and their static files.
 
-Routers are found by their place (`route_table.py`), and those that venues name (`Venue.web`). What every request passes first is `access/gate.py`.
+Routers are found by their place (`route_table.py`), and those that venues name (`Venue.web`). What every request passes first is
+`access/gate.py`.
 """
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
 from anyio.to_thread import current_default_thread_limiter
-from fastapi import Depends, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute
 
 from pitboss import __version__
 from pitboss.bootstrap.accounts import Accounts
@@ -31,7 +34,7 @@ from pitboss.server.api.run_events import RunFeeds
 from pitboss.server.pages.problem_page import is_page, problem_page
 from pitboss.server.pages.venue_pages import venue_router
 from pitboss.server.problem import Problem, problem_of, problem_response
-from pitboss.server.route_table import api_scopes, check_skill_name, routers
+from pitboss.server.route_table import api_routes, api_scopes, check_skill_name, routers
 from pitboss.store.audit_log import AuditLog
 
 OPENAPI_PATH = f"{API}/openapi.json"
@@ -66,8 +69,8 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
-        dependencies=[Depends(require_scope)],
         generate_unique_id_function=_operation_id,
+        routes=all_routes(),
     )
     app.state.workspace = workspace
     app.state.credentials = credentials
@@ -77,17 +80,25 @@ def create_app(
     app.state.check_skill_name = check_skill_name  # here: a route cannot look at the table of all routes
     app.state.run_feeds, app.state.downloads = RunFeeds(), Downloads()
     app.router.redirect_slashes = False
-    for router in routers(routes):
-        app.include_router(router, prefix=API)
-    for router in (*routers(pages), venue_router()):
-        app.include_router(router, include_in_schema=False)
-    app.add_api_route("/health", health, include_in_schema=False)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
     for kind in (Problem, UserError, BudgetExceeded, TransientError, InvariantError):
         app.add_exception_handler(kind, _problem)
     app.add_middleware(Gate, credentials=credentials, audit=audit, serving=serving, now=clock, refuse=problem_reply)
     return app
+
+
+@cache
+def all_routes() -> list[BaseRoute]:
+    """The routes of every app of this process. Whichever app is asked first builds their validators, for all of them."""
+    api_routes()  # writes into their descriptions what each needs
+    whole = APIRouter(generate_unique_id_function=_operation_id, dependencies=[Depends(require_scope)])
+    for router in routers(routes):
+        whole.include_router(router, prefix=API)
+    for router in (*routers(pages), venue_router()):
+        whole.include_router(router, include_in_schema=False)
+    whole.add_api_route("/health", health, include_in_schema=False)
+    return whole.routes
 
 
 def _operation_id(route: APIRoute) -> str:

@@ -22,7 +22,7 @@ from pitboss.core.errors import ToolFailed, UserError
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.money import exact, text
 from pitboss.server.hyperliquid_client import INFO_URL, STATS_URL, WINDOWS, HyperliquidClient, Trader, number
-from pitboss.server.tool_server import known_tools_only, serve
+from pitboss.server.tool_server import known_tools_only, plain_logs, serve
 from pitboss.tools import arguments as shape
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ def create(client: HyperliquidClient) -> "MCPServer":
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.tools import Tool
     from mcp_types import ToolAnnotations
+
+    plain_logs()
 
     @asynccontextmanager
     async def closing(_: Any) -> AsyncIterator[None]:

@@ -24,6 +24,7 @@ def serve_app(
     workspace = location.workspace()
     try:
         require_users(workspace, host)
+        listening = listen(host, port)
     except BaseException:
         workspace.close()
         raise
@@ -32,7 +33,7 @@ def serve_app(
         AllowedHosts.of(host, settings.serve_hosts), https_proxy or settings.serve_https, settings.serve_rpm
     )
     app = create_app(workspace, SignIn(digest(token), random_hex), serving)
-    with listen(host, port) as listening:
+    with listening:
         announce(address_of(listening), token)
         serve_one_process(app, listening)
 

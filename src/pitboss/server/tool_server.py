@@ -96,6 +96,15 @@ class OutputFilter:
     hide: Callable[[str], str] = str
 
 
+def plain_logs() -> None:
+    """Write logs as plain lines, unless that was arranged already.
+
+    Else the library installs a handler that highlights the source code around every traceback: half a second for a request that a
+    client got wrong.
+    """
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+
+
 def create(
     name: str, title: str, version: str, about: str, tools: Sequence[OfferedTool], output_filter: OutputFilter
 ) -> "MCPServer":
@@ -103,9 +112,7 @@ def create(
     import anyio
     from mcp.server.mcpserver import MCPServer
 
-    # Else the library installs a handler that highlights the source code around every traceback: half a second for a request
-    # that a client got wrong.
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    plain_logs()
     limiters = {True: anyio.CapacityLimiter(READERS), False: anyio.CapacityLimiter(WORKERS)}
     server = MCPServer(
         name,

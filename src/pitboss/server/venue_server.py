@@ -56,14 +56,18 @@ def serve_routes(
     processes: int,
     notify: Callable[[str], object],
 ) -> None:
-    """Serve until the process is told to stop. The app is built here first, so that errors are reported before anything listens."""
+    """Serve until the process is told to stop.
+
+    The app is built here before the address is told, so that its errors are reported first, and after the port is taken: a server that
+    cannot listen opens no database.
+    """
     import uvicorn
 
     if not 1 <= processes <= MOST_PROCESSES:
         raise UserError(f"--processes: {processes} is not from 1 to {MOST_PROCESSES}", "for example --processes 4")
-    app = build_app(routes, place, options)
     shares = SPREADS and processes > 1
     with listen(host, port, shares) as listening:
+        app = build_app(routes, place, options)
         notify(f"listening on {address_of(listening)}")
         if processes == 1:
             serve_one_process(app, listening)

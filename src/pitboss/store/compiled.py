@@ -1,6 +1,7 @@
 """Precompiled statements: hot paths talk to the driver directly, and the SQL stays portable."""
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, cast
 
 from sqlalchemy.engine import Dialect
@@ -18,13 +19,13 @@ class CompiledStatement:
         self.sql = str(compiled)
         order = cast("Sequence[str] | None", getattr(compiled, "positiontup", None))
         self._names = (*sets, *finds)
-        self._positions = None if order is None else tuple(self._names.index(name) for name in order)
-        self._in_order = self._positions == tuple(range(len(self._names)))
+        self._by_name = order is None
+        positions = range(len(self._names)) if order is None else [self._names.index(name) for name in order]
+        # None if the values need no reordering; a single value is always in order
+        self._arrange = None if list(positions) == list(range(len(self._names))) else itemgetter(*positions)
 
     def bind(self, values: Sequence[object]) -> Any:
         """The values, in the order of `sets` and `finds`, in the form that the driver expects."""
-        if self._in_order:
-            return values
-        if self._positions is None:
+        if self._by_name:
             return dict(zip(self._names, values, strict=True))
-        return tuple(values[position] for position in self._positions)
+        return values if self._arrange is None else self._arrange(values)

@@ -4,6 +4,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.jobs.worker import Worker, WorkerSettings
 from pitboss.jobs.worker_settings import open_queue
 from pitboss.runs.run import work
 
@@ -23,3 +24,13 @@ def _work_off(workspace: Workspace) -> int:
         asyncio.run(work(workspace, lease))
         count += 1
     return count
+
+
+def work_with_worker(workspace: Workspace) -> int:
+    """The same with a real worker, which also carries studies on; ends when nothing is left."""
+
+    async def run() -> int:
+        return await Worker(workspace, open_queue(workspace), "test", WorkerSettings(idle_exit_s=0.0)).run()
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(lambda: asyncio.run(run())).result()

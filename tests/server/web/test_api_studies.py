@@ -1,12 +1,19 @@
 """The routes of studies, costs, venues and deployments."""
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
-from pitboss.bootstrap.workspace import Workspace
-from server.web.queue_work import work_off
+from pitboss.bootstrap.settings import load_settings
+from pitboss.bootstrap.workspace import Workspace, open_workspace
+from pitboss.jobs.search import BATCH
+from pitboss.jobs.study import study
+from pitboss.jobs.study_queue import StudySettings
+from pitboss.server.api.study_body import SweepBody
+from server.web.queue_work import work_off, work_with_worker
 from server.web.test_api_runs import DAY
 
 SWEEP = {**DAY, "kind": "sweep", "vary": ["risk.max_leverage=1,2", "context.bars_lookback=40,50"]}
@@ -59,6 +66,87 @@ def test_pages_of_studies_follow_each_other(client: TestClient) -> None:
     second = client.get("/api/studies", params={"limit": 2, "before": first["next"]}).json()
     assert {study["study_id"] for page in (first, second) for study in page["studies"]} == ids
     assert second["next"] is None
+
+
+SEARCH = {**DAY, "kind": "sweep", "vary": ["context.bars_lookback=40..60:5"], "search": 6, "by": "total_return_pct"}
+WALK = {
+    **DAY,
+    "kind": "sweep",
+    "vary": ["context.bars_lookback=40,50"],
+    "walk_forward": "8h/8h",
+    "by": "total_return_pct",
+}
+
+
+def test_a_search_is_carried_on_by_workers_from_the_results_so_far(client: TestClient, workspace: Workspace) -> None:
+    estimate = client.post("/api/studies/estimate", json=SEARCH).json()
+    created = client.post("/api/studies", json=SEARCH)
+    assert created.status_code == 201, created.text
+    study_id = created.json()["study_id"]
+    assert study_id == estimate["study_id"]
+    first = len(created.json()["run_ids"])  # optuna may choose a point twice
+    assert 1 <= first <= BATCH
+    assert work_off(workspace) == first
+    between = client.get(f"/api/studies/{study_id}/progress").json()
+    assert (between["runs"], between["expected_runs"], between["is_ended"]) == (first, 6, False)
+    assert "The report follows" in client.get(f"/studies/{study_id}").text
+
+    work_with_worker(workspace)  # it makes the step that nobody has made before
+    progress = client.get(f"/api/studies/{study_id}/progress").json()
+    assert progress["is_ended"] is True
+    document = client.get(f"/api/studies/{study_id}/result").json()
+    assert (document["kind"], len(document["trials"])) == ("search", progress["runs"])
+    own = SweepBody.model_validate(SEARCH).built(workspace.owned_by("local"))
+    alone = asyncio.run(study(workspace.owned_by("local"), own.plan, own.method, StudySettings("here")))
+    assert alone.id == study_id
+    assert {run.id for runs in alone.trials.values() for run in runs} == {
+        run["run_id"] for trial in document["trials"] for run in trial["runs"]
+    }
+    again = client.post("/api/studies", json=SEARCH).json()
+    assert again["run_ids"] == []
+    assert client.get(f"/api/studies/{study_id}/progress").json()["is_ended"] is True
+
+
+def test_a_walk_forward_is_carried_on_by_its_worker(client: TestClient, workspace: Workspace) -> None:
+    created = client.post("/api/studies", json=WALK)
+    assert created.status_code == 201, created.text
+    study_id = created.json()["study_id"]
+    assert len(created.json()["run_ids"]) == 4
+    assert work_with_worker(workspace) == 6
+    forward = client.get(f"/api/studies/{study_id}/result").json()["forward"]
+    assert [window["window"] for window in forward["windows"]] == [0, 1]
+    page = client.get(f"/studies/{study_id}")
+    assert page.status_code == 200
+    assert [row["kind"] for row in client.get("/api/studies").json()["studies"]] == ["walk"]
+
+
+def test_a_search_that_was_cancelled_goes_on_only_when_it_is_asked_for_again(
+    client: TestClient, workspace: Workspace
+) -> None:
+    study_id = client.post("/api/studies", json=WALK).json()["study_id"]
+    assert client.post(f"/api/studies/{study_id}/cancel").json()["cancelled"] == 4
+    assert work_with_worker(workspace) == 0
+    assert client.get(f"/api/studies/{study_id}/progress").json()["is_ended"] is True
+    assert len(client.post("/api/studies", json=WALK).json()["run_ids"]) == 4
+    assert work_with_worker(workspace) == 6
+
+
+def test_a_study_that_cannot_go_on_says_why_and_goes_on_when_it_is_asked_for_again(
+    client: TestClient, workspace: Workspace, home: Path
+) -> None:
+    study_id = client.post("/api/studies", json=WALK).json()["study_id"]
+    assert work_off(workspace) == 4
+    (home / "lake").rename(home / "away")
+    with open_workspace(load_settings(home)) as another:
+        assert work_with_worker(another) == 0
+    (home / "away").rename(home / "lake")
+    progress = client.get(f"/api/studies/{study_id}/progress").json()
+    assert progress["is_ended"] is True
+    assert "SOL" in progress["stopped_text"]
+    assert "It was not carried on" in client.get(f"/studies/{study_id}").text
+    assert len(client.post("/api/studies", json=WALK).json()["run_ids"]) == 2
+    assert work_with_worker(workspace) == 2
+    assert client.get(f"/api/studies/{study_id}/progress").json()["stopped_text"] is None
 
 
 @pytest.mark.parametrize(

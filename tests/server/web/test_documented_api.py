@@ -40,10 +40,13 @@ def request_of(line: str, values: dict[str, str]) -> tuple[str, str, dict[str, s
     return method or ("GET" if body is None else "POST"), address, headers, body
 
 
-def test_every_documented_request_succeeds(
-    anonymous: TestClient, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(autouse=True)
+def no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the workspace is opened, which reads the setting."""
     monkeypatch.setenv("PITBOSS_EXECUTOR", "none")
+
+
+def test_every_documented_request_succeeds(anonymous: TestClient, workspace: Workspace) -> None:
     values = {"API": f"{ADDRESS}/api", "KEY": f"Authorization: Bearer {TOKEN}", "RUN": "", "STUDY": ""}
     lines = re.findall(r"^curl .+$", PAGE.read_text("utf-8"), re.MULTILINE)
     key = {"Authorization": f"Bearer {TOKEN}"}

@@ -128,3 +128,4 @@ def test_a_port_that_another_server_has_is_refused_also_where_processes_share_it
         for processes in (1, 2):
             with pytest.raises(UserError, match="cannot listen"):
                 serve_routes(routes, place, SnsOptions(), "127.0.0.1", other.getsockname()[1], processes, print)
+    assert list(tmp_path.iterdir()) == [], "nothing was opened that nobody closes"

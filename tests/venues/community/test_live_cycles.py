@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from sns.forum_server import serving
 
+from pitboss.bootstrap.live_process import SignalStop
+from pitboss.bootstrap.machine import SystemClock
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.live.board import Board, Entry
-from pitboss.live.runner import Pace
 from pitboss.runs import live_run
 from pitboss.runs.live_run import Listener
 from pitboss.testing.provider import FakeProvider, say
@@ -24,12 +25,27 @@ SKILL = CommunitySkill.model_validate(
 )
 
 
+class TimeOfPauses:
+    """A clock that only pauses move on, and at once: no heartbeat is late, however slow this machine is."""
+
+    def __init__(self) -> None:
+        self._at = SystemClock().now()
+
+    def now(self) -> int:
+        return self._at
+
+    async def pause(self, wait_ms: int) -> None:
+        self._at += wait_ms
+        await asyncio.sleep(0)
+
+
 def test_prose_does_nothing_json_without_an_action_fails_and_a_list_in_prose_hides_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cycles: list[dict[str, Any]] = []
-    # more of each period than usual, for a busy machine
-    monkeypatch.setattr(live_run, "pace", lambda schedule, update_ms: Pace(schedule, 1_100, 800, update_ms))
+    clock = TimeOfPauses()
+    monkeypatch.setattr(live_run, "SystemClock", lambda: clock)
+    monkeypatch.setattr(SignalStop, "pause", lambda stop, wait_ms: clock.pause(wait_ms))
 
     def heard(entry: Entry, board: Board) -> None:
         del board
@@ -47,7 +63,7 @@ def test_prose_does_nothing_json_without_an_action_fails_and_a_list_in_prose_hid
                 monkeypatch.setenv("LLM_BASE_URL", provider.url)
                 monkeypatch.setenv("LLM_API_KEY", "key-of-no-provider")
                 deployment = CommunityDeployment(
-                    skill=SKILL, model=SKILL.model, every_ms=2_000, server_url=served.url, agent_id=served.agent_id,
+                    skill=SKILL, model=SKILL.model, every_ms=300_000, server_url=served.url, agent_id=served.agent_id,
                     token=served.token, cycles=len(texts), price_in=Decimal(0), price_out=Decimal(0),
                 )  # fmt: skip
                 with open_workspace(load_settings(tmp_path / "home")) as workspace:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from example_counts import seeds
 from pitboss.core.curve import amounts
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.money import CONTEXT, exact, round_down
@@ -45,7 +46,7 @@ def bought(tape: Tape, initial: Decimal = Decimal(10_000)) -> Any:
     return buy_and_hold(initial, tape, TERMS, marks, start, int(tape.open_at[-1]) + BASE)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", seeds(*range(25), quick=8))
 def test_buy_and_hold_is_what_buying_by_hand_and_waiting_gives(seed: int) -> None:
     tape = random_tape(Random(seed))
     outcome = bought(tape)

@@ -15,8 +15,9 @@ from sqlalchemy import insert
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.jobs.run_series import RunSeries, save_series, series_key
-from pitboss.jobs.study import StudySettings, study
+from pitboss.jobs.study import study
 from pitboss.jobs.study_plans import sweep_plan
+from pitboss.jobs.study_queue import StudySettings
 from pitboss.jobs.study_status import evaluated_study, runs_of, study_list, study_summary
 from pitboss.sim.study.axis import parse_axes
 from pitboss.store import sealed_rows as rows

@@ -62,6 +62,18 @@ class SweepBody(StudyBody):
         description="A field of the skill and its values, such as `risk.max_leverage=1,2,5`.",
     )
     random: int | None = Field(None, ge=1, le=MOST_RUNS, description="Points to draw, instead of running all of them.")
+    search: int | None = Field(
+        None, ge=1, le=MOST_RUNS, description="Points that optuna chooses, each from the results of the earlier ones."
+    )
+    walk_forward: str = Field(
+        "",
+        max_length=60,
+        examples=["30d/10d"],
+        description="Select on one period, test on the next, then move on: `30d/10d`, or `30d/10d/1d` with a gap.",
+    )
+    anchored: bool = Field(
+        False, description="With `walk_forward`: begin every selection period at the start of the range."
+    )
     by: str = Field("", max_length=60, description="Metric that ranks the trials; the venue's by default.")
 
     def built(self, workspace: Workspace) -> BuiltPlan:
@@ -73,7 +85,16 @@ class SweepBody(StudyBody):
             if axis.name in forbidden:
                 raise UserError(f"vary {axis.name}: files of the server cannot be named", "leave it out")
         return sweep_plan(
-            request, axes, repeats=self.repeats, by=self.by, name=self.name, random=self.random, owner=workspace.owner
+            request,
+            axes,
+            repeats=self.repeats,
+            by=self.by,
+            name=self.name,
+            random=self.random,
+            search=self.search,
+            walk=self.walk_forward,
+            anchored=self.anchored,
+            owner=workspace.owner,
         )
 
     def own_fields(self, skill: dict[str, Any]) -> dict[str, Any]:

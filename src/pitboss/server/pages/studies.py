@@ -138,6 +138,26 @@ def _form(workspace: Workspace) -> Html:
             data_kind="sweep",
         ),
         tag(
+            "div",
+            field(
+                "search",
+                "Points by search",
+                text_input("search", type="number", min=1),
+                "Each chosen from the results of the earlier ones.",
+            ),
+            data_kind="sweep",
+        ),
+        tag(
+            "div",
+            field(
+                "walk_forward",
+                "Walk forward",
+                text_input("walk_forward", placeholder="30d/10d"),
+                "Select on one period, test on the next.",
+            ),
+            data_kind="sweep",
+        ),
+        tag(
             "fieldset",
             tag("legend", "Models"),
             tag("div", id="entrants"),

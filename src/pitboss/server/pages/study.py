@@ -17,7 +17,7 @@ from pitboss.report.table import LEFT, RIGHT, table
 from pitboss.runs.venues import venue_of
 from pitboss.server.access.caller import Caller, OwnWorkspace, Viewer
 from pitboss.server.api.lookup import named_study
-from pitboss.server.pages.components import button, link_button, page_head, status_badge
+from pitboss.server.pages.components import button, link_button, notice, page_head, status_badge
 from pitboss.server.pages.frame import app_page, report_content
 from pitboss.server.pages.studies import KINDS
 from pitboss.sim.study.axis import describe_point
@@ -44,6 +44,7 @@ def study_page(study_id: str, caller: Viewer, workspace: OwnWorkspace) -> HTMLRe
         page.name or "Study",
         "/studies",
         tag("div", link_button("All studies", "/studies", "quiet"), download, class_="study-bar"),
+        notice(f"It was not carried on: {progress['stopped_text']}.") if progress["stopped_text"] else Html(),
         report_content(page),
         styles=("studies.css",),
         style=page.style,
@@ -76,7 +77,7 @@ def _running(
             "p",
             tag("b", f"{progress['progress_pct']:.0f} %", id="study-pct"),
             " of ",
-            figures.plural(progress["runs"], "run"),
+            figures.plural(progress["expected_runs"], "run"),
             " · ",
             tag("span", _counts(progress["counts"]), id="study-counts"),
             class_="study-numbers",

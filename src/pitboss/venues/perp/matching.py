@@ -9,6 +9,8 @@ from decimal import Decimal
 
 from pitboss.core.instant import Instant
 from pitboss.core.money import ZERO, decimal
+from pitboss.core.order_book import Facts
+from pitboss.core.receipt import Receipt
 from pitboss.venues.perp.bar_path import SymbolPath, next_event
 from pitboss.venues.perp.tape import FundingRow, Tape
 from pitboss.venues.perp.working_world import NO_FACTS, WorkingWorld
@@ -20,7 +22,8 @@ def pay_funding(account: WorkingWorld, row: FundingRow, price: Decimal) -> None:
     price = price if row.price is None else row.price
     amount = size * price * row.rate
     account.cash -= amount
-    account.add_receipt("funded", row.at, row.symbol, "", size=size, price=price, rate=row.rate, amount_usd=amount)
+    facts: Facts = {"size": size, "price": price, "rate": row.rate, "amount_usd": amount}
+    account.receipts.append(Receipt("funded", row.at, row.symbol, "", facts))
 
 
 def fill_market_orders(account: WorkingWorld, at: Instant, opens: dict[str, Decimal]) -> None:

@@ -23,7 +23,7 @@ from pitboss.venues.perp import regime
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.state import PerpWorld, day_reference_at
 from pitboss.venues.perp.trade_memory import ClosedTrade, OrderThesis, PerpMemory, RefusedProposal, RoundTrip
-from pitboss.venues.perp.trades import Fold, Trade
+from pitboss.venues.perp.trades import Fold, Trade, WorkingTrip
 
 MOST_REFLECTED = 50
 """Maximum number of closed trades kept for the next notes, however long it takes until they are due."""
@@ -161,7 +161,7 @@ def _regime(view: View, settings: MemorySettings, symbol: str, at: Instant) -> s
 
 
 def _with_closed_trade(
-    memory: PerpMemory, settings: MemorySettings, trip: RoundTrip, trade: Trade, view: View
+    memory: PerpMemory, settings: MemorySettings, trip: WorkingTrip, trade: Trade, view: View
 ) -> PerpMemory:
     """Return the memory with one more closed trade."""
     best, worst = excursions(view, settings.bars, trade)

@@ -57,15 +57,16 @@ def _order_quiet_until(order: WorkingOrder, tape: Tape, start: int, stop: int) -
 def _surely_quiet(world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, stop: int) -> bool:
     """Return whether the extremes of the whole range rule out every event.
 
-    It takes two reductions per symbol instead of a scan.
+    It takes two searches per symbol instead of a scan of every bound.
     """
     base = float(world.cash)
     worst = best = needed = scale = 0.0
     for symbol, position in world.positions.items():
         if symbol not in tape.regular:
             return False
-        low = float(np.minimum.reduce(tape.lowest[symbol][start:stop]))
-        high = float(np.maximum.reduce(tape.highest[symbol][start:stop]))
+        lowest, highest = tape.lowest[symbol][start:stop], tape.highest[symbol][start:stop]
+        # the extremes by their places: 1 µs each instead of 2.6 for a reduction
+        low, high = lowest.item(lowest.argmin()), highest.item(highest.argmax())
         size, cost = float(position.size), float(position.cost)
         adverse, favourable = (low, high) if size > 0 else (high, low)
         side = 1 if size > 0 else -1
@@ -101,15 +102,16 @@ def _surely_quiet(world: PerpWorld, terms: TradingTerms, tape: Tape, start: int,
 
 def out_of_reach(cash: Decimal, positions: Mapping[str, Position], terms: TradingTerms, tape: Tape, index: int) -> bool:
     """Return whether one bar touches no stop and stays far from liquidation at every symbol's worst price."""
-    slack, scale = float(cash), abs(float(cash))
+    slack = float(cash)
+    scale = abs(slack)
     for symbol, position in positions.items():
         if position.stop is not None:
             return False
-        size, high = float(position.size), tape.highest[symbol].item(index)
+        size, cost, high = float(position.size), float(position.cost), tape.highest[symbol].item(index)
         worst = size * (tape.lowest[symbol].item(index) if size > 0 else high)
         needed = abs(size) * high * terms.assets[symbol].steepest_rate
-        slack += worst - float(position.cost) - needed
-        scale += abs(worst) + abs(float(position.cost))
+        slack += worst - cost - needed
+        scale += abs(worst) + abs(cost)
     return slack > SAFETY * scale  # False where a bar is missing, because comparisons with NaN are false
 
 

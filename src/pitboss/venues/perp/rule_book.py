@@ -55,17 +55,11 @@ def order_of(case: PerpCase, proposal: Proposal) -> OrderRequest:
     """Build the order of an allowed proposal."""
     if proposal.opens:
         assert case.size is not None  # R10 refuses a case without a price
+        kind, leverage = "limit" if case.limit is not None else "market", int(proposal.leverage or ONE)
         return OrderRequest(
-            kind="limit" if case.limit is not None else "market",
-            symbol=proposal.symbol,
-            side=proposal.side,
-            size=case.size,
-            leverage=int(proposal.leverage or ONE),
-            limit=case.limit,
-            stop=case.stop,
-            take_profit=case.take_profit,
-            thesis=proposal.reason,
-        )
+            kind, proposal.symbol, proposal.side, case.size, leverage,
+            case.limit, case.stop, case.take_profit, proposal.reason,
+        )  # fmt: skip
     position = case.world.positions[proposal.symbol]
     full_size = abs(position.size)
     if proposal.action == "close":

@@ -109,10 +109,10 @@ def make_tape(
     highest: dict[str, Floats] = {}
     for symbol, symbol_bars in run_bars.items():
         complete = len(symbol_bars) == len(open_at)
-        indexes = np.searchsorted(open_at, symbol_bars.open_at)
+        indexes = None if complete else np.searchsorted(open_at, symbol_bars.open_at)
         for name, column in columns.items():
             values: Floats = getattr(symbol_bars, name)
-            if not complete:
+            if indexes is not None:
                 spread = np.full(len(open_at), np.nan)
                 spread[indexes] = values
                 values = spread
@@ -154,8 +154,9 @@ def _is_regular(bars: Bars, count: int) -> bool:
 
 def _day_stops(open_at: Ints, interval_ms: int) -> list[int]:
     closes_at = open_at + interval_ms
-    midnight = -(-closes_at // DAY_MS) * DAY_MS
-    stops: list[int] = np.searchsorted(closes_at, midnight, side="right").tolist()
+    day = -(-closes_at // DAY_MS)  # the same for all bars that close after one midnight and up to the next
+    ends = np.append(np.flatnonzero(np.diff(day)) + 1, len(day))
+    stops: list[int] = np.repeat(ends, np.diff(ends, prepend=0)).tolist()
     return stops
 
 
@@ -195,7 +196,10 @@ def _funding_rows(
             price = by_time.get(hour)
             row = FundingRow(symbol, at, Decimal(repr(rate)), None if price is None else Decimal(repr(price)))
             due.setdefault(bar, []).append(row)
-    return {bar: tuple(sorted(rows, key=lambda row: (row.at, row.symbol))) for bar, rows in due.items()}
+    return {
+        bar: tuple(rows) if len(rows) == 1 else tuple(sorted(rows, key=lambda row: (row.at, row.symbol)))
+        for bar, rows in due.items()
+    }
 
 
 def _funding_columns(

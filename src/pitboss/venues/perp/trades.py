@@ -102,20 +102,20 @@ class Fold:
     __slots__ = ("_trips", "closed")
 
     def __init__(self, open_trips: Iterable[RoundTrip] = ()) -> None:
-        self._trips = {trip.symbol: _MutableTrip(trip) for trip in open_trips}
-        self.closed: list[tuple[RoundTrip, Trade]] = []
+        self._trips = {trip.symbol: WorkingTrip(trip) for trip in open_trips}
+        self.closed: list[tuple[WorkingTrip, Trade]] = []
 
     def take(self, receipt: Receipt) -> None:
         """Process one receipt; call it only under the decimal context of `core.money`."""
         if receipt.kind == "filled":
             trip = self._trips.get(receipt.symbol)
             if trip is None:
-                trip = self._trips[receipt.symbol] = _MutableTrip(
+                trip = self._trips[receipt.symbol] = WorkingTrip(
                     RoundTrip(receipt.symbol, str(receipt.facts["side"]), receipt.at)
                 )
             trip.fill(receipt)
             if not trip.left:
-                self.closed.append((trip.freeze(), trip.closed(receipt)))
+                self.closed.append((trip, trip.closed(receipt)))  # nothing changes it after this
                 del self._trips[receipt.symbol]
         elif receipt.kind == "funded":
             funding_usd = amount(receipt.facts["amount_usd"])
@@ -167,7 +167,7 @@ def _open(trip: RoundTrip) -> OpenTrade:
     )
 
 
-class _MutableTrip:
+class WorkingTrip:
     """A mutable `RoundTrip`, used while receipts are folded into it."""
 
     __slots__ = (

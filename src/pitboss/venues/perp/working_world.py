@@ -68,22 +68,13 @@ class WorkingWorld:
 
         Cash is stored without trailing zeros, which would grow with every fill and slow every sum.
         """
+        cash = self.cash if self.cash is self.world.cash else self.cash.normalize()
+        positions = self.positions if len(self.positions) < 2 else dict(sorted(self.positions.items()))
+        # By position: keywords would double the cost of the constructor, and every leg makes a world.
         return PerpWorld(
-            cash=self.cash if self.cash is self.world.cash else self.cash.normalize(),
-            initial=self.world.initial,
-            peak=self.peak,
-            day=self.day,
-            day_reference=self.day_reference,
-            last_equity=self.last_equity,
-            positions=self.positions if len(self.positions) < 2 else dict(sorted(self.positions.items())),
-            orders=tuple(self.orders),
-            leverage=self.leverage,
-            marks=self.marks,
-            marked_at=self.marked_at,
-            halts=self.halts,
-            next_order=self.next_order,
-            deficit=self.deficit,
-        )
+            cash, self.world.initial, self.peak, self.day, self.day_reference, self.last_equity, positions,
+            tuple(self.orders), self.leverage, self.marks, self.marked_at, self.halts, self.next_order, self.deficit,
+        )  # fmt: skip
 
     def add_receipt(
         self, kind: ReceiptKind, at: Instant, symbol: str, order_id: str, **facts: Decimal | str | int
@@ -243,21 +234,18 @@ class WorkingWorld:
         self.cash -= fee
         if self.volume_left is not None:
             self.volume_left[symbol] -= size
-        self.add_receipt(
-            "filled",
-            at,
-            symbol,
-            order_id,
-            side="buy" if side > 0 else "sell",
-            size=size,
-            price=price,
-            fee_usd=fee,
-            slippage_usd=slippage_usd,
-            penalty_usd=penalty_usd,
-            liquidity="taker" if taker else "maker",
-            reason="market" if reason in ("close", "reduce") else reason,
+        all_facts: Facts = {
+            "side": "buy" if side > 0 else "sell",
+            "size": size,
+            "price": price,
+            "fee_usd": fee,
+            "slippage_usd": slippage_usd,
+            "penalty_usd": penalty_usd,
+            "liquidity": "taker" if taker else "maker",
+            "reason": "market" if reason in ("close", "reduce") else reason,
             **facts,
-        )
+        }
+        self.receipts.append(Receipt("filled", at, symbol, order_id, all_facts))
 
     def fee_rate(self, taker: bool) -> Decimal:
         """Return the fee as a fraction of notional."""

@@ -68,21 +68,9 @@ def submit(world: PerpWorld, request: OrderRequest, at: Instant, latency_ms: int
     if request.leverage is not None:
         leverage = {**leverage, request.symbol: request.leverage}
     after = PerpWorld(
-        cash=world.cash,
-        initial=world.initial,
-        peak=world.peak,
-        day=world.day,
-        day_reference=world.day_reference,
-        last_equity=world.last_equity,
-        positions=world.positions,
-        orders=(*world.orders, order),
-        leverage=leverage,
-        marks=world.marks,
-        marked_at=world.marked_at,
-        halts=world.halts,
-        next_order=world.next_order + 1,
-        deficit=world.deficit,
-    )
+        world.cash, world.initial, world.peak, world.day, world.day_reference, world.last_equity, world.positions,
+        (*world.orders, order), leverage, world.marks, world.marked_at, world.halts, world.next_order + 1, world.deficit,
+    )  # fmt: skip
     facts: dict[str, Decimal | str | int] = {
         "kind": request.kind,
         "side": "buy" if request.side > 0 else "sell",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from forked import command
 from pitboss.signer.evm_transaction import address_of
 from pitboss.testing.rpc_faults import serve_rpc
 from signer.hostile import KEY, PASSPHRASE_FORMS
@@ -74,9 +75,9 @@ def test_a_runner_killed_while_it_sends_is_followed_by_one_that_sends_nothing_tw
 
     async def run(node: KillingNode, kill: bool) -> tuple[int | None, str]:
         async with serve_rpc(node.post) as url:
+            words = ("-m", "venues.community.chain.worker", tmp_path, url, scene.node.chain_id, contract, number)
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "venues.community.chain.worker"),
-                *map(str, (tmp_path, url, scene.node.chain_id, contract, number)),
+                *((sys.executable, *map(str, words)) if kill else command(*words)),
                 stdout=asyncio.subprocess.PIPE,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
@@ -85,7 +86,7 @@ def test_a_runner_killed_while_it_sends_is_followed_by_one_that_sends_nothing_tw
             return process.returncode, output.decode()
 
     node = KillingNode(scene, takes_it)
-    with running(folder):
+    with running(folder, is_forked=True):
         assert asyncio.run(run(node, kill=True)) == (-9, "")
         assert node.leaks == []
         assert asyncio.run(run(node, kill=False)) == (0, '"mined"\n')

@@ -52,10 +52,16 @@ class Served:
     seeded: dict[str, Any]
     pid: int | None = None
     """The process that started the server processes."""
+    more_ports: tuple[int, ...] = ()
+    """Where other servers of the same database listen."""
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def urls(self) -> list[str]:
+        return [f"http://127.0.0.1:{port}" for port in (self.port, *self.more_ports)]
 
     @property
     def agent_id(self) -> str:

@@ -84,9 +84,13 @@ class StudyProgress(BaseModel):
 
     study_id: str = Field(examples=[EXAMPLE_STUDY])
     runs: int = Field(examples=[12])
+    expected_runs: int = Field(
+        examples=[12], description="All runs that it will have; a search and a walk-forward queue them in steps."
+    )
     counts: dict[str, int] = Field(examples=[{"complete": 7, "running": 2, "queued": 3}])
     progress_pct: float = Field(examples=[63.5])
     is_ended: bool
+    stopped_text: str | None = Field(None, description="Why it was not carried on although it is not complete.")
 
 
 class StudyCancelled(BaseModel):
@@ -118,7 +122,7 @@ def estimate_study(body: NewStudy, caller: Viewer, workspace: OwnWorkspace) -> S
 def create_study(body: NewStudy, caller: Author, workspace: OwnWorkspace) -> StudySubmitted:
     """Queue the runs of a study and start workers. The same body again continues it: finished runs are kept.
 
-    Costs are confirmed as for `POST /api/runs`.
+    Of a search or a walk-forward the first runs are queued (`run_ids`); workers queue the next ones from their results. Costs are confirmed as for `POST /api/runs`.
     """
     del caller
     built = body.checked(workspace)

@@ -65,7 +65,9 @@
     if (!vary.length) return null;
     const axes = vary.map(([field, value]) => `${field}=${value.replace(/\s+/g, '')}`);
     const random = Number(text('random'));
-    return { ...shared, model: text('model'), vary: axes, ...(random ? { random } : {}) };
+    const search = Number(text('search'));
+    const walk = text('walk_forward');
+    return { ...shared, model: text('model'), vary: axes, ...(random ? { random } : {}), ...(search ? { search } : {}), ...(walk ? { walk_forward: walk } : {}) };
   };
 
   /** @param {any} cost */

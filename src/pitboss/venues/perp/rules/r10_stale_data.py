@@ -5,6 +5,7 @@ positive finite number.
 """
 
 from decimal import Decimal
+from functools import lru_cache
 
 from pitboss.core.rule_message import Symbols, rule_message
 from pitboss.core.rulebook import PASS, Finding
@@ -36,5 +37,6 @@ def check(case: PerpCase) -> Finding | Margin:
     return margin
 
 
+@lru_cache(maxsize=1_024)  # in a backtest the age is the same at almost every tick
 def _seconds(ms: int) -> Decimal:
     return Decimal(ms).scaleb(-3)
