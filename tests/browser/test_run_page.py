@@ -58,7 +58,7 @@ def test_the_keyboard_moves_through_the_table_and_opens_a_decision(
     rows_shown(page, 8)
     for key in ("j", "j", "k", "j"):
         page.keyboard.press(key)
-    assert page.get_attribute(".log-row.selected", "data-index") == "1"
+    page.wait_for_selector(".log-row.selected[data-index='1']")
     page.keyboard.press("Enter")
     page.wait_for_selector("#decision[open] .decision")
     assert "2 of 8" in page.inner_text(".decision-head")
