@@ -17,7 +17,7 @@ from pitboss.store.lifecycle import ENDED
 from pitboss.store.runs import Run
 
 PATIENCE_S = 0.2
-"""How long a page waits for its content before it says that it is being composed."""
+"""How long a request waits for the page of a run before it is answered without."""
 
 
 async def _reader(request: Request) -> RunReader:
@@ -47,12 +47,12 @@ IndexOfRun = Annotated[RunIndex, Depends(_index)]
 """The index of the run of the path, with all records that are stored now."""
 
 
-async def _series(run: NamedRun, workspace: OwnWorkspace, reader: Reader) -> ChartSeries:
-    return await reader.series(workspace, run)
+async def _series(run: NamedRun, workspace: OwnWorkspace, reader: Reader) -> ChartSeries | None:
+    return await reader.series(workspace, run, PATIENCE_S) if run.status in ENDED else None
 
 
-SeriesOfRun = Annotated[ChartSeries, Depends(_series)]
-"""The series of the charts of the run of the path; none while it is executed."""
+SeriesOfRun = Annotated[ChartSeries | None, Depends(_series)]
+"""The series of the charts of the run of the path; None while it is executed, and until its page is composed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import InvariantError, UserError
 from pitboss.runs.live_progress import newest_ticks, progress_document, total_ticks
 from pitboss.runs.stored import long_document
+from pitboss.server.api.run_reader import is_left_to_worker
 from pitboss.store.lifecycle import ENDED
 
 LOG = logging.getLogger("pitboss.server")
@@ -106,7 +107,7 @@ class RunFeed:
         events = [encoded("tick", tick) for tick in newest_ticks(self._workspace, run, after_seq)]
         progress = progress_document(self._workspace, run, self._total)
         events.append(encoded("progress", {**progress, "ticks_per_s": rate(progress["ticks"])}))
-        if run.status in ENDED:
+        if run.status in ENDED and not is_left_to_worker(self._workspace, run):  # whoever is told finds everything
             events.append(encoded("done", long_document(self._workspace, run)))
         return tuple(events)
 

@@ -13,16 +13,21 @@ from anyio.to_thread import run_sync
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.jobs.run_report import GRACE_S, POLL_S, wants_report
-from pitboss.report.chart_series import NO_SERIES, ChartSeries
+from pitboss.report.chart_series import ChartSeries
 from pitboss.report.shell import ReportPage
 from pitboss.runs import run_files
 from pitboss.runs.indexed_runs import IndexedRuns
 from pitboss.runs.run_index import RunIndex
-from pitboss.store.lifecycle import ENDED
 from pitboss.store.runs import Run
 
 THREADS = 2
 _Value = TypeVar("_Value")
+
+
+def is_left_to_worker(workspace: Workspace, run: Run) -> bool:
+    """Whether the worker that has completed a run is composing its page now, as far as one can tell."""
+    is_fresh = workspace.now() < (run.finished_at or 0) + GRACE_S * 1_000
+    return run.status == "complete" and wants_report(run) and is_fresh and not run_files.are_stored(workspace, run)
 
 
 class RunReader:
@@ -45,19 +50,15 @@ class RunReader:
         except TimeoutError:
             return None
 
-    async def series(self, workspace: Workspace, run: Run) -> ChartSeries:
-        """The series of the charts of a run; none while it is executed."""
-        if run.status not in ENDED:
-            return NO_SERIES
-        if not run_files.are_stored(workspace, run):
-            await self.page(workspace, run)
+    async def series(self, workspace: Workspace, run: Run, patience_s: float | None = None) -> ChartSeries | None:
+        """The series of the charts of a run that has ended; None if its page is not composed within `patience_s`."""
+        if not run_files.are_stored(workspace, run) and await self.page(workspace, run, patience_s) is None:
+            return None
         return await self._once(run, "series", lambda: self._in_thread(self.indexed.series, workspace, run))
 
     async def _composed(self, read: Callable[[Workspace, Run], _Value], workspace: Workspace, run: Run) -> _Value:
-        until = (run.finished_at or 0) + GRACE_S * 1_000
-        is_by_worker = run.status == "complete" and wants_report(run)
-        while is_by_worker and workspace.now() < until and not run_files.are_stored(workspace, run):  # noqa: ASYNC110
-            await asyncio.sleep(POLL_S)  # the worker is another process
+        while is_left_to_worker(workspace, run):  # noqa: ASYNC110 - the worker is another process
+            await asyncio.sleep(POLL_S)
         return await self._in_thread(read, workspace, run)
 
     async def _in_thread(self, read: Callable[[Workspace, Run], _Value], workspace: Workspace, run: Run) -> _Value:

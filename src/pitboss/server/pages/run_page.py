@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse
 
 from pitboss.core.errors import UserError
 from pitboss.report import figures
+from pitboss.report.chart_series import NO_SERIES
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.shell import ReportPage
 from pitboss.report.why_idle import why_idle
@@ -86,10 +87,10 @@ def chart_fragment(
     if etag and (unchanged := not_modified(request, etag)):
         return unchanged
     window = None if from_ is None or to is None else (from_, to)
-    chart = run_chart(run, part, index, series, window)
+    chart = run_chart(run, part, index, series or NO_SERIES, window)
     if chart is None:
         raise Problem(404, "not_found", f"run {run.id} has no chart {part!r}")
-    return HTMLResponse(chart, headers=tag_headers(etag) if etag else None)
+    return HTMLResponse(chart, headers=tag_headers(etag) if etag and series else None)
 
 
 @router.get("/runs/{run_id}/decisions/{seq}")

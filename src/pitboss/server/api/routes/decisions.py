@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from pitboss.core.instant import iso
+from pitboss.report.chart_series import NO_SERIES
 from pitboss.runs.explain import explain_record
 from pitboss.runs.run_charts import equity_points
 from pitboss.runs.venue import Venue
@@ -67,7 +68,12 @@ class EquityDocument(BaseModel):
 
     at: list[str] = Field(examples=[["2025-01-20T00:05:00Z"]])
     equity_usd: list[float] = Field(examples=[[10_000.0]])
-    baselines: dict[str, list[float]] = Field(examples=[{"buy_and_hold": [10_000.0], "cash": [10_000.0]}])
+    baselines: dict[str, list[float]] = Field(
+        examples=[{"buy_and_hold": [10_000.0], "cash": [10_000.0]}], description="None until it is final."
+    )
+    final: bool = Field(
+        examples=[True], description="Whether the run has ended and its page is composed, some seconds after its end."
+    )
 
 
 @router.get(
@@ -147,8 +153,8 @@ def equity_of_run(
     tag = run_tag(run, "equity", points)
     if tag and (unchanged := not_modified(request, tag)):
         return unchanged
-    document = equity_points(index, series, points)
-    return _tagged(request, {**document, "at": [iso(at) for at in document["at"]]}, tag)
+    document = {**equity_points(index, series or NO_SERIES, points), "final": series is not None}
+    return _tagged(request, {**document, "at": [iso(at) for at in document["at"]]}, tag if series else "")
 
 
 def decision_values(workspace: Any, run: Run, seq: int) -> dict[str, Any]:
