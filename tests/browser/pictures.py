@@ -1,43 +1,79 @@
-"""Looking at a page: in a theme and a size it must fit the window, and a picture of it is kept."""
+"""Looking at a page: in a theme and a size it must fit the window, and a picture of it is kept.
 
+In `make test` hundreds of pages are looked at, so that is done with few messages to the browser: what Playwright adds to a page for
+its selectors takes as long as many pages themselves.
+"""
+
+import base64
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from playwright.sync_api import Error
 
 from browser.conftest import NARROW, WIDE, overflow
 
 THEMES, SIZES = ("light", "dark"), {"wide": WIDE, "narrow": NARROW}
 LOW = tuple({**size, "height": 300} for size in (NARROW, WIDE))
 """Windows of the same widths in which less is drawn: most of the processor time of these tests goes into drawing."""
-
-
-FETCHED = """() => (document.querySelector('.log .shown')?.textContent ?? 'rows')
-  && !document.querySelector('[data-fetch] .note')?.textContent.includes('Comparing')
-  && !document.querySelector('#check-state')?.matches(':not(.ok, .bad)')
-  && !document.querySelector('#estimate')?.textContent.includes('…')"""
+PATIENCE_MS = 30_000
+SETTLED = """async (patience) => {
+  const rows = () => document.querySelector('.log .shown')?.textContent ?? 'none';
+  const isFetched = () => rows()
+    && !document.querySelector('[data-fetch] .note')?.textContent.includes('Comparing')
+    && !document.querySelector('#check-state')?.matches(':not(.ok, .bad)')
+    && !document.querySelector('#estimate')?.textContent.includes('…');
+  if (document.querySelector('[data-wait]')) return 'composed';
+  for (const until = performance.now() + patience; !isFetched(); await new Promise((next) => setTimeout(next, 20))) {
+    if (performance.now() > until) return 'late';
+  }
+  for (const one of document.querySelectorAll('details.more-options')) one.open = true;
+  return 'settled';
+}"""
 
 
 def settled(page: Any) -> None:
     """Wait for what the scripts of a page fetch when it opens, and unfold its options."""
-    page.locator("[data-wait]").wait_for(state="detached")  # the page of a run is being composed
-    page.wait_for_function(FETCHED)
-    page.eval_on_selector_all("details.more-options", "(all) => { for (const one of all) one.open = true; }")
+    try:
+        state = page.evaluate(SETTLED, PATIENCE_MS)
+    except Error:  # it was loading itself again just now
+        state = "composed"
+    if state == "composed":  # the page of a run, which is composed when it is asked for and then loads itself again
+        page.wait_for_selector("main:not(:has([data-wait]))")
+        state = page.evaluate(SETTLED, PATIENCE_MS)
+    assert state == "settled", page.url
 
 
-def looked_at(page: Any, name: str, folder: Path, theme: str, size: str, whole: bool = False) -> None:
-    """Look at an open page in a theme and a size. The picture is of what is in sight, or of the whole page."""
+def looked_at(page: Any, name: str, folder: Path, theme: str, size: str) -> None:
+    """Look at an open page in a theme and a size. The picture is of the whole page."""
     page.set_viewport_size(SIZES[size])
     page.emulate_media(color_scheme=theme)
     assert overflow(page) == 0, (name, theme, size)
-    kind = {"type": "png"} if whole else {"type": "jpeg", "quality": 70}
-    page.screenshot(path=folder / f"{name}-{theme}-{size}.{kind['type']}", full_page=whole, **kind)
+    page.screenshot(path=folder / f"{name}-{theme}-{size}.png", full_page=True)
 
 
-def looked_at_quickly(page: Any, name: str, folder: Path) -> None:
-    """Look at an open page as on a phone by night, with a picture, and whether it fits a wide window."""
-    settled(page)
-    looked_at(page, name, folder, "dark", "narrow")
-    fits(page, LOW[1:], name)
+class QuickLook:
+    """Looks at pages of one tab as on a phone by night, with a picture of what is in sight, and whether they fit a wide window."""
+
+    def __init__(self, page: Any, folder: Path) -> None:
+        self._page = page
+        self._folder = folder
+        self._session = page.context.new_cdp_session(page)
+        page.emulate_media(color_scheme="dark")
+
+    def open(self, address: str) -> None:
+        """Open a page. It is drawn in a small window first."""
+        self._page.set_viewport_size(NARROW)
+        self._page.goto(address)
+
+    def look(self, name: str) -> None:
+        """Look at the page that is open."""
+        settled(self._page)
+        self._page.set_viewport_size(NARROW)
+        assert overflow(self._page) == 0, name
+        picture = self._session.send("Page.captureScreenshot", {"format": "jpeg", "quality": 70})
+        (self._folder / f"{name}-dark-narrow.jpeg").write_bytes(base64.b64decode(picture["data"]))
+        fits(self._page, LOW[1:], name)
 
 
 def fits(page: Any, sizes: Sequence[dict[str, int]], name: object) -> None:

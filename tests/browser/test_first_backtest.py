@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from browser.conftest import NARROW, Served
-from browser.pictures import looked_at_quickly
+from browser.pictures import QuickLook
 from browser.scripted_model import ScriptedModel
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import look_into
@@ -29,12 +29,13 @@ def test_an_empty_workspace_says_what_to_do_and_two_clicks_lead_to_a_finished_ba
     empty_server: Served, open_page: Callable[..., Any], screenshots: Path
 ) -> None:
     page = open_page(empty_server)
+    looks = QuickLook(page, screenshots)
     for path, words in EMPTY.items():
-        page.goto(empty_server.address + path)
-        assert words in page.inner_text("main")
-        looked_at_quickly(page, f"empty-{path.strip('/').partition('?')[0]}", screenshots)
-    page.goto(empty_server.address)
-    looked_at_quickly(page, "empty-home", screenshots)
+        looks.open(empty_server.address + path)
+        assert words in page.evaluate("document.querySelector('main').innerText")
+        looks.look(f"empty-{path.strip('/').partition('?')[0]}")
+    looks.open(empty_server.address)
+    looks.look("empty-home")
     page.set_viewport_size(NARROW)
     assert page.is_disabled("[data-do=first-run]")
     page.click("[data-do=prepare]")

@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 
 from browser.conftest import NARROW, NOBODY, Served
 from browser.full_workspace import PASSWORD
-from browser.pictures import SIZES, THEMES, looked_at, looked_at_quickly, settled
+from browser.pictures import SIZES, THEMES, QuickLook, looked_at, settled
 from pitboss.bootstrap.machine import random_hex
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
@@ -82,12 +82,11 @@ def test_every_page_of_the_app_is_looked_at(tmp_path: Path) -> None:
 def test_every_page_fits_a_phone_and_a_wide_window(
     full_server: Served, open_page: Callable[..., Any], screenshots: Path
 ) -> None:
-    page = open_page(full_server, "/", NARROW, "dark")
+    looks = QuickLook(open_page(full_server, "/", NARROW), screenshots)
     for pages in PAGES.values():
         for name, path in pages.items():
-            page.set_viewport_size(NARROW)  # a small window is drawn sooner
-            page.goto(full_server.address + path.format_map(full_server.ids))
-            looked_at_quickly(page, name, screenshots)
+            looks.open(full_server.address + path.format_map(full_server.ids))
+            looks.look(name)
 
 
 @pytest.mark.proof
@@ -101,7 +100,7 @@ def test_every_page_opened_anew_in_each_theme_and_size(
         for name, path in pages.items():
             page.goto(full_server.address + path.format_map(full_server.ids))
             settled(page)
-            looked_at(page, name, screenshots, theme, size, whole=True)
+            looked_at(page, name, screenshots, theme, size)
 
 
 def test_the_pages_of_signing_in_and_of_refusals(
@@ -110,12 +109,13 @@ def test_the_pages_of_signing_in_and_of_refusals(
     refusals = ("status of 403", "status of 404")
     page = open_page(full_server, "/settings", state=NOBODY, expected=refusals)
     assert page.title() == "Sign in – pitboss"
-    looked_at_quickly(page, "sign-in", screenshots)
+    looks = QuickLook(page, screenshots)
+    looks.look("sign-in")
     page.fill("#name", "vera")
     page.fill("#password", PASSWORD)
     page.click(".sign-in button")
     page.wait_for_url("**/settings")
     for name, path, title in (("forbidden", "/backtest", "Not allowed"), ("missing", "/runs/none", "Not found")):
-        page.goto(full_server.address + path)
+        looks.open(full_server.address + path)
         assert page.title() == f"{title} – pitboss"
-        looked_at_quickly(page, name, screenshots)
+        looks.look(name)
