@@ -278,6 +278,7 @@ def server(serve: Callable[..., Served], demo_home: Path, model: ScriptedModel) 
         PITBOSS_CHAT_PRICE_IN="1",
         PITBOSS_CHAT_PRICE_OUT="2",
         PITBOSS_DAILY_USD="100000",
+        PITBOSS_MAX_WORKERS="1",
     )
 
 
@@ -294,7 +295,7 @@ def empty_server(serve: Callable[..., Served], tmp_path_factory: pytest.TempPath
     home = tmp_path_factory.mktemp("empty") / "home"
     with open_workspace(load_settings(home)) as workspace:
         Accounts(workspace).users.add("anna", "admin", hash_password(PASSWORD, "ab" * 16, log_n=4, p=1))
-    return serve(home)
+    return serve(home, PITBOSS_MAX_WORKERS="1")
 
 
 @pytest.fixture(scope="session")

@@ -116,7 +116,7 @@ def visit(hostile: HostileApp, open_page: Callable[..., Any]) -> Any:
     dialogs: list[str] = []
 
     def go(path: str, **options: Any) -> Any:
-        page = open_page(hostile.server, path.format_map(hostile.server.ids), expected=REFUSALS, **options)
+        page = open_page(hostile.server, path.format_map(hostile.server.ids), **options)
         page.on("dialog", lambda dialog: _answer(dialog, dialogs))
         return page
 
@@ -216,14 +216,14 @@ def test_no_page_of_the_app_runs_any(hostile: HostileApp, visit: Any) -> None:
 
 
 def test_no_address_that_a_page_repeats_runs(hostile: HostileApp, visit: Any) -> None:
-    page = visit("/runs", size=LOW[0])
+    page = visit("/runs", size=LOW[0], expected=REFUSALS)
     strings = hostile.strings if hostile.is_whole else hostile.strings[:: len(hostile.strings) // ECHOED]
     for number, text in enumerate(strings):
         path = ECHOES[number % len(ECHOES)].format(text=quote(text[:LONGEST_ECHO], safe=""))
         page.goto(hostile.server.address + path)
         check(page, path)
     page.goto("about:blank")  # a page that follows something would ask on without a session
-    page = visit(f"/settings?next={quote(hostile.strings[0])}", state=NOBODY)
+    page = visit(f"/settings?next={quote(hostile.strings[0])}", state=NOBODY, expected=REFUSALS)
     page.fill("#name", hostile.strings[1])
     page.fill("#password", hostile.strings[2])
     page.click(".sign-in button")
@@ -232,7 +232,7 @@ def test_no_address_that_a_page_repeats_runs(hostile: HostileApp, visit: Any) ->
 
 
 def test_errors_and_messages_of_scripts_run_none(hostile: HostileApp, visit: Any) -> None:
-    page = visit("/skills/new?from=examples/trend-thesis")
+    page = visit("/skills/new?from=examples/trend-thesis", expected=REFUSALS)
     page.evaluate("(all) => { for (const text of all) pitboss.toast(text, 'bad'); }", hostile.strings)
     assert page.locator(".toasts .notice").count() == len(hostile.strings)
     assert page.locator(".toasts .notice *").count() == 0
