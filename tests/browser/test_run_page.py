@@ -66,6 +66,7 @@ def test_the_keyboard_moves_through_the_table_and_opens_a_decision(
     placed(page, "3 of 8")
     page.keyboard.press("Escape")
     page.wait_for_selector("#decision:not([open])", state="attached")
+    page.wait_for_selector(".log-view:focus")  # the table has the keys again
     page.keyboard.press("End")
     page.wait_for_selector(".log-row.selected[data-index='7']")
 
