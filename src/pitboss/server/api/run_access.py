@@ -16,7 +16,7 @@ from pitboss.server.api.run_reader import RunReader
 from pitboss.store.lifecycle import ENDED
 from pitboss.store.runs import Run
 
-PATIENCE_S = 0.2
+PATIENCE_S = 0.1
 """How long a request waits for the page of a run before it is answered without."""
 
 
