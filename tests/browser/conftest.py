@@ -213,6 +213,9 @@ def open_page(context: Any, open_browser: OpenBrowser) -> Iterator[Callable[...,
         else:
             context.add_cookies((state or server.state)["cookies"])
         page.goto(server.address + path)
+        page.locator("[data-wait]").wait_for(
+            state="detached"
+        )  # the page of a run that is being composed loads itself again
         return page
 
     yield open_

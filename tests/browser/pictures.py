@@ -65,6 +65,7 @@ class QuickLook:
         """Open a page. It is drawn in a small window first."""
         self._page.set_viewport_size(NARROW)
         self._page.goto(address)
+        self._page.locator("[data-wait]").wait_for(state="detached")
 
     def look(self, name: str) -> None:
         """Look at the page that is open."""

@@ -205,6 +205,7 @@ def test_no_page_of_the_app_runs_any(hostile: HostileApp, visit: Any) -> None:
     for path in PAGES:
         page.set_viewport_size(LOW[0])
         page.goto(hostile.server.address + path.format_map(hostile.server.ids))
+        page.locator("[data-wait]").wait_for(state="detached")
         settled(page)
         check(page, path)
         fits(page, LOW[1:], path)

@@ -103,6 +103,7 @@ def test_every_page_opened_anew_in_each_theme_and_size(
     for pages in PAGES.values():
         for name, path in pages.items():
             page.goto(full_server.address + path.format_map(full_server.ids))
+            page.locator("[data-wait]").wait_for(state="detached")
             settled(page)
             looked_at(page, name, screenshots, theme, size)
 
