@@ -33,7 +33,7 @@ Environment = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Deployment:
+class PredictDeployment:
     """The complete configuration of a live run; only `llm` is still to be resolved to a model."""
 
     skill: PredictSkill
@@ -97,7 +97,7 @@ class LiveOptions:
     dry_run: bool = False
 
 
-def deployment(file: Path, options: LiveOptions, environment: Environment) -> Deployment:
+def deployment(file: Path, options: LiveOptions, environment: Environment) -> PredictDeployment:
     """Merge the three sources. Raises `UserError` that names the invalid value."""
     variables = ReadVariables(environment)
     skill, notes = _skill(file, options.overrides, variables)
@@ -116,7 +116,7 @@ def deployment(file: Path, options: LiveOptions, environment: Environment) -> De
     _check_writer(options)
     model = options.model or _strategy(variables) or skill.model
     catalog.describe(model)  # rejects an unknown name and lists the valid ones
-    return Deployment(
+    return PredictDeployment(
         skill=skill,
         model=model,
         every_ms=every_ms,
