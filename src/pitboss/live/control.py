@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
-from pitboss.core.deployment import Command, DeploymentState, OpenCommand
+from pitboss.core.deployment import Command, DeploymentState, OpenCommand, state_after
 
 CLOSES: frozenset[Command] = frozenset({"pause", "flatten", "stop", "kill"})
 """Commands after which nothing may open, from the moment of their delivery."""
@@ -41,22 +41,28 @@ class ControlStore(Protocol):
 
 
 class UnstoredControl:
-    """The store of a run that is no deployment: it takes no commands and keeps no state."""
+    """The store of a run that is no deployment: its state is kept in memory only."""
+
+    def __init__(self) -> None:
+        self._state: DeploymentState = "running"
 
     def acknowledge(self, command: OpenCommand, note: str) -> DeploymentState:
-        """Nothing is stored."""
-        del command, note
-        return "running"
+        """The state after the command."""
+        del note
+        self._state = state_after(self._state, command.command, command.reason)
+        return self._state
 
     def halt(self, code: str, reason: str) -> DeploymentState:
-        """The state is kept in memory only."""
+        """Halted."""
         del code, reason
-        return "halted"
+        self._state = "halted"
+        return self._state
 
     def pause(self, code: str, reason: str) -> DeploymentState:
-        """The state is kept in memory only."""
+        """Paused."""
         del code, reason
-        return "paused"
+        self._state = "paused"
+        return self._state
 
 
 class Control:

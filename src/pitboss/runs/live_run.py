@@ -8,7 +8,7 @@ A venue supplies a `LiveSide`: its world source, its ports, and what its status 
 anything is stored, so a mistake or an occupied port leaves no run behind.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,9 +25,13 @@ from pitboss.live.board import Board
 from pitboss.live.control import Control
 from pitboss.live.status import serving
 from pitboss.runs.live_session import Driving, Listener, LivePlan, LiveSide, StoredLiveRun, work_live
+from pitboss.runs.venue import Venue
+from pitboss.sim.request import BacktestRequest
 from pitboss.skill.digest import normal, skill_digest
 from pitboss.skill.document import to_plain
+from pitboss.skill.schema import SkillDocument
 from pitboss.store.runs import Run
+from pitboss.store.skills import StoredSkill
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +105,25 @@ def _run_of(workspace: Workspace, plan: LivePlan) -> str:
                 "there is no unfinished run of this skill with this model, account and time between ticks",
                 "omit --resume to start one",
             )
-    skill = plan.skill
+    run_id, _ = create_run(workspace, plan.venue, plan.skill, plan.request, {**_identity(plan), **plan.params})
+    return run_id
+
+
+def create_run(
+    workspace: Workspace, venue: Venue, skill: SkillDocument, request: BacktestRequest, more: Mapping[str, Any]
+) -> tuple[str, StoredSkill]:
+    """Store a new live run; returns its id and the stored version of its skill. `more` are further parameters."""
     params: dict[str, Any] = {
-        **codec.plain(replace(plan.request, skill={})),
-        **_identity(plan),
-        **plan.params,
-        **decider_source.model_params(workspace, plan.request, skill),
+        **codec.plain(replace(request, skill={})),
+        "venue": venue.name,
+        **more,
+        **decider_source.model_params(workspace, request, skill),
         "skill": codec.number_fragments(to_plain(skill)),
         "version": __version__,
     }
     saved = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
-    return workspace.runs.create(saved.id, saved.version, decider_source.model_name(plan.request, params), params)
+    name = decider_source.model_name(request, params)
+    return workspace.runs.create(saved.id, saved.version, name, params), saved
 
 
 def _identity(plan: LivePlan) -> dict[str, Any]:
@@ -128,7 +140,11 @@ def _unfinished(workspace: Workspace, plan: LivePlan) -> Run | None:
     expected = _identity(plan)
     for run in workspace.runs.listing(1_000).runs:
         params = {**plan.earlier_identity, **run.params}
-        if run.status == "complete" or any(params.get(name) != value for name, value in expected.items()):
+        if (
+            run.status == "complete"
+            or "deployed" in params
+            or any(params.get(name) != value for name, value in expected.items())
+        ):
             continue
         if run.status == "error" and plan.begin == "auto":
             raise UserError(

@@ -19,6 +19,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import InvariantError, RunCancelled, TransientError, UserError
 from pitboss.core.instant import SECOND_MS, Instant, day_of
 from pitboss.core.money import ZERO
+from pitboss.core.ports import Clock
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.live.board import Board, Entry
@@ -63,6 +64,8 @@ class LivePlan:
     pace: Pace | None = None
     """The timing; None for that of the period, with updates between ticks as often as `live_poll_s`."""
     halt_limits: HaltLimits = field(default_factory=HaltLimits)
+    uses_mcp: bool = False
+    """Whether the MCP servers that the skill names are connected."""
 
     @property
     def model(self) -> str:
@@ -111,6 +114,11 @@ class LiveSide(Protocol):
     @property
     def first_world(self) -> Any:
         """The world with which a new run begins."""
+        ...
+
+    @property
+    def first_memory(self) -> Any:
+        """The memory with which a new run begins; None if its agents remember nothing."""
         ...
 
     @property
@@ -164,6 +172,8 @@ class StoredLiveRun:
     epoch: int
     address: str
     board: Board
+    clock: Clock | None = None
+    """None: the clock of this machine."""
     began_s: float = field(default_factory=stopwatch)
 
     def wall_s(self) -> float:
@@ -219,18 +229,27 @@ async def work_live(stored_run: StoredLiveRun, side: LiveSide, driving: Driving)
 
 
 async def _work(stack: AsyncExitStack, stored_run: StoredLiveRun, side: LiveSide, driving: Driving) -> StopCause:
-    workspace, clock, board, plan = stored_run.workspace, SystemClock(), stored_run.board, side.plan
+    workspace, board, plan = stored_run.workspace, stored_run.board, side.plan
+    clock = stored_run.clock or SystemClock()
     journal = StoredJournal(workspace.database, stored_run.run_id, stored_run.epoch)
     board.restore(journal.records())
     stored = journal.latest_state()
-    state = State(side.first_world) if stored is None else side.read_state(stored[1])
+    state = State(side.first_world, memory=side.first_memory) if stored is None else side.read_state(stored[1])
     if stored is None:  # before any order: a process that is killed at its first tick leaves the account it began with
         await journal.commit([], state, 0.0)
     since = state.tick_at or workspace.runs.get(stored_run.run_id).created_at
     await side.begin(stored_run.run_id, stored_run.address, since)
     spent_usd = board.paid_on(day_of(clock.now()))
     connections, line = await stack.enter_async_context(
-        connected(workspace, plan.request, plan.skill, stored_run.run_id, plan.most_usd_per_day, spent_usd)
+        connected(
+            workspace,
+            plan.request,
+            plan.skill,
+            stored_run.run_id,
+            plan.most_usd_per_day,
+            spent_usd,
+            plan.venue.tools() if plan.uses_mcp else None,
+        )
     )
     stop, cancelled, listener = driving.stop, driving.cancelled, driving.listener
 

@@ -143,6 +143,10 @@ class CommunityLive:
         return AgentWorld(self._deployment.agent_id)
 
     @property
+    def first_memory(self) -> None:
+        """Its agents remember nothing besides their world."""
+
+    @property
     def history(self) -> None:
         """Its tools do not look back."""
 

@@ -73,6 +73,10 @@ class PredictLive:
         return self.writer.desk
 
     @property
+    def first_memory(self) -> None:
+        """Its agents remember nothing besides their world."""
+
+    @property
     def history(self) -> None:
         """Its tools do not look back."""
 
