@@ -108,6 +108,7 @@ class FakeAccount:
         self.by_oid: dict[int, PlacedOrder] = {}
         self.by_cloid: dict[str, list[PlacedOrder]] = {}
         self.fills: list[VenueFill] = []
+        self.fill_rows: list[dict[str, Any]] = []
         self.fundings: list[FundingPayment] = []
         self.agents: dict[str, ApprovedAgent] = {}
         self.scheduled_cancel: Instant | None = None

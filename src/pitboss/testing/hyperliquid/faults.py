@@ -173,16 +173,20 @@ class FaultPlan:
         self.counts: Counter[str] = Counter()
         self._eligible: Counter[int] = Counter()
         self._fired: Counter[int] = Counter()
+        self._applicable: dict[tuple[str, ...], list[tuple[int, FaultRule]]] = {}
         for rule in rules:
             check_kind(rule.kind)
 
     def pick(self, names: tuple[str, ...], elapsed: int) -> FaultRule | None:
         """The fault of a request that goes by these names, `elapsed` milliseconds after the start."""
-        for place, rule in enumerate(self.rules):
-            wanted = rule.on or REQUEST_FAULTS.get(rule.kind, ())
-            if any(name in wanted for name in names) and self._fires(place, rule, elapsed):
-                return rule
-        return None
+        applicable = self._applicable.get(names)
+        if applicable is None:
+            applicable = self._applicable[names] = [
+                (place, rule)
+                for place, rule in enumerate(self.rules)
+                if set(names) & set(rule.on or REQUEST_FAULTS.get(rule.kind, ())) and rule.kind in REQUEST_FAULTS
+            ]
+        return next((rule for place, rule in applicable if self._fires(place, rule, elapsed)), None)
 
     def stream_fault(self, kind: str, elapsed: int) -> FaultRule | None:
         """Whether a fault of streams happens now."""
@@ -211,10 +215,14 @@ class FaultPlan:
         """One more rule from now on."""
         check_kind(rule.kind)
         self.rules.append(rule)
+        self._applicable.clear()
 
     def clear(self) -> None:
         """No more faults of requests and streams."""
-        self.rules = [rule for rule in self.rules if rule.kind in CONDITIONS]
+        self.rules.clear()
+        self._applicable.clear()
+        self._eligible.clear()
+        self._fired.clear()
 
 
 def check_kind(kind: str) -> None:
@@ -264,7 +272,9 @@ def read_faults(path: Path) -> tuple[FaultRule, ...]:
         parsed = orjson.loads(content) if path.suffix == ".json" else tomllib.loads(content.decode())
         return tuple(entry.rule() for entry in FaultFile.model_validate(parsed).fault)
     except (OSError, ValueError, ValidationError) as error:
-        raise UserError(f"cannot read faults from {path}: {error}", 'write [[fault]] tables with kind = "..."') from None
+        raise UserError(
+            f"cannot read faults from {path}: {error}", 'write [[fault]] tables with kind = "..."'
+        ) from None
 
 
 def mixed_faults(share: float) -> tuple[FaultRule, ...]:

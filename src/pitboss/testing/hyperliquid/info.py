@@ -1,5 +1,6 @@
 """Info requests: what each type answers. Requests that cannot be read raise MalformedRequest (HTTP 422)."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -103,9 +104,7 @@ def _candles(state: ExchangeState, body: Body) -> Any:
     length = interval_length(name)
     rows = market.aggregate(length, _time(request, "startTime"), _time(request, "endTime", state.now))
     newest = market.candles[-1].opened_at
-    return [
-        shapes.candle_row(market, row, str(name), length, row.opened_at + length > newest) for row in rows[-5_000:]
-    ]
+    return [shapes.candle_row(market, row, str(name), length, row.opened_at + length > newest) for row in rows[-5_000:]]
 
 
 def _funding_history(state: ExchangeState, body: Body) -> Any:
@@ -159,14 +158,24 @@ def _order_status(state: ExchangeState, body: Body) -> Any:
     return {"status": "order", "order": shape}
 
 
+def _fill_rows(account: FakeAccount) -> list[Body]:
+    """The rows of all fills, oldest first; each is made once."""
+    rows = account.fill_rows
+    rows.extend(shapes.fill_row(fill) for fill in account.fills[len(rows) :])
+    return rows
+
+
 def _fills(state: ExchangeState, body: Body) -> Any:
-    return [shapes.fill_row(fill) for fill in reversed(account_of(state, body).fills[-MOST_FILLS:])]
+    return _fill_rows(account_of(state, body))[-MOST_FILLS:][::-1]
 
 
 def _fills_by_time(state: ExchangeState, body: Body) -> Any:
     start, end = _time(body, "startTime"), _time(body, "endTime", state.now)
-    recent = account_of(state, body).fills[-MOST_RECENT_FILLS:]
-    return [shapes.fill_row(fill) for fill in recent if start <= fill.at <= end][:MOST_FILLS]
+    account = account_of(state, body)
+    first = bisect_left(account.fills, start, key=lambda fill: fill.at)
+    after = bisect_right(account.fills, end, key=lambda fill: fill.at)
+    first = max(first, len(account.fills) - MOST_RECENT_FILLS)
+    return _fill_rows(account)[first:after][:MOST_FILLS]
 
 
 def _user_funding(state: ExchangeState, body: Body) -> Any:

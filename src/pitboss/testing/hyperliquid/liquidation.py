@@ -62,9 +62,13 @@ def _liquidate(state: ExchangeState, account: FakeAccount, market: CoinMarket, i
         account.cool_down_until = state.now + COOL_DOWN_MS
     price = market.mark
     if not is_backstop:
-        levels = market.book()[0 if position.size > 0 else 1]
+        levels = market.side(is_ask=position.size < 0).levels()
         price = levels[-1].price if levels else market.mark  # it sweeps the book
-        price = max(price, market.mark * Decimal("0.99")) if position.size > 0 else min(price, market.mark * Decimal("1.01"))
+        price = (
+            max(price, market.mark * Decimal("0.99"))
+            if position.size > 0
+            else min(price, market.mark * Decimal("1.01"))
+        )
         price = market.perp.on_grid(price)
     book_trade(
         state,
@@ -121,7 +125,5 @@ def delist(state: ExchangeState, coin: str) -> None:
             state.set_status(order, "delistedCanceled")
         position = account.positions.get(coin)
         if position is not None:
-            book_trade(
-                state, account, market, -position.size, market.mark, direction="Settlement", is_free=True
-            )
+            book_trade(state, account, market, -position.size, market.mark, direction="Settlement", is_free=True)
     market.delisted = True

@@ -109,9 +109,7 @@ def liquidation_price(account: FakeAccount, markets: Markets, coin: str) -> Deci
     if is_cross(account, market):
         available = summary(account, markets, cross_only=True).account_value - cross_maintenance(account, markets)
     else:
-        available = (
-            position.isolated_margin + position.unrealised(market.mark) - market.perp.maintenance(notional)
-        )
+        available = position.isolated_margin + position.unrealised(market.mark) - market.perp.maintenance(notional)
     side = 1 if position.size > 0 else -1
     rate = 1 / Decimal(2 * market.perp.tier(notional).max_leverage)
     price = market.mark - side * available / abs(position.size) / (1 - rate * side)

@@ -10,8 +10,8 @@ from decimal import Decimal
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, Instant
 from pitboss.core.money import ZERO
 from pitboss.testing.hyperliquid.price_path import PricePath
-from pitboss.testing.hyperliquid.seeded import SeededNumbers
-from pitboss.testing.hyperliquid.universe import ListedPerp
+from pitboss.testing.hyperliquid.seeded import GOLDEN, MASK, SeededNumbers, mixed
+from pitboss.testing.hyperliquid.universe import POWERS, ListedPerp
 
 LEVELS = 20
 MOST_CANDLES = 5_000
@@ -34,6 +34,46 @@ class BookLevel:
         self.price = price
         self.size = size
         self.count = count
+
+
+class BookSide:
+    """Levels from the best price outwards, made when they are looked at; their sizes follow from the key. None at a price of zero."""
+
+    def __init__(self, perp: ListedPerp, mid: Decimal, half: Decimal, is_crossed: bool, key: int) -> None:
+        self._perp = perp
+        self._first = perp.on_grid(mid - half if is_crossed else mid + half)
+        self._step = max(abs(self._first - mid), perp.price_step).copy_sign(half)
+        self._key = key
+        self._made: list[BookLevel] = []
+        self._count = 0 if mid > 0 else LEVELS
+
+    def top(self) -> BookLevel | None:
+        """The best level that has something left."""
+        for level in self._made:
+            if level.size:
+                return level
+        while self._count < LEVELS:
+            made = len(self._made)
+            self._make_one()
+            if len(self._made) > made:
+                return self._made[-1]
+        return None
+
+    def levels(self) -> list[BookLevel]:
+        """All levels, those included that are consumed."""
+        while self._count < LEVELS:
+            self._make_one()
+        return self._made
+
+    def _make_one(self) -> None:
+        price = self._perp.on_grid(self._first + self._count * self._step)
+        self._count += 1
+        if price <= 0 or (self._made and price == self._made[-1].price):
+            return
+        chance = mixed((self._key * GOLDEN + self._count) & MASK)
+        size = self._perp.size_down(DEPTH_USD // 100 * (50 + chance % 101) / price)
+        least = POWERS[-self._perp.size_decimals]
+        self._made.append(BookLevel(price, max(size, least), 1 + (chance >> 32) % 4))
 
 
 class MinuteCandle:
@@ -68,11 +108,12 @@ class CoinMarket:
         self.forced_price: Decimal | None = None
         self.forced_rate: Decimal | None = None
         self._spread = Decimal(spread_bp) / 20_000
-        self._numbers = SeededNumbers(seed, f"book {perp.name}")
         self._premiums = ZERO
         self._samples = 0
         self._day = at // DAY_MS
-        self._book: tuple[list[BookLevel], list[BookLevel]] | None = None
+        self._key = SeededNumbers(seed, f"book {perp.name}").bits()
+        self._steps = 0
+        self._sides: tuple[BookSide, BookSide] | None = None
         self.step(at)
 
     def step(self, at: Instant) -> None:
@@ -85,7 +126,7 @@ class CoinMarket:
             self.mid = self.perp.on_grid(price)
             self.oracle = self.perp.on_grid(price * (1 + self.oracle_offset))
             self.mark = self.perp.on_grid(price * (1 + self.mark_offset))
-            self._book = None
+            self._sides = None
         if at // DAY_MS != self._day:
             self._day, self.day_start = at // DAY_MS, self.mid
             self.volume_base = self.volume_notional = ZERO
@@ -99,40 +140,22 @@ class CoinMarket:
         self._premiums += self.premium()
         self._samples += 1
 
-    def book(self) -> tuple[list[BookLevel], list[BookLevel]]:
-        """Bids downwards and asks upwards; empty where the price is not positive."""
-        if self._book is None:
-            self._book = self._new_book()
-        return self._book
-
-    def _new_book(self) -> tuple[list[BookLevel], list[BookLevel]]:
-        if self.mid <= 0:
-            return [], []
-        half = max(self.mid * self._spread, self.perp.price_step)
-        sides: list[list[BookLevel]] = []
-        for sign in (-1, 1):
-            first = self.perp.on_grid(self.mid + (-sign if self.is_crossed else sign) * half)
-            step = max(abs(first - self.mid), self.perp.price_step)
-            levels: list[BookLevel] = []
-            for place in range(LEVELS):
-                price = self.perp.on_grid(first + sign * place * step)
-                if price <= 0:
-                    break
-                if levels and price == levels[-1].price:
-                    continue
-                usd = DEPTH_USD * self._numbers.between(50, 150) // 100
-                size = max(self.perp.size_down(usd / price), Decimal(1).scaleb(-self.perp.size_decimals))
-                levels.append(BookLevel(price, size, 1 + self._numbers.below(4)))
-            sides.append(levels)
-        return sides[0], sides[1]
+    def side(self, is_ask: bool) -> BookSide:
+        """One side of the book of this step."""
+        sides = self._sides
+        if sides is None:
+            self._steps += 1
+            half = max(self.mid * self._spread, self.perp.price_step)
+            sides = self._sides = (
+                BookSide(self.perp, self.mid, -half, self.is_crossed, self._key + 2 * self._steps),
+                BookSide(self.perp, self.mid, half, self.is_crossed, self._key + 2 * self._steps + 1),
+            )
+        return sides[1 if is_ask else 0]
 
     def best(self) -> tuple[Decimal | None, Decimal | None]:
         """The best bid and the best ask that are left."""
-        bids, asks = self.book()
-        return (
-            next((level.price for level in bids if level.size), None),
-            next((level.price for level in asks if level.size), None),
-        )
+        bid, ask = self.side(is_ask=False).top(), self.side(is_ask=True).top()
+        return (bid.price if bid else None, ask.price if ask else None)
 
     def add_volume(self, size: Decimal, price: Decimal) -> None:
         """Count a trade."""

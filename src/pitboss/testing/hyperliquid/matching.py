@@ -144,7 +144,7 @@ def take(state: ExchangeState, account: FakeAccount, market: CoinMarket, order: 
     """Match an order against the book until its price or its size ends. Own orders in the way are cancelled."""
     is_buy, limit = order.request.is_buy, order.request.price
     while order.is_open and (wanted := _fillable(account, order)) > 0:
-        level = next((one for one in market.book()[1 if is_buy else 0] if one.size), None)
+        level = market.side(is_ask=is_buy).top()
         maker = _best_maker(state, market, not is_buy)
         price = level.price if level is not None else None
         if maker is not None:
@@ -262,9 +262,7 @@ def book_trade(
 
 def limit_reduce_only(state: ExchangeState, account: FakeAccount, coin: str) -> None:
     """Cancel reduce-only orders that no longer reduce, and the oldest of those that together exceed the position."""
-    orders = [
-        order for order in account.open_orders.values() if order.coin == coin and order.request.reduce_only
-    ]
+    orders = [order for order in account.open_orders.values() if order.coin == coin and order.request.reduce_only]
     if not orders:
         return
     position = account.position(coin)

@@ -9,6 +9,13 @@ MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
 
 
+def mixed(number: int) -> int:
+    """64 bits that look random and follow from a number of 64 bits."""
+    number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & MASK
+    return number ^ (number >> 31)
+
+
 class SeededNumbers:
     """One stream of numbers."""
 
@@ -19,10 +26,8 @@ class SeededNumbers:
 
     def bits(self) -> int:
         """The next 64 bits."""
-        self._state = state = (self._state + GOLDEN) & MASK
-        state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-        state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & MASK
-        return state ^ (state >> 31)
+        self._state = (self._state + GOLDEN) & MASK
+        return mixed(self._state)
 
     def below(self, bound: int) -> int:
         """A number from 0 up to but not including `bound`."""

@@ -128,10 +128,10 @@ def book_row(market: CoinMarket, at: Instant) -> dict[str, Any]:
     levels = [
         [
             {"px": venue_text(level.price * factor), "sz": venue_text(level.size), "n": level.count}
-            for level in levels
+            for level in market.side(is_ask).levels()
             if level.size
         ]
-        for levels in market.book()
+        for is_ask in (False, True)
     ]
     return {"coin": market.perp.name, "time": at, "levels": levels}
 

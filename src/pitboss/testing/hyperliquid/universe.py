@@ -10,6 +10,8 @@ SIGNIFICANT = 5
 MICRO = Decimal("0.000001")
 """All amounts of USDC are multiples of this: a valid price times a valid size always is."""
 
+POWERS = {exponent: Decimal(1).scaleb(exponent) for exponent in range(-8, 1)}
+
 
 @noun
 class MarginTier:
@@ -38,7 +40,7 @@ class ListedPerp:
     @property
     def price_step(self) -> Decimal:
         """The smallest difference of two prices by decimals; significant figures may demand a larger one."""
-        return Decimal(1).scaleb(self.size_decimals - MOST_DECIMALS)
+        return POWERS[self.size_decimals - MOST_DECIMALS]
 
     def valid_price(self, price: Decimal) -> bool:
         """Whether a limit price is on the grid: an integer, or at most 5 significant figures and 6 - szDecimals decimals."""
@@ -58,13 +60,13 @@ class ListedPerp:
         """The nearest valid price; what the exchange itself quotes."""
         if price <= 0:
             return price
-        exponent = price.adjusted() - SIGNIFICANT + 1
-        step = max(self.price_step, Decimal(1).scaleb(min(exponent, 0)))
-        return max(step, (price / step).to_integral_value(ROUND_HALF_EVEN) * step)
+        exponent = max(min(price.adjusted() - SIGNIFICANT + 1, 0), self.size_decimals - MOST_DECIMALS)
+        step = POWERS[exponent]
+        return max(step, price.quantize(step, ROUND_HALF_EVEN))
 
     def size_down(self, size: Decimal) -> Decimal:
         """A size rounded down to the lot."""
-        return size.quantize(Decimal(1).scaleb(-self.size_decimals), ROUND_DOWN)
+        return size.quantize(POWERS[-self.size_decimals], ROUND_DOWN)
 
     def tier(self, notional: Decimal) -> MarginTier:
         """The tier of a notional."""
