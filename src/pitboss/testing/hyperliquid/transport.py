@@ -112,6 +112,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def __init__(self, clock: VirtualClock) -> None:
         super().__init__(_JumpingSelector(clock))
         self._virtual_clock = clock
+        # the seconds since 1970 have no finer steps: with the resolution of the machine a timer that is due now would never fire
+        self._clock_resolution = 1e-6
 
     def time(self) -> float:
         """Seconds of the virtual clock."""

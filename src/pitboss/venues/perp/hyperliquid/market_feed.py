@@ -155,7 +155,7 @@ class HyperliquidFeed:
             keys = [key for key in wanted if key not in state.series]
             await asyncio.gather(*(self._retried(lambda key=key: self._load(*key)) for key in keys))
             subscriptions = [Subscription("candle", symbol, interval) for symbol, interval in wanted]
-            subscriptions += [Subscription(kind, symbol) for symbol in names for kind in ("activeAssetCtx", "bbo")]
+            subscriptions += [Subscription(kind, symbol) for symbol in names for kind in ("bbo", "activeAssetCtx")]
             await self.stream.subscribe(subscriptions)
 
     def start(self) -> None:
