@@ -12,9 +12,10 @@ from pitboss.core.instant import Instant
 from pitboss.core.money import text
 from pitboss.core.state import State
 from pitboss.live.board import Entry
-from pitboss.live.runner import WorldSource
+from pitboss.live.world_source import WorldSource
 from pitboss.runs import live_run
-from pitboss.runs.live_run import Listener, LivePlan, LiveRunResult, LiveSide, LiveView
+from pitboss.runs.live_run import LiveRunResult
+from pitboss.runs.live_session import Listener, LivePlan, LiveSide, LiveView
 from pitboss.sim.connections import Connections
 from pitboss.skill.document import to_plain
 from pitboss.tick import Ports
@@ -70,6 +71,14 @@ class PredictLive:
     def first_world(self) -> Desk:
         """The account that the writer begins with."""
         return self.writer.desk
+
+    @property
+    def first_memory(self) -> None:
+        """Its agents remember nothing besides their world."""
+
+    @property
+    def history(self) -> None:
+        """Its tools do not look back."""
 
     def read_state(self, plain: object) -> State:
         """Read a stored state."""
