@@ -13,7 +13,7 @@ from pitboss.core.money import CONTEXT
 from pitboss.core.noun import noun
 from pitboss.testing.hyperliquid import refusals
 from pitboss.testing.hyperliquid.account import ApprovedAgent, FakeAccount
-from pitboss.testing.hyperliquid.actions import carry_out
+from pitboss.testing.hyperliquid.actions import carry_out, check_shape
 from pitboss.testing.hyperliquid.agenda import Agenda
 from pitboss.testing.hyperliquid.info import answer
 from pitboss.testing.hyperliquid.market import CoinMarket
@@ -146,6 +146,7 @@ class FakeExchange:
             raise MalformedRequest("a request has action, nonce and signature")
         if expires_after is not None and (not isinstance(expires_after, int) or isinstance(expires_after, bool)):
             raise MalformedRequest("expiresAfter is milliseconds")
+        check_shape(action)
         signer = self._signer(body)
         with localcontext(CONTEXT):
             reply = self._judge(signer, action, nonce, expires_after, vault)
