@@ -139,12 +139,12 @@ class MarginReading:
 class ReportedWorld(PerpWorld):
     """An account that a venue reports. The other fields are the same, so rules and prompts read it like any world.
 
-    Fills and funding are counted once: `fill_ids` are those counted at or after `fills_from`.
+    Fills and funding are counted once: `counted_fills` are the ids and times of those that a later report may repeat.
     """
 
     reading: MarginReading | None = None  # pyright: ignore[reportIncompatibleMethodOverride] – a field instead of a property
     fills_from: Instant = 0
-    fill_ids: tuple[int, ...] = ()
+    counted_fills: Mapping[str, Instant] = field(default_factory=dict[str, Instant])
     funded_until: Instant = 0
 
 

@@ -6,9 +6,10 @@ for days, and stops and exits must leave while an open is in doubt.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from itertools import islice
 from typing import Any, Literal, Protocol
 
 from sqlalchemy.exc import IntegrityError
@@ -24,6 +25,8 @@ from pitboss.venues.perp.state import OrderKind
 
 Leg = Literal["entry", "exit", "stop", "take_profit"]
 TRIGGERS: tuple[Leg, ...] = ("stop", "take_profit")
+LATEST_ENTRIES = 20
+"""How many entries of a symbol are searched for the one that a position comes from."""
 OPEN_STATES: tuple[OrderState, ...] = ("new", "sent", "resting", "unresolved")
 
 
@@ -101,8 +104,14 @@ class OrderStore(Protocol):
         """Store new orders, all or none; False if one of them is there already."""
         ...
 
-    def change(self, order: LiveOrder, fence: FencedOrder, nonce: int | None = None) -> LiveOrder:
+    def change(self, order: LiveOrder, fence: FencedOrder) -> LiveOrder:
         """Store what has become known of an order."""
+        ...
+
+    def change_all(
+        self, orders: Sequence[LiveOrder], fences: Sequence[FencedOrder], nonce: int | None = None
+    ) -> tuple[LiveOrder, ...]:
+        """Store what has become known of several orders, all or none."""
         ...
 
     def get(self, cloid: str) -> LiveOrder | None:
@@ -115,6 +124,10 @@ class OrderStore(Protocol):
 
     def recent(self, since: Instant) -> tuple[LiveOrder, ...]:
         """Return all orders of ticks at or after an instant, oldest first."""
+        ...
+
+    def entries(self, symbol: str) -> tuple[LiveOrder, ...]:
+        """Return the newest entries in a symbol, newest first."""
         ...
 
 
@@ -139,16 +152,23 @@ class StoredOrders:
             return False
         return True
 
-    def change(self, order: LiveOrder, fence: FencedOrder, nonce: int | None = None) -> LiveOrder:
-        """Store what has become known of an order. Nothing is written if nothing has changed."""
-        after = replace(order, fence=fence, nonce=order.nonce if nonce is None else nonce)
-        if after == order:
-            return order
+    def change(self, order: LiveOrder, fence: FencedOrder) -> LiveOrder:
+        """Store what has become known of an order."""
+        return self.change_all((order,), (fence,))[0]
+
+    def change_all(
+        self, orders: Sequence[LiveOrder], fences: Sequence[FencedOrder], nonce: int | None = None
+    ) -> tuple[LiveOrder, ...]:
+        """Store what has become known of several orders, all or none. Nothing is written if nothing has changed."""
+        after = tuple(_changed(order, fence, nonce) for order, fence in zip(orders, fences, strict=True))
+        if after == tuple(orders):
+            return after
         with self._database.write() as connection:
-            row = rows.fetch(connection, live_orders, {"cloid": order.cloid}, lock=True)
-            assert row is not None, "an order is stored before it changes"
-            changes = {"state": fence.state, "outcome": codec.dumps(fence), "nonce": after.nonce}
-            rows.change(connection, live_orders, row, {**changes, "changed_at": self._now()})
+            for order in after:
+                row = rows.fetch(connection, live_orders, {"cloid": order.cloid}, lock=True)
+                assert row is not None, "an order is stored before it changes"
+                changes = {"state": order.state, "outcome": codec.dumps(order.fence), "nonce": order.nonce}
+                rows.change(connection, live_orders, row, {**changes, "changed_at": self._now()})
         return after
 
     def get(self, cloid: str) -> LiveOrder | None:
@@ -165,9 +185,16 @@ class StoredOrders:
         """Return all orders of ticks at or after an instant, oldest first."""
         return self._fetch(live_orders.c.tick_at >= since)
 
-    def _fetch(self, condition: Any) -> tuple[LiveOrder, ...]:
-        query = rows.raw(live_orders).where(live_orders.c.deployment == self._deployment, condition)
-        query = query.order_by(live_orders.c.created_at, live_orders.c.cloid)
+    def entries(self, symbol: str) -> tuple[LiveOrder, ...]:
+        """Return the newest entries in a symbol, newest first."""
+        return self._fetch(live_orders.c.leg == "entry", live_orders.c.symbol == symbol, newest=LATEST_ENTRIES)
+
+    def _fetch(self, *conditions: Any, newest: int | None = None) -> tuple[LiveOrder, ...]:
+        query = rows.raw(live_orders).where(live_orders.c.deployment == self._deployment, *conditions)
+        if newest is None:
+            query = query.order_by(live_orders.c.created_at, live_orders.c.cloid)
+        else:
+            query = query.order_by(live_orders.c.created_at.desc(), live_orders.c.cloid).limit(newest)
         with self._database.read() as connection:
             return tuple(_order(row) for row in rows.fetch_all(connection, query))
 
@@ -175,20 +202,27 @@ class StoredOrders:
 class MemoryOrders:
     """`OrderStore` in memory, for shadow mode and for long proofs; it keeps nothing over a restart."""
 
-    def __init__(self, orders: Iterable[LiveOrder] = ()) -> None:
-        self._orders = {order.cloid: order for order in orders}
+    def __init__(self) -> None:
+        self._orders: dict[str, LiveOrder] = {}
+        self._open: dict[str, None] = {}
 
     def add(self, orders: Sequence[LiveOrder]) -> bool:
         """Keep new orders, all or none; False if one of them is there already."""
         if any(order.cloid in self._orders for order in orders):
             return False
-        self._orders |= {order.cloid: order for order in orders}
+        self._keep(orders)
         return True
 
-    def change(self, order: LiveOrder, fence: FencedOrder, nonce: int | None = None) -> LiveOrder:
+    def change(self, order: LiveOrder, fence: FencedOrder) -> LiveOrder:
         """Keep what has become known of an order."""
-        after = replace(order, fence=fence, nonce=order.nonce if nonce is None else nonce)
-        self._orders[order.cloid] = after
+        return self.change_all((order,), (fence,))[0]
+
+    def change_all(
+        self, orders: Sequence[LiveOrder], fences: Sequence[FencedOrder], nonce: int | None = None
+    ) -> tuple[LiveOrder, ...]:
+        """Keep what has become known of several orders."""
+        after = tuple(_changed(order, fence, nonce) for order, fence in zip(orders, fences, strict=True))
+        self._keep(after)
         return after
 
     def get(self, cloid: str) -> LiveOrder | None:
@@ -197,11 +231,33 @@ class MemoryOrders:
 
     def open_orders(self) -> tuple[LiveOrder, ...]:
         """Return the orders that may still fill."""
-        return tuple(order for order in self._orders.values() if order.is_open)
+        return tuple(self._orders[cloid] for cloid in self._open)
 
     def recent(self, since: Instant) -> tuple[LiveOrder, ...]:
         """Return all orders of ticks at or after an instant."""
-        return tuple(order for order in self._orders.values() if order.tick_at >= since)
+        recent: list[LiveOrder] = []
+        for order in reversed(self._orders.values()):
+            if order.created_at < since:
+                break
+            recent.append(order)
+        return tuple(recent[::-1])
+
+    def entries(self, symbol: str) -> tuple[LiveOrder, ...]:
+        """Return the newest entries in a symbol, newest first."""
+        entries = (order for order in reversed(self._orders.values()) if order.leg == "entry" and order.symbol == symbol)
+        return tuple(islice(entries, LATEST_ENTRIES))
+
+    def _keep(self, orders: Sequence[LiveOrder]) -> None:
+        for order in orders:
+            self._orders[order.cloid] = order
+            if order.is_open:
+                self._open[order.cloid] = None
+            else:
+                self._open.pop(order.cloid, None)
+
+
+def _changed(order: LiveOrder, fence: FencedOrder, nonce: int | None) -> LiveOrder:
+    return replace(order, fence=fence, nonce=order.nonce if nonce is None else nonce)
 
 
 def _row(order: LiveOrder, now: Instant) -> dict[str, Any]:
