@@ -32,7 +32,14 @@ ADDRESS_BUDGET = (
     "Place taker orders to free up 1 request per USDC traded."
 )
 LEVERAGE = "Invalid leverage value"
-LEVERAGE_MARGIN = "Insufficient margin to decrease leverage"
+LEVERAGE_CROSS = (
+    "Cross position does not have sufficient margin available to decrease leverage. "
+    "To decrease leverage, deposit more collateral."
+)
+LEVERAGE_ISOLATED = (
+    "Isolated position does not have sufficient margin available to decrease leverage. "
+    "To decrease leverage, add margin to the position."
+)
 CROSS_NOT_ALLOWED = "Cross margin is not allowed for this asset."
 SWITCH_MARGIN_MODE = "Cannot switch leverage type with open position."
 ISOLATED_MARGIN = "Insufficient margin for isolated margin update."
