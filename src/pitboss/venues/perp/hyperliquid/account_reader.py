@@ -10,7 +10,6 @@ from typing import Any
 
 from pitboss.core.errors import TransientError
 from pitboss.core.instant import HOUR_MS, MINUTE_MS, SECOND_MS, Instant
-from pitboss.core.money import ZERO
 from pitboss.core.noun import noun
 from pitboss.venues.perp.hyperliquid.info_client import HyperliquidInfo
 from pitboss.venues.perp.hyperliquid.strict_json import (
@@ -23,7 +22,7 @@ from pitboss.venues.perp.hyperliquid.strict_json import (
     positive_of,
     text_of,
 )
-from pitboss.venues.perp.hyperliquid.universe import ListedPerp
+from pitboss.venues.perp.hyperliquid.universe import ListedAsset
 
 MOST_FILLS = 2_000
 """The exchange returns at most as many fills at once; a longer history is read in pages."""
@@ -340,13 +339,16 @@ class Mark:
 
 
 def read_marks(
-    reply: Any, universe: Mapping[str, ListedPerp], symbols: Sequence[str], asked_at: Instant
+    reply: Any, universe: Mapping[str, ListedAsset], symbols: Sequence[str], asked_at: Instant
 ) -> dict[str, Mark]:
     """Read the marks of `metaAndAssetCtxs`. A symbol whose prices are not usable has none."""
     parts = list_of(reply, "metaAndAssetCtxs")
     if len(parts) != 2:
         raise UnreadableReply("metaAndAssetCtxs does not have two parts")
-    names = [text_of(fields_of(row, "an asset"), "name") for row in list_of(fields_of(parts[0], "meta").get("universe"), "universe")]
+    names = [
+        text_of(fields_of(row, "an asset"), "name")
+        for row in list_of(fields_of(parts[0], "meta").get("universe"), "universe")
+    ]
     contexts = list_of(parts[1], "contexts")
     if len(names) != len(contexts):
         raise UnreadableReply("metaAndAssetCtxs has more assets than contexts")
@@ -361,5 +363,3 @@ def read_marks(
         except UnreadableReply:
             continue
     return marks
-
-

@@ -20,7 +20,7 @@ from pitboss.venues.perp.hyperliquid.rate_budget import RateBudget, RequestClass
 from pitboss.venues.perp.hyperliquid.strict_json import UnreadableReply, amount_of, fields_of, int_of
 from pitboss.venues.perp.hyperliquid.transport import ExchangeTransport
 
-TIMEOUT_S = 2.5
+TIMEOUT_S = 2.0
 LONGEST_WAIT_MS = 2 * SECOND_MS
 MOST_TEXT = 200
 

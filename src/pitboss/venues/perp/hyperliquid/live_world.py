@@ -109,7 +109,9 @@ def world_after(
             continue
         if not adopt:
             return WorldStep(None, mismatch=f"{symbol}: the account has {reported}, its fills make {size}")
-        book.adopt(symbol, reported - size, prices[symbol][0] if symbol in prices else book.last_price(symbol), account.at)
+        book.adopt(
+            symbol, reported - size, prices[symbol][0] if symbol in prices else book.last_price(symbol), account.at
+        )
     if any(fill.is_liquidation for fill in fills):
         facts: dict[str, Decimal | str | int] = {"path": ONE, "deficit_usd": ZERO, "left": len(account.positions)}
         book.receipts.append(Receipt("liquidated", account.at, "", "", facts))

@@ -187,6 +187,11 @@ def on_status(order: FencedOrder, status: str, oid: int | None = None) -> Fenced
     return order
 
 
+def on_listed(order: FencedOrder, oid: int) -> FencedOrder:
+    """Apply that the exchange lists the order among those in its book."""
+    return on_status(order, "open", oid)
+
+
 def on_unknown(order: FencedOrder, asked_after: Instant) -> FencedOrder:
     """Apply that the exchange does not know the order; `asked_after` is its time as last read before the question."""
     if order.state in IN_DOUBT and not order.executed and asked_after > order.expires_at + FENCE_MARGIN_MS:

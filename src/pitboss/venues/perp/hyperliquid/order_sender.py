@@ -13,7 +13,6 @@ A doubt ends by the fence rule (`order_fence`): the exchange's time is read, the
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 from pitboss.core.errors import TransientError
@@ -147,9 +146,7 @@ class FencedSender:
             if await self.reader.leverage(order.symbol) == (leverage, is_cross):
                 return ""
             action = update_leverage_action(order.terms.asset, is_cross, leverage)
-            signature = await self._sign(
-                f"l{order.cloid[2:]}", action, self.clock.estimate() + EXPIRY_MS, verdict
-            )
+            signature = await self._sign(f"l{order.cloid[2:]}", action, self.clock.estimate() + EXPIRY_MS, verdict)
             if isinstance(signature, str):
                 return signature
             reply = await self._exchange.send(action, signature, 0)
@@ -227,12 +224,6 @@ class FencedSender:
     def _heed(self, reply: ActionReply) -> None:
         if reply.alarm in ("agent", "nonce"):
             self.alarm, self.alarm_text = reply.alarm, reply.text
-
-
-def new_order(order: LiveOrder) -> LiveOrder:
-    """Return an order before anything is known of it."""
-    immediate = order.terms.tif == "Ioc" and not order.is_trigger
-    return replace(order, fence=FencedOrder(order.terms.size, immediate))
 
 
 def _wire(order: LiveOrder) -> OrderWire:

@@ -244,7 +244,9 @@ class MemoryOrders:
 
     def entries(self, symbol: str) -> tuple[LiveOrder, ...]:
         """Return the newest entries in a symbol, newest first."""
-        entries = (order for order in reversed(self._orders.values()) if order.leg == "entry" and order.symbol == symbol)
+        entries = (
+            order for order in reversed(self._orders.values()) if order.leg == "entry" and order.symbol == symbol
+        )
         return tuple(islice(entries, LATEST_ENTRIES))
 
     def _keep(self, orders: Sequence[LiveOrder]) -> None:

@@ -24,7 +24,7 @@ _MOST_LEVERAGE = 1_000
 
 
 @noun
-class ListedPerp:
+class ListedAsset:
     """One perpetual as the exchange lists it; `index` identifies it on the wire."""
 
     index: int
@@ -33,11 +33,11 @@ class ListedPerp:
     is_delisted: bool = False
 
 
-def read_universe(reply: Any) -> Mapping[str, ListedPerp]:
+def read_universe(reply: Any) -> Mapping[str, ListedAsset]:
     """Read a `meta` reply. Raises `UnreadableReply` unless every asset is complete: an index must never shift."""
     meta = fields_of(reply, "meta")
     tables = _tables(meta)
-    listed: dict[str, ListedPerp] = {}
+    listed: dict[str, ListedAsset] = {}
     for index, row in enumerate(list_of(meta.get("universe"), "universe")):
         fields = fields_of(row, "an asset")
         symbol, decimals, cap = text_of(fields, "name"), int_of(fields, "szDecimals"), int_of(fields, "maxLeverage")
@@ -48,7 +48,7 @@ def read_universe(reply: Any) -> Mapping[str, ListedPerp]:
         if table is not None:
             number = int_of(fields, "marginTableId")
             tiers = tables.get(number) or ([(ZERO, number)] if 0 < number < _SINGLE_TIER_BELOW else tiers)
-        listed[symbol] = ListedPerp(
+        listed[symbol] = ListedAsset(
             index, make_asset(symbol, decimals, tiers), flag_of(fields, "onlyIsolated"), flag_of(fields, "isDelisted")
         )
     if not listed:
