@@ -24,7 +24,6 @@ class Conditions:
         self._start = exchange.now
         self._outage: FaultRule | None = None
         self._outage_from: Instant = 0
-        self._frozen_shares: dict[str, FaultRule] = {}
         for rule in plan.conditions():
             self.schedule(rule, self._start + rule.at_ms)
 
@@ -78,7 +77,11 @@ class Conditions:
             return change
 
         def all_positions(work: Callable[[str], None]) -> Callable[[], None]:
-            return lambda: [work(coin) for coin in coins] and None
+            def change() -> None:
+                for coin in coins:
+                    work(coin)
+
+            return change
 
         account = exchange.account()
         factors = {"price_10x": Decimal(10), "price_zero": Decimal(0), "price_negative": Decimal(-1)}

@@ -22,9 +22,10 @@ from pitboss.testing.hyperliquid.orders import MalformedRequest
 from pitboss.testing.hyperliquid.price_path import PricePath, RandomWalk
 from pitboss.testing.hyperliquid.replies import err
 from pitboss.testing.hyperliquid.request_limits import EXPIRED_COST, budget_refusal
+from pitboss.testing.hyperliquid.rules import VenueRules
 from pitboss.testing.hyperliquid.seeded import SeededNumbers
 from pitboss.testing.hyperliquid.signatures import address_of_secret, signer_of
-from pitboss.testing.hyperliquid.state import ActionReceived, ExchangeState, VenueRules
+from pitboss.testing.hyperliquid.state import ActionReceived, ExchangeState
 from pitboss.testing.hyperliquid.truth import Truth, truth_of
 from pitboss.testing.hyperliquid.universe import LISTED, ListedPerp
 
@@ -70,9 +71,7 @@ class FakeExchange:
         given = paths or {}
         with localcontext(CONTEXT):
             markets = {
-                perp.name: CoinMarket(
-                    perp, given.get(perp.name) or RandomWalk(perp, seed), seed, start, rules.spread_bp
-                )
+                perp.name: CoinMarket(perp, given.get(perp.name) or RandomWalk(perp, seed), seed, start, rules)
                 for perp in perps
             }
         self.state = ExchangeState(start, rules, markets, SeededNumbers(seed, "exchange"))

@@ -10,11 +10,12 @@ from decimal import Decimal
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, Instant
 from pitboss.core.money import ZERO
 from pitboss.testing.hyperliquid.price_path import PricePath
+from pitboss.testing.hyperliquid.rules import VenueRules
 from pitboss.testing.hyperliquid.seeded import GOLDEN, MASK, SeededNumbers, mixed
 from pitboss.testing.hyperliquid.universe import POWERS, ListedPerp
 
 LEVELS = 20
-MOST_CANDLES = 5_000
+MOST_MINUTES = 31 * 24 * 60
 MOST_FUNDING = 5_000
 DEPTH_USD = 50_000
 """Notional of one level, on average."""
@@ -91,13 +92,13 @@ class MinuteCandle:
 class CoinMarket:
     """The market of one coin. Faults set the offsets, which move its real mark and oracle, and what is reported times a factor."""
 
-    def __init__(self, perp: ListedPerp, path: PricePath, seed: int, at: Instant, spread_bp: int) -> None:
+    def __init__(self, perp: ListedPerp, path: PricePath, seed: int, at: Instant, rules: VenueRules) -> None:
         self.perp = perp
         self.path = path
         self.mid = self.mark = self.oracle = perp.start_price
         self.day_start = perp.start_price
         self.volume_base = self.volume_notional = ZERO
-        self.candles: deque[MinuteCandle] = deque(maxlen=MOST_CANDLES)
+        self.candles: deque[MinuteCandle] = deque(maxlen=MOST_MINUTES)
         self.funding_rows: deque[tuple[Instant, Decimal, Decimal]] = deque(maxlen=MOST_FUNDING)
         self.delisted = False
         self.is_halted = False
@@ -107,13 +108,14 @@ class CoinMarket:
         self.reported_factor = self.reported_oracle = Decimal(1)
         self.forced_price: Decimal | None = None
         self.forced_rate: Decimal | None = None
-        self._spread = Decimal(spread_bp) / 20_000
+        self._spread = Decimal(rules.spread_bp) / 20_000
         self._premiums = ZERO
         self._samples = 0
-        self._day = at // DAY_MS
+        self._day = (at - rules.history_ms) // DAY_MS
         self._key = SeededNumbers(seed, f"book {perp.name}").bits()
         self._steps = 0
         self._sides: tuple[BookSide, BookSide] | None = None
+        self.warm_up(at - rules.history_ms, at)
         self.step(at)
 
     def step(self, at: Instant) -> None:
@@ -139,6 +141,13 @@ class CoinMarket:
         candle.trades += 1
         self._premiums += self.premium()
         self._samples += 1
+
+    def warm_up(self, start: Instant, end: Instant) -> None:
+        """Live through the time before the exchange opened, minute by minute: candles and funding that clients read back."""
+        for at in range(start - start % MINUTE_MS, end, MINUTE_MS):
+            self.step(at)
+            if at % HOUR_MS == 0:
+                self.close_hour(at)
 
     def side(self, is_ask: bool) -> BookSide:
         """One side of the book of this step."""

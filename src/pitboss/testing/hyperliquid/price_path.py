@@ -6,6 +6,7 @@ A path is asked for the price of a coin at rising instants. It says nothing abou
 import json
 from bisect import bisect_right
 from decimal import Decimal
+from math import isqrt
 from pathlib import Path
 from typing import Protocol
 
@@ -25,7 +26,7 @@ class PricePath(Protocol):
 
 
 class RandomWalk:
-    """A walk in equal steps of a few hundredths of a percent, pulled back so that it stays within a factor of four."""
+    """A walk in steps of a few hundredths of a percent a second, pulled back so that it stays within a factor of four."""
 
     def __init__(self, perp: ListedPerp, seed: int, volatility_bp: int = 3) -> None:
         self._numbers = SeededNumbers(seed, f"path {perp.name}")
@@ -37,7 +38,7 @@ class RandomWalk:
     def price(self, at: Instant) -> Decimal:
         """One step on, if time has moved."""
         if self._at is not None and at > self._at and self._volatility:
-            step = self._numbers.between(-self._volatility, self._volatility)
+            step = self._numbers.between(-self._volatility, self._volatility) * isqrt(max((at - self._at) // 1_000, 1))
             self._level += step - self._level // 4096  # in millionths
         self._at = at
         return self._start * (1_000_000 + max(-750_000, self._level)) / 1_000_000

@@ -74,7 +74,7 @@ def _number(value: str) -> str:
 
 def connection_id(action: dict[str, Any], nonce: int, vault: str | None, expires_after: int | None) -> bytes:
     """The hash that is signed: msgpack of the action, nonce, vault, expiry."""
-    data = msgpack.packb(canonical(action)) + nonce.to_bytes(8, "big")
+    data = bytes(msgpack.packb(canonical(action)) or b"") + nonce.to_bytes(8, "big")
     data += b"\x00" if vault is None else b"\x01" + bytes.fromhex(vault[2:])
     if expires_after is not None:
         data += b"\x00" + expires_after.to_bytes(8, "big")
