@@ -11,9 +11,10 @@ from pitboss.signer.protocol import SigningRefusal
 from pitboss.store.database import Database
 from pitboss.testing.hyperliquid.exchange import FakeExchange
 from pitboss.testing.hyperliquid.faults import FaultPlan, FaultRule
+from pitboss.testing.hyperliquid.rules import VenueRules
 from pitboss.testing.hyperliquid.seeded import SeededNumbers
-from pitboss.testing.hyperliquid.state import VenueRules
 from pitboss.testing.hyperliquid.transport import InProcessTransport, VirtualClock
+from pitboss.testing.hyperliquid.universe import LISTED
 from pitboss.venues.perp.hyperliquid.account_reader import AccountReader, VenueClock
 from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
 from pitboss.venues.perp.hyperliquid.exchange_client import ExchangeClient
@@ -63,7 +64,8 @@ class Scene:
     """How far the clock of the trading machine is ahead of the exchange's."""
 
     def __post_init__(self) -> None:
-        self.exchange = FakeExchange(self.seed, rules=self.rules, deposit=self.deposit)
+        perps = tuple(perp for perp in LISTED if perp.name in SYMBOLS)
+        self.exchange = FakeExchange(self.seed, perps, rules=self.rules, deposit=self.deposit)
         self.clock = VirtualClock()
         self.plan = FaultPlan(self.faults, self.seed)
         self.transport = InProcessTransport(self.exchange, self.clock, self.plan)

@@ -5,13 +5,16 @@ read one after the other, and fills happen between them; `live_world` notices th
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
+from contextlib import suppress
+from dataclasses import replace
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
 from pitboss.core.errors import TransientError
 from pitboss.core.instant import HOUR_MS, MINUTE_MS, SECOND_MS, Instant
 from pitboss.core.noun import noun
 from pitboss.venues.perp.hyperliquid.info_client import HyperliquidInfo
+from pitboss.venues.perp.hyperliquid.rate_budget import RequestClass
 from pitboss.venues.perp.hyperliquid.strict_json import (
     UnreadableReply,
     amount_of,
@@ -29,6 +32,10 @@ MOST_FILLS = 2_000
 FILL_OVERLAP_MS = MINUTE_MS
 """Fills are read again from so long before the newest one: they are not indexed in their order."""
 MOST_PAGES = 10
+MOST_EXIT_GAP = Decimal("0.2")
+"""Beyond this gap from the oracle price, as a share of it, a mark is not believed; exits are bounded by the oracle then."""
+PRICE_DIGITS = Context(prec=10, rounding=ROUND_HALF_EVEN)
+"""A price that follows from a reported value is rounded to what prices have at most."""
 
 
 @noun
@@ -99,8 +106,8 @@ class VenueAccount:
     maintenance: Decimal
     withdrawable: Decimal
     positions: Mapping[str, ReportedPosition]
-    orders: tuple[ReportedOrder, ...]
-    fills: tuple[ReportedFill, ...]
+    orders: tuple[ReportedOrder, ...] = ()
+    fills: tuple[ReportedFill, ...] = ()
     """Fills since the requested instant, oldest first."""
     funding: tuple[ReportedFunding, ...] = ()
 
@@ -120,7 +127,7 @@ class VenueClock:
     async def read(self) -> Instant:
         """Read the exchange's time."""
         before = self._now()
-        reply = fields_of(await self._info.post({"type": "exchangeStatus"}, "reduce"), "exchangeStatus")
+        reply = fields_of(await self._info.post({"type": "exchangeStatus"}, "resolve"), "exchangeStatus")
         return self.observe(int_of(reply, "time"), before, self._now())
 
     def observe(self, venue_at: Instant, asked_at: Instant, answered_at: Instant) -> Instant:
@@ -154,44 +161,41 @@ class AccountReader:
         self._clock = clock
         self._now = now
 
-    async def read(self, fills_from: Instant, funding_from: Instant) -> VenueAccount:
-        """Read the account with its fills and funding since these instants."""
-        orders = await self.orders()
+    async def read(self, fills_from: Instant, funding_from: Instant, purpose: RequestClass = "read") -> VenueAccount:
+        """Read the whole account with its fills and funding since these instants."""
+        account = await self.summary(purpose)  # first, because it is the cheapest: where it fails, the rest is not read
+        orders = await self.orders(purpose)
+        fills = await self._fills(fills_from, purpose)
+        funding: tuple[ReportedFunding, ...] = ()
+        if funding_from and account.at // HOUR_MS > funding_from // HOUR_MS:
+            with suppress(TransientError):  # it changes no size, and is read again at the next pass
+                funding = await self._funding(funding_from)
+        return replace(account, orders=orders, fills=fills, funding=funding)
+
+    async def summary(self, purpose: RequestClass = "read") -> VenueAccount:
+        """Read value, margin and positions alone, which is a twentieth of the weight of the whole."""
         asked_at = self._now()
-        state = fields_of(await self._post("clearinghouseState"), "clearinghouseState")
+        state = fields_of(await self._post("clearinghouseState", purpose), "clearinghouseState")
         at = int_of(state, "time")
         self._clock.observe(at, asked_at, self._now())
-        positions = _positions(state)
-        summary = fields_of(state.get("marginSummary"), "marginSummary")
-        fills = await self._fills(fills_from)
-        funding: tuple[ReportedFunding, ...] = ()
-        if funding_from and at // HOUR_MS > funding_from // HOUR_MS:
-            funding = await self._funding(funding_from)
+        margin = fields_of(state.get("marginSummary"), "marginSummary")
         return VenueAccount(
             at,
-            amount_of(summary, "accountValue"),
-            amount_of(summary, "totalMarginUsed"),
+            amount_of(margin, "accountValue"),
+            amount_of(margin, "totalMarginUsed"),
             amount_of(state, "crossMaintenanceMarginUsed"),
             amount_of(state, "withdrawable"),
-            positions,
-            orders,
-            fills,
-            funding,
+            _positions(state),
         )
 
-    async def orders(self) -> tuple[ReportedOrder, ...]:
+    async def orders(self, purpose: RequestClass = "resolve") -> tuple[ReportedOrder, ...]:
         """Read the open orders."""
-        return tuple(
-            _order(fields_of(row, "an order")) for row in list_of(await self._post("frontendOpenOrders"), "orders")
-        )
-
-    async def positions(self) -> Mapping[str, ReportedPosition]:
-        """Read the positions alone."""
-        return _positions(fields_of(await self._post("clearinghouseState"), "clearinghouseState"))
+        rows = list_of(await self._post("frontendOpenOrders", purpose), "orders")
+        return tuple(_order(fields_of(row, "an order")) for row in rows)
 
     async def status(self, cloid: str) -> tuple[str, int | None] | None:
         """Return what the exchange says about one order, with its id; None if it does not know the order."""
-        reply = fields_of(await self._post("orderStatus", oid=cloid), "orderStatus")
+        reply = fields_of(await self._post("orderStatus", "resolve", oid=cloid), "orderStatus")
         kind = text_of(reply, "status")
         if kind == "unknownOid":
             return None
@@ -205,7 +209,7 @@ class AccountReader:
 
     async def leverage(self, symbol: str) -> tuple[int, bool]:
         """Return the leverage that the account has set for a symbol, and whether it is cross."""
-        reply = fields_of(await self._post("activeAssetData", coin=symbol), "activeAssetData")
+        reply = fields_of(await self._post("activeAssetData", "open", coin=symbol), "activeAssetData")
         return _leverage(reply)
 
     async def fee_rates(self) -> tuple[Decimal, Decimal]:
@@ -218,14 +222,14 @@ class AccountReader:
         reply = fields_of(await self._post("userRateLimit"), "userRateLimit")
         return int_of(reply, "nRequestsCap") - int_of(reply, "nRequestsUsed")
 
-    async def _post(self, kind: str, **fields: object) -> Any:
-        return await self._info.post({"type": kind, "user": self._user, **fields})
+    async def _post(self, kind: str, purpose: RequestClass = "read", **fields: object) -> Any:
+        return await self._info.post({"type": kind, "user": self._user, **fields}, purpose)
 
-    async def _fills(self, since: Instant) -> tuple[ReportedFill, ...]:
+    async def _fills(self, since: Instant, purpose: RequestClass) -> tuple[ReportedFill, ...]:
         fills: dict[int, ReportedFill] = {}
         start = since
         for _ in range(MOST_PAGES):
-            rows = list_of(await self._post("userFillsByTime", startTime=start), "fills")
+            rows = list_of(await self._post("userFillsByTime", purpose, startTime=start), "fills")
             page = [fill for row in rows if (fill := _fill(fields_of(row, "a fill"))) is not None]
             fills |= {fill.id: fill for fill in page}
             if len(rows) < MOST_FILLS:

@@ -13,7 +13,7 @@ from pitboss.core.errors import TransientError
 from pitboss.core.instant import MINUTE_MS, SECOND_MS, Instant
 from pitboss.core.receipt import Receipt
 from pitboss.engine.execute import Placed
-from pitboss.venues.perp.hyperliquid.account_reader import Mark
+from pitboss.venues.perp.hyperliquid.account_reader import MOST_EXIT_GAP, Mark
 from pitboss.venues.perp.hyperliquid.order_building import (
     AccountSetup,
     default_stop,
@@ -24,7 +24,7 @@ from pitboss.venues.perp.hyperliquid.order_building import (
 from pitboss.venues.perp.hyperliquid.order_sender import FencedSender
 from pitboss.venues.perp.hyperliquid.order_store import LiveOrder, OrderTerms
 from pitboss.venues.perp.hyperliquid.precision import price_problem, size_problem
-from pitboss.venues.perp.hyperliquid.rate_budget import RateBudget
+from pitboss.venues.perp.hyperliquid.rate_budget import RateBudget, RequestClass
 from pitboss.venues.perp.hyperliquid.reconcile import MarkSource, Reconciled, Reconciler
 from pitboss.venues.perp.state import OrderKind, ReportedWorld, WorkingOrder
 from pitboss.venues.perp.world import OrderRequest
@@ -34,8 +34,6 @@ MOST_SKEW_MS = SECOND_MS
 MOST_CLOCK_AGE_MS = MINUTE_MS
 MOST_ORACLE_GAP = Decimal("0.05")
 """How far the mark of an open may be from the oracle price, as a share of it."""
-MOST_EXIT_GAP = Decimal("0.2")
-"""Beyond this gap the mark of an exit is not believed, and the oracle price is used."""
 
 
 class HyperliquidBroker:
@@ -114,7 +112,9 @@ class HyperliquidBroker:
 
     async def _open(self, world: ReportedWorld, request: OrderRequest, at: Instant) -> Placed:
         listed = self._setup.universe[request.symbol]
-        judged = world.marks[request.symbol]
+        judged = world.marks.get(request.symbol)
+        if judged is None:
+            return Placed(world, refusal="there is no usable price")
         terms = entry_terms(listed, request, judged)
         entry = self._setup.order(request.symbol, "entry", request.intent_key, at, terms, self._now())
         earlier = self._sender.store.get(entry.cloid)
@@ -133,7 +133,7 @@ class HyperliquidBroker:
             return Placed(world, refusal="the same order is being sent")
         verdict = self._setup.verdict("open", entry)
         problem = await self._sender.set_leverage(entry, request.leverage or 1, not listed.only_isolated, verdict)
-        mark = None if problem else await self._fresh_mark(request.symbol)
+        mark = None if problem else await self._fresh_mark(request.symbol, "open")
         problem = problem or self._price_problem(terms, mark)
         if problem:
             self._sender.give_up(orders, problem)
@@ -166,9 +166,9 @@ class HyperliquidBroker:
         name = "stop" if leg == "stop" else "take_profit"
         return self._setup.order(entry.symbol, name, entry.intent, entry.tick_at, terms, entry.created_at)
 
-    async def _fresh_mark(self, symbol: str) -> Mark | None:
+    async def _fresh_mark(self, symbol: str, purpose: RequestClass) -> Mark | None:
         try:
-            return (await self._marks.read((symbol,))).get(symbol)
+            return (await self._marks.read((symbol,), purpose)).get(symbol)
         except TransientError:
             return None
 
@@ -192,7 +192,7 @@ class HyperliquidBroker:
 
     async def _exit(self, world: ReportedWorld, request: OrderRequest, at: Instant) -> Placed:
         listed = self._setup.universe[request.symbol]
-        mark = _exit_price(await self._fresh_mark(request.symbol), world.marks.get(request.symbol))
+        mark = _exit_price(await self._fresh_mark(request.symbol, "reduce"), world.marks.get(request.symbol))
         if mark is None:
             return Placed(world, refusal="there is no usable price to bound the exit")
         terms = exit_terms(listed, request.kind, request.side, request.size, mark)
@@ -215,6 +215,7 @@ class HyperliquidBroker:
         placed = self._outcome(world, order, at)
         if placed.refusal or order.state not in ("filled", "cancelled"):
             return placed
+        self.reconciler.look_closely()
         try:
             reconciled = await self.reconciler.run_locked(placed.world)
         except TransientError:

@@ -8,7 +8,7 @@ between; where they are not, the read was torn or something is missing, and ther
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import Decimal
 from typing import get_args
 
 from pitboss.core.instant import Instant, day_of
@@ -17,6 +17,7 @@ from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.venues.perp.hyperliquid.account_reader import (
     FILL_OVERLAP_MS,
+    PRICE_DIGITS,
     Mark,
     ReportedFill,
     ReportedFunding,
@@ -34,8 +35,6 @@ from pitboss.venues.perp.state import (
 )
 from pitboss.venues.perp.working_world import WorkingWorld
 
-_MARK_DIGITS = Context(prec=10, rounding=ROUND_HALF_EVEN)
-"""A mark that follows from a reported value is rounded to what prices have at most."""
 ADOPTED = "adopted"
 """Reason of the receipt that stands for what an account already had, or for a change that no fill explains."""
 FOREIGN = "foreign"
@@ -165,7 +164,7 @@ def _prices(
     prices = {symbol: (mark.price, mark.at) for symbol, mark in marks.items()}
     for symbol, position in account.positions.items():
         if symbol not in prices and symbol not in world.marks:
-            prices[symbol] = (_MARK_DIGITS.divide(position.value, abs(position.size)), account.at)
+            prices[symbol] = (PRICE_DIGITS.divide(position.value, abs(position.size)), account.at)
     return prices
 
 

@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from itertools import islice
 from typing import Any, Literal, Protocol
 
 from sqlalchemy.exc import IntegrityError
@@ -205,11 +204,15 @@ class MemoryOrders:
     def __init__(self) -> None:
         self._orders: dict[str, LiveOrder] = {}
         self._open: dict[str, None] = {}
+        self._entries: dict[str, list[str]] = {}
 
     def add(self, orders: Sequence[LiveOrder]) -> bool:
         """Keep new orders, all or none; False if one of them is there already."""
         if any(order.cloid in self._orders for order in orders):
             return False
+        for order in orders:
+            if order.leg == "entry":
+                self._entries.setdefault(order.symbol, []).append(order.cloid)
         self._keep(orders)
         return True
 

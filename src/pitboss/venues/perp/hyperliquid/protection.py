@@ -12,7 +12,7 @@ from decimal import Decimal
 from pitboss.core.errors import TransientError
 from pitboss.core.instant import MINUTE_MS, Instant
 from pitboss.core.noun import noun
-from pitboss.venues.perp.hyperliquid.account_reader import Mark, ReportedPosition
+from pitboss.venues.perp.hyperliquid.account_reader import MOST_EXIT_GAP, PRICE_DIGITS, Mark, ReportedPosition
 from pitboss.venues.perp.hyperliquid.order_building import AccountSetup, default_stop, exit_terms, trigger_terms
 from pitboss.venues.perp.hyperliquid.order_fence import on_listed
 from pitboss.venues.perp.hyperliquid.order_sender import FencedSender, StepLabel, no_step
@@ -56,6 +56,14 @@ def plan_triggers(
         else:
             surplus.append(order)
     return TriggerPlan(has_stop, has_take_profit, tuple(surplus))
+
+
+def believable_price(position: ReportedPosition, mark: Mark | None) -> Decimal:
+    """Return the price of a position as its reported value implies; the oracle's where the two are far apart."""
+    price = PRICE_DIGITS.divide(position.value, abs(position.size))
+    if mark is not None and abs(price - mark.oracle) > MOST_EXIT_GAP * mark.oracle:
+        return mark.oracle
+    return price
 
 
 class Protector:
@@ -109,7 +117,7 @@ class Protector:
         agrees: bool,
     ) -> bool:
         symbol, side, size = position.symbol, 1 if position.size > 0 else -1, abs(position.size)
-        price = position.value / size if mark is None else mark.price
+        price = believable_price(position, mark)
         listed = self._setup.universe[symbol]
         stop_price, take_profit_price = self._wanted(world, position, price, orders)
         stop = trigger_terms(listed, "stop", side, size, stop_price, price)
@@ -138,9 +146,10 @@ class Protector:
         stop = take_profit = None
         held = world.positions.get(position.symbol)
         opened_at = None if held is None or held.side != side else held.opened_at
-        for entry in self._sender.store.entries(position.symbol):
-            if entry.terms.side != side or not (entry.fence.executed or entry.state == "filled"):
-                continue
+        entries = [entry for entry in self._sender.store.entries(position.symbol) if entry.terms.side == side]
+        executed = [entry for entry in entries if entry.fence.executed or entry.state == "filled"]
+        # A fill is seen in the account before it is reported: then the position is that of an entry that is still open.
+        for entry in executed or [entry for entry in entries if entry.is_open]:
             if opened_at is not None and entry.fence.immediate and entry.tick_at < opened_at - LONGEST_FILL_MS:
                 break  # it was filled long before this position was opened
             stop, take_profit = stop or entry.terms.stop, take_profit or entry.terms.take_profit

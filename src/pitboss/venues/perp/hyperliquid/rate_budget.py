@@ -1,25 +1,30 @@
 """The rate limits of the exchange, kept with a reserve: how long a request has to wait, and what stops after a 429. Pure.
 
 The exchange allows 1,200 weight in any 60 s per address of the network. This budget uses at most 80 % of it, and keeps a fifth of
-that for what reduces risk: cancels, stops and exits. The account has a second limit that counts actions for its whole life:
+that for what reduces risk: cancels, stops, exits, and the reads they depend on. The account has a second limit that counts actions for its whole life:
 10,000, and one more for each USDC traded. After a refusal for either reason opens stop, and what reduces risk goes first.
 Random numbers are passed in.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from pitboss.core.instant import MINUTE_MS, SECOND_MS, Instant
 
-RequestClass = Literal["open", "read", "reduce"]
-"""What a request is for: adding risk, reading, or reducing risk (cancels, stops, exits)."""
+RequestClass = Literal["open", "read", "resolve", "reduce"]
+"""What a request is for: adding risk, reading, ending a doubt, or reducing risk (cancels, stops, exits)."""
 
 EXCHANGE_WEIGHT = 1_200
 WINDOW_MS = MINUTE_MS
 BUDGET = EXCHANGE_WEIGHT * 8 // 10
-REDUCE_RESERVE = BUDGET // 5
-"""The part of the budget that only requests that reduce risk may use."""
+SHARES: Mapping[RequestClass, int] = {
+    "open": BUDGET * 7 // 10,
+    "read": BUDGET * 8 // 10,
+    "resolve": BUDGET * 9 // 10,
+    "reduce": BUDGET,
+}
+"""How much of the budget each class may use: opens leave enough to look after what they open, and reads enough for exits."""
 FIRST_BACKOFF_MS = SECOND_MS // 2
 LONGEST_BACKOFF_MS = 30 * SECOND_MS
 LONGEST_REDUCE_BACKOFF_MS = 3 * SECOND_MS // 2
@@ -69,8 +74,8 @@ class RateBudget:
     def wait_ms(self, kind: RequestClass, weight: int, now: Instant) -> int:
         """Return how long a request has to wait; 0 if it may be sent now."""
         self._forget(now)
-        wait = max(0, (self._reduces_from if kind == "reduce" else self._opens_from) - now)
-        limit = BUDGET if kind == "reduce" else BUDGET - REDUCE_RESERVE
+        wait = max(0, (self._opens_from if kind in ("open", "read") else self._reduces_from) - now)
+        limit = SHARES[kind]
         if self._used + weight <= limit:
             return wait
         excess = self._used + weight - limit

@@ -28,6 +28,7 @@ from pitboss.venues.perp.hyperliquid.order_fence import discard, on_fill, on_lis
 from pitboss.venues.perp.hyperliquid.order_sender import FencedSender, StepLabel, no_step
 from pitboss.venues.perp.hyperliquid.order_store import LiveOrder
 from pitboss.venues.perp.hyperliquid.protection import Protector
+from pitboss.venues.perp.hyperliquid.rate_budget import RequestClass
 from pitboss.venues.perp.state import ReportedWorld
 
 READS = 3
@@ -35,6 +36,10 @@ READS = 3
 SAME_MISMATCHES = 3
 """After so many passes with the same difference it is no torn read, and the account's own sizes are taken over."""
 READ_PAUSE_S = 0.5
+WHOLE_READ_MS = 9 * SECOND_MS
+"""How often orders and fills are read where nothing has changed: this is when a stop that was taken away is noticed."""
+MARKS_MS = 10 * SECOND_MS
+"""How often marks are read for the world; an open reads its own."""
 
 
 @noun
@@ -53,10 +58,10 @@ class MarkSource:
         self._setup = setup
         self._now = now
 
-    async def read(self, symbols: Sequence[str]) -> Mapping[str, Mark]:
+    async def read(self, symbols: Sequence[str], purpose: RequestClass = "read") -> Mapping[str, Mark]:
         """Return the marks of symbols; those without a usable price are missing. Raises `TransientError`."""
         asked_at = self._now()
-        reply = await self._info.post({"type": "metaAndAssetCtxs"})
+        reply = await self._info.post({"type": "metaAndAssetCtxs"}, purpose)
         return read_marks(reply, self._setup.universe, symbols, asked_at)
 
 
@@ -89,6 +94,9 @@ class Reconciler:
         self._on_step = on_step
         self._mismatch = ""
         self._mismatches = 0
+        self._read_at: Instant | None = None
+        self._last_marks: Mapping[str, Mark] = {}
+        self._marks_at: Instant = 0
 
     @property
     def reader(self) -> AccountReader:
@@ -112,6 +120,7 @@ class Reconciler:
             step = await self._pass(world)
         except TransientError as error:
             self.problem = f"the account cannot be read: {error}"
+            self.look_closely()
             raise
         assert step.world is not None
         self.problem = ""
@@ -121,10 +130,17 @@ class Reconciler:
         for order in self._sender.store.open_orders():
             if order.state == "new":  # the lock is ours, so the process that stored it has ended
                 self._sender.change(order, discard(order.fence, "it was given up before it was sent"))
-        try:
-            marks = await self._marks.read(self._setup.symbols)
-        except TransientError:
-            marks = {}  # prices get old and nothing is opened on them; the account is still brought up to date
+        account = None
+        if world is not None:  # first what is cheap and urgent: a position without a stop does not wait for the rest
+            account = await self.reader.summary("resolve")
+            await self._protector.protect(world, account.positions, self._last_marks, agrees=False)
+        marks = await self._newest_marks()
+        if world is not None and account is not None and not self._is_whole_read_due():
+            sizes = {symbol: position.size for symbol, position in account.positions.items()}
+            if account.value and sizes == {symbol: position.size for symbol, position in world.positions.items()}:
+                orders = index_orders(self._sender.store.open_orders())
+                step = self._step(world, account, orders, marks)
+                return await self._settle(world, account, step, orders, marks)
         turn = 1
         account, orders, step = await self._look(world, marks)
         while step.mismatch and turn < READS:
@@ -133,8 +149,29 @@ class Reconciler:
             account, orders, step = await self._look(world, marks)
         if step.mismatch:
             return await self._adopt(world, account, step, orders, marks)
-        self._mismatch, self._mismatches = "", 0
+        self._mismatch, self._mismatches, self._read_at = "", 0, self._now()
         return await self._settle(world, account, step, orders, marks)
+
+    def _is_whole_read_due(self) -> bool:
+        """Return whether orders and fills must be read too: in doubt, after a failure, and at intervals."""
+        read_at = self._read_at
+        if read_at is None or not 0 <= self._now() - read_at < WHOLE_READ_MS:
+            return True
+        return any(order.fence.is_in_doubt or order.fence.unreported for order in self._sender.store.open_orders())
+
+    def look_closely(self) -> None:
+        """Read everything at the next pass: something has happened, or messages were lost."""
+        self._read_at = None
+
+    async def _newest_marks(self) -> Mapping[str, Mark]:
+        """Return the marks, read at intervals. Where they cannot be read they get old, and nothing is opened on them."""
+        if not 0 <= self._now() - self._marks_at < MARKS_MS:
+            try:
+                marks = await self._marks.read(self._setup.symbols)
+            except TransientError:
+                return self._last_marks
+            self._last_marks, self._marks_at = marks, self._now()
+        return self._last_marks
 
     async def _look(
         self, world: ReportedWorld | None, marks: Mapping[str, Mark]
@@ -170,9 +207,17 @@ class Reconciler:
         if world is None:
             account = await self.reader.read(self._sender.clock.newest - FILL_OVERLAP_MS, 0)
         else:
-            account = await self.reader.read(world.fills_from - FILL_OVERLAP_MS, world.funded_until)
+            since = world.fills_from - FILL_OVERLAP_MS
+            account = await self.reader.read(since, world.funded_until, self._purpose(world))
         self._on_step("account_read")
         return account
+
+    def _purpose(self, world: ReportedWorld) -> RequestClass:
+        """Return whether a read serves to reduce risk: an order is in doubt, or a position may be without its stop."""
+        orders = self._sender.store.open_orders()
+        stopped = {order.symbol for order in orders if order.leg == "stop" and order.state == "resting"}
+        is_urgent = self._mismatch or any(order.fence.is_in_doubt for order in orders) or set(world.positions) - stopped
+        return "resolve" if is_urgent else "read"
 
     def _step(
         self, world: ReportedWorld | None, account: VenueAccount, orders: OrderIndex, marks: Mapping[str, Mark]
