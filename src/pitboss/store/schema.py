@@ -275,6 +275,30 @@ outbox = Table(
     _seal(),
 )
 
+live_orders = Table(
+    "live_orders",
+    metadata,
+    # One row for each order of a live account, stored before its bytes leave. Unlike the outbox, many of them are open at once:
+    # an order rests for days, and what reduces risk must leave while another order is in doubt.
+    Column("cloid", String(34), primary_key=True),
+    Column("deployment", String(128), nullable=False),
+    Column("symbol", String(64), nullable=False),
+    Column("leg", String(16), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("order_id", String(16), nullable=False),
+    Column("intent", String(128), nullable=False),
+    Column("tick_at", BigInteger, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("changed_at", BigInteger, nullable=False),
+    Column("nonce", BigInteger),
+    # What was ordered, and what is known of it: canonical JSON of the venue.
+    Column("terms", LargeBinary, nullable=False),
+    Column("outcome", LargeBinary, nullable=False),
+    _seal(),
+    Index("ix_live_orders_open", "deployment", "state"),
+    Index("ix_live_orders_tick", "deployment", "tick_at"),
+)
+
 approval_requests = Table(
     "approval_requests",
     metadata,

@@ -44,6 +44,8 @@ class OrderRequest:
     stop: Decimal | None = None
     take_profit: Decimal | None = None
     thesis: str = ""
+    intent_key: str = ""
+    """Identifies the decision within its run, however often it is judged."""
 
 
 def submit(world: PerpWorld, request: OrderRequest, at: Instant, latency_ms: int = 0) -> tuple[PerpWorld, str, Receipt]:
@@ -104,7 +106,7 @@ def halt(world: PerpWorld, terms: TradingTerms, kind: Halt, at: Instant) -> tupl
         return world, ()
     account = WorkingWorld(world, terms)
     account.halt(kind, at, world.last_equity, world.last_equity)
-    return account.freeze(), tuple(account.receipts)
+    return replace(world, orders=tuple(account.orders), halts=account.halts), tuple(account.receipts)
 
 
 def lift_halts(world: PerpWorld, at: Instant) -> tuple[PerpWorld, tuple[Receipt, ...]]:
