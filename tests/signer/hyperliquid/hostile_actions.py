@@ -3,6 +3,7 @@
 import json
 import random
 from collections import defaultdict
+from copy import deepcopy
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -108,7 +109,9 @@ def _verdict(
         terms[name] = other[name]
     decided = verdict(kind, intent=intent, **terms).wire()
     if chance.random() < 0.01:
-        decided["terms"][chance.choice(tuple(decided["terms"]))] = chance.choice((*ODD, "0.2", "9000", "open", "close"))
+        decided["terms"][chance.choice(tuple(decided["terms"]))] = deepcopy(
+            chance.choice((*ODD, "0.2", "9000", "open", "close"))
+        )
     if chance.random() < 0.002:
         decided["digest"] = chance.choice(("", "0" * 64, decided["digest"].upper()))
     return decided
@@ -124,11 +127,11 @@ def _spoil(chance: random.Random, content: dict[str, Any]) -> None:
     if chance.random() < 0.2:
         place.pop(name, None)
     elif chance.random() < 0.3:
-        place[chance.choice(("builder", "nonce", "key", "x"))] = chance.choice(ODD)
+        place[chance.choice(("builder", "nonce", "key", "x"))] = deepcopy(chance.choice(ODD))
     elif chance.random() < 0.5 and isinstance(place.get(name), str):
         place[name] = place[name] + chance.choice(("0", ".0", " ", "\n", "e3", "00000"))
     else:
-        place[name] = chance.choice(ODD)
+        place[name] = deepcopy(chance.choice(ODD))
 
 
 def canonical(value: Any) -> Any:
