@@ -15,7 +15,8 @@ from pitboss.bootstrap.machine import SystemClock
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS
 from pitboss.testing.hyperliquid.exchange import FakeExchange
-from pitboss.testing.hyperliquid.faults import FaultPlan, read_faults
+from pitboss.testing.hyperliquid.fault_file import read_faults
+from pitboss.testing.hyperliquid.faults import FaultPlan
 from pitboss.testing.hyperliquid.price_path import PricePath, RecordedPrices, read_prices
 from pitboss.testing.hyperliquid.rules import VenueRules
 from pitboss.testing.hyperliquid.server import serving
