@@ -84,6 +84,21 @@ class Ports(ABC):
         """Halt the account after a rule failed: no position is opened any more. By default the run ends."""
         raise InvariantError("a rule itself failed, and this venue cannot halt an account")
 
+    def standing_halt(self, world: Any, at: Instant) -> tuple[str, str]:
+        """The code and the cause of a halt of the account that only a person lifts; two empty texts if there is none."""
+        del world, at
+        return "", ""
+
+    def lift_halts(self, world: Any, at: Instant) -> tuple[Any, Sequence[Receipt]]:
+        """The account without its halts, after a person has resumed the deployment; by default it has none."""
+        del at
+        return world, ()
+
+    def closing_intents(self, world: Any) -> tuple[Any, ...]:
+        """The intents that cancel every order and close every position; none if the venue has no such thing."""
+        del world
+        return ()
+
     def summary_after(self, world: Any, world_before: Any, summary_before: dict[str, Any]) -> dict[str, Any]:
         """`summary(world)`; `summary_before` is that of `world_before`, the world at the beginning of the tick."""
         return summary_before if world is world_before else self.summary(world)
