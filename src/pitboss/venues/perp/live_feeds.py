@@ -1,0 +1,79 @@
+"""The market data of the deployments of this process: one shared feed for each exchange address, with the news of the lake.
+
+`shared_feed` is what a deployment opens; its `access` sends requests within the same rate budget. Feeds belong to the event loop that
+opened them.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pitboss.bootstrap.machine import SystemClock, stopwatch, unit_random
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core.instant import Instant
+from pitboss.data.fetch import address
+from pitboss.data.lake import Lake
+from pitboss.venues.perp.hyperliquid.exchange_access import open_access
+from pitboss.venues.perp.hyperliquid.market_feed import HyperliquidFeed
+from pitboss.venues.perp.hyperliquid.market_requests import MarketRequests
+from pitboss.venues.perp.hyperliquid.shared_feeds import FeedShare, SharedFeeds
+from pitboss.venues.perp.hyperliquid.ws_connection import open_connector
+from pitboss.venues.perp.lake_news import LakeNews
+from pitboss.venues.perp.settings import PerpSettings
+
+DATA_VENUE = "hyperliquid"
+_CLOCK = SystemClock()
+
+_FEEDS: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Path, SharedFeeds]]" = WeakKeyDictionary()
+
+
+def shared_feed(
+    workspace: Workspace, symbols: Collection[str], intervals: Collection[str]
+) -> AbstractAsyncContextManager[FeedShare]:
+    """Open a share of the feed of the exchange that the settings name, for the duration of the block."""
+    by_home = _FEEDS.setdefault(asyncio.get_running_loop(), {})
+    if workspace.home not in by_home:
+
+        def open_feed(base_url: str) -> AbstractAsyncContextManager[HyperliquidFeed]:
+            return open_market_feed(base_url, lambda: workspace.lake)
+
+        by_home[workspace.home] = SharedFeeds(open_feed)
+    url = PerpSettings.of(workspace.settings).hyperliquid_url
+    return by_home[workspace.home].share(address(url), symbols, intervals)
+
+
+@asynccontextmanager
+async def open_market_feed(
+    base_url: str,
+    find_lake: Callable[[], Lake] | None = None,
+    now: Callable[[], Instant] = _CLOCK.now,
+) -> AsyncIterator[HyperliquidFeed]:
+    """Open the feed of an exchange, started and without symbols, with the news of a lake if one is given."""
+    random = unit_random()
+    async with open_access(base_url, now, random) as access, open_connector(base_url) as connect:
+        feed = HyperliquidFeed(MarketRequests(access.info), connect, now=now, elapsed=stopwatch, random=random)
+        feed.access = access
+        feed.start()
+        reading: asyncio.Task[Any] | None = None
+        if find_lake is not None:
+            news = LakeNews(find_lake, DATA_VENUE, feed.state.live_market, now)
+            feed.state.notices.append(lambda: news.problem)
+            reading = _start(news.run())
+        try:
+            yield feed
+        finally:
+            if reading is not None:
+                reading.cancel()
+                with suppress(asyncio.CancelledError):
+                    await reading
+            await feed.close()
+
+
+def _start(work: Awaitable[Any]) -> "asyncio.Task[Any]":
+    async def run() -> None:
+        await work
+
+    return asyncio.create_task(run())
