@@ -16,8 +16,7 @@ from pitboss.testing.hyperliquid.liquidation import deleverage
 from pitboss.testing.hyperliquid.margin import cross_maintenance, summary
 from pitboss.testing.hyperliquid.rules import VenueRules
 from pitboss.testing.hyperliquid.universe import LISTED, listed
-
-from .client import PlainClient, still_exchange, wire_order
+from testing.hyperliquid.client import PlainClient, still_exchange, wire_order
 
 COINS = ("BTC", "ETH", "TST")
 MOVES = st.one_of(

@@ -7,8 +7,7 @@ import pytest
 from pitboss.testing.hyperliquid import refusals
 from pitboss.testing.hyperliquid.exchange import make_ready_account
 from pitboss.testing.hyperliquid.universe import LISTED
-
-from .client import PlainClient, cloid, still_exchange, wire_order
+from testing.hyperliquid.client import PlainClient, cloid, still_exchange, wire_order
 
 
 def error(status: object) -> str:

@@ -13,15 +13,12 @@ from pitboss.core.instant import DAY_MS, Instant
 from pitboss.testing.hyperliquid.exchange import make_ready_account
 from pitboss.testing.hyperliquid.nonces import AFTER_MS, BEFORE_MS, MOST, NonceBook
 from pitboss.testing.hyperliquid.signatures import address_of_secret, connection_id, sign, signer_of
-
-from .client import PlainClient, still_exchange, wire_order
+from testing.hyperliquid.client import PlainClient, still_exchange, wire_order
 
 NOOP = {"type": "noop"}
 VECTORS = Path(__file__).parents[3].parent / "shared" / "data" / "wire" / "hyperliquid" / "signing_vectors.json"
 KEY = "0x" + "0123456789" * 6 + "0123"
-NONCES = st.one_of(
-    st.integers(10**12, 10**12 + 300), st.integers(10**12 - 3 * DAY_MS, 10**12 + 3 * DAY_MS)
-)
+NONCES = st.one_of(st.integers(10**12, 10**12 + 300), st.integers(10**12 - 3 * DAY_MS, 10**12 + 3 * DAY_MS))
 
 
 def refused(reply: Any) -> str:
