@@ -20,8 +20,8 @@ from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.schema import live_orders
 from pitboss.venues.perp.hyperliquid.order_fence import FencedOrder, OrderState
-from pitboss.venues.perp.state import OrderKind
 
+LiveOrderKind = Literal["market", "limit", "close", "reduce", "stop", "take_profit"]
 Leg = Literal["entry", "exit", "stop", "take_profit"]
 TRIGGERS: tuple[Leg, ...] = ("stop", "take_profit")
 LATEST_ENTRIES = 20
@@ -39,7 +39,7 @@ def cloid_of(deployment: str, tick_at: Instant, intent: str, leg: str) -> str:
 class OrderTerms:
     """What was ordered. `side` is +1 buy, −1 sell; `price` is the limit or the bound; `trigger` is set for triggers."""
 
-    kind: OrderKind | Literal["stop", "take_profit"]
+    kind: LiveOrderKind
     asset: int
     side: int
     size: Decimal
@@ -247,10 +247,8 @@ class MemoryOrders:
 
     def entries(self, symbol: str) -> tuple[LiveOrder, ...]:
         """Return the newest entries in a symbol, newest first."""
-        entries = (
-            order for order in reversed(self._orders.values()) if order.leg == "entry" and order.symbol == symbol
-        )
-        return tuple(islice(entries, LATEST_ENTRIES))
+        newest = self._entries.get(symbol, [])[: -LATEST_ENTRIES - 1 : -1]
+        return tuple(self._orders[cloid] for cloid in newest)
 
     def _keep(self, orders: Sequence[LiveOrder]) -> None:
         for order in orders:
