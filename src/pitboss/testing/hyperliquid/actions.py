@@ -12,10 +12,19 @@ from pitboss.testing.hyperliquid.margin import leverage_of, reserved, summary
 from pitboss.testing.hyperliquid.matching import cancel, place
 from pitboss.testing.hyperliquid.orders import CLOID, MalformedRequest, PlacedOrder, WireOrder, read_order
 from pitboss.testing.hyperliquid.replies import err, ok, venue_text
+from pitboss.testing.hyperliquid.signatures import KEYS
 from pitboss.testing.hyperliquid.state import ExchangeState
 
 LEAST_AHEAD_MS = 5 * SECOND_MS
+OPTIONAL = {"builder", "time"}
 GROUPINGS = ("na", "normalTpsl", "positionTpsl")
+
+
+def check_shape(action: dict[str, Any]) -> None:
+    """Refuse an action of an unknown type, or with other keys than its type has."""
+    keys = KEYS.get(action["type"])
+    if keys is None or not set(keys) - OPTIONAL <= set(action) <= set(keys):
+        raise MalformedRequest(f"unknown action {action['type']!r}, or other keys than it has")
 
 
 def carry_out(state: ExchangeState, account: FakeAccount, action: dict[str, Any]) -> dict[str, Any]:
@@ -78,6 +87,7 @@ def _with_children(state: ExchangeState, account: FakeAccount, requests: list[Wi
         else:
             child = PlacedOrder(state.new_oid(), account.address, parent.coin, request, state.now)
             child.parent = parent
+            child.was_accepted = True
             parent.children.append(child)
             account.keep(child)
             account.open_orders[child.oid] = child

@@ -13,13 +13,13 @@ from pitboss.core.money import CONTEXT
 from pitboss.core.noun import noun
 from pitboss.testing.hyperliquid import refusals
 from pitboss.testing.hyperliquid.account import ApprovedAgent, FakeAccount
-from pitboss.testing.hyperliquid.actions import carry_out
+from pitboss.testing.hyperliquid.actions import carry_out, check_shape
 from pitboss.testing.hyperliquid.agenda import Agenda
 from pitboss.testing.hyperliquid.info import answer
 from pitboss.testing.hyperliquid.market import CoinMarket
 from pitboss.testing.hyperliquid.nonces import NonceBook
 from pitboss.testing.hyperliquid.orders import MalformedRequest
-from pitboss.testing.hyperliquid.price_path import PricePath, RandomWalk
+from pitboss.testing.hyperliquid.price_path import PricePath, RandomWalkPrices
 from pitboss.testing.hyperliquid.replies import err
 from pitboss.testing.hyperliquid.request_limits import EXPIRED_COST, budget_refusal
 from pitboss.testing.hyperliquid.rules import VenueRules
@@ -71,7 +71,7 @@ class FakeExchange:
         given = paths or {}
         with localcontext(CONTEXT):
             markets = {
-                perp.name: CoinMarket(perp, given.get(perp.name) or RandomWalk(perp, seed), seed, start, rules)
+                perp.name: CoinMarket(perp, given.get(perp.name) or RandomWalkPrices(perp, seed), seed, start, rules)
                 for perp in perps
             }
         self.state = ExchangeState(start, rules, markets, SeededNumbers(seed, "exchange"))
@@ -146,6 +146,7 @@ class FakeExchange:
             raise MalformedRequest("a request has action, nonce and signature")
         if expires_after is not None and (not isinstance(expires_after, int) or isinstance(expires_after, bool)):
             raise MalformedRequest("expiresAfter is milliseconds")
+        check_shape(action)
         signer = self._signer(body)
         with localcontext(CONTEXT):
             reply = self._judge(signer, action, nonce, expires_after, vault)

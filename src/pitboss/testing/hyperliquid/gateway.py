@@ -149,7 +149,7 @@ class Gateway:
         if rule.kind == "doubled_fills":
             return self._json([row for row in reply for _ in range(2)])
         if rule.kind == "fills_out_of_order":
-            return self._json(sorted(reply, key=lambda row: row["tid"] % 7))
+            return self._json(reply[1::2] + reply[::2])
         if rule.kind == "late_fills":
             newest = self.exchange.now - rule.high_ms
             return self._json([row for row in reply if row["time"] <= newest])

@@ -6,6 +6,7 @@ consume is gone until the next step.
 
 from collections import deque
 from decimal import Decimal
+from itertools import takewhile
 
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, Instant
 from pitboss.core.money import ZERO
@@ -196,12 +197,13 @@ class CoinMarket:
 
     def aggregate(self, interval: int, start: Instant, end: Instant) -> list[MinuteCandle]:
         """Candles of an interval, from the one that contains `start` on."""
-        merged: list[MinuteCandle] = []
         first = start - start % interval
-        for minute in self.candles:
+        minutes = list(takewhile(lambda minute: minute.opened_at >= first, reversed(self.candles)))
+        merged: list[MinuteCandle] = []
+        for minute in reversed(minutes):
             opened = minute.opened_at - minute.opened_at % interval
-            if opened < first or opened > end:
-                continue
+            if opened > end:
+                break
             if not merged or merged[-1].opened_at != opened:
                 merged.append(MinuteCandle(opened, minute.open))
             candle = merged[-1]

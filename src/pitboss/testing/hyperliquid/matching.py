@@ -123,6 +123,7 @@ def rest(state: ExchangeState, account: FakeAccount, order: PlacedOrder) -> None
     """Put an order into the book, or among those that wait for their trigger."""
     (state.triggers if order.is_trigger else state.resting)[order.coin][order.oid] = order
     account.open_orders[order.oid] = order
+    order.was_accepted = True
     state.set_status(order, "open")
     if order.request.reduce_only:
         limit_reduce_only(state, account, order.coin)
@@ -204,6 +205,7 @@ def fill(
     if state.overfill and size == order.remaining:
         state.overfill = False
         size += market.perp.size_down(order.size) or order.size
+    order.was_accepted = True
     order.filled += size
     order.notional += size * price
     book_trade(state, account, market, size if order.request.is_buy else -size, price, order=order, crossed=crossed)

@@ -52,6 +52,7 @@ class PlacedOrder:
         "status",
         "status_at",
         "tif",
+        "was_accepted",
         "was_triggered",
     )
 
@@ -68,6 +69,8 @@ class PlacedOrder:
         self.placed_at = at
         self.status = "open"
         self.status_at = at
+        self.was_accepted = False
+        """Whether the exchange took it: it rested, waited or traded at some time."""
         self.was_triggered = False
         self.is_position_tpsl = False
         self.parent: PlacedOrder | None = None
@@ -87,11 +90,6 @@ class PlacedOrder:
     def is_open(self) -> bool:
         """Whether it rests or waits."""
         return self.status == "open"
-
-    @property
-    def was_accepted(self) -> bool:
-        """Whether the exchange took it: it rested, waited or traded at some time."""
-        return not self.status.endswith("Rejected") or bool(self.filled)
 
     def average_price(self) -> Decimal:
         """The average price of its fills."""

@@ -112,10 +112,12 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def __init__(self, clock: VirtualClock) -> None:
         super().__init__(_JumpingSelector(clock))
         self._virtual_clock = clock
+        self._origin = clock.micros
+        self._clock_resolution = 1e-6  # of the clock; timers that are due within it are run
 
     def time(self) -> float:
-        """Seconds of the virtual clock."""
-        return self._virtual_clock.micros / 1_000_000
+        """Seconds of the virtual clock since the loop began: small numbers, so that no microsecond is lost to rounding."""
+        return (self._virtual_clock.micros - self._origin) / 1_000_000
 
 
 def run_in_virtual_time(clock: VirtualClock, main: Coroutine[Any, Any, T]) -> T:

@@ -109,6 +109,16 @@ def halt(world: PerpWorld, terms: TradingTerms, kind: Halt, at: Instant) -> tupl
     return replace(world, orders=tuple(account.orders), halts=account.halts), tuple(account.receipts)
 
 
+def lift_halts(world: PerpWorld, at: Instant) -> tuple[PerpWorld, tuple[Receipt, ...]]:
+    """Lift all halts: a person has taken responsibility. The peak starts again at the present equity, else a drawdown would
+    halt the account again at the next bar.
+    """
+    if not world.halts:
+        return world, ()
+    receipts = tuple(Receipt("resumed", at, facts={"halt": kind, "peak_usd": world.peak}) for kind in world.halts)
+    return replace(world, halts=(), peak=world.last_equity, day_reference=world.last_equity), receipts
+
+
 @exact
 def close_all(world: PerpWorld, terms: TradingTerms, at: Instant, interval_ms: int) -> Leg:
     """Close every position at its mark and cancel all orders, at the end of a run with `close_at_end`.

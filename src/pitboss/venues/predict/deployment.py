@@ -13,7 +13,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, SECOND_MS
 from pitboss.live.board import display_text
 from pitboss.models import catalog
-from pitboss.runs.live_run import Begin
+from pitboss.runs.live_session import Begin
 from pitboss.skill.load import check_text, read_text, read_text_beside, summary
 from pitboss.venues.predict.skill import PredictSkill, PredictStrategy
 from pitboss.venues.predict.writer_choice import Network, Writer

@@ -12,7 +12,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.data.fetch import Fetcher
 from pitboss.data.hermes import Hermes
-from pitboss.live.runner import WorldSource
+from pitboss.live.world_source import WorldSource
 from pitboss.venues.predict.agent import caps_of
 from pitboss.venues.predict.data.indexer import Indexer
 from pitboss.venues.predict.data.market_watch import MarketWatch

@@ -9,7 +9,7 @@ from pitboss.bootstrap.machine import SystemClock
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import Instant
 from pitboss.engine.execute import Broker
-from pitboss.live.runner import WorldSource
+from pitboss.live.world_source import WorldSource
 from pitboss.venues.predict.agent import caps_of
 from pitboss.venues.predict.broker import PredictPaper
 from pitboss.venues.predict.case import dusdc

@@ -14,7 +14,7 @@ from pitboss.venues.predict.writer_choice import Network, Writer
 
 if TYPE_CHECKING:
     from pitboss.live.board import Board, Entry
-    from pitboss.runs.live_run import RunStart
+    from pitboss.runs.live_session import RunStart
     from pitboss.venues.predict.deployment import PredictDeployment
 
 INTERRUPTED = 130
@@ -93,7 +93,7 @@ def run(
     import asyncio
 
     from pitboss.bootstrap.machine import environment
-    from pitboss.runs.live_run import Listener
+    from pitboss.runs.live_session import Listener
     from pitboss.venues.predict.chain_commands import changed_settings, confirm_mainnet
     from pitboss.venues.predict.deployment import LiveOptions, deployment
     from pitboss.venues.predict.live import run_live
