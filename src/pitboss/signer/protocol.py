@@ -48,6 +48,9 @@ NO_VERDICT = "S28_NO_VERDICT"
 VERDICT_MISMATCH = "S29_VERDICT_MISMATCH"
 VERDICT_USED = "S30_VERDICT_USED"
 HALTED = "S31_HALTED"
+SENDER = "S32_SENDER"
+COMMAND = "S33_COMMAND"
+OBJECT = "S34_OBJECT"
 
 MEANINGS: Mapping[str, str] = {
     MALFORMED: "the request cannot be read, or a field is missing, unknown or out of range",
@@ -81,6 +84,9 @@ MEANINGS: Mapping[str, str] = {
     VERDICT_MISMATCH: "the action is not what the verdict allows; the signer halts",
     VERDICT_USED: "the verdict has opened an order before; the signer halts",
     HALTED: "the signer is halted: only reduce-only orders and cancels are signed until a person lifts it",
+    SENDER: "the transaction is sent or paid for by another account",
+    COMMAND: "the transaction does more than to call listed functions, or hands something over",
+    OBJECT: "the transaction changes an object that the policy does not list",
 }
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")

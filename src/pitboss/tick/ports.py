@@ -5,7 +5,7 @@ methods say what a venue without memory, wake conditions and halts does.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import KW_ONLY
 from typing import Any
 
@@ -40,6 +40,9 @@ class Ports(ABC):
     """Returns the notes about the agent's own tools that the prompt of this tick shows."""
     reflector: Reflector | None = None
     """Writes lessons; None if nothing is learned, or if the run has no model to call."""
+    reread: Callable[[Any], Awaitable[tuple[Any, Sequence[Receipt]]]] | None = None
+    """Reads the account again after a decision and before its verdict, with what has happened meanwhile; None where nothing
+    happens while a model thinks, as in a simulation."""
 
     @abstractmethod
     def observe(self, state: State, at: Instant) -> Any:

@@ -11,6 +11,7 @@ import pytest
 
 from pitboss.core.errors import UserError
 from pitboss.testing.hyperliquid import refusals
+from pitboss.testing.hyperliquid.fault_file import read_faults
 from pitboss.testing.hyperliquid.faults import (
     CONDITIONS,
     REQUEST_FAULTS,
@@ -19,7 +20,6 @@ from pitboss.testing.hyperliquid.faults import (
     FaultPlan,
     FaultRule,
     mixed_faults,
-    read_faults,
 )
 from pitboss.testing.hyperliquid.streams import StreamHub, StreamSession
 from testing.hyperliquid.client import PlainClient, cloid, still_exchange, wire_order

@@ -156,7 +156,7 @@ def test_the_program_prints_its_address_and_a_ready_account_and_ends_on_a_signal
         json.dumps({"BTC": [{"t": 0, "T": 59_999, "o": "61000", "h": "61000", "l": "61000", "c": "61000"}]})
     )
     command = [sys.executable, "-m", "pitboss.testing.hyperliquid", "--port", "0", "--seed", "5", "--symbols", "BTC"]
-    command += ["--faults", str(faults), "--prices", str(prices), "--history-days", "0"]
+    command += ["--faults", str(faults), "--prices", str(prices)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

@@ -144,7 +144,7 @@ def terms_problem(terms: VerdictTerms, orders: Sequence[OrderWire]) -> str:
         is_behind = terms.kind == "open" and order.reduce_only
         if order.asset != terms.asset:
             return "the asset differs"
-        if order.is_buy is (terms.is_buy is is_behind):
+        if order.is_buy != (terms.is_buy != is_behind):
             return "the side differs"
         if order.size > terms.size:
             return "the size is above the terms"

@@ -15,11 +15,14 @@ from pitboss.bootstrap.machine import SystemClock
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS
 from pitboss.testing.hyperliquid.exchange import FakeExchange
-from pitboss.testing.hyperliquid.faults import FaultPlan, read_faults
+from pitboss.testing.hyperliquid.fault_file import read_faults
+from pitboss.testing.hyperliquid.faults import FaultPlan
 from pitboss.testing.hyperliquid.price_path import PricePath, RecordedPrices, read_prices
 from pitboss.testing.hyperliquid.rules import VenueRules
 from pitboss.testing.hyperliquid.server import serving
 from pitboss.testing.hyperliquid.universe import LISTED, listed
+
+HISTORY_DAYS = 14
 
 
 def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -34,7 +37,10 @@ def read_options(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--symbols", default="", metavar="BTC,ETH", help="list these coins only")
     parser.add_argument("--deposit", default="10000", metavar="USDC", help="what the ready account begins with")
     parser.add_argument(
-        "--history-days", type=int, default=14, metavar="N", help="candles and funding from before the start"
+        "--history-days",
+        type=int,
+        metavar="N",
+        help="candles and funding from before the start: 14 days, with --prices none; a file of prices begins there",
     )
     parser.add_argument("--mainnet", action="store_true", help="take signatures of mainnet instead of testnet")
     return parser.parse_args(arguments)
@@ -45,7 +51,8 @@ def build(options: argparse.Namespace) -> tuple[FakeExchange, FaultPlan]:
     start = SystemClock().now()
     perps = listed(options.symbols) if options.symbols else LISTED
     rows = read_prices(options.prices) if options.prices else {}
-    history_ms = options.history_days * DAY_MS
+    days = (0 if options.prices else HISTORY_DAYS) if options.history_days is None else options.history_days
+    history_ms = days * DAY_MS
     paths: dict[str, PricePath] = {coin: RecordedPrices(points, start - history_ms) for coin, points in rows.items()}
     if missing := set(paths) - {perp.name for perp in perps}:
         raise UserError(f"prices of coins that are not listed: {', '.join(sorted(missing))}", "see --symbols")

@@ -1,7 +1,7 @@
 """`Agenda`: what the exchange does as time passes. Prices step, orders fill and fire, funding is paid, what is due is carried out.
 
 The order at one instant is fixed: what was put on the agenda first, then prices, then resting orders, triggers, liquidations, and
-funding at the full hour.
+funding at the first step of an hour.
 """
 
 import heapq
@@ -24,6 +24,7 @@ class Agenda:
         self._due: list[tuple[Instant, int, Callable[[], None]]] = []
         self._count = 0
         self._next_step = self._after(state.now)
+        self._hour = state.now // HOUR_MS
 
     def _after(self, at: Instant) -> Instant:
         step = self._state.rules.step_ms
@@ -64,8 +65,9 @@ class Agenda:
                 liquidate_if_due(state, account)
             if account.scheduled_cancel is not None and account.scheduled_cancel <= state.now:
                 self._cancel_scheduled(account.address)
-        if state.now % HOUR_MS == 0:
-            self._pay_funding()
+        if state.now // HOUR_MS != self._hour:
+            self._hour = state.now // HOUR_MS
+            self._pay_funding(self._hour * HOUR_MS)
         if state.listeners:
             state.tell(PricesMoved(state.now))
 
@@ -77,12 +79,12 @@ class Agenda:
         for order in list(account.open_orders.values()):
             self._state.set_status(order, "scheduledCancel")
 
-    def _pay_funding(self) -> None:
+    def _pay_funding(self, hour: Instant) -> None:
         for coin, market in self._state.markets.items():
-            rate, _ = market.close_hour(self._state.now)
+            rate, _ = market.close_hour(hour)
             if market.delisted or market.oracle <= 0:
                 continue
             for account in self._state.accounts.values():
-                payment = account.pay_funding(coin, market.oracle, rate, self._state.now)
+                payment = account.pay_funding(coin, market.oracle, rate, hour)
                 if payment is not None and self._state.listeners:
                     self._state.tell(FundingMade(account.address, payment))

@@ -8,7 +8,8 @@ from pydantic import ValidationError
 from pitboss.core.errors import UserError
 from pitboss.core.instant import SECOND_MS
 from pitboss.testing.hyperliquid.exchange import FakeExchange
-from pitboss.testing.hyperliquid.faults import CONDITIONS, FaultEntry, FaultRule
+from pitboss.testing.hyperliquid.fault_file import FaultEntry
+from pitboss.testing.hyperliquid.faults import CONDITIONS, FaultRule
 from pitboss.testing.hyperliquid.gateway import Gateway
 from pitboss.testing.hyperliquid.truth import dump
 

@@ -19,7 +19,7 @@ from pitboss.testing.hyperliquid.info import answer
 from pitboss.testing.hyperliquid.market import CoinMarket
 from pitboss.testing.hyperliquid.nonces import NonceBook
 from pitboss.testing.hyperliquid.orders import MalformedRequest
-from pitboss.testing.hyperliquid.price_path import PricePath, RandomWalk
+from pitboss.testing.hyperliquid.price_path import PricePath, RandomWalkPrices
 from pitboss.testing.hyperliquid.replies import err
 from pitboss.testing.hyperliquid.request_limits import EXPIRED_COST, budget_refusal
 from pitboss.testing.hyperliquid.rules import VenueRules
@@ -71,7 +71,7 @@ class FakeExchange:
         given = paths or {}
         with localcontext(CONTEXT):
             markets = {
-                perp.name: CoinMarket(perp, given.get(perp.name) or RandomWalk(perp, seed), seed, start, rules)
+                perp.name: CoinMarket(perp, given.get(perp.name) or RandomWalkPrices(perp, seed), seed, start, rules)
                 for perp in perps
             }
         self.state = ExchangeState(start, rules, markets, SeededNumbers(seed, "exchange"))

@@ -1,20 +1,13 @@
-"""Faults: their names, when a rule of a plan applies, and the file that `--faults` reads.
+"""Faults: their names, and when a rule of a plan applies.
 
 `RequestFault`s break single requests (`gateway.py`), stream faults break WebSockets (`streams.py`), condition faults hold for a time and change
 the exchange itself (`conditions.py`). `TABLE` groups all of them by the rows of the table of faults that clients are tested with.
 """
 
-import tomllib
 from collections import Counter
 from decimal import Decimal
-from pathlib import Path
-from typing import Annotated
-
-import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pitboss.core.errors import UserError
-from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
 from pitboss.testing.hyperliquid.seeded import SeededNumbers
 
@@ -232,51 +225,6 @@ def check_kind(kind: str) -> None:
         raise UserError(f"there is no fault {kind!r}", f"one of {', '.join(every)}")
 
 
-class FaultEntry(BaseModel):
-    """A rule in a file or in a request of the control endpoint."""
-
-    model_config = ConfigDict(extra="forbid", strict=False)
-
-    kind: str
-    probability: Annotated[float, Field(ge=0, le=1)] = 1.0
-    on: tuple[str, ...] = ()
-    after: Annotated[int, Field(ge=0)] = 0
-    times: Annotated[int, Field(ge=1)] | None = None
-    at_ms: Annotated[int, Field(ge=0)] = 0
-    duration_ms: Annotated[int, Field(ge=1)] | None = None
-    every_ms: Annotated[int, Field(ge=1)] | None = None
-    low_ms: Annotated[int, Field(ge=0)] = 100
-    high_ms: Annotated[int, Field(ge=0)] = 60_000
-    executed: Annotated[float, Field(ge=0, le=1)] = 0.5
-    coin: str = ""
-    share: Annotated[Decimal, Field(gt=0)] = Decimal("0.5")
-
-    def rule(self) -> FaultRule:
-        """The rule that it describes."""
-        check_kind(self.kind)
-        return FaultRule(**dict(self))
-
-
-class FaultFile(BaseModel):
-    """A file of faults: a list `fault` of entries."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    fault: list[FaultEntry]
-
-
-def read_faults(path: Path) -> tuple[FaultRule, ...]:
-    """Read a plan from TOML (`[[fault]]` tables) or JSON (`{"fault": [...]}`), by the ending of the file's name."""
-    try:
-        content = path.read_bytes()
-        parsed = orjson.loads(content) if path.suffix == ".json" else tomllib.loads(content.decode())
-        return tuple(entry.rule() for entry in FaultFile.model_validate(parsed).fault)
-    except (OSError, ValueError, ValidationError) as error:
-        raise UserError(
-            f"cannot read faults from {path}: {error}", 'write [[fault]] tables with kind = "..."'
-        ) from None
-
-
 def mixed_faults(share: float) -> tuple[FaultRule, ...]:
     """A plan for long tests of clients: every fault of single requests, together on about this share of orders."""
     kinds = [
@@ -311,8 +259,3 @@ def mixed_faults(share: float) -> tuple[FaultRule, ...]:
         FaultRule("doubled_fills", reads),
         FaultRule("fills_out_of_order", reads),
     )
-
-
-def since(start: Instant, now: Instant) -> int:
-    """Milliseconds since the start of a plan."""
-    return now - start

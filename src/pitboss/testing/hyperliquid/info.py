@@ -2,7 +2,6 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -10,7 +9,7 @@ from pitboss.core.instant import DAY_MS, INTERVALS, Instant
 from pitboss.core.money import ZERO
 from pitboss.testing.hyperliquid import shapes
 from pitboss.testing.hyperliquid.account import FakeAccount
-from pitboss.testing.hyperliquid.fees import TIERS, WINDOW_DAYS, fee_rates
+from pitboss.testing.hyperliquid.fees import user_fees
 from pitboss.testing.hyperliquid.margin import cross_maintenance, summary, withdrawable
 from pitboss.testing.hyperliquid.market import CoinMarket
 from pitboss.testing.hyperliquid.orders import CLOID, MalformedRequest
@@ -191,59 +190,6 @@ def _user_funding(state: ExchangeState, body: Body) -> Any:
     ][:MOST_FUNDING_ROWS]
 
 
-def _fees(state: ExchangeState, body: Body) -> Any:
-    account = account_of(state, body)
-    taker, maker = fee_rates(account, state.now)
-    today = state.now // DAY_MS
-    _, base_taker, base_maker = TIERS[0]
-    return {
-        "dailyUserVlm": [
-            {
-                "date": datetime.fromtimestamp(day * DAY_MS / 1000, UTC).strftime("%Y-%m-%d"),
-                "userCross": venue_text(account.volume_by_day.get(day, ZERO)),
-                "userAdd": "0.0",
-                "exchange": "1000000000.0",
-            }
-            for day in range(today - WINDOW_DAYS, today + 1)
-        ],
-        "feeSchedule": {
-            "cross": venue_text(base_taker),
-            "add": venue_text(base_maker),
-            "spotCross": "0.0007",
-            "spotAdd": "0.0004",
-            "tiers": {
-                "vip": [
-                    {
-                        "ntlCutoff": venue_text(volume),
-                        "cross": venue_text(cross),
-                        "add": venue_text(add),
-                        "spotCross": "0.0006",
-                        "spotAdd": "0.0003",
-                    }
-                    for volume, cross, add in TIERS[1:]
-                ],
-                "mm": [
-                    {"makerFractionCutoff": "0.005", "add": "-0.00001"},
-                    {"makerFractionCutoff": "0.015", "add": "-0.00002"},
-                    {"makerFractionCutoff": "0.03", "add": "-0.00003"},
-                ],
-            },
-            "referralDiscount": "0.04",
-            "stakingDiscountTiers": [{"bpsOfMaxSupply": "0.0", "discount": "0.0"}],
-        },
-        "userCrossRate": venue_text(taker),
-        "userAddRate": venue_text(maker),
-        "userSpotCrossRate": "0.0007",
-        "userSpotAddRate": "0.0004",
-        "activeReferralDiscount": "0.0",
-        "trial": None,
-        "feeTrialReward": "0.0",
-        "nextTrialAvailableTimestamp": None,
-        "stakingLink": None,
-        "activeStakingDiscount": {"bpsOfMaxSupply": "0.0", "discount": "0.0"},
-    }
-
-
 def _rate_limit(state: ExchangeState, body: Body) -> Any:
     account = account_of(state, body)
     return {
@@ -356,7 +302,7 @@ HANDLERS: dict[str, Callable[[ExchangeState, Body], Any]] = {
     "userFills": _fills,
     "userFillsByTime": _fills_by_time,
     "userFunding": _user_funding,
-    "userFees": _fees,
+    "userFees": lambda state, body: user_fees(account_of(state, body), state.now),
     "userRateLimit": _rate_limit,
     "userRole": _role,
     "extraAgents": _agents,

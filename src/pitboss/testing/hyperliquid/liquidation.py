@@ -60,6 +60,7 @@ def _liquidate(state: ExchangeState, account: FakeAccount, market: CoinMarket, i
     if not is_backstop and size * market.mark > WHOLE_BELOW and state.now >= account.cool_down_until:
         size = market.perp.size_down(size * FIRST_PART) or size
         account.cool_down_until = state.now + COOL_DOWN_MS
+    mode = "Cross" if is_cross(account, market) else "Isolated"
     price = market.mark
     if not is_backstop:
         levels = market.side(is_ask=position.size < 0).levels()
@@ -76,7 +77,7 @@ def _liquidate(state: ExchangeState, account: FakeAccount, market: CoinMarket, i
         market,
         -size if position.size > 0 else size,
         price,
-        direction="Liquidated Cross Long" if position.size > 0 else "Liquidated Cross Short",
+        direction=f"Liquidated {mode} {'Long' if position.size > 0 else 'Short'}",
         liquidation=(account.address, market.mark, "backstop" if is_backstop else "market"),
         is_free=is_backstop,
     )

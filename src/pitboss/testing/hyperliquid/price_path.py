@@ -25,7 +25,7 @@ class PricePath(Protocol):
         ...
 
 
-class RandomWalk:
+class RandomWalkPrices:
     """A walk in steps of a few hundredths of a percent a second, pulled back so that it stays within a factor of four."""
 
     def __init__(self, perp: ListedPerp, seed: int, volatility_bp: int = 3) -> None:

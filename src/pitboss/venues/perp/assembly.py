@@ -1,6 +1,6 @@
 """Assembles a perp backtest: checks the request, loads the data, and builds the ports over its connections."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pitboss.agent.decider import Decider, Planned
@@ -13,6 +13,7 @@ from pitboss.core.instant import HOUR_MS, Instant, interval_ms
 from pitboss.core.market import Points
 from pitboss.core.order_book import Books
 from pitboss.core.past import NO_PAST
+from pitboss.core.receipt import Receipt
 from pitboss.data.books import load_books
 from pitboss.data.feed import base_intervals, choose_venue, data_digest, load_market, with_listings
 from pitboss.data.lake import Lake
@@ -41,7 +42,7 @@ from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.skill_caps import caps_of
 from pitboss.venues.perp.standin.analyst import Analyst
-from pitboss.venues.perp.state import TradingTerms
+from pitboss.venues.perp.state import PerpWorld, TradingTerms
 from pitboss.venues.perp.tape import Tape, make_tape
 
 TOOLS = "pitboss.venues.perp.tools"
@@ -193,6 +194,7 @@ def make_ports(
     base_interval: str,
     connections: Connections,
     context: PerpPrompts,
+    reread: Callable[[PerpWorld], Awaitable[tuple[PerpWorld, Sequence[Receipt]]]] | None = None,
 ) -> PerpPorts:
     """Build the ports of a tick, the same for a backtest and a live account."""
     return PerpPorts(
@@ -207,6 +209,7 @@ def make_ports(
         wakes=not request.is_program,
         memory_settings=memory_settings(skill, base_interval) if request.builds_prompts else None,
         reflector=_reflector(request, skill, connections, decider, context),
+        reread=reread,
         **ports_fields(request, connections),
     )
 

@@ -4,16 +4,18 @@ Paper: the simulated account on live bars. Shadow and live read the account from
 tick are built by the same function as those of a backtest.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pitboss.core.errors import TransientError, UserError
+from pitboss.bootstrap.trading_accounts import TradingAccount, account_named
+from pitboss.core.errors import TransientError
 from pitboss.core.instant import DAY_MS, SECOND_MS, Instant, interval_ms, iso
+from pitboss.core.money import ZERO
 from pitboss.core.past import NO_PAST
-from pitboss.core.state import State
+from pitboss.core.receipt import Receipt
+from pitboss.core.state import State, parse_state
 from pitboss.engine.execute import Broker
 from pitboss.live.board import Entry
 from pitboss.live.halt_checks import HaltLimits
@@ -29,14 +31,18 @@ from pitboss.tick import Ports
 from pitboss.venues.perp.assembly import DECIDERS, make_ports, terms_of
 from pitboss.venues.perp.broker import PaperBroker
 from pitboss.venues.perp.context import PerpPrompts
-from pitboss.venues.perp.course import read_state
+from pitboss.venues.perp.hyperliquid.account_reader import VenueAccount
+from pitboss.venues.perp.hyperliquid.live_account import check_network, check_signer, make_broker, open_account_line
+from pitboss.venues.perp.hyperliquid.live_source import ReportedSource
 from pitboss.venues.perp.intents import TERMINAL
+from pitboss.venues.perp.live_feeds import shared_feed
 from pitboss.venues.perp.live_market import MarketFeed
 from pitboss.venues.perp.paper_source import PaperSource
 from pitboss.venues.perp.request import PerpRequest
+from pitboss.venues.perp.settings import PerpSettings
 from pitboss.venues.perp.skill import PerpSkill
-from pitboss.venues.perp.state import PerpWorld, TradingTerms, open_world
-from pitboss.venues.perp.trade_memory import NO_MEMORY
+from pitboss.venues.perp.state import PerpWorld, Position, ReportedWorld, TradingTerms, open_world
+from pitboss.venues.perp.trade_memory import NO_MEMORY, PerpMemory
 
 BASE_INTERVAL = "1m"
 SETTLE_MS = 2 * SECOND_MS
@@ -57,6 +63,9 @@ class LiveAccount:
     source: WorldSource
     broker: Broker
     first_world: PerpWorld
+    world_type: type[PerpWorld] = PerpWorld
+    reread: Callable[[PerpWorld], Awaitable[tuple[PerpWorld, Sequence[Receipt]]]] | None = None
+    """Reads the account again before a verdict; None where it changes at ticks only."""
 
 
 class PerpLive:
@@ -70,8 +79,8 @@ class PerpLive:
         skill: PerpSkill = live.skill
         self._past = RunPast(TERMINAL) if skill.tool_names and not live.request.is_program else None
         period = skill.every_ms
-        # On paper the account changes at ticks only, by the bars since the last one, as in a backtest.
-        update_ms = None if live.deployment.mode == "paper" else SECOND_MS
+        # On paper, and in the shadow, the account changes at ticks only, by the bars since the last one, as in a backtest.
+        update_ms = SECOND_MS if live.deployment.mode == "live" else None
         self.plan = LivePlan(
             venue=venue_named(live.deployment.venue),
             skill=skill,
@@ -106,7 +115,7 @@ class PerpLive:
 
     def read_state(self, plain: object) -> State:
         """Read a stored state."""
-        return read_state(plain)
+        return parse_state(plain, self._account.world_type, PerpMemory)
 
     async def begin(self, run_id: str, address: str, since: Instant) -> None:
         """Nothing: the account itself says up to which bar it is advanced."""
@@ -138,6 +147,7 @@ class PerpLive:
             self._feed.base_interval,
             connections,
             context,
+            self._account.reread,
         )
 
     def has_failed(self) -> bool:
@@ -172,23 +182,68 @@ class PerpLive:
 @asynccontextmanager
 async def open_live(live: LiveDeployment) -> AsyncIterator[PerpLive]:
     """Open the feed and the account of a deployment."""
-    from pitboss.venues.perp.live_feeds import shared_feed
-
     skill: PerpSkill = live.skill
-    async with shared_feed(live.workspace, skill.context.sorted_symbols, live_intervals(skill)) as feed:
+    symbols = skill.context.sorted_symbols
+    async with shared_feed(live.workspace, symbols, live_intervals(skill)) as feed:
+        terms = terms_of(live.request, skill, feed.assets)
         if live.deployment.mode == "paper":
             yield paper_side(live, feed)
             return
-        raise UserError(f"mode {live.deployment.mode} is not available", "deploy in mode paper")
+        account, url = account_of(live), PerpSettings.of(live.workspace.settings).hyperliquid_url
+        check_network(url, account)
+        async with open_account_line(url, account, live.workspace.now) as line:
+            if live.deployment.mode == "shadow":
+                yield PerpLive(live, feed, terms, _shadow_account(live, feed, terms, await line.read()))
+                return
+            await check_signer(live.workspace, account)
+            broker = await make_broker(
+                live.workspace, line, account, live.deployment.id, symbols, terms, live.open_refusal
+            )
+            source = ReportedSource(broker, feed, symbols, live.halt)
+            first = (await broker.resolve(None)).world
+            yield PerpLive(live, feed, terms, LiveAccount(source, broker, first, ReportedWorld, source.reread))
+
+
+def account_of(live: LiveDeployment) -> TradingAccount:
+    """Return the account that a deployment names."""
+    deployment = live.deployment
+    return account_named(live.workspace.home, deployment.account, deployment.venue, deployment.owner)
 
 
 def paper_side(live: LiveDeployment, feed: MarketFeed) -> PerpLive:
     """Put together a deployment that trades on paper."""
     terms = terms_of(live.request, live.skill, feed.assets)
-    equity: Decimal = live.request.equity_usd
-    account = LiveAccount(
-        PaperSource(feed, terms, live.skill.context.sorted_symbols),
-        PaperBroker(terms, live.request.decision_latency_ms),
-        open_world(equity, live.run.created_at // DAY_MS),
+    return PerpLive(
+        live, feed, terms, _paper_account(live, feed, terms, open_world(live.request.equity_usd, _first_day(live)))
     )
-    return PerpLive(live, feed, terms, account)
+
+
+def _first_day(live: LiveDeployment) -> int:
+    return live.run.created_at // DAY_MS
+
+
+def _paper_account(live: LiveDeployment, feed: MarketFeed, terms: TradingTerms, first: PerpWorld) -> LiveAccount:
+    source = PaperSource(feed, terms, live.skill.context.sorted_symbols)
+    return LiveAccount(source, PaperBroker(terms, live.request.decision_latency_ms), first)
+
+
+def _shadow_account(live: LiveDeployment, feed: MarketFeed, terms: TradingTerms, reported: VenueAccount) -> LiveAccount:
+    """Return a paper account that begins with what the live one holds; from then on its orders are filled on paper.
+
+    Positions in symbols that the skill does not trade are left out, with their unrealised result counted as cash.
+    """
+    symbols = set(live.skill.context.sorted_symbols)
+    traded = {symbol: each for symbol, each in reported.positions.items() if symbol in symbols}
+    marks = {symbol: each.value / abs(each.size) for symbol, each in traded.items()}
+    unrealised = sum((each.size * (marks[symbol] - each.entry) for symbol, each in traded.items()), ZERO)
+    world = open_world(reported.value, _first_day(live))
+    first = replace(
+        world,
+        cash=world.cash - unrealised,
+        positions={
+            symbol: Position(symbol, each.size, each.size * each.entry, reported.at) for symbol, each in traded.items()
+        },
+        leverage={symbol: each.leverage for symbol, each in traded.items()},
+        marks=marks,
+    )
+    return _paper_account(live, feed, terms, first)

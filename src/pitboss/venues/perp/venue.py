@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pitboss.report.shell import ReportPage
     from pitboss.report.source import RunReport
     from pitboss.runs.charts import Charts
-    from pitboss.runs.live_deployment import LiveDeployment
+    from pitboss.runs.live_deployment import DeployRequest, LiveDeployment
     from pitboss.runs.result_table import ResultTable
     from pitboss.sim.connections import Connections
     from pitboss.sim.metrics import Outcome
@@ -43,7 +43,7 @@ class PerpVenue(Venue):
     summary = "perpetual futures with funding, leverage and liquidation"
     judged_by = "sharpe"
     red_team = "pitboss.venues.perp.redteam.attack_run:make_setup"
-    live_modes = ("paper",)
+    live_modes = ("paper", "shadow", "live")
 
     def settings_type(self) -> "type[PerpSettings]":
         from pitboss.venues.perp.settings import PerpSettings
@@ -139,6 +139,11 @@ class PerpVenue(Venue):
         from pitboss.venues.perp.course import read_state
 
         return read_state(plain)
+
+    def check_live(self, workspace: "Workspace", deploy: "DeployRequest") -> dict[str, Any]:
+        from pitboss.venues.perp.live_checks import check_deployment
+
+        return check_deployment(workspace, deploy)
 
     def open_live(self, live: "LiveDeployment") -> "AbstractAsyncContextManager[PerpLive]":
         from pitboss.venues.perp.live import open_live

@@ -16,6 +16,7 @@ from pitboss.live.world_source import WorldSource
 from pitboss.runs import live_run
 from pitboss.runs.live_run import LiveRunResult
 from pitboss.runs.live_session import Listener, LivePlan, LiveSide, LiveView
+from pitboss.runs.venues import venue_named
 from pitboss.sim.connections import Connections
 from pitboss.skill.document import to_plain
 from pitboss.tick import Ports
@@ -27,7 +28,6 @@ from pitboss.venues.predict.live_writer import LiveWriter, open_live_writer
 from pitboss.venues.predict.ports import read_state
 from pitboss.venues.predict.request import INDEXER, SURFACES_FITTED, SURFACES_PROTOCOL, PredictRequest
 from pitboss.venues.predict.status import StatusSource
-from pitboss.venues.predict.venue import VENUE
 
 SCHEDULED = "scheduled"
 """The source of markets stored with a run without an indexer; runs of earlier versions, which have none, are such runs."""
@@ -47,7 +47,7 @@ async def run_live(workspace: Workspace, deployment: PredictDeployment, listener
             open_feed(workspace.settings, deployment, notify) as feed,
             open_live_writer(workspace, deployment, feed, notify) as writer,
         ):
-            plan = _plan(deployment, model, writer, workspace.now(), (*warnings, *writer.notes))
+            plan = make_plan(deployment, model, writer, workspace.now(), (*warnings, *writer.notes))
             yield PredictLive(deployment, feed, writer, plan)
 
     return await live_run.run_live(workspace, open_side, deployment.host, deployment.port, listener)
@@ -123,9 +123,10 @@ class PredictLive:
         return source.document(view.now, view.next_at)
 
 
-def _plan(
+def make_plan(
     deployment: PredictDeployment, model: str, writer: LiveWriter, now: Instant, warnings: tuple[str, ...]
 ) -> LivePlan:
+    """The plan of a live run."""
     identity: dict[str, Any] = {
         "mode": deployment.mode,
         "markets": SCHEDULED if deployment.scheduled else INDEXER,
@@ -134,7 +135,7 @@ def _plan(
     if deployment.writer == "paper":  # on the chain the account is what the manager holds
         identity["equity"] = text(deployment.equity)
     return LivePlan(
-        venue=VENUE,
+        venue=venue_named("predict"),
         skill=deployment.skill,
         request=_request(deployment, model, writer.equity, now),
         every_ms=deployment.every_ms,

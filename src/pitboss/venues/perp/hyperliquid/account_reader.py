@@ -367,3 +367,15 @@ def read_marks(
         except UnreadableReply:
             continue
     return marks
+
+
+async def agent_problem(info: HyperliquidInfo, agent: str, user: str) -> str:
+    """Say why a key must not be used for an account: it is the account's own, or not its agent on this network."""
+    if agent.lower() == user.lower():
+        return "the key is that of the account itself, and not of an agent"
+    reply = fields_of(await info.post({"type": "userRole", "user": agent}), "userRole")
+    role = text_of(reply, "role")
+    if role != "agent":
+        return f"the exchange knows the key's address as {role!r} and not as an agent: it may be of another network"
+    owner = text_of(fields_of(reply.get("data"), "data"), "user")
+    return "" if owner.lower() == user.lower() else "the key is an agent of another account"

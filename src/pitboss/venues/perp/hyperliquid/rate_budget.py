@@ -1,7 +1,7 @@
 """The rate limits of the exchange, kept with a reserve: how long a request has to wait, and what stops after a 429. Pure.
 
 The exchange allows 1,200 weight in any 60 s per address of the network. This budget uses at most 80 % of it, and keeps a fifth of
-that for what reduces risk: cancels, stops, exits, and the reads they depend on. The account has a second limit that counts actions for its whole life:
+that for what reduces risk: cancels, stops and exits. The account has a second limit that counts actions for its whole life:
 10,000, and one more for each USDC traded. After a refusal for either reason opens stop, and what reduces risk goes first.
 Random numbers are passed in.
 """
@@ -19,9 +19,9 @@ EXCHANGE_WEIGHT = 1_200
 WINDOW_MS = MINUTE_MS
 BUDGET = EXCHANGE_WEIGHT * 8 // 10
 SHARES: Mapping[RequestClass, int] = {
-    "open": BUDGET * 7 // 10,
-    "read": BUDGET * 8 // 10,
-    "resolve": BUDGET * 9 // 10,
+    "open": BUDGET * 6 // 10,
+    "read": BUDGET * 7 // 10,
+    "resolve": BUDGET * 8 // 10,
     "reduce": BUDGET,
 }
 """How much of the budget each class may use: opens leave enough to look after what they open, and reads enough for exits."""

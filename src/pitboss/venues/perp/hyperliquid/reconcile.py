@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from pitboss.core.errors import TransientError
-from pitboss.core.instant import SECOND_MS, Instant
+from pitboss.core.instant import MINUTE_MS, SECOND_MS, Instant
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.venues.perp.hyperliquid.account_reader import (
@@ -33,8 +33,8 @@ from pitboss.venues.perp.state import ReportedWorld
 
 READS = 3
 """How often the account is read in one pass until sizes and fills agree: they are not read at one instant."""
-SAME_MISMATCHES = 3
-"""After so many passes with the same difference it is no torn read, and the account's own sizes are taken over."""
+ADOPT_AFTER_MS = MINUTE_MS
+"""A difference that stays the same for so long is no torn read and no late report: the account's own sizes are taken over."""
 READ_PAUSE_S = 0.5
 WHOLE_READ_MS = 9 * SECOND_MS
 """How often orders and fills are read where nothing has changed: this is when a stop that was taken away is noticed."""
@@ -93,7 +93,7 @@ class Reconciler:
         self._sleep = sleep
         self._on_step = on_step
         self._mismatch = ""
-        self._mismatches = 0
+        self._mismatch_at: Instant = 0
         self._read_at: Instant | None = None
         self._last_marks: Mapping[str, Mark] = {}
         self._marks_at: Instant = 0
@@ -149,7 +149,7 @@ class Reconciler:
             account, orders, step = await self._look(world, marks)
         if step.mismatch:
             return await self._adopt(world, account, step, orders, marks)
-        self._mismatch, self._mismatches, self._read_at = "", 0, self._now()
+        self._mismatch, self._read_at = "", self._now()
         return await self._settle(world, account, step, orders, marks)
 
     def _is_whole_read_due(self) -> bool:
@@ -194,12 +194,12 @@ class Reconciler:
         marks: Mapping[str, Mark],
     ) -> WorldStep:
         """Take over a difference that stays the same, with an alarm; any other is a torn read."""
-        self._mismatches = self._mismatches + 1 if step.mismatch == self._mismatch else 1
-        self._mismatch = step.mismatch
-        if world is None or self._mismatches < SAME_MISMATCHES:
+        if step.mismatch != self._mismatch:
+            self._mismatch, self._mismatch_at = step.mismatch, self._now()
+        if world is None or self._now() - self._mismatch_at < ADOPT_AFTER_MS:
             raise TransientError(step.mismatch)
         self.alarm = f"no fill explains what the account has: {step.mismatch}"
-        self._mismatch, self._mismatches = "", 0
+        self._mismatch = ""
         adopted = world_after(world, account, orders, self._setup.terms, marks, adopt=True)
         return await self._settle(world, account, adopted, orders, marks)
 
