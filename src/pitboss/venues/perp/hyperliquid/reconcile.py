@@ -22,7 +22,7 @@ from pitboss.venues.perp.hyperliquid.account_reader import (
     read_marks,
 )
 from pitboss.venues.perp.hyperliquid.info_client import HyperliquidInfo
-from pitboss.venues.perp.hyperliquid.live_world import OrderIndex, WorldStep, first_world, index_orders, world_after
+from pitboss.venues.perp.hyperliquid.live_world import AccountStep, OrderIndex, first_world, index_orders, world_after
 from pitboss.venues.perp.hyperliquid.order_building import AccountSetup
 from pitboss.venues.perp.hyperliquid.order_fence import discard, on_fill, on_listed
 from pitboss.venues.perp.hyperliquid.order_sender import FencedSender, StepLabel, no_step
@@ -129,7 +129,7 @@ class Reconciler:
         self.problem = ""
         return Reconciled(step.world, step.receipts)
 
-    async def _pass(self, world: ReportedWorld | None) -> WorldStep:
+    async def _pass(self, world: ReportedWorld | None) -> AccountStep:
         for order in self._sender.store.open_orders():
             if order.state == "new":  # the lock is ours, so the process that stored it has ended
                 self._sender.change(order, discard(order.fence, "it was given up before it was sent"))
@@ -187,7 +187,7 @@ class Reconciler:
 
     async def _look(
         self, world: ReportedWorld | None, marks: Mapping[str, Mark]
-    ) -> tuple[VenueAccount, OrderIndex, WorldStep]:
+    ) -> tuple[VenueAccount, OrderIndex, AccountStep]:
         """Read the account once. Positions are protected even if its parts do not agree yet."""
         await self._sender.clock.read()  # first: an order in doubt is asked for after it
         account = await self._read(world)
@@ -201,10 +201,10 @@ class Reconciler:
         self,
         world: ReportedWorld | None,
         account: VenueAccount,
-        step: WorldStep,
+        step: AccountStep,
         orders: OrderIndex,
         marks: Mapping[str, Mark],
-    ) -> WorldStep:
+    ) -> AccountStep:
         """Take over a difference that stays the same, with an alarm; any other is a torn read."""
         if step.mismatch != self._mismatch:
             self._mismatch, self._mismatch_at = step.mismatch, self._now()
@@ -233,11 +233,11 @@ class Reconciler:
 
     def _step(
         self, world: ReportedWorld | None, account: VenueAccount, orders: OrderIndex, marks: Mapping[str, Mark]
-    ) -> WorldStep:
+    ) -> AccountStep:
         if world is None:
             return first_world(account, self._setup.terms, marks)
         if account.value == 0 and world.last_equity > 0 and not account.positions:
-            return WorldStep(None, mismatch="the account is reported empty")
+            return AccountStep(None, mismatch="the account is reported empty")
         return world_after(world, account, orders, self._setup.terms, marks)
 
     async def _match(self, account: VenueAccount) -> OrderIndex:
@@ -273,10 +273,10 @@ class Reconciler:
         self,
         world: ReportedWorld | None,
         account: VenueAccount,
-        step: WorldStep,
+        step: AccountStep,
         orders: OrderIndex,
         marks: Mapping[str, Mark],
-    ) -> WorldStep:
+    ) -> AccountStep:
         """Protect what is open, cancel opens during a halt, and give the world with the stops that rest now."""
         after = step.world
         assert after is not None
