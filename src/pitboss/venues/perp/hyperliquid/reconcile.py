@@ -38,6 +38,8 @@ ADOPT_AFTER_MS = MINUTE_MS
 READ_PAUSE_S = 0.5
 WHOLE_READ_MS = 20 * SECOND_MS
 """How often orders and fills are read where nothing has changed."""
+WHOLE_GAP_MS = 3 * SECOND_MS
+"""How long after one whole read the next is tried at the earliest: otherwise failures would use up the rate budget."""
 STOPS_MS = 5 * SECOND_MS
 """How often the exchange is asked whether stops still rest: this is when one that was taken away is noticed."""
 MARKS_MS = 10 * SECOND_MS
@@ -100,6 +102,7 @@ class Reconciler:
         self._last_marks: Mapping[str, Mark] = {}
         self._marks_at: Instant = 0
         self._stops_at: Instant = 0
+        self._tried_at: Instant = 0
 
     @property
     def reader(self) -> AccountReader:
@@ -123,7 +126,7 @@ class Reconciler:
             step = await self._pass(world)
         except TransientError as error:
             self.problem = f"the account cannot be read: {error}"
-            self.look_closely()
+            self._read_at = None
             raise
         assert step.world is not None
         self.problem = ""
@@ -139,12 +142,18 @@ class Reconciler:
             await self._ask_for_stops(account)
             await self._protector.protect(world, account.positions, self._last_marks, agrees=False)
         marks = await self._newest_marks()
-        if world is not None and account is not None and not self._is_whole_read_due():
-            sizes = {symbol: position.size for symbol, position in account.positions.items()}
-            if account.value and sizes == {symbol: position.size for symbol, position in world.positions.items()}:
-                orders = index_orders(self._sender.store.open_orders())
-                step = self._step(world, account, orders, marks)
-                return await self._settle(world, account, step, orders, marks)
+        if world is not None and account is not None:
+            is_early = 0 <= self._now() - self._tried_at < WHOLE_GAP_MS
+            if is_early or not self._is_whole_read_due():
+                sizes = {symbol: position.size for symbol, position in account.positions.items()}
+                is_same = sizes == {symbol: position.size for symbol, position in world.positions.items()}
+                if self._read_at is not None and account.value and is_same:
+                    orders = index_orders(self._sender.store.open_orders())
+                    step = self._step(world, account, orders, marks)
+                    return await self._settle(world, account, step, orders, marks)
+                if is_early:
+                    raise TransientError("orders and fills are read shortly")
+        self._tried_at = self._now()
         turn = 1
         account, orders, step = await self._look(world, marks)
         while step.mismatch and turn < READS:
@@ -173,7 +182,7 @@ class Reconciler:
 
     def look_closely(self) -> None:
         """Read everything at the next pass: something has happened, or messages were lost."""
-        self._read_at = None
+        self._read_at, self._tried_at = None, 0
 
     async def _newest_marks(self) -> Mapping[str, Mark]:
         """Return the marks, read at intervals. Where they cannot be read they get old, and nothing is opened on them."""
