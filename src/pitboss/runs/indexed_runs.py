@@ -13,6 +13,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.report.chart_series import ChartSeries
 from pitboss.report.shell import NO_MARKUP, ReportPage
 from pitboss.runs import run_files
+from pitboss.runs.lineage import is_by_programs
 from pitboss.runs.report import page_of
 from pitboss.runs.run_files import INDEX, PAGE, SERIES
 from pitboss.runs.run_index import RunIndex
@@ -88,7 +89,7 @@ class IndexedRuns:
         kept: RunIndex | None = self._get(run, INDEX, complete) or self._get(run, INDEX, False)
         if kept is not None and complete and kept.digest == run.digest:
             return kept
-        if kept is None and complete and (stored := run_files.read(workspace, run, INDEX)) is not None:
+        if complete and (stored := run_files.read(workspace, run, INDEX)) is not None:
             index = RunIndex.from_bytes(stored)
         else:
             index = read_index(workspace, run, kept)
@@ -132,20 +133,25 @@ def read_index(workspace: Workspace, run: Run, known: RunIndex | None = None) ->
     """The index of a run from its records; `known` is that of an earlier call, of which only what followed is read."""
     venue = venue_of(run.params["skill"])
     journal = journal_of(workspace, run)
+    read = journal.covered_records if is_by_programs(run) else journal.records  # programs cost nothing
     if known is None or not known.next_seq:
-        return RunIndex().extended(journal.records(), venue, run.params)
+        return RunIndex().extended(read(), venue, run.params)
     # its last record is read again: if it is another, the run was started anew
-    records = journal.records(known.next_seq - 1)
+    records = read(known.next_seq - 1)
     last = next(records, None)
     if last is None or last.digest != known.digest:
-        return RunIndex().extended(journal.records(), venue, run.params)
+        return RunIndex().extended(read(), venue, run.params)
     return known.extended(records, venue, run.params)
 
 
-def keep_run_files(workspace: Workspace, run: Run, page: ReportPage) -> None:
-    """Write the files of a complete run whose page has just been composed."""
-    _write_page(workspace, run, without_decisions(page), page.series)
+def keep_index(workspace: Workspace, run: Run) -> None:
+    """Write the index of a complete run."""
     run_files.write(workspace, run, INDEX, read_index(workspace, run).to_bytes())
+
+
+def keep_page(workspace: Workspace, run: Run, page: ReportPage) -> None:
+    """Write the page of a complete run that has just been composed, and the series of its charts."""
+    _write_page(workspace, run, without_decisions(page), page.series)
 
 
 def without_decisions(page: ReportPage) -> ReportPage:

@@ -8,7 +8,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso, parse_instant
-from pitboss.core.snapshot import Record
+from pitboss.core.snapshot import Record, recorded_cost
 from pitboss.core.verdict import margin_fields
 from pitboss.data.synthetic_marker import DEMO, is_marked
 from pitboss.models import cutoffs
@@ -186,7 +186,7 @@ def decision_rows(record: Record, read_body: Mapping[str, Any] | None = None) ->
         "flags": body["flags"],
         "text": body["text"],
         "steps": body["steps"],
-        "cost_usd": codec.loads(record.extra)["cost_usd"],
+        "cost_usd": recorded_cost(record),
     }
     if not body["proposals"]:
         yield {**about, "outcome": "noop"}
