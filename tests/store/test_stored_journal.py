@@ -21,6 +21,7 @@ from pitboss.store import run_history as history
 from pitboss.store.compiled import CompiledStatement
 from pitboss.store.database import open_database
 from pitboss.store.lifecycle import LeaseLost
+from pitboss.store.recent_records import newest_records
 from pitboss.store.schema import records as record_table
 from pitboss.store.verify import verify_run
 from pitboss.testing.journal import chained, state_after
@@ -207,6 +208,8 @@ def test_records_can_be_read_without_what_their_digests_do_not_cover(bench):
 
     assert list(bench.journal(run_id, 1).covered_records()) == without
     assert list(bench.journal(run_id, 1).covered_records(3)) == without[3:]
+    assert newest_records(bench.database, run_id, 1, 2) == without[3:]
+    assert newest_records(bench.database, run_id, 1, 9) == without[2:]
 
 
 @pytest.mark.parametrize(
@@ -231,6 +234,8 @@ def test_reading_what_a_digest_covers_fails_at_a_record_that_was_changed(file_be
     assert next(reader).digest == records[0].digest
     with pytest.raises(ReplayMismatch, match="record 1 "):
         next(reader)
+    with pytest.raises(ReplayMismatch, match="record 1 "):
+        newest_records(file_bench.database, run_id, 0, 9)
 
 
 def test_reading_past_a_missing_record_fails(bench):

@@ -63,10 +63,11 @@ def newest_ticks(workspace: Workspace, run: Run, after_seq: int, limit: int = MO
 
 
 def _tick(record: Record) -> dict[str, Any] | None:
-    row = next(decision_rows(record), None)
+    body = codec.loads(record.covered)
+    row = next(decision_rows(record, body), None)
     if row is None:
         return None
-    equity = list(points(codec.loads(record.covered)["equity"][-1:]))
+    equity = list(points(body["equity"][-1:]))
     return {
         "seq": record.seq,
         "tick_at": iso(record.tick_at),

@@ -145,9 +145,10 @@ class _PendingCommit(NamedTuple):
     state_seal: str
 
 
-_COVERED = rows.raw(records).with_only_columns(
+COVERED = rows.raw(records).with_only_columns(
     *[column for column in rows.raw(records).selected_columns if column.key not in ("run_id", "extra", SEAL)]
 )
+"""SELECT of what `read_covered` reads: a tenth of the bytes of a record whose prompt was kept."""
 _COMPRESSED_FREE = compressor()(ZERO_COST_EXTRA)
 _COMPRESSED_FREE_SHA256 = sha256(_COMPRESSED_FREE).digest()
 _KINDS: dict[RecordKind, bytes] = {kind: rows.encode(kind) for kind in get_args(RecordKind)}
@@ -164,6 +165,21 @@ def read_record(row: Mapping[str, Any], decompress: Callable[[bytes], bytes]) ->
         covered=decompress(row["covered"]),
         extra=decompress(row["extra"]),
     )
+
+
+def read_covered(
+    row: Mapping[str, Any], decompress: Callable[[bytes], bytes], seq: int, prev_digest: str | None = None
+) -> Record:
+    """The record in a row of `COVERED`, with the `extra` of a record without a model call. Raises `ReplayMismatch` if it was changed.
+
+    It is checked against its digest, because the seal of a row covers the rest too.
+    """
+    try:
+        record = Record(**{**row, "covered": decompress(row["covered"])}, extra=ZERO_COST_EXTRA)
+    except (ZstdError, TypeError) as error:
+        raise ReplayMismatch(f"record {row['seq']} was changed after it was written") from error
+    check(record, seq, prev_digest or record.prev_digest)
+    return record
 
 
 class StoredJournal:
@@ -244,18 +260,11 @@ class StoredJournal:
             yield read_record(row, self._decompress)
 
     def covered_records(self, start: int = 0) -> Iterator[Record]:
-        """The same with what the digests cover alone, a tenth of the bytes where prompts are kept: `extra` is that of a free tick.
-
-        Rows are checked against their digests, because the seal covers the rest too.
-        """
+        """The same, as `read_covered` gives them."""
         expected, digest = start, None
-        query = _COVERED.where(records.c.run_id == self.run_id, records.c.seq >= start)
+        query = COVERED.where(records.c.run_id == self.run_id, records.c.seq >= start)
         for row in self._database.read_paged(query, records.c.seq, PAGE):
-            try:
-                record = Record(**{**row, "covered": self._decompress(row["covered"])}, extra=ZERO_COST_EXTRA)
-            except (ZstdError, TypeError) as error:
-                raise ReplayMismatch(f"record {row['seq']} was changed after it was written") from error
-            check(record, expected, digest or record.prev_digest)
+            record = read_covered(row, self._decompress, expected, digest)
             expected, digest = expected + 1, record.digest
             yield record
 
