@@ -15,8 +15,10 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.curve import points
 from pitboss.core.instant import HOUR_MS, iso
 from pitboss.core.snapshot import Record
-from pitboss.runs import run_files
+from pitboss.report.shell import html_document
+from pitboss.runs import run_files, stored
 from pitboss.runs.indexed_runs import IndexedRuns, keep_index, keep_page, read_index
+from pitboss.runs.lineage import is_by_programs
 from pitboss.runs.report import page_of
 from pitboss.runs.run import ledger_of, start
 from pitboss.runs.run_charts import equity_points, run_chart
@@ -164,6 +166,18 @@ def test_files_of_a_complete_run_are_used_and_made_again_if_damaged(workspace: W
         assert indexed.page(workspace, run).parts == parts
         assert {name: bars.tolist() for name, bars in indexed.series(workspace, run).prices.items()} == prices
         assert all(run_files.read(workspace, run, kind) for kind in (INDEX, PAGE, SERIES))
+
+
+def test_pages_of_programs_are_the_same_without_the_prompts(
+    workspace: Workspace, runs: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = [run for run in runs if is_by_programs(run)]
+    assert {run.model for run in programs} == {"standin/analyst", "policy/random"}
+    for run in programs:
+        page = html_document(page_of(workspace, run))
+        with monkeypatch.context() as patched:
+            patched.setattr(stored, "is_by_programs", lambda run: False)
+            assert html_document(page_of(workspace, run)) == page
 
 
 def test_the_rest_of_a_run_that_has_ended_is_taken_from_the_file_of_its_worker(

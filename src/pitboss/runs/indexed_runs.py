@@ -13,11 +13,10 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.report.chart_series import ChartSeries
 from pitboss.report.shell import NO_MARKUP, ReportPage
 from pitboss.runs import run_files
-from pitboss.runs.lineage import is_by_programs
 from pitboss.runs.report import page_of
 from pitboss.runs.run_files import INDEX, PAGE, SERIES
 from pitboss.runs.run_index import RunIndex
-from pitboss.runs.stored import journal_of
+from pitboss.runs.stored import shown_records
 from pitboss.runs.venues import venue_of
 from pitboss.store.runs import Run
 
@@ -132,15 +131,13 @@ class IndexedRuns:
 def read_index(workspace: Workspace, run: Run, known: RunIndex | None = None) -> RunIndex:
     """The index of a run from its records; `known` is that of an earlier call, of which only what followed is read."""
     venue = venue_of(run.params["skill"])
-    journal = journal_of(workspace, run)
-    read = journal.covered_records if is_by_programs(run) else journal.records  # programs cost nothing
     if known is None or not known.next_seq:
-        return RunIndex().extended(read(), venue, run.params)
+        return RunIndex().extended(shown_records(workspace, run), venue, run.params)
     # its last record is read again: if it is another, the run was started anew
-    records = read(known.next_seq - 1)
+    records = shown_records(workspace, run, known.next_seq - 1)
     last = next(records, None)
     if last is None or last.digest != known.digest:
-        return RunIndex().extended(read(), venue, run.params)
+        return RunIndex().extended(shown_records(workspace, run), venue, run.params)
     return known.extended(records, venue, run.params)
 
 
