@@ -11,8 +11,10 @@ from pitboss.core.instant import MINUTE_MS, Instant
 from pitboss.core.snapshot import GENESIS, check
 from pitboss.core.state import State
 from pitboss.live.board import Board, Entry
-from pitboss.live.runner import Pace, Runner, WorldUpdate
+from pitboss.live.pace import Pace
+from pitboss.live.runner import Runner
 from pitboss.live.schedule import TickSchedule, schedule
+from pitboss.live.world_source import WorldUpdate
 from pitboss.testing.journal import MemoryJournal
 from pitboss.venues.predict.desk import Desk
 from pitboss.venues.predict.execution import apply_update

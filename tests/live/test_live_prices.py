@@ -14,7 +14,8 @@ from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import HOUR_MS, MINUTE_MS
 from pitboss.data.hermes import Hermes
 from pitboss.live.board import Board
-from pitboss.live.runner import Runner, pace
+from pitboss.live.pace import pace
+from pitboss.live.runner import Runner
 from pitboss.live.schedule import schedule
 from pitboss.testing.journal import MemoryJournal
 from pitboss.testing.prediction_services import PredictionServices, wandering

@@ -16,7 +16,7 @@ from pitboss.core.instant import HOUR_MS, MINUTE_MS
 from pitboss.core.intent import Decision
 from pitboss.core.state import State
 from pitboss.live.board import Board
-from pitboss.live.runner import Pace, pace
+from pitboss.live.pace import Pace, pace
 from pitboss.live.schedule import schedule
 from pitboss.testing.journal import MemoryJournal
 from pitboss.venues.predict.caps import PredictCaps

@@ -20,7 +20,8 @@ from data.sources.playing import serving
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.live.board import Board, Entry
-from pitboss.runs.live_run import Listener, LiveRunResult, RunStart
+from pitboss.runs.live_run import LiveRunResult
+from pitboss.runs.live_session import Listener, RunStart
 from pitboss.store.database import open_database
 from pitboss.store.verify import verify_run
 from pitboss.testing.prediction_services import PredictionServices

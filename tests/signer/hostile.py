@@ -10,7 +10,7 @@ from eth_abi.abi import encode
 from eth_account import Account
 from eth_utils.crypto import keccak
 
-from pitboss.signer.policy import SigningPolicy
+from pitboss.signer.evm.policy import EvmPolicy
 
 KEY = keccak(text="the key of these tests")
 PASSPHRASE_FORMS = (KEY.hex(), KEY.hex().upper(), "correct horse battery")
@@ -33,7 +33,7 @@ FUNCTIONS: Mapping[str, Mapping[str, bool]] = {
     TOKEN: {"transfer(address,uint256)": False, "approve(address,uint256)": False},
 }
 """By address the allowed signatures, and whether they take value."""
-POLICY = SigningPolicy.model_validate(
+POLICY = EvmPolicy.model_validate(
     {
         "version": 1,
         "scheme": "evm_transaction",

@@ -20,9 +20,9 @@ FAST_SCRYPT = 1024
 __all__ = ["JOURNAL", "PASSPHRASE", "SOCKET", "make_folder", "passphrase_pipe", "running"]
 
 
-def make_folder(folder: Path, policy: str, key: bytes = KEY) -> Path:
-    folder.mkdir(mode=0o700)
-    create_keystore(folder / KEYSTORE, key, PASSPHRASE, FAST_SCRYPT)
+def make_folder(folder: Path, policy: str, key: bytes = KEY, address: str = "") -> Path:
+    folder.mkdir(mode=0o700, parents=True)
+    create_keystore(folder / KEYSTORE, key, PASSPHRASE, FAST_SCRYPT, address)
     (folder / POLICY).write_text(policy)
     (folder / POLICY).chmod(0o600)
     return folder

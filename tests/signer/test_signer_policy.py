@@ -15,12 +15,15 @@ from hypothesis import strategies as st
 from figures import keep
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS
-from pitboss.signer.evm_transaction import EvmScheme, EvmTransaction
+from pitboss.signer.denied_functions import is_denied
+from pitboss.signer.evm.policy import EvmPolicy, signature_parts
+from pitboss.signer.evm.transaction import EvmTransaction
+from pitboss.signer.evm.transaction_journal import use_of_day
 from pitboss.signer.journal import SigningJournal
-from pitboss.signer.policy import SigningPolicy, is_denied, read_policy, signature_parts
-from pitboss.signer.program import EXAMPLE_POLICY
+from pitboss.signer.policy_file import read_policy
 from pitboss.signer.protocol import MEANINGS
 from pitboss.signer.request_handler import RequestHandler
+from pitboss.signer.schemes.evm_transaction import EXAMPLE_POLICY, EvmScheme
 from signer.hostile import (
     CALLS,
     DAY_COUNT_CAP,
@@ -54,7 +57,7 @@ class Clock:
 class Desk:
     """A handler on a journal in a folder, that can be killed and started again."""
 
-    def __init__(self, folder: Path, policy: SigningPolicy = POLICY) -> None:
+    def __init__(self, folder: Path, policy: EvmPolicy = POLICY) -> None:
         self.clock = Clock()
         self.path = folder / "journal.db"
         self.policy = policy
@@ -103,7 +106,7 @@ def attack(folder: Path, seed: int, requests: int) -> tuple[int, int]:
         nonce, spend = nonce_and_spend(reply["raw"])
         by_id[request_id].add(nonce)
         by_nonce[nonce].add(request_id)
-        day = desk.journal.use_of_day(desk.clock.now()).day
+        day = use_of_day(desk.journal, desk.clock.now()).day
         spends[day][request_id] = max(spend, spends[day].get(request_id, 0))
     assert all(len(nonces) == 1 for nonces in by_id.values())
     assert all(len(ids) == 1 for ids in by_nonce.values())
@@ -167,7 +170,7 @@ def test_each_limit_allows_what_is_at_it_and_refuses_what_is_above(
     desk: Desk, code: str, allowed: dict[str, Any], refused: dict[str, Any]
 ) -> None:
     assert desk.ask("refused", **refused)["code"] == code
-    assert desk.journal.use_of_day(desk.clock.now()).count == 0
+    assert use_of_day(desk.journal, desk.clock.now()).count == 0
     assert breaches(desk.ask("allowed", **allowed)["raw"]) == []
 
 
@@ -175,7 +178,7 @@ def test_the_same_request_gets_the_same_bytes_after_a_restart_and_counts_once(de
     first = desk.ask("a", nonce=4)
     desk.start()
     assert desk.ask("a", nonce=4) == first
-    assert desk.journal.use_of_day(desk.clock.now()).count == 1
+    assert use_of_day(desk.journal, desk.clock.now()).count == 1
 
 
 @pytest.mark.parametrize("change", [{"nonce": 5}, {"gas": 99_000}, {"data": "0x" + CALLS[0]}, {"to": TOKEN, "data": "0x" + selector("transfer(address,uint256)") + "00" * 64}])  # fmt: skip
@@ -197,7 +200,7 @@ def test_a_replacement_has_the_same_nonce_and_needs_a_tenth_more(desk: Desk) -> 
     second = desk.ask("a", nonce=4, max_fee_per_gas=11 * GWEI, max_priority_fee_per_gas=11 * GWEI // 10)
     assert second["number"] == 2
     assert nonce_and_spend(second["raw"]) == (4, 100_000 * 11 * GWEI)
-    assert desk.journal.use_of_day(desk.clock.now()).spend_wei == 100_000 * 11 * GWEI
+    assert use_of_day(desk.journal, desk.clock.now()).spend_wei == 100_000 * 11 * GWEI
     assert desk.ask("a", nonce=4) == first  # the first bytes stay what they are
 
 
@@ -230,17 +233,17 @@ def test_a_request_is_counted_before_it_is_signed(desk: Desk) -> None:
         pass
 
     class DyingScheme(EvmScheme):
-        def sign(self, transaction: Any, key: bytes) -> Any:
+        def sign(self, content: Any, key: bytes) -> Any:
             raise Killed
 
     desk.handler = RequestHandler(KEY, DyingScheme(POLICY), desk.journal, desk.clock.now)
     with pytest.raises(Killed):
         desk.ask("a", nonce=4)
     desk.start()
-    assert desk.journal.use_of_day(desk.clock.now()).count == 1
+    assert use_of_day(desk.journal, desk.clock.now()).count == 1
     assert desk.ask("b", nonce=4)["code"] == "S14_NONCE_USED"
     assert desk.ask("a", nonce=4)["ok"]
-    assert desk.journal.use_of_day(desk.clock.now()).count == 1
+    assert use_of_day(desk.journal, desk.clock.now()).count == 1
 
 
 def test_what_cannot_be_counted_is_not_signed(desk: Desk) -> None:
@@ -257,7 +260,7 @@ def test_the_example_policy_is_valid_and_private_files_are_required(tmp_path: Pa
     path = tmp_path / "policy.toml"
     path.write_text(EXAMPLE_POLICY)
     path.chmod(0o600)
-    assert read_policy(path).chain_id == 11155111
+    assert read_policy(path)[1].chain_id == 11155111
     path.chmod(0o622)
     with pytest.raises(UserError, match="open to other users"):
         read_policy(path)

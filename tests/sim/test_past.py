@@ -199,7 +199,7 @@ def test_the_newest_two_hundred_decisions_and_all_receipts_are_at_hand() -> None
     assert len(past.receipts(end, 3)) == 3
     assert past.snapshot(10 * BASE, end) is None
     assert past.snapshot(60 * BASE, end)["text"] == "held 60"
-    assert past.commands(end, 5) == ()
+    assert past.commands(end, 5) == []
 
 
 @settings(max_examples=12, deadline=None)

@@ -17,6 +17,7 @@ from pitboss.data.object_storage import SECRET, VARIABLES, Address, read_address
 from pitboss.store.approval_requests import ApprovalRequests
 from pitboss.store.budgets import BudgetDay, Budgets
 from pitboss.store.database import Database, open_database
+from pitboss.store.deployments import Deployments
 from pitboss.store.runs import Runs
 from pitboss.store.schema import LOCAL
 from pitboss.store.skills import Skills
@@ -44,6 +45,7 @@ class Workspace:
     skills: Skills
     studies: Studies
     approval_requests: ApprovalRequests
+    deployments: Deployments
     now: Callable[[], Instant]
     on_close: Callable[[], None] = lambda: None
     prepared: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -83,6 +85,7 @@ class Workspace:
             skills=self.skills.owned_by(owner),
             studies=self.studies.owned_by(owner),
             approval_requests=self.approval_requests.owned_by(owner),
+            deployments=self.deployments.owned_by(owner),
             only=owner,
         )
 
@@ -193,8 +196,9 @@ def _workspace(settings: Settings, home: Path, database: Database) -> Workspace:
     now = SystemClock().now
     lake = cache(lambda: lake_of(settings))
     runs, skills = Runs(database, now, new_id), Skills(database, now, new_id)
+    approval_requests, deployments = ApprovalRequests(database, now), Deployments(database, now, new_id)
     return Workspace(
-        settings, home, lake, database, runs, skills, Studies(database), ApprovalRequests(database, now), now
+        settings, home, lake, database, runs, skills, Studies(database), approval_requests, deployments, now
     )
 
 

@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -19,6 +19,9 @@ PassphraseFd = Annotated[int | None, Parameter(name="--passphrase-fd")]
 def init(
     *,
     folder: Folder = None,
+    scheme: Literal["evm_transaction", "hyperliquid_action", "sui_transaction"] = "evm_transaction",
+    account: str | None = None,
+    network: Literal["mainnet", "testnet"] | None = None,
     import_key: bool = False,
     key_fd: int | None = None,
     passphrase_fd: PassphraseFd = None,
@@ -29,11 +32,18 @@ def init(
     For example:
 
         pitboss signer init
+        pitboss signer init --scheme hyperliquid_action --account 0x…
 
     Parameters
     ----------
     folder
         Where the files are kept; `signer` in the workspace if left out.
+    scheme
+        What it will sign: transactions of Ethereum, actions of Hyperliquid, or transactions of Sui.
+    account
+        For hyperliquid_action: the address of the master account. Its own key is refused.
+    network
+        Network of the example policy; testnet if left out.
     import_key
         Take a key from a hidden prompt instead of making a new one.
     key_fd
@@ -41,7 +51,17 @@ def init(
     passphrase_fd
         Read the passphrase from this file descriptor instead of the terminal.
     """
-    return _start("init", folder, location, import_key=import_key, key_fd=key_fd, passphrase_fd=passphrase_fd)
+    return _start(
+        "init",
+        folder,
+        location,
+        scheme=scheme,
+        account=account,
+        network=network,
+        import_key=import_key,
+        key_fd=key_fd,
+        passphrase_fd=passphrase_fd,
+    )
 
 
 @app.command
@@ -68,7 +88,7 @@ def run(
 
 @app.command
 def show(*, folder: Folder = None, location: Location) -> int:
-    """Show the address, the policy, what is used of the day's caps and the latest signatures, as JSON. Never the key.
+    """Show the address, the policy, what is used of the caps, the latest signatures and the halts, as JSON. Never the key.
 
     For example:
 
@@ -80,6 +100,26 @@ def show(*, folder: Folder = None, location: Location) -> int:
         Where the files are kept; `signer` in the workspace if left out.
     """
     return _start("show", folder, location)
+
+
+@app.command
+def lift(*, reason: str, folder: Folder = None, passphrase_fd: PassphraseFd = None, location: Location) -> int:
+    """Lift the halt of a signer, with a reason that is recorded. It asks for the passphrase; the signer may be running.
+
+    For example:
+
+        pitboss signer lift --reason "the broker sent a stale verdict; fixed in 1.4.2"
+
+    Parameters
+    ----------
+    reason
+        Why it may sign again.
+    folder
+        Where the files are kept; `signer` in the workspace if left out.
+    passphrase_fd
+        Read the passphrase from this file descriptor instead of the terminal.
+    """
+    return _start("lift", folder, location, reason=reason, passphrase_fd=passphrase_fd)
 
 
 def _start(command: str, folder: Path | None, location: Location, **options: object) -> int:

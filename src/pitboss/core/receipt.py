@@ -1,4 +1,7 @@
-"""Receipts: one small value for each event at the venue (accepted, filled, funded, …), in order of occurrence."""
+"""Receipts: one small value for each event at the venue (accepted, filled, funded, …), in order of occurrence.
+
+A command that a person gave to a deployment is one too, so that the records of its run tell it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -9,7 +12,7 @@ from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
 
 ReceiptKind = Literal[
-    "accepted", "filled", "rejected", "cancelled", "funded", "liquidated", "halted", "resumed", "settled"
+    "accepted", "filled", "rejected", "cancelled", "funded", "liquidated", "halted", "resumed", "settled", "command"
 ]
 
 

@@ -135,8 +135,8 @@ def load_market(
             if values is not None:
                 points[kind, symbol] = values
     latency = news_latency or Latency(Delay(news_latency_ms, news_latency_ms))
-    news = _news(lake, venue, to_at, latency) if with_news else []
-    events = _events(lake, venue, to_at)
+    news = load_news(lake, venue, to_at, latency) if with_news else []
+    events = load_events(lake, venue, to_at)
     if extracted:
         events = sorted([*events, *_extracted(lake, venue, to_at, latency)], key=_sort_key)
     return Market(bars, points, news, events)
@@ -282,12 +282,14 @@ def _hash(total: "hashlib._Hash", value: object) -> None:
     total.update(b"\n")
 
 
-def _news(lake: Lake, venue: str, to_at: Instant, latency: Latency) -> list[NewsItem]:
+def load_news(lake: Lake, venue: str, to_at: Instant, latency: Latency) -> list[NewsItem]:
+    """News that arrived by an instant, of all venues that share news with this one, in the order of arrival."""
     items = dict.fromkeys(item for each in _shared_venues(lake, "news", venue) for item in lake.news(each, to_at))
     return with_mood(arrivals(items, latency, to_at))
 
 
-def _events(lake: Lake, venue: str, to_at: Instant) -> list[CalendarEvent]:
+def load_events(lake: Lake, venue: str, to_at: Instant) -> list[CalendarEvent]:
+    """Events known by an instant, of all venues that share a calendar with this one."""
     events = {event for each in _shared_venues(lake, "events", venue) for event in lake.events(each, to_at)}
     return sorted(events, key=_sort_key)
 

@@ -16,15 +16,13 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
 import polars as pl
 
-from pitboss.core import codec
-from pitboss.core.asset import Asset, make_asset
+from pitboss.core.asset import Asset
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, INTERVALS, Instant, interval_ms
 from pitboss.core.market import (
@@ -42,6 +40,7 @@ from pitboss.core.order_book import MAX_AGE_MS
 from pitboss.data.commit import finish_interrupted
 from pitboss.data.manifest import load_manifest
 from pitboss.data.merge import RowChanges
+from pitboss.data.meta_rows import meta_assets
 from pitboss.data.series import POINT_KINDS, SERIES, series
 from pitboss.data.series_files import SeriesFiles, find_series
 from pitboss.data.staging import Batch, read_parquet, read_rows, write_error, write_lock, write_manifest
@@ -232,14 +231,7 @@ class Lake:
     def assets(self, venue: str) -> dict[str, Asset]:
         """Assets of the imported `meta`, by symbol."""
         frame = self._frame("meta", venue, None, None, None)
-        if frame is None:
-            return {}
-        return {
-            symbol: make_asset(
-                symbol, decimals, [(Decimal(lower_bound), cap) for lower_bound, cap in codec.loads(tiers)]
-            )
-            for symbol, decimals, tiers in frame.sort("symbol").iter_rows()
-        }
+        return {} if frame is None else meta_assets(frame)
 
     def extracted(self, venue: str) -> "list[tuple[NewsItem, UnconfirmedEvent]]":
         """Events extracted from headlines, each with its headline."""

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from pitboss.core import codec
+from pitboss.core.asset import Asset, make_asset
 from pitboss.core.errors import UserError
 from pitboss.core.money import text
 from pitboss.data.excerpt import excerpt
@@ -56,6 +57,14 @@ def meta_rows(value: Any, origin: str) -> tuple[pl.DataFrame, list[str]]:
     if not rows:
         raise UserError(f"{origin}: the universe is empty")
     return pl.DataFrame(sorted(rows.values()), schema=dict(SERIES["meta"].columns), orient="row"), notes
+
+
+def meta_assets(frame: pl.DataFrame) -> dict[str, Asset]:
+    """The assets of rows of `meta`, by symbol."""
+    return {
+        symbol: make_asset(symbol, decimals, [(Decimal(lower_bound), cap) for lower_bound, cap in codec.loads(tiers)])
+        for symbol, decimals, tiers in frame.sort("symbol").iter_rows()
+    }
 
 
 def _replies(value: Any) -> list[dict[str, Any]]:

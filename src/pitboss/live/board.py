@@ -42,6 +42,8 @@ class Board:
         """Receipts counted by kind and action."""
         self.account: Mapping[str, Any] = {}
         """The account after the newest tick, from its record."""
+        self.last_command = 0
+        """The number of the newest command of a person that is recorded."""
         self.feed: deque[Entry] = deque(maxlen=most)
 
     def add(self, record: Record) -> Entry:
@@ -57,6 +59,8 @@ class Board:
             entry |= {"kind": "happened" if record.kind == "span" else record.kind}
         for receipt in body["receipts"]:
             self.events[receipt["kind"], str(receipt["facts"].get("action", ""))] += 1
+            if receipt["kind"] == "command":
+                self.last_command = max(self.last_command, receipt["facts"]["number"])
         entry["events"] = [_event(receipt) for receipt in body["receipts"][-MOST_EVENTS:]]
         if "after" in body:
             self.account = body["after"]

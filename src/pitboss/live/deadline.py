@@ -11,19 +11,21 @@ from pitboss.agent.decider import Decider, Judge
 from pitboss.core.errors import BudgetExceeded, TransientError, UserError
 from pitboss.core.intent import Decision
 from pitboss.core.state import State
+from pitboss.live.control import Control, Interrupted
 from pitboss.tick import Ports
 
-DEADLINE, BUDGET, MODEL_ERROR = "deadline", "budget", "model_error"
+DEADLINE, BUDGET, MODEL_ERROR, INTERRUPTED = "deadline", "budget", "model_error", "interrupted"
 
 
 class DeadlineDecider:
-    """A decider with a time limit."""
+    """A decider with a time limit, which a command can end early."""
 
-    __slots__ = ("_deadline_s", "_inner")
+    __slots__ = ("_control", "_deadline_s", "_inner")
 
-    def __init__(self, inner: Decider, deadline_s: float) -> None:
+    def __init__(self, inner: Decider, deadline_s: float, control: Control) -> None:
         self._inner = inner
         self._deadline_s = deadline_s
+        self._control = control
 
     @property
     def name(self) -> str:
@@ -34,7 +36,9 @@ class DeadlineDecider:
         """The inner decision, or a hold that says why there is none. `InvariantError` and cancellation pass through."""
         try:
             async with asyncio.timeout(self._deadline_s):
-                return await self._inner.decide(observation, judge)
+                return await self._control.unless_abandoned(self._inner.decide(observation, judge))
+        except Interrupted:
+            return _hold(INTERRUPTED, "a person's command came before the decision")
         except TimeoutError:
             return _hold(DEADLINE, f"no decision within {self._deadline_s:g} s")
         except BudgetExceeded as error:
@@ -52,10 +56,10 @@ def _hold(flag: str, reason: str) -> Decision:
 class DeadlinePorts:
     """The ports of a venue with a `DeadlineDecider`; with a `flag` the decider is not called."""
 
-    def __init__(self, inner: Ports, deadline_s: float, flag: str = "") -> None:
+    def __init__(self, inner: Ports, deadline_s: float, control: Control, flag: str) -> None:
         self._inner = inner
         self._flag = flag
-        self.decider = DeadlineDecider(inner.decider, deadline_s)
+        self.decider = DeadlineDecider(inner.decider, deadline_s, control)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -65,6 +69,6 @@ class DeadlinePorts:
         return self._inner.skip_flag(state, observation) or self._flag
 
 
-def with_deadline(inner: Ports, deadline_s: float, flag: str = "") -> Ports:
+def with_deadline(inner: Ports, deadline_s: float, control: Control, flag: str = "") -> Ports:
     """The ports with a deadline for decisions; with a flag, without a call to the decider."""
-    return cast("Ports", DeadlinePorts(inner, deadline_s, flag))
+    return cast("Ports", DeadlinePorts(inner, deadline_s, control, flag))

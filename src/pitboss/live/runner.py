@@ -3,71 +3,44 @@
 One loop for every venue; a venue supplies its ports and a `WorldSource`. The world is also updated between ticks, so that
 settlements and fills are recorded when they happen and not at the next tick. A tick is one transaction of record and
 state, as in the simulator: a killed process loses at most what was not committed, and a resumed one continues from there.
-Every wait has a bound. Decisions are made by the ports, not here.
+Commands of people (`control.py`) are carried out between two ticks. Every wait has a bound. Decisions are made by the ports,
+not here.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import localcontext
-from typing import Any, Protocol
+from typing import Any
 
 from pitboss.core.curve import Curve
-from pitboss.core.errors import InvariantError, TransientError
+from pitboss.core.deployment import OpenCommand
+from pitboss.core.errors import TransientError
 from pitboss.core.instant import SECOND_MS, Instant, iso
 from pitboss.core.money import CONTEXT
-from pitboss.core.noun import noun
 from pitboss.core.ports import Clock, Journal
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import ZERO_COST_EXTRA, Record, RecordKind, seal
 from pitboss.core.state import State
 from pitboss.live.board import Board, Entry
+from pitboss.live.control import Control
 from pitboss.live.deadline import with_deadline
-from pitboss.live.schedule import TickSchedule
-from pitboss.tick import Ports, WorldEvents, tick
+from pitboss.live.halt_checks import HaltChecks
+from pitboss.live.operator_decision import decided_by_person
+from pitboss.live.pace import Pace
+from pitboss.live.world_source import History, WorldSource
+from pitboss.tick import Ports, TickResult, WorldEvents, tick
 
 FEED_TIMEOUT = "feed_timeout"
-MAX_FEED_MS = 5 * SECOND_MS
 TROUBLE_INTERVAL_MS = 10 * SECOND_MS
 """Minimum time between two remarks about the feed."""
+POLL_MS = 2 * SECOND_MS
+"""The longest wait: a stop that is requested through the database is seen after it."""
+ASKED_WHEN_HALTED = frozenset({"daily_loss", "drawdown", "invariant"})
+"""Halts of the account itself: its rules refuse what opens, so the agent is still asked and may close and reduce."""
 
 Pause = Callable[[int], Awaitable[object]]
 """Waits for a number of milliseconds, or until a stop is requested."""
-
-
-@noun
-class WorldUpdate:
-    """The updated world, with the receipts of what happened."""
-
-    world: Any
-    receipts: tuple[Receipt, ...] = ()
-
-
-class WorldSource(Protocol):
-    """Supplies a venue's world during a live run."""
-
-    async def update(self, world: Any, before: Instant) -> WorldUpdate:
-        """The world updated with all known events before an instant, since the last update.
-
-        May be cancelled: events that were not returned must be returned by the next call.
-        """
-        ...
-
-    def hold_flag(self, world: Any, at: Instant) -> str:
-        """Why no decision may be made on this world, as the flag of a no-op; empty if one may."""
-        ...
-
-    def pending(self, world: Any) -> bool:
-        """Whether an executed intent still awaits its outcome."""
-        ...
-
-    def equity(self, world: Any, at: Instant, period_ms: int) -> Curve:
-        """The account's equity at a tick."""
-        ...
-
-    def trouble(self) -> str:
-        """The current problem of the feed, as text; empty if there is none."""
-        ...
 
 
 def no_listener(entry: Entry) -> None:
@@ -78,26 +51,6 @@ def no_listener(entry: Entry) -> None:
 def never() -> bool:
     """No stop is requested."""
     return False
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """Timing: the slots, the time limits of a decision and of the feed, and the interval of updates between ticks."""
-
-    schedule: TickSchedule
-    deadline_ms: int
-    feed_ms: int
-    update_ms: int
-
-    def __post_init__(self) -> None:
-        if not 0 < self.feed_ms + self.deadline_ms < self.schedule.period_ms:
-            raise InvariantError("the time limits of a tick must be shorter than the period")
-
-
-def pace(schedule: TickSchedule, update_ms: int) -> Pace:
-    """Three quarters of the period for a decision and an eighth for the feed; the rest is reserve."""
-    period = schedule.period_ms
-    return Pace(schedule, period * 3 // 4, min(MAX_FEED_MS, period // 8), min(update_ms, period))
 
 
 @dataclass(slots=True, eq=False)
@@ -115,8 +68,12 @@ class Runner:
     stop: Callable[[], bool] = never
     on_entry: Callable[[Entry], None] = no_listener
     most_ticks: int | None = None
+    control: Control = field(default_factory=Control)
+    history: History | None = None
+    checks: HaltChecks = field(default_factory=HaltChecks)
     ticked: int = 0
     """Ticks of this process."""
+    _curve: Curve = field(default=(), init=False)
     _last: Instant = field(default=0, init=False)
     _trouble: str = field(default="", init=False)
     _trouble_at: Instant = field(default=-TROUBLE_INTERVAL_MS, init=False)
@@ -133,14 +90,19 @@ class Runner:
             while not self.over():
                 await self._step()
             until = self.clock.now() + self.pace.schedule.period_ms
-            while self.source.pending(self.state.world) and not self.stop() and self.clock.now() < until:
-                await self.pause(self.pace.update_ms)
+            update_ms = self.pace.update_ms
+            while update_ms is not None and self.source.pending(self.state.world) and self.clock.now() < until:
+                if self.stop() or self.control.stopped:
+                    break
+                await self.pause(update_ms)
                 await self._between()
             return self.state
 
     def over(self) -> bool:
         """Whether a stop is requested or `most_ticks` is reached."""
-        return self.stop() or (self.most_ticks is not None and self.ticked >= self.most_ticks)
+        if self.stop() or self.control.stopped:
+            return True
+        return self.most_ticks is not None and self.ticked >= self.most_ticks
 
     @property
     def next_at(self) -> Instant:
@@ -158,7 +120,10 @@ class Runner:
         return self.state
 
     async def _step(self) -> None:
-        due = self.pace.schedule.look(self.clock.now(), self._last)
+        await self._obey()
+        if self.over():
+            return
+        due = self.pace.schedule.look(self._settled_now(), self._last)
         if due.back_ms > self.pace.schedule.period_ms and not self._clock_is_back:
             self._remark(f"the clock went back: nothing is done before {iso(self._last)}")
         self._clock_is_back = due.back_ms > self.pace.schedule.period_ms
@@ -171,32 +136,108 @@ class Runner:
             await self._tick(due.at)
         await self._between()
         if not self.over():
-            due = self.pace.schedule.look(self.clock.now(), self._last)
+            due = self.pace.schedule.look(self._settled_now(), self._last)
             if due.at is None and not due.missed_slots:
-                await self.pause(min(due.wait_ms, self.pace.update_ms))
+                await self.control.wait(self.pause, min(due.wait_ms, self.pace.update_ms or POLL_MS))
+
+    def _settled_now(self) -> Instant:
+        """The time by which the schedule is read: behind the clock by the time that data takes to arrive."""
+        return self.clock.now() - self.pace.settle_ms
 
     async def _tick(self, at: Instant) -> None:
         receipts = await self._update_world(at)
-        world = self.state.world
-        flag = FEED_TIMEOUT if receipts is None else self.source.hold_flag(world, at)
-        ports = with_deadline(self.ports, self.pace.deadline_ms / SECOND_MS, flag)
-        curve = self.source.equity(world, at, self.pace.schedule.period_ms)
-        result = await tick(self.state, at, WorldEvents(receipts or (), curve), ports)
-        await self.journal.commit([result.record], result.state, self._progress(1))
-        self.state, self._last = result.state, at
+        flag = FEED_TIMEOUT if receipts is None else self.source.hold_flag(self.state.world, at)
+        self._check_halts(at, bool(flag))
+        ports = with_deadline(self.ports, self.pace.deadline_ms / SECOND_MS, self.control, self._control_flag() or flag)
+        result = await self._run_tick(at, receipts or (), ports)
         self.ticked += 1
+        self.checks.add_verdicts(result.covered["verdicts"])
+        self._check_halts(at)
+        self._check_model(result)
+
+    async def _run_tick(self, at: Instant, receipts: Sequence[Receipt], ports: Ports) -> TickResult:
+        """One tick with its commit; the entry is reported after it."""
+        curve = self._curve or self.source.equity(self.state.world, at, self.pace.schedule.period_ms)
+        if self.history is not None:
+            self.history.add_receipts(receipts)
+        result = await tick(self.state, at, WorldEvents(receipts, curve), ports)
+        await self.journal.commit([result.record], result.state, self._progress(1))
+        self.state, self._last, self._curve = result.state, at, ()
+        if self.history is not None:
+            self.history.add_tick(result.record, result.receipts[len(receipts) :], result.decision.flags)
         self.on_entry(self.board.add(result.record))
+        return result
+
+    # Commands and halts -----------------------------------------------------------------------------------------------
+
+    def _control_flag(self) -> str:
+        """Why the agent is not asked, as the flag of a no-op; empty if it is."""
+        control = self.control
+        if control.state == "halted" and control.code in ASKED_WHEN_HALTED:
+            return ""
+        return "" if control.state == "running" else control.state
+
+    async def _obey(self) -> None:
+        """Carry out the commands that have arrived: record each, then acknowledge it."""
+        while (command := self.control.next_command()) is not None and not self.control.stopped:
+            note = ""
+            if command.number > self.board.last_command:  # else it was recorded by a process that was then killed
+                note = await self._carry_out(command)
+            state = self.control.acknowledge(command, note)
+            self._remark(f"{command.command} by {command.user_name}: {state}" + (f" ({note})" if note else ""))
+
+    async def _carry_out(self, command: OpenCommand) -> str:
+        at = max(self.clock.now(), self._last)
+        facts = {"command": command.command, "number": command.number, "by": command.user_name}
+        told = Receipt("command", at, facts={**facts, "reason": command.reason})
+        if command.command == "flatten":
+            return await self._flatten(at, told)
+        world, lifted = self.state.world, ()
+        if command.command == "resume" and self.control.state == "halted":
+            world, lifted = self.ports.lift_halts(world, at)
+            self.checks.reset()
+        after = self.ports.summary(world)
+        covered = {"until_at": at, "ticks": 0, "flags": {}, "after": after}
+        await self._record("span", at, self.state.tick_at, world, (told, *lifted), covered)
+        return ""
+
+    async def _flatten(self, at: Instant, told: Receipt) -> str:
+        """A tick whose decision is the person's: it is judged and executed like one of the agent."""
+        happened = await self._update_world(min(at, self.next_at)) or ()
+        intents = self.ports.closing_intents(self.state.world)
+        ports = decided_by_person(self.ports, intents, "flatten")
+        result = await self._run_tick(at, (*happened, told), ports)
+        refused = sum(verdict["outcome"] == "refused" for verdict in result.covered["verdicts"])
+        if not intents:
+            return "nothing was open"
+        return f"{len(intents) - refused} of {len(intents)} orders were accepted"
+
+    def _check_halts(self, at: Instant, stale: bool | None = None) -> None:
+        """Halt the deployment for what the account or the checks say. `stale`: whether its data is unfit, if that is known."""
+        code, cause = self.ports.standing_halt(self.state.world, at)
+        if not code:
+            code, cause = self.checks.halt_cause(at, stale)
+        if code and self.control.state not in ("halted", "stopped"):
+            self.control.halt(code, cause)
+            self._remark(f"halted: {cause}")
+
+    def _check_model(self, result: TickResult) -> None:
+        code, cause = self.checks.model_outage(result.state.model_errors)
+        if code and self.control.state == "running":
+            self.control.pause(code, cause)
+            self._remark(f"paused: {cause}")
 
     async def _between(self) -> None:
         """Update the world between ticks and record events at once, so that none is lost with the process."""
         before = min(self.clock.now(), self.next_at)  # a tick must not see events after its slot
-        if self._last > before:  # the clock was set back: the world is ahead of it
+        if self.pace.update_ms is None or self._last > before:  # the clock was set back: the world is ahead of it
             return
         receipts = await self._update_world(before)
         if receipts:
             after = self.ports.summary(self.state.world)
             covered = {"until_at": before, "ticks": 0, "flags": {}, "after": after}
             await self._record("span", before, self.state.tick_at, self.state.world, receipts, covered)
+            self._check_halts(before)
 
     async def _update_world(self, before: Instant) -> tuple[Receipt, ...] | None:
         """Update the world and return the receipts; None after a timeout or failure, which leave the world unchanged."""
@@ -212,6 +253,7 @@ class Runner:
         self._report_trouble(self.source.trouble())
         if update.world is not self.state.world:
             self.state = replace(self.state, world=update.world)
+        self._curve = (*self._curve, *update.equity)
         return update.receipts
 
     async def _record(
@@ -231,6 +273,8 @@ class Runner:
         after = replace(state, world=world, seq=state.seq + 1, prev_digest=record.digest, tick_at=done_at, seen={})
         await self.journal.commit([record], after, self._progress(0))
         self.state = after
+        if self.history is not None:
+            self.history.add_receipts(receipts)
         self.on_entry(self.board.add(record))
 
     def _progress(self, more: int) -> float:

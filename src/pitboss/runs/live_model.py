@@ -9,10 +9,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from decimal import Decimal
 
 from pitboss.bootstrap.decider_source import open_model
+from pitboss.bootstrap.mcp_tools import open_server_tools
 from pitboss.bootstrap.model_stack import ModelConnection, known_price, route_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import Instant, day_of
 from pitboss.core.money import ZERO
+from pitboss.core.past import NO_RECORDINGS
 from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.models.budget import Budget, usd
 from pitboss.models.budgeted import Budgeted
@@ -20,9 +22,11 @@ from pitboss.models.cached import Cached
 from pitboss.models.call import ModelClient
 from pitboss.models.prices import FREE, ModelPrice
 from pitboss.models.providers import LOCAL, REPLAY
-from pitboss.sim.connections import UNCONNECTED, Connections
+from pitboss.sim.connections import NO_SERVER_TOOLS, UNCONNECTED, Connections
 from pitboss.sim.request import BacktestRequest
 from pitboss.skill.schema import SkillDocument
+from pitboss.store.recordings import StoredRecordings
+from pitboss.tools.registry import Registry
 
 
 class Day(Budget):
@@ -87,9 +91,19 @@ async def connected(
     run_id: str,
     most_usd_per_day: Decimal | None,
     spent_usd: Decimal,
+    registry: Registry | None = None,
 ) -> AsyncIterator[tuple[Connections, ModelConnection | None]]:
-    """Open the model of a live run for the duration of the block. `spent_usd` is today's cost so far."""
+    """Open the model of a live run for the duration of the block. `spent_usd` is today's cost so far.
+
+    With a `registry`, the built-in tools of the venue, the MCP servers that the skill names are connected too.
+    """
     async with AsyncExitStack() as stack:
+        server_tools, recordings = NO_SERVER_TOOLS, NO_RECORDINGS
+        if registry is not None and not request.is_program:
+            # their answers are recorded, so that a tick can be replayed
+            offered = open_server_tools(workspace, skill, registry, simulated=False, record=True)
+            server_tools = await stack.enter_async_context(offered)
+            recordings = StoredRecordings(workspace.database)
         line = await open_model(stack, workspace, request, skill, run_id)
         if line is None:
             yield UNCONNECTED, None
@@ -100,7 +114,10 @@ async def connected(
             model_client = Daily(model_client, most_usd_per_day, price, workspace.now, spent_usd)
         if line.cached is not None:
             model_client = FreshReplies(model_client, line.cached, workspace.now)
-        yield Connections(model=model_client, policy=line.policy), line
+        yield (
+            Connections(model=model_client, policy=line.policy, server_tools=server_tools, recordings=recordings),
+            line,
+        )
 
 
 def _price(workspace: Workspace, request: BacktestRequest) -> ModelPrice | None:

@@ -12,7 +12,7 @@ from pitboss.core.instant import Instant
 from pitboss.core.past import PastDecision
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
-from pitboss.sim.past import body_of, past_decision, receipts_of, was_asked
+from pitboss.sim.past import body_of, command_text, past_decision, receipts_of, was_asked
 from pitboss.store import recent_records
 from pitboss.store.database import Database
 
@@ -52,9 +52,9 @@ class StoredPast:
         return body_of(record) if record is not None and was_asked(record) else None
 
     def commands(self, before: Instant, count: int) -> Sequence[str]:
-        """Always empty: a simulation receives no operator commands."""
-        del before, count
-        return ()
+        """The newest commands of people before `before`, newest first; a simulation has none."""
+        early = (receipt for receipt in self.receipts(before) if receipt.kind == "command")
+        return [command_text(receipt) for receipt in islice(early, count)]
 
     def _newest(self, until: Instant) -> Iterator[Record]:
         return recent_records.newest(self._database, self._run_id, until)

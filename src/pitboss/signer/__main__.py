@@ -10,7 +10,9 @@ from pathlib import Path
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
-from pitboss.signer.program import describe_files, make_files, printed, serve
+from pitboss.signer.installed_schemes import FIRST_SCHEME, installed_schemes
+from pitboss.signer.program import describe_files, lift_halts, make_files, printed, serve
+from pitboss.signer.scheme_definition import PolicyAnswers
 
 
 def _now() -> Instant:
@@ -27,12 +29,22 @@ def _parser() -> argparse.ArgumentParser:
         ("init", "make the key and an example policy"),
         ("run", "serve"),
         ("show", "show what it holds"),
+        ("lift", "lift a halt"),
     ):
         command = commands.add_parser(name, help=text)
         command.add_argument("--folder", type=Path, required=True)
         if name != "show":
             command.add_argument("--passphrase-fd", type=int, help="read the passphrase from this file descriptor")
+        if name == "lift":
+            command.add_argument("--reason", required=True, help="why the halt may be lifted; it is recorded")
         if name == "init":
+            command.add_argument(
+                "--scheme", choices=sorted(installed_schemes()), default=FIRST_SCHEME, help="what it signs"
+            )
+            command.add_argument(
+                "--account", default="", help="the account that the key acts for, where a scheme needs it"
+            )
+            command.add_argument("--network", choices=("mainnet", "testnet"), default="testnet")
             command.add_argument("--import-key", action="store_true", help="take a key instead of making one")
             command.add_argument("--key-fd", type=int, help="read that key from this file descriptor")
         if name == "run":
@@ -45,10 +57,20 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         if options.command == "init":
-            address = make_files(options.folder, options.passphrase_fd, options.key_fd, options.import_key)
+            address = make_files(
+                options.folder,
+                options.passphrase_fd,
+                options.key_fd,
+                options.import_key,
+                scheme=options.scheme,
+                answers=PolicyAnswers(options.account, options.network),
+            )
             sys.stdout.write(f"the key of {address} is in {options.folder}; edit policy.toml there before `run`\n")
         elif options.command == "run":
             serve(options.folder, options.socket, options.passphrase_fd, _now, _say)
+        elif options.command == "lift":
+            count = lift_halts(options.folder, options.reason, options.passphrase_fd, _now())
+            sys.stdout.write(f"lifted {count} halt{'' if count == 1 else 's'}\n" if count else "it was not halted\n")
         else:
             sys.stdout.write(printed(describe_files(options.folder, _now())))
     except UserError as error:

@@ -44,8 +44,8 @@ class SignerClient:
     async def sign(
         self, scheme: str, request_id: str, payload: Mapping[str, object]
     ) -> SignatureReply | SigningRefusal:
-        """Have a payload signed, or return why it is refused."""
-        reply = await self._ask({"op": "sign", "scheme": scheme, "request_id": request_id, "payload": dict(payload)})
+        """Have a transaction signed, or return why it is refused."""
+        reply = await self.ask_to_sign(scheme, request_id, payload)
         if isinstance(reply, SigningRefusal):
             return reply
         raw, tx_hash = reply.get("raw"), reply.get("hash")
@@ -55,17 +55,29 @@ class SignerClient:
 
     async def describe(self) -> SignerDescription:
         """Return the address, the chain and what is left of the day's caps."""
-        reply = await self._ask({"op": "describe"})
+        reply = await self.ask_for_description()
         try:
-            assert not isinstance(reply, SigningRefusal)
             return SignerDescription(
                 str(reply["address"]),
                 int(reply["chain_id"]),
                 int(reply["spend_left_wei"]),
                 int(reply["transactions_left"]),
             )
-        except (AssertionError, KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError):
             raise TransientError("the signer's answer cannot be read") from None
+
+    async def ask_to_sign(
+        self, scheme: str, request_id: str, payload: Mapping[str, object]
+    ) -> dict[str, Any] | SigningRefusal:
+        """Have a payload of any scheme signed; return the fields of the reply, or why it is refused."""
+        return await self._ask({"op": "sign", "scheme": scheme, "request_id": request_id, "payload": dict(payload)})
+
+    async def ask_for_description(self) -> dict[str, Any]:
+        """Return the fields of the description that every scheme gives."""
+        reply = await self._ask({"op": "describe"})
+        if isinstance(reply, SigningRefusal):
+            raise TransientError("the signer's answer cannot be read")
+        return reply
 
     async def _ask(self, request: dict[str, object]) -> dict[str, Any] | SigningRefusal:
         line = json.dumps({"version": VERSION, **request}, separators=(",", ":")).encode() + b"\n"

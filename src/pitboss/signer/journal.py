@@ -1,62 +1,40 @@
-"""`SigningJournal`: what was signed and how much of each UTC day's caps is used, in an SQLite file of the signing process.
+"""`SigningJournal`: an SQLite file of the signing process with what was signed, what is used of its caps, and its halts.
 
-A request is counted and stored in one transaction before it is signed, and the signed bytes are stored before they leave. A
-process that is killed in between has counted too much, never too little. A request id has one content and one nonce for ever:
-asked again it gets the same bytes, or a replacement with higher fees.
-
-The day never goes back, even if the clock does. A request that is replaced on a later day counts for both days in full.
+A request is counted and stored in one transaction before it is signed, and the signature is stored before it leaves. A process that is
+killed in between has counted too much, never too little. Each scheme has tables of its own; halts are kept here.
 """
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from pitboss.core.instant import DAY_MS, Instant
+from pitboss.core.errors import UserError
+from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
-from pitboss.signer.evm_transaction import EvmTransaction, SignedTransaction
-from pitboss.signer.policy import SigningCaps
-from pitboss.signer.protocol import (
-    DAY_COUNT,
-    DAY_SPEND,
-    FEE_NOT_HIGHER,
-    ID_CONFLICT,
-    NONCE_USED,
-    REPLACEMENTS,
-    SigningRefusal,
-    refuse,
-)
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS requests (
-    request_id TEXT PRIMARY KEY, slot TEXT NOT NULL UNIQUE, content TEXT NOT NULL, created_at INTEGER NOT NULL
+Statement = Callable[..., sqlite3.Cursor]
+"""Runs one SQL statement with its values inside a transaction."""
+
+_HALTS = """
+CREATE TABLE IF NOT EXISTS halts (
+    number INTEGER PRIMARY KEY, at INTEGER NOT NULL, reason TEXT NOT NULL, request_id TEXT NOT NULL,
+    lifted_at INTEGER, lift_reason TEXT
 ) STRICT;
-CREATE TABLE IF NOT EXISTS signatures (
-    request_id TEXT NOT NULL REFERENCES requests, number INTEGER NOT NULL, fee TEXT NOT NULL, priority_fee TEXT NOT NULL,
-    spend TEXT NOT NULL, day INTEGER NOT NULL, raw TEXT, hash TEXT, PRIMARY KEY (request_id, number)
-) STRICT;
-CREATE TABLE IF NOT EXISTS days (day INTEGER PRIMARY KEY, spend TEXT NOT NULL, count INTEGER NOT NULL) STRICT;
 """
 
 
 @noun
-class JournalPlace:
-    """Where a signature belongs: its request and number, and the bytes if they were signed before."""
+class SignerHalt:
+    """Why and since when the process signs only what reduces risk; and when and why a person lifted that."""
 
-    request_id: str
     number: int
-    signed: SignedTransaction | None
-
-
-@noun
-class DayUse:
-    """What is used of one UTC day's caps."""
-
-    day: int
-    spend_wei: int = 0
-    count: int = 0
+    at: Instant
+    reason: str
+    request_id: str
+    lifted_at: Instant | None
+    lift_reason: str | None
 
 
 class SigningJournal:
@@ -68,88 +46,18 @@ class SigningJournal:
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
         self._connection.execute("PRAGMA foreign_keys = ON")
-        self._connection.executescript(_SCHEMA)
+        self._connection.executescript(_HALTS)
+
+    def make_tables(self, statements: str) -> None:
+        """Make the tables of a scheme where they are missing."""
+        self._connection.executescript(statements)
 
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
 
-    def reserve(
-        self, request_id: str, transaction: EvmTransaction, caps: SigningCaps, now: Instant
-    ) -> JournalPlace | SigningRefusal:
-        """Count a transaction and store its place, or return the place it has; or why it may not be signed."""
-        with self._transaction() as run:
-            content = run("SELECT slot, content FROM requests WHERE request_id = ?", request_id).fetchone()
-            if content is None:
-                return self._add(run, request_id, transaction, caps, now)
-            if content != (transaction.slot, transaction.content_digest):
-                return refuse(ID_CONFLICT)
-            rows = run(
-                "SELECT number, fee, priority_fee, spend, day, raw, hash FROM signatures WHERE request_id = ? ORDER BY number",
-                request_id,
-            ).fetchall()
-            for number, fee, priority_fee, _, _, raw, tx_hash in rows:
-                if (int(fee), int(priority_fee)) == transaction.fees:
-                    return JournalPlace(request_id, number, None if raw is None else SignedTransaction(raw, tx_hash))
-            return self._replace(run, request_id, transaction, caps, now, rows[-1])
-
-    def _add(
-        self, run: Any, request_id: str, transaction: EvmTransaction, caps: SigningCaps, now: Instant
-    ) -> JournalPlace | SigningRefusal:
-        if run("SELECT 1 FROM requests WHERE slot = ?", transaction.slot).fetchone() is not None:
-            return refuse(NONCE_USED)
-        use = _use(run, now)
-        if use.count >= caps.transactions_per_day:
-            return refuse(DAY_COUNT)
-        if use.spend_wei + transaction.spend > caps.spend_per_day_wei:
-            return refuse(DAY_SPEND)
-        run("INSERT INTO requests VALUES (?, ?, ?, ?)", request_id, transaction.slot, transaction.content_digest, now)
-        return _count(run, request_id, 1, transaction, use, transaction.spend, 1)
-
-    def _replace(
-        self, run: Any, request_id: str, transaction: EvmTransaction, caps: SigningCaps, now: Instant, last: Any
-    ) -> JournalPlace | SigningRefusal:
-        number, fee, priority_fee, spend, day = last[:5]
-        if any(
-            10 * new < 11 * int(old) or new <= int(old)
-            for new, old in zip(transaction.fees, (fee, priority_fee), strict=True)
-        ):
-            return refuse(FEE_NOT_HIGHER)
-        if number > caps.replacements:
-            return refuse(REPLACEMENTS)
-        use = _use(run, now)
-        new_day = use.day > day
-        extra = transaction.spend if new_day else transaction.spend - int(spend)
-        if new_day and use.count >= caps.transactions_per_day:
-            return refuse(DAY_COUNT)
-        if use.spend_wei + extra > caps.spend_per_day_wei:
-            return refuse(DAY_SPEND)
-        return _count(run, request_id, number + 1, transaction, use, extra, int(new_day))
-
-    def store(self, place: JournalPlace, signed: SignedTransaction) -> None:
-        """Store signed bytes before they leave the process."""
-        with self._transaction() as run:
-            run(
-                "UPDATE signatures SET raw = ?, hash = ? WHERE request_id = ? AND number = ?",
-                *(signed.raw, signed.hash, place.request_id, place.number),
-            )
-
-    def use_of_day(self, now: Instant) -> DayUse:
-        """What is used of the caps of the current day."""
-        with self._transaction() as run:
-            return _use(run, now)
-
-    def recent(self, most: int) -> list[tuple[str, str, int, str | None]]:
-        """The latest signatures: request id, slot, number and hash."""
-        with self._transaction() as run:
-            return run(
-                "SELECT request_id, slot, number, hash FROM signatures JOIN requests USING (request_id)"
-                " ORDER BY created_at DESC, number DESC LIMIT ?",
-                most,
-            ).fetchall()
-
     @contextmanager
-    def _transaction(self) -> Iterator[Any]:
+    def transaction(self) -> Iterator[Statement]:
         """One transaction; committed unless the block raises."""
         self._connection.execute("BEGIN IMMEDIATE")
         try:
@@ -159,21 +67,28 @@ class SigningJournal:
             raise
         self._connection.execute("COMMIT")
 
+    def halts(self, most: int = 20) -> list[SignerHalt]:
+        """The latest halts, newest first."""
+        with self.transaction() as run:
+            rows = run("SELECT * FROM halts ORDER BY number DESC LIMIT ?", most).fetchall()
+        return [SignerHalt(*row) for row in rows]
 
-def _use(run: Any, now: Instant) -> DayUse:
-    """The day that the caps count for: today, or the last counted day if the clock has gone back."""
-    last = run("SELECT day, spend, count FROM days ORDER BY day DESC LIMIT 1").fetchone()
-    today = now // DAY_MS
-    return DayUse(today) if last is None or last[0] < today else DayUse(last[0], int(last[1]), last[2])
+    def lift(self, reason: str, now: Instant) -> int:
+        """Lift every halt, with the reason of a person. Return how many."""
+        if not reason.strip():
+            raise UserError("a halt is lifted with a reason", "add --reason TEXT")
+        with self.transaction() as run:
+            return run(
+                "UPDATE halts SET lifted_at = ?, lift_reason = ? WHERE lifted_at IS NULL", now, reason.strip()
+            ).rowcount
 
 
-def _count(
-    run: Any, request_id: str, number: int, transaction: EvmTransaction, use: DayUse, extra: int, more: int
-) -> JournalPlace:
-    fee, priority_fee = transaction.fees
-    run("INSERT OR REPLACE INTO days VALUES (?, ?, ?)", use.day, str(use.spend_wei + extra), use.count + more)
-    run(
-        "INSERT INTO signatures VALUES (?, ?, ?, ?, ?, ?, NULL, NULL)",
-        *(request_id, number, str(fee), str(priority_fee), str(transaction.spend), use.day),
-    )
-    return JournalPlace(request_id, number, None)
+def halt(run: Statement, reason: str, request_id: str, now: Instant) -> None:
+    """Halt the process durably, inside a transaction."""
+    run("INSERT INTO halts (at, reason, request_id) VALUES (?, ?, ?)", now, reason, request_id)
+
+
+def halt_reason(run: Statement) -> str:
+    """The reason of the first halt that is not lifted; empty if there is none."""
+    row = run("SELECT reason FROM halts WHERE lifted_at IS NULL ORDER BY number LIMIT 1").fetchone()
+    return "" if row is None else str(row[0])

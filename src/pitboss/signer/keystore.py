@@ -13,7 +13,7 @@ from typing import Any
 from eth_account import Account
 
 from pitboss.core.errors import UserError
-from pitboss.signer.policy import check_private
+from pitboss.signer.private_files import check_private
 
 SCRYPT_N = 2**18
 """Work factor of new files: about 256 MB and a second for each guess."""
@@ -22,11 +22,12 @@ MOST_SECRET_BYTES = 4096
 SHORTEST_PASSPHRASE = 8
 
 
-def create_keystore(path: Path, key: bytes, passphrase: str, scrypt_n: int = SCRYPT_N) -> None:
-    """Write a new keystore file. Refuses to replace one."""
+def create_keystore(path: Path, key: bytes, passphrase: str, scrypt_n: int = SCRYPT_N, address: str = "") -> None:
+    """Write a new keystore file. Refuses to replace one. Without an address it is that of the key on Ethereum."""
     if len(passphrase) < SHORTEST_PASSPHRASE:
         raise UserError(f"the passphrase is shorter than {SHORTEST_PASSPHRASE} characters", "choose a longer one")
-    content = json.dumps(Account.encrypt(key, passphrase, kdf="scrypt", iterations=scrypt_n))
+    keystore = Account.encrypt(key, passphrase, kdf="scrypt", iterations=scrypt_n)
+    content = json.dumps({**keystore, "address": address.removeprefix("0x")} if address else keystore)
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except FileExistsError:
@@ -81,15 +82,3 @@ def read_secret(name: str, descriptor: int | None) -> str:
     except (OSError, ValueError):
         pass
     raise UserError(f"the {name} cannot be read from descriptor {descriptor}", "write one line to it and close it")
-
-
-def key_of_text(text: str) -> bytes:
-    """Read a key of 32 bytes from hexadecimal text."""
-    try:
-        key = bytes.fromhex(text.strip().removeprefix("0x"))
-        if len(key) == 32:
-            Account.from_key(key)
-            return key
-    except ValueError:
-        pass
-    raise UserError("the key cannot be read", "it is 64 hexadecimal digits")

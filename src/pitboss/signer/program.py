@@ -3,72 +3,64 @@
 import asyncio
 import json
 import signal
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from eth_account import Account
-
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
-from pitboss.signer.evm_transaction import EvmScheme, address_of
+from pitboss.signer.installed_schemes import FIRST_SCHEME, scheme_named
 from pitboss.signer.journal import SigningJournal
 from pitboss.signer.keystore import (
     SCRYPT_N,
     create_keystore,
-    key_of_text,
     keystore_address,
     open_keystore,
     read_secret,
 )
-from pitboss.signer.policy import read_policy
+from pitboss.signer.policy_file import read_policy
 from pitboss.signer.process_protection import protect_process
 from pitboss.signer.protocol import SOCKET
 from pitboss.signer.request_handler import RequestHandler
+from pitboss.signer.scheme_definition import PolicyAnswers
 from pitboss.signer.server import serving_signer
 
 KEYSTORE, POLICY, JOURNAL = "keystore.json", "policy.toml", "journal.db"
-EXAMPLE_POLICY = """\
-# What this signer may sign. It is read once, when the signer starts. Amounts are in wei.
-version = 1
-scheme = "evm_transaction"
-chain_id = 11155111                              # Sepolia
-
-[caps]
-value_wei = 10_000_000_000_000_000               # of one transaction: 0.01 ether
-gas = 500_000
-max_fee_per_gas_wei = 100_000_000_000            # 100 gwei
-max_priority_fee_per_gas_wei = 5_000_000_000     # 5 gwei
-spend_per_day_wei = 100_000_000_000_000_000      # value and fees of a UTC day: 0.1 ether
-transactions_per_day = 50
-replacements = 10                                # of one transaction, each with higher fees
-
-[[contracts]]
-address = "0x0000000000000000000000000000000000000000"
-functions = ["deposit()", "withdraw(uint256)"]   # full signatures; nothing else can be called
-payable = ["deposit()"]                          # only these may be sent value
-"""
+NO_ANSWERS = PolicyAnswers()
 
 
 def make_files(
-    folder: Path, passphrase_fd: int | None, key_fd: int | None, import_key: bool, scrypt_n: int = SCRYPT_N
+    folder: Path,
+    passphrase_fd: int | None,
+    key_fd: int | None,
+    import_key: bool,
+    scrypt_n: int = SCRYPT_N,
+    scheme: str = FIRST_SCHEME,
+    answers: PolicyAnswers = NO_ANSWERS,
 ) -> str:
-    """Make the keystore with a new or a given key and an example policy. Return the address."""
+    """Make the keystore with a new or a given key and an example policy of a scheme. Return the address."""
     protect_process()
+    definition = scheme_named(scheme)
+    example = definition.example_policy(answers)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _check_folder(folder)
     if (folder / KEYSTORE).exists():
         raise UserError(f"{folder / KEYSTORE} exists", "a keystore is never replaced; choose another --folder")
     is_given = import_key or key_fd is not None
-    key = key_of_text(read_secret("key", key_fd)) if is_given else bytes(Account.create().key)
+    keys = definition.keys
+    key = keys.read(read_secret("key", key_fd)) if is_given else keys.make()
+    address = keys.address(key)
+    policy = definition.policy_type.model_validate(tomllib.loads(example))
+    definition.open(policy).check_key(address)
     passphrase = read_secret("passphrase", passphrase_fd)
     if passphrase_fd is None and read_secret("passphrase again", None) != passphrase:
         raise UserError("the passphrases differ", "type the same one twice")
-    create_keystore(folder / KEYSTORE, key, passphrase, scrypt_n)
+    create_keystore(folder / KEYSTORE, key, passphrase, scrypt_n, address)
     if not (folder / POLICY).exists():
-        (folder / POLICY).write_text(EXAMPLE_POLICY, "utf-8")
+        (folder / POLICY).write_text(example, "utf-8")
         (folder / POLICY).chmod(0o600)
-    return address_of(key)
+    return address
 
 
 def serve(
@@ -81,12 +73,16 @@ def serve(
     """Open the key and serve until the process is told to end. `ready` gets one line when the socket listens."""
     protect_process()
     _check_folder(folder)
-    scheme = EvmScheme(read_policy(folder / POLICY))
+    definition, policy = read_policy(folder / POLICY)
     journal = SigningJournal(folder / JOURNAL)
     try:
-        handler = RequestHandler(
-            open_keystore(folder / KEYSTORE, read_secret("passphrase", passphrase_fd)), scheme, journal, now
-        )
+        key = open_keystore(folder / KEYSTORE, read_secret("passphrase", passphrase_fd))
+        handler = RequestHandler(key, definition.open(policy), journal, now)
+        if handler.address != keystore_address(folder / KEYSTORE):
+            raise UserError(
+                f"{folder / KEYSTORE} holds a key of another scheme than {definition.name}",
+                "each scheme needs a folder of its own: `pitboss signer init --scheme`",
+            )
         path = socket_path or folder / SOCKET
         asyncio.run(_serve(handler, path, ready))
     finally:
@@ -108,25 +104,34 @@ async def _serve(handler: RequestHandler, path: Path, ready: Callable[[str], obj
 
 
 def describe_files(folder: Path, now: Instant) -> dict[str, Any]:
-    """Address, policy and use of the day, without opening the key."""
-    policy = read_policy(folder / POLICY)
+    """Address, policy, use of the day and halts, without opening the key."""
+    definition, policy = read_policy(folder / POLICY)
+    scheme = definition.open(policy)
     journal = SigningJournal(folder / JOURNAL)
     try:
-        use = journal.use_of_day(now)
-        recent = [
-            {"request_id": request_id, "slot": slot, "number": number, "hash": tx_hash}
-            for request_id, slot, number, tx_hash in journal.recent(20)
+        journal.make_tables(scheme.tables)
+        facts = scheme.show(journal, now)
+        halts = [
+            {"at": halt.at, "reason": halt.reason, "request_id": halt.request_id}
+            | {"lifted_at": halt.lifted_at, "lift_reason": halt.lift_reason}
+            for halt in journal.halts()
         ]
     finally:
         journal.close()
-    return {
-        "address": keystore_address(folder / KEYSTORE),
-        "chain_id": policy.chain_id,
-        "caps": policy.caps.model_dump(),
-        "contracts": [contract.model_dump() for contract in policy.contracts],
-        "today": {"spend_wei": use.spend_wei, "transactions": use.count},
-        "recent": recent,
-    }
+    return {"address": keystore_address(folder / KEYSTORE), "scheme": definition.name, **facts, "halts": halts}
+
+
+def lift_halts(folder: Path, reason: str, passphrase_fd: int | None, now: Instant) -> int:
+    """Lift every halt for somebody who can open the key. Return how many there were."""
+    protect_process()
+    _check_folder(folder)
+    read_policy(folder / POLICY)
+    open_keystore(folder / KEYSTORE, read_secret("passphrase", passphrase_fd))
+    journal = SigningJournal(folder / JOURNAL)
+    try:
+        return journal.lift(reason, now)
+    finally:
+        journal.close()
 
 
 def printed(value: object) -> str:

@@ -34,6 +34,23 @@ NONCE_USED = "S14_NONCE_USED"
 FEE_NOT_HIGHER = "S15_FEE_NOT_HIGHER"
 REPLACEMENTS = "S16_REPLACEMENTS"
 UNAVAILABLE = "S17_UNAVAILABLE"
+NETWORK = "S18_NETWORK"
+VAULT = "S19_VAULT"
+ACTION_TYPE = "S20_ACTION_TYPE"
+ASSET = "S21_ASSET"
+PRICE = "S22_PRICE"
+ORDER_NOTIONAL = "S23_ORDER_NOTIONAL"
+DAY_NOTIONAL = "S24_DAY_NOTIONAL"
+ORDER_RATE = "S25_ORDER_RATE"
+LEVERAGE = "S26_LEVERAGE"
+EXPIRY = "S27_EXPIRY"
+NO_VERDICT = "S28_NO_VERDICT"
+VERDICT_MISMATCH = "S29_VERDICT_MISMATCH"
+VERDICT_USED = "S30_VERDICT_USED"
+HALTED = "S31_HALTED"
+SENDER = "S32_SENDER"
+COMMAND = "S33_COMMAND"
+OBJECT = "S34_OBJECT"
 
 MEANINGS: Mapping[str, str] = {
     MALFORMED: "the request cannot be read, or a field is missing, unknown or out of range",
@@ -53,6 +70,23 @@ MEANINGS: Mapping[str, str] = {
     FEE_NOT_HIGHER: "a replacement must raise both fees by at least a tenth",
     REPLACEMENTS: "the number of replacements of one request is reached",
     UNAVAILABLE: "the journal cannot be written, so nothing is signed",
+    NETWORK: "the request is for another network",
+    VAULT: "the request is for another vault than the policy's",
+    ACTION_TYPE: "actions of this type are never signed",
+    ASSET: "the policy does not list that asset",
+    PRICE: "the price of an opening order is outside the band of its asset, or it is a trigger order",
+    ORDER_NOTIONAL: "the notional of one order is above its cap",
+    DAY_NOTIONAL: "the notional opened in this UTC day would be above its cap",
+    ORDER_RATE: "the number of opening orders of this minute or UTC day is reached",
+    LEVERAGE: "the leverage is above the cap of its asset",
+    EXPIRY: "the expiry has passed, or is too far ahead",
+    NO_VERDICT: "there is no verdict that such an action can stand on",
+    VERDICT_MISMATCH: "the action is not what the verdict allows; the signer halts",
+    VERDICT_USED: "the verdict has opened an order before; the signer halts",
+    HALTED: "the signer is halted: only reduce-only orders and cancels are signed until a person lifts it",
+    SENDER: "the transaction is sent or paid for by another account",
+    COMMAND: "the transaction does more than to call listed functions, or hands something over",
+    OBJECT: "the transaction changes an object that the policy does not list",
 }
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")

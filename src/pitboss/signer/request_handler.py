@@ -8,15 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pitboss.core.instant import Instant
-from pitboss.signer.evm_transaction import (
-    SCHEME_NAME,
-    EvmScheme,
-    EvmTransaction,
-    SignedTransaction,
-    address_of,
-    read_transaction,
-)
-from pitboss.signer.journal import JournalPlace, SigningJournal
+from pitboss.signer.installed_schemes import scheme_named
+from pitboss.signer.journal import SigningJournal
 from pitboss.signer.protocol import (
     SCHEME,
     UNAVAILABLE,
@@ -26,6 +19,7 @@ from pitboss.signer.protocol import (
     read_request,
     refuse,
 )
+from pitboss.signer.scheme_definition import Reservation, SigningScheme
 
 
 class RequestHandler:
@@ -33,9 +27,11 @@ class RequestHandler:
 
     __slots__ = ("_journal", "_now", "_scheme", "_sign", "address")
 
-    def __init__(self, key: bytes, scheme: EvmScheme, journal: SigningJournal, now: Callable[[], Instant]) -> None:
-        self.address = address_of(key)
-        self._sign: Callable[[EvmTransaction], SignedTransaction] = _signing(key, scheme)
+    def __init__(self, key: bytes, scheme: SigningScheme, journal: SigningJournal, now: Callable[[], Instant]) -> None:
+        self.address = scheme_named(scheme.name).keys.address(key)
+        scheme.check_key(self.address)
+        journal.make_tables(scheme.tables)
+        self._sign: Callable[[Any], Any] = _signing(key, scheme)
         self._scheme = scheme
         self._journal = journal
         self._now = now
@@ -51,35 +47,27 @@ class RequestHandler:
             return refuse(UNAVAILABLE).reply()
 
     def _signed(self, request: SigningRequest) -> dict[str, Any]:
-        if request.scheme != SCHEME_NAME:
+        scheme = self._scheme
+        if request.scheme != scheme.name:
             return refuse(SCHEME).reply()
-        transaction = read_transaction(request.payload)
-        if isinstance(transaction, SigningRefusal):
-            return transaction.reply()
-        refusal = self._scheme.check(transaction)
+        content = scheme.read(request.payload)
+        if isinstance(content, SigningRefusal):
+            return content.reply()
+        refusal = scheme.check(content)
         if refusal is not None:
             return refusal.reply()
-        place = self._journal.reserve(request.request_id, transaction, self._scheme.policy.caps, self._now())
-        if not isinstance(place, JournalPlace):
+        place = scheme.reserve(self._journal, request.request_id, content, self._now())
+        if not isinstance(place, Reservation):
             return place.reply()
         signed = place.signed
         if signed is None:
-            signed = self._sign(transaction)
-            self._journal.store(place, signed)
-        return {"ok": True, "raw": signed.raw, "hash": signed.hash, "number": place.number}
+            signed = self._sign(place.content)
+            scheme.store(self._journal, place, signed)
+        return {"ok": True, **scheme.reply(place, signed)}
 
     def _describe(self) -> dict[str, Any]:
-        policy = self._scheme.policy
-        use = self._journal.use_of_day(self._now())
-        return {
-            "ok": True,
-            "version": VERSION,
-            "schemes": [SCHEME_NAME],
-            "address": self.address,
-            "chain_id": policy.chain_id,
-            "spend_left_wei": policy.caps.spend_per_day_wei - use.spend_wei,
-            "transactions_left": policy.caps.transactions_per_day - use.count,
-        }
+        facts = self._scheme.describe(self._journal, self._now())
+        return {"ok": True, "version": VERSION, "schemes": [self._scheme.name], "address": self.address, **facts}
 
     def __repr__(self) -> str:
         return f"RequestHandler({self.address})"
@@ -88,8 +76,8 @@ class RequestHandler:
         raise TypeError("what holds a key is never pickled or copied")
 
 
-def _signing(key: bytes, scheme: EvmScheme) -> Callable[[EvmTransaction], SignedTransaction]:
-    def sign(transaction: EvmTransaction) -> SignedTransaction:
-        return scheme.sign(transaction, key)
+def _signing(key: bytes, scheme: SigningScheme) -> Callable[[Any], Any]:
+    def sign(content: Any) -> Any:
+        return scheme.sign(content, key)
 
     return sign

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from pitboss.core import codec
-from pitboss.core.instant import Instant
+from pitboss.core.instant import Instant, iso
 from pitboss.core.past import DECISIONS, PastDecision
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
@@ -107,9 +107,9 @@ class RunPast:
         return next((body_of(entry.record) for entry in self._decisions if entry.record.tick_at == at), None)
 
     def commands(self, before: Instant, count: int) -> Sequence[str]:
-        """Always empty: a simulation receives no operator commands."""
-        del before, count
-        return ()
+        """The newest commands of people before `before`, newest first; a simulation has none."""
+        early = (receipt for receipt in self.receipts(before) if receipt.kind == "command")
+        return [command_text(receipt) for receipt in islice(early, count)]
 
 
 # Reading records ------------------------------------------------------------------------------------------------------
@@ -123,6 +123,13 @@ def was_asked(record: Record) -> bool:
 def receipts_of(record: Record) -> list[Receipt]:
     """The receipts of a record, in the order in which they came."""
     return [Receipt(**receipt) for receipt in codec.loads(record.covered).get("receipts", ())]
+
+
+def command_text(receipt: Receipt) -> str:
+    """A command of a person on one line."""
+    facts = receipt.facts
+    reason = f": {facts['reason']}" if facts.get("reason") else ""
+    return f"{iso(receipt.at)} {facts['command']} by {facts['by']}{reason}"
 
 
 def _as_recorded(receipt: Receipt) -> Receipt:

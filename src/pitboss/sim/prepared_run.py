@@ -53,12 +53,7 @@ class PreparedRun(ABC):
 
     def ports_fields(self, connections: Connections) -> dict[str, Any]:
         """The fields of `Ports` that follow from the request and the connections on every venue."""
-        return {
-            "keep_prompts": self.request.prompts is not False,
-            "build_prompts": self.request.builds_prompts,
-            "tracer": connections.tracer,
-            "notes": connections.server_tools.notes,
-        }
+        return ports_fields(self.request, connections)
 
     def course_fields(self, connections: Connections, planned: bool = False) -> dict[str, Any]:
         """The fields of `Course` that follow from the request and the connections on every venue."""
@@ -70,3 +65,13 @@ class PreparedRun(ABC):
             "speculation": connections.speculation,
             "most_errors": self.most_errors,
         }
+
+
+def ports_fields(request: BacktestRequest, connections: Connections) -> dict[str, Any]:
+    """The fields of `Ports` that follow from a request and its connections on every venue."""
+    return {
+        "keep_prompts": request.prompts is not False,
+        "build_prompts": request.builds_prompts,
+        "tracer": connections.tracer,
+        "notes": connections.server_tools.notes,
+    }

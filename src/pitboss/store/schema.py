@@ -275,6 +275,30 @@ outbox = Table(
     _seal(),
 )
 
+live_orders = Table(
+    "live_orders",
+    metadata,
+    # One row for each order of a live account, stored before its bytes leave. Unlike the outbox, many of them are open at once:
+    # an order rests for days, and what reduces risk must leave while another order is in doubt.
+    Column("cloid", String(34), primary_key=True),
+    Column("deployment", String(128), nullable=False),
+    Column("symbol", String(64), nullable=False),
+    Column("leg", String(16), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("order_id", String(16), nullable=False),
+    Column("intent", String(128), nullable=False),
+    Column("tick_at", BigInteger, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("changed_at", BigInteger, nullable=False),
+    Column("nonce", BigInteger),
+    # What was ordered, and what is known of it: canonical JSON of the venue.
+    Column("terms", LargeBinary, nullable=False),
+    Column("outcome", LargeBinary, nullable=False),
+    _seal(),
+    Index("ix_live_orders_open", "deployment", "state"),
+    Index("ix_live_orders_tick", "deployment", "tick_at"),
+)
+
 approval_requests = Table(
     "approval_requests",
     metadata,
@@ -295,6 +319,44 @@ approval_requests = Table(
     _seal(),
     UniqueConstraint("run_id", "key", "number"),
 )
+
+deployments = Table(
+    "deployments",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    # The run that holds its records. No reference: the row of a deployment outlives its run.
+    Column("run_id", String(64), nullable=False, unique=True),
+    Column("skill", Text, nullable=False),
+    Column("skill_version", Integer, nullable=False),
+    Column("venue", String(64), nullable=False),
+    Column("mode", String(16), nullable=False),
+    Column("account", String(64), nullable=False),
+    Column("state", String(16), nullable=False, index=True),
+    # Why it is paused, halted or stopped: a stable code and text for a person.
+    Column("code", String(64), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("changed_at", BigInteger, nullable=False),
+    _owner(),
+    _seal(),
+)
+
+deployment_commands = Table(
+    "deployment_commands",
+    metadata,
+    Column("deployment_id", String(64), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("id", String(64), nullable=False, unique=True),
+    Column("command", String(16), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("user_name", String(64), nullable=False),
+    Column("sent_at", BigInteger, nullable=False),
+    Column("acked_at", BigInteger),
+    Column("state", String(16)),  # of the deployment after it
+    Column("note", Text, nullable=False),
+    _seal(),
+)
+Index("ix_deployment_commands_open", deployment_commands.c.acked_at, deployment_commands.c.deployment_id)
 
 studies = Table(
     "studies",

@@ -9,7 +9,7 @@ from pitboss.core.errors import UserError
 from pitboss.terminal.options import Amount, option
 
 if TYPE_CHECKING:
-    from pitboss.runs.live_run import Begin
+    from pitboss.runs.live_session import Begin
 
 
 @Parameter(name="*")

@@ -64,6 +64,10 @@ async def tick(state: State, at: Instant, events: WorldEvents, ports: Ports) -> 
     verdicts: list[Verdict] = []
     contents: list[bytes] = []
     receipts: list[Receipt] = list(events.receipts)
+    if ports.reread is not None and decision.intents:
+        world, meanwhile = await ports.reread(state.world)
+        state = state.after(world=world)
+        receipts.extend(meanwhile)
     for intent in decision.intents:
         judgement = ports.guard(observation, state, intent, at)
         state, verdict, new_receipts = await act(state, judgement, ports.broker, at)

@@ -5,7 +5,7 @@ methods say what a venue without memory, wake conditions and halts does.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import KW_ONLY
 from typing import Any
 
@@ -40,6 +40,9 @@ class Ports(ABC):
     """Returns the notes about the agent's own tools that the prompt of this tick shows."""
     reflector: Reflector | None = None
     """Writes lessons; None if nothing is learned, or if the run has no model to call."""
+    reread: Callable[[Any], Awaitable[tuple[Any, Sequence[Receipt]]]] | None = None
+    """Reads the account again after a decision and before its verdict, with what has happened meanwhile; None where nothing
+    happens while a model thinks, as in a simulation."""
 
     @abstractmethod
     def observe(self, state: State, at: Instant) -> Any:
@@ -83,6 +86,21 @@ class Ports(ABC):
     def halt(self, world: Any, at: Instant) -> tuple[Any, Sequence[Receipt]]:
         """Halt the account after a rule failed: no position is opened any more. By default the run ends."""
         raise InvariantError("a rule itself failed, and this venue cannot halt an account")
+
+    def standing_halt(self, world: Any, at: Instant) -> tuple[str, str]:
+        """The code and the cause of a halt of the account that only a person lifts; two empty texts if there is none."""
+        del world, at
+        return "", ""
+
+    def lift_halts(self, world: Any, at: Instant) -> tuple[Any, Sequence[Receipt]]:
+        """The account without its halts, after a person has resumed the deployment; by default it has none."""
+        del at
+        return world, ()
+
+    def closing_intents(self, world: Any) -> tuple[Any, ...]:
+        """The intents that cancel every order and close every position; none if the venue has no such thing."""
+        del world
+        return ()
 
     def summary_after(self, world: Any, world_before: Any, summary_before: dict[str, Any]) -> dict[str, Any]:
         """`summary(world)`; `summary_before` is that of `world_before`, the world at the beginning of the tick."""

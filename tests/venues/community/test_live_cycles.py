@@ -13,8 +13,8 @@ from pitboss.bootstrap.machine import SystemClock
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.live.board import Board, Entry
-from pitboss.runs import live_run
-from pitboss.runs.live_run import Listener
+from pitboss.runs import live_session
+from pitboss.runs.live_session import Listener
 from pitboss.testing.provider import FakeProvider, say
 from pitboss.venues.community.live import CommunityDeployment, run_live
 from pitboss.venues.community.run_command import cycle_document
@@ -44,7 +44,7 @@ def test_prose_does_nothing_json_without_an_action_fails_and_a_list_in_prose_hid
 ) -> None:
     cycles: list[dict[str, Any]] = []
     clock = TimeOfPauses()
-    monkeypatch.setattr(live_run, "SystemClock", lambda: clock)
+    monkeypatch.setattr(live_session, "SystemClock", lambda: clock)
     monkeypatch.setattr(SignalStop, "pause", lambda stop, wait_ms: clock.pause(wait_ms))
 
     def heard(entry: Entry, board: Board) -> None:

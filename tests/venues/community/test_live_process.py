@@ -20,7 +20,7 @@ from chain.sending import ask
 from vault_chain import VaultChain, skill, vault_chain
 
 from pitboss.cli.main import main
-from pitboss.signer.evm_transaction import address_of
+from pitboss.signer.secp256k1_keys import address_of
 from pitboss.skill.document import to_plain
 from pitboss.testing.evm_server import serving_node
 from pitboss.testing.provider import FakeProvider, Play, call

@@ -18,8 +18,8 @@ from sns.forum_server import Served, serving
 from pitboss.bootstrap.machine import SystemClock, random_hex
 from pitboss.core.errors import TransientError
 from pitboss.core.state import State
-from pitboss.signer.evm_transaction import address_of
-from pitboss.signer.policy import SigningPolicy
+from pitboss.signer.evm.policy import EvmPolicy
+from pitboss.signer.secp256k1_keys import address_of
 from pitboss.store.approval_requests import ApprovalRequests
 from pitboss.store.database import Database
 from pitboss.store.outbox import StoredOutbox
@@ -173,7 +173,7 @@ class VaultAccount:
         return self.stage.mined(self.address, self.first_block)
 
 
-def policy(stage: VaultChain) -> SigningPolicy:
+def policy(stage: VaultChain) -> EvmPolicy:
     """A policy of the signer that allows far more than the skill, so that a test sees what the rules hold back."""
     caps = {
         "value_wei": 10**21,
@@ -189,7 +189,7 @@ def policy(stage: VaultChain) -> SigningPolicy:
         {"address": stage.vault, "functions": ("deposit()", "withdraw(uint256)"), "payable": ("deposit()",)},
         {"address": stage.echo, "functions": echo, "payable": ("transfer(address,uint256)",), "allow_denied": echo},
     ]
-    return SigningPolicy.model_validate(
+    return EvmPolicy.model_validate(
         {
             "version": 1,
             "scheme": "evm_transaction",

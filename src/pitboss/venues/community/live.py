@@ -17,9 +17,10 @@ from pitboss.core.intent import Decision
 from pitboss.core.money import text
 from pitboss.core.state import State, parse_state
 from pitboss.live.board import Entry
-from pitboss.live.runner import WorldSource
+from pitboss.live.world_source import WorldSource
 from pitboss.runs import live_run
-from pitboss.runs.live_run import Begin, Listener, LivePlan, LiveRunResult, LiveSide, LiveView
+from pitboss.runs.live_run import LiveRunResult
+from pitboss.runs.live_session import Begin, Listener, LivePlan, LiveSide, LiveView
 from pitboss.sim.connections import Connections
 from pitboss.skill.document import to_plain
 from pitboss.store.outbox import StoredOutbox
@@ -140,6 +141,14 @@ class CommunityLive:
     def first_world(self) -> AgentWorld:
         """An agent that has read and done nothing."""
         return AgentWorld(self._deployment.agent_id)
+
+    @property
+    def first_memory(self) -> None:
+        """Its agents remember nothing besides their world."""
+
+    @property
+    def history(self) -> None:
+        """Its tools do not look back."""
 
     def read_state(self, plain: object) -> State:
         """Read a stored state."""

@@ -14,7 +14,7 @@ from pitboss.core.curve import Curve
 from pitboss.core.errors import TransientError
 from pitboss.core.instant import Instant
 from pitboss.core.receipt import Receipt
-from pitboss.live.runner import WorldUpdate
+from pitboss.live.world_source import WorldUpdate
 from pitboss.venues.community.action_outbox import ActionOutbox, ExecutedAction, IneffectiveAction
 from pitboss.venues.community.agent_world import MOST_EXECUTED, AgentWorld
 from pitboss.venues.community.context_bounds import bounded_community

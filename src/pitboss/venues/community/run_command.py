@@ -13,7 +13,7 @@ from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
 if TYPE_CHECKING:
     from pitboss.live.board import Board, Entry
-    from pitboss.runs.live_run import RunStart
+    from pitboss.runs.live_session import RunStart
     from pitboss.venues.community.live import CommunityDeployment
 
 INTERRUPTED = 130
@@ -73,7 +73,7 @@ def run(
     """
     import asyncio
 
-    from pitboss.runs.live_run import Listener
+    from pitboss.runs.live_session import Listener
     from pitboss.venues.community.live import CommunityDeployment, run_live
 
     live.check()

@@ -1,27 +1,29 @@
 """Assembles a perp backtest: checks the request, loads the data, and builds the ports over its connections."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pitboss.agent.decider import Decider, Planned
 from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap.settings import Settings
-from pitboss.core.asof import Market
+from pitboss.core.asof import Market, View
 from pitboss.core.asset import Asset
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, Instant, interval_ms
 from pitboss.core.market import Points
 from pitboss.core.order_book import Books
 from pitboss.core.past import NO_PAST
+from pitboss.core.receipt import Receipt
 from pitboss.data.books import load_books
 from pitboss.data.feed import base_intervals, choose_venue, data_digest, load_market, with_listings
 from pitboss.data.lake import Lake
 from pitboss.data.news_latency import parse_latency
+from pitboss.engine.execute import Broker
 from pitboss.runs.deciders import Deciders
 from pitboss.sim.connections import UNCONNECTED, Connections
 from pitboss.sim.course import ticks_of
 from pitboss.sim.past import RunPast
-from pitboss.sim.prepared_run import PreparedRun
+from pitboss.sim.prepared_run import PreparedRun, ports_fields
 from pitboss.sim.request import check_range
 from pitboss.skill.load import read_skill as read_document
 from pitboss.tools.registry import Registry, permit, registry_of
@@ -40,7 +42,7 @@ from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.skill_caps import caps_of
 from pitboss.venues.perp.standin.analyst import Analyst
-from pitboss.venues.perp.state import TradingTerms
+from pitboss.venues.perp.state import PerpWorld, TradingTerms
 from pitboss.venues.perp.tape import Tape, make_tape
 
 TOOLS = "pitboss.venues.perp.tools"
@@ -164,26 +166,16 @@ def make_course(run: PerpRun, connections: Connections = UNCONNECTED) -> PerpCou
         past_filter=anonymiser,
     )
     leaps = request.is_program and not prompts and isinstance(decider, Planned)
-    terms = _terms(request, skill, run.assets)
-    ports = PerpPorts(
-        skill=skill,
-        limits=caps_of(skill),
-        terms=terms,
-        view=market.view,
-        decider=decider,
-        broker=PaperBroker(terms, request.decision_latency_ms),
-        context=decider.context if isinstance(decider, ToolLoop) else context,
-        started_at=start,
-        wakes=not request.is_program,
-        memory_settings=memory_settings(skill, run.base_interval) if prompts else None,
-        reflector=_reflector(run, connections, decider, context),
-        **run.ports_fields(connections),
+    terms = terms_of(request, skill, run.assets)
+    broker = PaperBroker(terms, request.decision_latency_ms)
+    ports = make_ports(
+        request, skill, terms, decider, broker, market.view, start, run.base_interval, connections, context
     )
     return PerpCourse(
         ports=ports,
         market=market,
         base_interval=run.base_interval,
-        tape=_tape(market, skill.context.sorted_symbols, run.base_interval, start, request.to_at, run.books),
+        tape=tape_of(market, skill.context.sorted_symbols, run.base_interval, start, request.to_at, run.books),
         initial_usd=request.equity_usd,
         close_at_end=request.close_at_end,
         past=past,
@@ -191,15 +183,48 @@ def make_course(run: PerpRun, connections: Connections = UNCONNECTED) -> PerpCou
     )
 
 
-def _reflector(run: PerpRun, connections: Connections, decider: Decider, context: PerpPrompts) -> TradeReflector | None:
+def make_ports(
+    request: PerpRequest,
+    skill: PerpSkill,
+    terms: TradingTerms,
+    decider: Decider,
+    broker: Broker,
+    view: Callable[[Instant], View],
+    started_at: Instant,
+    base_interval: str,
+    connections: Connections,
+    context: PerpPrompts,
+    reread: Callable[[PerpWorld], Awaitable[tuple[PerpWorld, Sequence[Receipt]]]] | None = None,
+) -> PerpPorts:
+    """Build the ports of a tick, the same for a backtest and a live account."""
+    return PerpPorts(
+        skill=skill,
+        limits=caps_of(skill),
+        terms=terms,
+        view=view,
+        decider=decider,
+        broker=broker,
+        context=decider.context if isinstance(decider, ToolLoop) else context,
+        started_at=started_at,
+        wakes=not request.is_program,
+        memory_settings=memory_settings(skill, base_interval) if request.builds_prompts else None,
+        reflector=_reflector(request, skill, connections, decider, context),
+        reread=reread,
+        **ports_fields(request, connections),
+    )
+
+
+def _reflector(
+    request: PerpRequest, skill: PerpSkill, connections: Connections, decider: Decider, context: PerpPrompts
+) -> TradeReflector | None:
     """Return the reflector, which uses the deciding model; a replay reads its lessons from the records."""
-    memory = run.skill.context.memory
-    if not memory.enabled or run.request.is_program:
+    memory = skill.context.memory
+    if not memory.enabled or request.is_program:
         return None
     model = decider.model if isinstance(decider, ToolLoop) else connections.model
     if model is None:
         return None
-    settings = connections.policy.settings(run.skill.model_settings.request())
+    settings = connections.policy.settings(skill.model_settings.request())
     return TradeReflector(model, context, memory.reflection_every, settings, connections.policy.forcing)
 
 
@@ -253,7 +278,8 @@ def check_volume(request: PerpRequest, market: Market, symbols: tuple[str, ...],
             )
 
 
-def _terms(request: PerpRequest, skill: PerpSkill, assets: Mapping[str, Asset]) -> TradingTerms:
+def terms_of(request: PerpRequest, skill: PerpSkill, assets: Mapping[str, Asset]) -> TradingTerms:
+    """Return the costs, assets and halt thresholds of a run."""
     return TradingTerms(
         assets=assets,
         maker_bps=request.maker_bps,
@@ -267,14 +293,15 @@ def _terms(request: PerpRequest, skill: PerpSkill, assets: Mapping[str, Asset]) 
     )
 
 
-def _tape(
+def tape_of(
     market: Market,
     symbols: tuple[str, ...],
     base: str,
     start: Instant,
     to_at: Instant,
-    books: Mapping[str, Books] | None,
+    books: Mapping[str, Books] | None = None,
 ) -> Tape:
+    """Return the base bars of the symbols that open in `[start, to_at)`, with their funding."""
     # data after the end of a listing must not affect the account
     ends = {symbol: listing.delisted_at for symbol, listing in market.listings.items() if listing.delisted_at}
 

@@ -90,13 +90,20 @@ def first_state(course: PerpCourse) -> State:
     """Return the state of a new account at the first tick, marked at the last closes known then."""
     at = int(course.tick_at[0])
     world = open_world(course.initial_usd, at // DAY_MS)
-    view = course.market.view(at)
+    return State(marked_world(world, course.market, course.tape.symbols, course.base_interval, at), memory=NO_MEMORY)
+
+
+def marked_world(
+    world: PerpWorld, market: Market, symbols: Sequence[str], base_interval: str, at: Instant
+) -> PerpWorld:
+    """Return the account marked at the last closes known at an instant."""
+    view = market.view(at)
     marks: dict[str, tuple[Decimal, Instant]] = {}
-    for symbol in course.tape.symbols:
-        bars = view.bars(symbol, course.base_interval, 1)
+    for symbol in symbols:
+        bars = view.bars(symbol, base_interval, 1)
         if len(bars):
             marks[symbol] = decimal(float(bars.close[-1])), int(bars.open_at[-1]) + bars.interval_ms
-    return State(set_marks(world, marks), memory=NO_MEMORY)
+    return set_marks(world, marks)
 
 
 def read_state(plain: object) -> State:

@@ -26,6 +26,7 @@ class PositionView:
     take_profit: Decimal | None
     opened_at: Instant
     thesis: str
+    margin_usd: Decimal
 
 
 @noun
@@ -90,7 +91,7 @@ def portfolio(world: PerpWorld, terms: TradingTerms) -> PerpPortfolio:
 
 
 def _position_view(world: PerpWorld, terms: TradingTerms, position: Position) -> PositionView:
-    mark = world.marks[position.symbol]
+    mark, leverage, reading = world.marks[position.symbol], leverage_of(world, position.symbol), world.reading
     return PositionView(
         symbol=position.symbol,
         side="long" if position.size > 0 else "short",
@@ -99,17 +100,20 @@ def _position_view(world: PerpWorld, terms: TradingTerms, position: Position) ->
         mark=mark,
         notional_usd=abs(position.size) * mark,
         unrealised_usd=position.size * mark - position.cost,
-        leverage=leverage_of(world, position.symbol),
+        leverage=leverage,
         liquidation=liquidation_price(world, terms, position),
         stop=position.stop,
         take_profit=position.take_profit,
         opened_at=position.opened_at,
         thesis=position.thesis,
+        margin_usd=abs(position.size) * mark / leverage if reading is None else reading.margins[position.symbol],
     )
 
 
 def liquidation_price(world: PerpWorld, terms: TradingTerms, position: Position) -> Decimal | None:
     """Return the mark of this symbol at which the account would be liquidated, all other marks unchanged."""
+    if world.reading is not None:
+        return world.reading.liquidations.get(position.symbol)
     mark, size = world.marks[position.symbol], abs(position.size)
     available = equity(world) - maintenance(world, terms)
     for tier in terms.assets[position.symbol].tiers:

@@ -19,10 +19,17 @@ from pitboss.venues.perp.portfolio import summary, summary_after
 from pitboss.venues.perp.reflection import TradeReflector
 from pitboss.venues.perp.rule_book import PerpRuleBook
 from pitboss.venues.perp.skill import PerpSkill
-from pitboss.venues.perp.state import PerpWorld, TradingTerms
+from pitboss.venues.perp.state import PerpWorld, TradingTerms, halts_at
 from pitboss.venues.perp.trade_memory import PerpMemory
 from pitboss.venues.perp.wake import awake, closes
-from pitboss.venues.perp.world import halt
+from pitboss.venues.perp.world import halt, lift_halts
+
+HALT_CAUSES = {
+    "drawdown": "the drawdown limit is reached",
+    "operator": "a person or the watchdog halted the account",
+    "invariant": "a rule itself failed",
+}
+"""Why an account stays halted until a person lifts it."""
 
 
 @noun
@@ -77,6 +84,27 @@ class PerpPorts(Ports):
     def halt(self, world: PerpWorld, at: Instant) -> tuple[PerpWorld, Sequence[Receipt]]:
         """Set the `invariant` halt, which stops opens, after a rule itself has failed."""
         return halt(world, self.terms, "invariant", at)
+
+    def standing_halt(self, world: PerpWorld, at: Instant) -> tuple[str, str]:
+        """Return the first halt that does not end by itself; the daily-loss halt ends at 00:00 UTC."""
+        for kind in halts_at(world, at):
+            if kind != "daily_loss":
+                return kind, HALT_CAUSES[kind]
+        return "", ""
+
+    def lift_halts(self, world: PerpWorld, at: Instant) -> tuple[PerpWorld, Sequence[Receipt]]:
+        """Lift all halts; drawdown is counted from the present equity on."""
+        return lift_halts(world, at)
+
+    def closing_intents(self, world: PerpWorld) -> tuple[dict[str, Any], ...]:
+        """Return a cancel for every working order and a close for every position."""
+        reason = "a person commanded to flatten"
+        cancels = [
+            {"action": "cancel", "symbol": order.symbol, "order_id": order.id, "reason": reason}
+            for order in world.orders
+        ]
+        closes = [{"action": "close", "symbol": symbol, "reason": reason} for symbol in sorted(world.positions)]
+        return (*cancels, *closes)
 
     def summary(self, world: PerpWorld) -> dict[str, Any]:
         """Return cash, equity, positions and working orders in the form that snapshots store."""

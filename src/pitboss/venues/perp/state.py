@@ -114,6 +114,39 @@ class PerpWorld:
     next_order: int = 1
     deficit: Decimal = ZERO
 
+    @property
+    def reading(self) -> "MarginReading | None":
+        """Margin and liquidation prices as a venue reports them; None if they follow from the rules of this world."""
+        return None
+
+
+@noun
+class MarginReading:
+    """What a venue reports of an account's margin. Reported figures take precedence over computed ones."""
+
+    at: Instant
+    """The venue's time of the report."""
+    margin_used: Decimal
+    maintenance: Decimal
+    withdrawable: Decimal
+    margins: Mapping[str, Decimal] = field(default_factory=dict[str, Decimal])
+    """The margin of each position."""
+    liquidations: Mapping[str, Decimal] = field(default_factory=dict[str, Decimal])
+    """Liquidation prices; a position without one cannot be liquidated by its own price alone."""
+
+
+@noun
+class ReportedWorld(PerpWorld):
+    """An account that a venue reports. The other fields are the same, so rules and prompts read it like any world.
+
+    Fills and funding are counted once: `counted_fills` are the ids and times of those that a later report may repeat.
+    """
+
+    reading: MarginReading | None = None  # pyright: ignore[reportIncompatibleMethodOverride] – a field instead of a property
+    fills_from: Instant = 0
+    counted_fills: Mapping[str, Instant] = field(default_factory=dict[str, Instant])
+    funded_until: Instant = 0
+
 
 def in_order(positions: Mapping[str, Position]) -> Collection[Position]:
     """Return positions in code-point order of their symbols, the order of every sum; one position needs no sorting."""
@@ -153,10 +186,13 @@ def equity(world: PerpWorld) -> Decimal:
 
 
 def margin_used(world: PerpWorld) -> Decimal:
-    """Return the initial margin of positions and working opens at the marks."""
-    marks, used = world.marks, ZERO
-    for position in in_order(world.positions):
-        used += abs(position.size) * marks.get(position.symbol, ZERO) / leverage_of(world, position.symbol)
+    """Return the initial margin of positions, as reported or at the marks, and of working opens at the marks."""
+    marks, used, reading = world.marks, ZERO, world.reading
+    if reading is not None:
+        used = reading.margin_used
+    else:
+        for position in in_order(world.positions):
+            used += abs(position.size) * marks.get(position.symbol, ZERO) / leverage_of(world, position.symbol)
     for order in world.orders:
         if order.opens:
             used += order.size * marks.get(order.symbol, ZERO) / leverage_of(world, order.symbol)
@@ -170,6 +206,9 @@ def free_margin(world: PerpWorld) -> Decimal:
 
 def maintenance(world: PerpWorld, terms: TradingTerms) -> Decimal:
     """Return the maintenance margin of all positions."""
+    reading = world.reading
+    if reading is not None:
+        return reading.maintenance
     total = ZERO
     for position in in_order(world.positions):
         notional = abs(position.size) * world.marks[position.symbol]

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 from pitboss.runs.venue import Venue
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from pitboss.bootstrap.settings import Settings
     from pitboss.bootstrap.workspace import Workspace
     from pitboss.core.decision_format import DecisionFormat
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from pitboss.report.shell import ReportPage
     from pitboss.report.source import RunReport
     from pitboss.runs.charts import Charts
+    from pitboss.runs.live_deployment import DeployRequest, LiveDeployment
     from pitboss.runs.result_table import ResultTable
     from pitboss.sim.connections import Connections
     from pitboss.sim.metrics import Outcome
@@ -25,8 +28,10 @@ if TYPE_CHECKING:
     from pitboss.store.runs import Run
     from pitboss.venues.perp.assembly import PerpRun
     from pitboss.venues.perp.course import PerpCourse
+    from pitboss.venues.perp.live import PerpLive
     from pitboss.venues.perp.outcome import PerpLedger
     from pitboss.venues.perp.request import PerpRequest
+    from pitboss.venues.perp.settings import PerpSettings
     from pitboss.venues.perp.skill import PerpSkill
 
 
@@ -38,6 +43,12 @@ class PerpVenue(Venue):
     summary = "perpetual futures with funding, leverage and liquidation"
     judged_by = "sharpe"
     red_team = "pitboss.venues.perp.redteam.attack_run:make_setup"
+    live_modes = ("paper", "shadow", "live")
+
+    def settings_type(self) -> "type[PerpSettings]":
+        from pitboss.venues.perp.settings import PerpSettings
+
+        return PerpSettings
 
     def skill_type(self) -> "type[PerpSkill]":
         from pitboss.venues.perp.skill import PerpSkill
@@ -128,6 +139,16 @@ class PerpVenue(Venue):
         from pitboss.venues.perp.course import read_state
 
         return read_state(plain)
+
+    def check_live(self, workspace: "Workspace", deploy: "DeployRequest") -> dict[str, Any]:
+        from pitboss.venues.perp.live_checks import check_deployment
+
+        return check_deployment(workspace, deploy)
+
+    def open_live(self, live: "LiveDeployment") -> "AbstractAsyncContextManager[PerpLive]":
+        from pitboss.venues.perp.live import open_live
+
+        return open_live(live)
 
     def course_difference(self, before: "PerpRun", after: "PerpRun") -> str:
         if before.skill.context.sorted_symbols != after.skill.context.sorted_symbols:

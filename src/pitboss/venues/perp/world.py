@@ -7,6 +7,7 @@ the same digits.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from pitboss.core.curve import Piece, join
@@ -43,6 +44,8 @@ class OrderRequest:
     stop: Decimal | None = None
     take_profit: Decimal | None = None
     thesis: str = ""
+    intent_key: str = ""
+    """Identifies the decision within its run, however often it is judged."""
 
 
 def submit(world: PerpWorld, request: OrderRequest, at: Instant, latency_ms: int = 0) -> tuple[PerpWorld, str, Receipt]:
@@ -103,7 +106,17 @@ def halt(world: PerpWorld, terms: TradingTerms, kind: Halt, at: Instant) -> tupl
         return world, ()
     account = WorkingWorld(world, terms)
     account.halt(kind, at, world.last_equity, world.last_equity)
-    return account.freeze(), tuple(account.receipts)
+    return replace(world, orders=tuple(account.orders), halts=account.halts), tuple(account.receipts)
+
+
+def lift_halts(world: PerpWorld, at: Instant) -> tuple[PerpWorld, tuple[Receipt, ...]]:
+    """Lift all halts: a person has taken responsibility. The peak starts again at the present equity, else a drawdown would
+    halt the account again at the next bar.
+    """
+    if not world.halts:
+        return world, ()
+    receipts = tuple(Receipt("resumed", at, facts={"halt": kind, "peak_usd": world.peak}) for kind in world.halts)
+    return replace(world, halts=(), peak=world.last_equity, day_reference=world.last_equity), receipts
 
 
 @exact

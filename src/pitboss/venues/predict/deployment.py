@@ -13,7 +13,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, SECOND_MS
 from pitboss.live.board import display_text
 from pitboss.models import catalog
-from pitboss.runs.live_run import Begin
+from pitboss.runs.live_session import Begin
 from pitboss.skill.load import check_text, read_text, read_text_beside, summary
 from pitboss.venues.predict.skill import PredictSkill, PredictStrategy
 from pitboss.venues.predict.writer_choice import Network, Writer
@@ -33,7 +33,7 @@ Environment = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Deployment:
+class PredictDeployment:
     """The complete configuration of a live run; only `llm` is still to be resolved to a model."""
 
     skill: PredictSkill
@@ -97,7 +97,7 @@ class LiveOptions:
     dry_run: bool = False
 
 
-def deployment(file: Path, options: LiveOptions, environment: Environment) -> Deployment:
+def deployment(file: Path, options: LiveOptions, environment: Environment) -> PredictDeployment:
     """Merge the three sources. Raises `UserError` that names the invalid value."""
     variables = ReadVariables(environment)
     skill, notes = _skill(file, options.overrides, variables)
@@ -116,7 +116,7 @@ def deployment(file: Path, options: LiveOptions, environment: Environment) -> De
     _check_writer(options)
     model = options.model or _strategy(variables) or skill.model
     catalog.describe(model)  # rejects an unknown name and lists the valid ones
-    return Deployment(
+    return PredictDeployment(
         skill=skill,
         model=model,
         every_ms=every_ms,

@@ -10,7 +10,7 @@ from pitboss.core.curve import Curve
 from pitboss.core.instant import Instant
 from pitboss.core.money import text
 from pitboss.core.receipt import Receipt
-from pitboss.live.runner import WorldUpdate
+from pitboss.live.world_source import WorldUpdate
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.data.market_watch import MarketSnapshot, MarketWatch
 from pitboss.venues.predict.desk import Desk
@@ -29,7 +29,7 @@ def unsettled_markets(desk: Desk, account_id: str = ACCOUNT) -> frozenset[str]:
 
 
 class IndexerSource:
-    """Implements `live.runner.WorldSource` for the protocol's markets and a paper account."""
+    """Implements `live.world_source.WorldSource` for the protocol's markets and a paper account."""
 
     def __init__(
         self, watch: MarketWatch, caps: PredictCaps, now: Callable[[], Instant], account_id: str = ACCOUNT

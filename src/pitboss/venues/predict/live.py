@@ -12,27 +12,28 @@ from pitboss.core.instant import Instant
 from pitboss.core.money import text
 from pitboss.core.state import State
 from pitboss.live.board import Entry
-from pitboss.live.runner import WorldSource
+from pitboss.live.world_source import WorldSource
 from pitboss.runs import live_run
-from pitboss.runs.live_run import Listener, LivePlan, LiveRunResult, LiveSide, LiveView
+from pitboss.runs.live_run import LiveRunResult
+from pitboss.runs.live_session import Listener, LivePlan, LiveSide, LiveView
+from pitboss.runs.venues import venue_named
 from pitboss.sim.connections import Connections
 from pitboss.skill.document import to_plain
 from pitboss.tick import Ports
 from pitboss.venues.predict.agent import decider_of, fallen_back, ports_of
-from pitboss.venues.predict.deployment import Deployment
+from pitboss.venues.predict.deployment import PredictDeployment
 from pitboss.venues.predict.desk import Desk
 from pitboss.venues.predict.live_feed import LiveFeed, check_markets, open_feed
 from pitboss.venues.predict.live_writer import LiveWriter, open_live_writer
 from pitboss.venues.predict.ports import read_state
 from pitboss.venues.predict.request import INDEXER, SURFACES_FITTED, SURFACES_PROTOCOL, PredictRequest
 from pitboss.venues.predict.status import StatusSource
-from pitboss.venues.predict.venue import VENUE
 
 SCHEDULED = "scheduled"
 """The source of markets stored with a run without an indexer; runs of earlier versions, which have none, are such runs."""
 
 
-async def run_live(workspace: Workspace, deployment: Deployment, listener: Listener) -> LiveRunResult:
+async def run_live(workspace: Workspace, deployment: PredictDeployment, listener: Listener) -> LiveRunResult:
     """Start or resume a live run, until its number of ticks is reached or a stop is requested."""
     model, warning = fallen_back(deployment.model, workspace.settings)
     warnings = (*deployment.notes, *([warning] if warning else []))
@@ -46,7 +47,7 @@ async def run_live(workspace: Workspace, deployment: Deployment, listener: Liste
             open_feed(workspace.settings, deployment, notify) as feed,
             open_live_writer(workspace, deployment, feed, notify) as writer,
         ):
-            plan = _plan(deployment, model, writer, workspace.now(), (*warnings, *writer.notes))
+            plan = make_plan(deployment, model, writer, workspace.now(), (*warnings, *writer.notes))
             yield PredictLive(deployment, feed, writer, plan)
 
     return await live_run.run_live(workspace, open_side, deployment.host, deployment.port, listener)
@@ -56,7 +57,7 @@ async def run_live(workspace: Workspace, deployment: Deployment, listener: Liste
 class PredictLive:
     """Implements `LiveSide` with the feed and the writer of a deployment."""
 
-    deployment: Deployment
+    deployment: PredictDeployment
     feed: LiveFeed
     writer: LiveWriter
     plan: LivePlan
@@ -70,6 +71,14 @@ class PredictLive:
     def first_world(self) -> Desk:
         """The account that the writer begins with."""
         return self.writer.desk
+
+    @property
+    def first_memory(self) -> None:
+        """Its agents remember nothing besides their world."""
+
+    @property
+    def history(self) -> None:
+        """Its tools do not look back."""
 
     def read_state(self, plain: object) -> State:
         """Read a stored state."""
@@ -114,7 +123,10 @@ class PredictLive:
         return source.document(view.now, view.next_at)
 
 
-def _plan(deployment: Deployment, model: str, writer: LiveWriter, now: Instant, warnings: tuple[str, ...]) -> LivePlan:
+def make_plan(
+    deployment: PredictDeployment, model: str, writer: LiveWriter, now: Instant, warnings: tuple[str, ...]
+) -> LivePlan:
+    """The plan of a live run."""
     identity: dict[str, Any] = {
         "mode": deployment.mode,
         "markets": SCHEDULED if deployment.scheduled else INDEXER,
@@ -123,7 +135,7 @@ def _plan(deployment: Deployment, model: str, writer: LiveWriter, now: Instant, 
     if deployment.writer == "paper":  # on the chain the account is what the manager holds
         identity["equity"] = text(deployment.equity)
     return LivePlan(
-        venue=VENUE,
+        venue=venue_named("predict"),
         skill=deployment.skill,
         request=_request(deployment, model, writer.equity, now),
         every_ms=deployment.every_ms,
@@ -141,7 +153,7 @@ def _plan(deployment: Deployment, model: str, writer: LiveWriter, now: Instant, 
     )
 
 
-def _request(deployment: Deployment, model: str, equity: Any, now: Instant) -> PredictRequest:
+def _request(deployment: PredictDeployment, model: str, equity: Any, now: Instant) -> PredictRequest:
     """The request of the model connection. Speculation is off: a live tick cannot be asked ahead."""
     return PredictRequest(
         skill=to_plain(deployment.skill),

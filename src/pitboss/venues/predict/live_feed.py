@@ -12,12 +12,12 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.data.fetch import Fetcher
 from pitboss.data.hermes import Hermes
-from pitboss.live.runner import WorldSource
+from pitboss.live.world_source import WorldSource
 from pitboss.venues.predict.agent import caps_of
 from pitboss.venues.predict.data.indexer import Indexer
 from pitboss.venues.predict.data.market_watch import MarketWatch
 from pitboss.venues.predict.data.spot import Spot, candles_of
-from pitboss.venues.predict.deployment import Deployment
+from pitboss.venues.predict.deployment import PredictDeployment
 from pitboss.venues.predict.indexer_source import IndexerSource
 from pitboss.venues.predict.live_source import PredictSource
 from pitboss.venues.predict.observation import Tape, no_tape
@@ -46,7 +46,7 @@ class LiveFeed:
         return no_tape if self.watch is None else self.watch.tape
 
 
-def predict_settings(settings: Settings, deployment: Deployment) -> PredictSettings:
+def predict_settings(settings: Settings, deployment: PredictDeployment) -> PredictSettings:
     """Return the venue's settings with the options of a run in place of the settings they replace."""
     changes: dict[str, Any] = {
         "predict_server_url": deployment.indexer_url,
@@ -62,7 +62,7 @@ def predict_settings(settings: Settings, deployment: Deployment) -> PredictSetti
 
 @asynccontextmanager
 async def open_feed(
-    settings: Settings, deployment: Deployment, notify: Callable[[str], None]
+    settings: Settings, deployment: PredictDeployment, notify: Callable[[str], None]
 ) -> AsyncIterator[LiveFeed]:
     """Open the data of a run for the duration of the block. Raises `UserError` if nothing could ever be quoted."""
     async with AsyncExitStack() as stack:
@@ -83,7 +83,7 @@ async def open_feed(
         yield LiveFeed(IndexerSource(watch, caps, clock.now), spot, polling, watch, indexer)
 
 
-def check_markets(settings: Settings, deployment: Deployment) -> None:
+def check_markets(settings: Settings, deployment: PredictDeployment) -> None:
     """Raise `UserError` if there is no market to trade: no indexer, or an underlying that the schedule does not have."""
     underlying = deployment.skill.context.underlying
     if not deployment.scheduled:
@@ -99,7 +99,9 @@ def check_markets(settings: Settings, deployment: Deployment) -> None:
         )
 
 
-async def _open_spot(settings: Settings, deployment: Deployment, fetcher: Fetcher, now: Callable[[], Instant]) -> Spot:
+async def _open_spot(
+    settings: Settings, deployment: PredictDeployment, fetcher: Fetcher, now: Callable[[], Instant]
+) -> Spot:
     symbol = deployment.skill.context.underlying
     hermes = Hermes(fetcher, deployment.prices_url or settings.hermes_url)
     candles = await candles_of(symbol, deployment.prices_url or settings.pyth_url, fetcher)

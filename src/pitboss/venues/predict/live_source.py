@@ -13,7 +13,7 @@ from pitboss.core.curve import Curve
 from pitboss.core.instant import MINUTE_MS, Instant, iso
 from pitboss.core.money import text
 from pitboss.core.receipt import Receipt
-from pitboss.live.runner import WorldUpdate
+from pitboss.live.world_source import WorldUpdate
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.data.spot import Spot, Update
 from pitboss.venues.predict.desk import Desk, WaitingOrder
@@ -72,7 +72,7 @@ class DecisionTimes:
 
 
 class PredictSource:
-    """Implements `live.runner.WorldSource` for the markets of the schedule on the paper venue."""
+    """Implements `live.world_source.WorldSource` for the markets of the schedule on the paper venue."""
 
     def __init__(
         self,

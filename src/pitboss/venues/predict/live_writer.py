@@ -9,12 +9,12 @@ from pitboss.bootstrap.machine import SystemClock
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import Instant
 from pitboss.engine.execute import Broker
-from pitboss.live.runner import WorldSource
+from pitboss.live.world_source import WorldSource
 from pitboss.venues.predict.agent import caps_of
 from pitboss.venues.predict.broker import PredictPaper
 from pitboss.venues.predict.case import dusdc
 from pitboss.venues.predict.data.market_watch import MarketWatch
-from pitboss.venues.predict.deployment import Deployment
+from pitboss.venues.predict.deployment import PredictDeployment
 from pitboss.venues.predict.desk import Desk
 from pitboss.venues.predict.indexer_source import unsettled_markets
 from pitboss.venues.predict.live_feed import LiveFeed, predict_settings
@@ -44,7 +44,7 @@ class LiveWriter:
 
 @asynccontextmanager
 async def open_live_writer(
-    workspace: Workspace, deployment: Deployment, feed: LiveFeed, notify: Callable[[str], None]
+    workspace: Workspace, deployment: PredictDeployment, feed: LiveFeed, notify: Callable[[str], None]
 ) -> AsyncIterator[LiveWriter]:
     """Open the writer of a run for the duration of the block. Whatever would prevent every order is raised here."""
     if deployment.writer == "paper":

@@ -14,8 +14,8 @@ from pitboss.venues.predict.writer_choice import Network, Writer
 
 if TYPE_CHECKING:
     from pitboss.live.board import Board, Entry
-    from pitboss.runs.live_run import RunStart
-    from pitboss.venues.predict.deployment import Deployment
+    from pitboss.runs.live_session import RunStart
+    from pitboss.venues.predict.deployment import PredictDeployment
 
 INTERRUPTED = 130
 
@@ -93,7 +93,7 @@ def run(
     import asyncio
 
     from pitboss.bootstrap.machine import environment
-    from pitboss.runs.live_run import Listener
+    from pitboss.runs.live_session import Listener
     from pitboss.venues.predict.chain_commands import changed_settings, confirm_mainnet
     from pitboss.venues.predict.deployment import LiveOptions, deployment
     from pitboss.venues.predict.live import run_live
@@ -132,7 +132,7 @@ def run(
     return _print_end(place, ended.run.id, ended.how, ended.board)
 
 
-def _print_start(start: "RunStart", config: "Deployment", json: bool) -> None:
+def _print_start(start: "RunStart", config: "PredictDeployment", json: bool) -> None:
     from pitboss.venues.predict.status import WHERE, caps_line
 
     if json:

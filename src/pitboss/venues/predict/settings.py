@@ -23,6 +23,10 @@ class PredictSettings(VenueSettings):
         default="", description="Type of the coin that is paid with, as 0x…::dusdc::DUSDC, for writing to the chain."
     )
     sui_node_url: str = Field(default="", description="Address of a Sui node's GraphQL service; it has no default.")
+    sui_signer: str = Field(
+        default="",
+        description="Socket of the signing process for Sui; empty for the one of `pitboss signer run` in this workspace.",
+    )
     sui_network: Literal["testnet", "devnet", "localnet", "mainnet"] = Field(
         default="testnet", description="The network that node must belong to."
     )

@@ -13,7 +13,7 @@ from pitboss.core.money import text
 from pitboss.live.board import Board
 from pitboss.venues.predict.data.market_watch import MarketWatch
 from pitboss.venues.predict.data.spot import age_s
-from pitboss.venues.predict.deployment import STRATEGIES, Deployment
+from pitboss.venues.predict.deployment import STRATEGIES, PredictDeployment
 from pitboss.venues.predict.live_feed import LiveFeed
 from pitboss.venues.predict.request import SURFACES_PROTOCOL
 
@@ -26,7 +26,7 @@ SURFACE = "flat, from the realised volatility of one-minute closes of the last 2
 class StatusSource:
     """The inputs of the status document."""
 
-    deployment: Deployment
+    deployment: PredictDeployment
     model: str
     run_id: str
     board: Board
@@ -101,7 +101,7 @@ def _strategy(model: str) -> str:
     return next((name for name, model_name in STRATEGIES.items() if model_name == model), "llm")
 
 
-def _config(deployment: Deployment) -> dict[str, Any]:
+def _config(deployment: PredictDeployment) -> dict[str, Any]:
     risk, context = deployment.skill.risk, deployment.skill.context
     return {
         "tradeDusdc": text(risk.max_spend_per_tick),
@@ -120,7 +120,7 @@ def _config(deployment: Deployment) -> dict[str, Any]:
     }
 
 
-def caps_line(deployment: Deployment) -> str:
+def caps_line(deployment: PredictDeployment) -> str:
     """Format the limits as one line."""
     risk = deployment.skill.risk
     parts: Sequence[str] = (

@@ -1,8 +1,7 @@
-"""Builds the Sui writer: configured ids and addresses, the key, and the outbox in the workspace's database.
+"""Builds the Sui writer: configured ids and addresses, the signing process, and the outbox in the workspace's database.
 
-This is the only module that reads the key, and it does so only when a writer is opened: read-only use needs none. The
-key is looked up in the environment, then in the encrypted store, like every key, and is registered with the redactor in
-all its encodings.
+No key is read here: it is in the signing process, which is asked when a writer is opened. A key that is still in the environment, where
+this process and its tools could read it, is refused.
 """
 
 import re
@@ -10,11 +9,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from pitboss.bootstrap.keys import Environment, key_for, open_secrets
+from pitboss.bootstrap.keys import Environment
 from pitboss.bootstrap.machine import SystemClock, environment, new_id
-from pitboss.bootstrap.redact import REDACTOR, Redactor
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
+from pitboss.signer.client import SignerClient
+from pitboss.signer.protocol import SOCKET
 from pitboss.store.database import Database
 from pitboss.store.outbox import StoredOutbox
 from pitboss.venues.predict.caps import PredictCaps
@@ -24,11 +24,11 @@ from pitboss.venues.predict.sui.chain import full_id, is_id
 from pitboss.venues.predict.sui.graphql import GraphqlChain
 from pitboss.venues.predict.sui.manager_setup import ManagerSetup
 from pitboss.venues.predict.sui.order_sender import OrderSender, WriterSettings
-from pitboss.venues.predict.sui.signer import Signer, spellings
+from pitboss.venues.predict.sui.signer import ProcessSigner, open_process_signer
 from pitboss.venues.predict.sui.transaction import ProtocolObjects, library
 
 KEYS = ("SUI_PRIVATE_KEY", "AGENT_KEY")
-"""Names of the key; the second is that of the original agent."""
+"""Names under which a key was read from the environment once; the second is that of the original agent."""
 
 _IDS = {
     "predict_package_id": "the protocol's package",
@@ -69,15 +69,18 @@ def writer_settings(settings: PredictSettings, caps: PredictCaps) -> WriterSetti
     return WriterSettings(settings.sui_network, settings.sui_gas_budget, caps.max_slippage_bps, caps.max_price_age_ms)
 
 
-def open_signer(home: Path, environment: Environment = environment, redactor: Redactor = REDACTOR) -> Signer:
-    """Return the signer. This is the only function that reads the key."""
-    key = key_for(KEYS, environment, open_secrets(home, environment, redactor), redactor)
-    if key is None:
-        raise UserError(
-            "there is no key to sign with on Sui", f"pitboss secrets set {KEYS[0]}, or set the variable {KEYS[0]}"
-        )
-    redactor.add(*spellings(key.reveal()))
-    return Signer(key.reveal())
+async def open_signer(
+    settings: Settings, predict: PredictSettings, environment: Environment = environment
+) -> ProcessSigner:
+    """Return the signing process of the settings. Raises `UserError` if it cannot sign for this network."""
+    for name in KEYS:
+        if environment(name):
+            raise UserError(
+                f"{name} is set: a key does not belong into the environment of this process",
+                "give it to `pitboss signer init --scheme sui_transaction --import-key`, and unset the variable",
+            )
+    path = Path(predict.sui_signer) if predict.sui_signer else settings.home / "signer" / SOCKET
+    return await open_process_signer(SignerClient(path), predict.sui_network)
 
 
 @asynccontextmanager
@@ -89,7 +92,7 @@ async def open_setup(
     objects, writing = protocol_objects(predict, with_manager), writer_settings(predict, PredictCaps())
     library()
     try:
-        yield ManagerSetup(chain, open_signer(settings.home, environment), objects, writing)
+        yield ManagerSetup(chain, await open_signer(settings, predict, environment), objects, writing)
     finally:
         await chain.close()
 
@@ -107,20 +110,19 @@ async def open_writer(
     database: Database,
     caps: PredictCaps,
     environment: Environment = environment,
-    redactor: Redactor = REDACTOR,
     predict: PredictSettings | None = None,
 ) -> AsyncIterator[PredictSui]:
-    """Open a broker that writes to the chain. Missing settings are reported before the key is read.
+    """Open a broker that writes to the chain. Missing settings are reported before the signer is asked.
 
     `predict` replaces the venue's settings, for a run whose options change some of them.
     """
     predict = predict or PredictSettings.of(settings)
     chain = open_chain(predict)
     objects, writing = protocol_objects(predict), writer_settings(predict, caps)
-    library()  # a missing package is reported before the key is read
-    signer = open_signer(settings.home, environment, redactor)
+    library()  # a missing package is reported before the signer is asked
     now = SystemClock().now
     try:
+        signer = await open_signer(settings, predict, environment)
         yield PredictSui(OrderSender(chain, StoredOutbox(database, now), signer, objects, writing, new_id(), now))
     finally:
         await chain.close()

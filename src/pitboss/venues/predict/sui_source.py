@@ -12,7 +12,7 @@ from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import MINUTE_MS, SECOND_MS, Instant
 from pitboss.core.receipt import Receipt
 from pitboss.engine.execute import Placed
-from pitboss.live.runner import WorldUpdate
+from pitboss.live.world_source import WorldUpdate
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.case import dusdc
 from pitboss.venues.predict.data.indexer import Indexer
@@ -41,7 +41,7 @@ PAUSED, AGENT_PAUSED, NO_CHAIN = "paused", "agent_paused", "no_chain"
 
 
 class SuiSource(IndexerSource):
-    """Implements `live.runner.WorldSource` for the account of a PredictManager."""
+    """Implements `live.world_source.WorldSource` for the account of a PredictManager."""
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pitboss.runs.venue import Venue
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from pitboss.bootstrap.settings import Settings
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pitboss.report.meaning import Metric, RuleMeaning
     from pitboss.report.shell import ReportPage
     from pitboss.runs.charts import Charts
+    from pitboss.runs.live_deployment import LiveDeployment
     from pitboss.runs.result_table import ResultTable
     from pitboss.sim.speculation_window import HoldPrior
     from pitboss.store.runs import Run
@@ -40,6 +42,12 @@ class PredictVenue(Venue):
     money = "DUSDC"
     demo_options = "--from 2024-12-31 --to 2025-01-01 --model standin/analyst"
     file_fields = frozenset({"surfaces"})
+    live_modes = ("paper", "live")
+
+    def open_live(self, live: "LiveDeployment") -> "AbstractAsyncContextManager[Any]":
+        from pitboss.venues.predict.live_deployment import open_live
+
+        return open_live(live)
 
     def settings_type(self) -> "type[PredictSettings]":
         from pitboss.venues.predict.settings import PredictSettings

@@ -15,10 +15,11 @@ from eth_utils.crypto import keccak
 from pitboss.core.errors import TransientError
 from pitboss.core.noun import noun
 from pitboss.signer.client import SignerClient, _reply
-from pitboss.signer.evm_transaction import EvmScheme, address_of
+from pitboss.signer.evm.policy import EvmPolicy
 from pitboss.signer.journal import SigningJournal
-from pitboss.signer.policy import SigningPolicy
 from pitboss.signer.request_handler import RequestHandler
+from pitboss.signer.schemes.evm_transaction import EvmScheme
+from pitboss.signer.secp256k1_keys import address_of
 from pitboss.store.database import open_database
 from pitboss.store.outbox import OutboxEntry, StoredOutbox
 from pitboss.testing.evm_node import EmbeddedEvmNode
@@ -102,7 +103,7 @@ def deploy(node: EmbeddedEvmNode, bytecode: str) -> str:
 class LocalSigner(SignerClient):
     """The signing process in this process, with its real handler and journal."""
 
-    def __init__(self, key: bytes, policy: SigningPolicy, path: Path) -> None:
+    def __init__(self, key: bytes, policy: EvmPolicy, path: Path) -> None:
         super().__init__(path)
         self._handler = RequestHandler(key, EvmScheme(policy), SigningJournal(path), lambda: 86_400_000 * 20_000)
 
@@ -140,7 +141,7 @@ class Breaking:
         return call
 
 
-def policy_for(stage: Stage) -> SigningPolicy:
+def policy_for(stage: Stage) -> EvmPolicy:
     caps = {
         "value_wei": 10**15,
         "gas": 300_000,
@@ -152,7 +153,7 @@ def policy_for(stage: Stage) -> SigningPolicy:
     }
     functions = ("mark(uint256)", "pay(uint256)", "fail(uint256)")
     contract = {"address": stage.contract.address, "functions": functions, "payable": ("pay(uint256)",)}
-    return SigningPolicy.model_validate(
+    return EvmPolicy.model_validate(
         {
             "version": 1,
             "scheme": "evm_transaction",

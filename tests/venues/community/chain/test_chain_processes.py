@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forked import command
-from pitboss.signer.evm_transaction import address_of
+from pitboss.signer.secp256k1_keys import address_of
 from pitboss.testing.rpc_faults import serve_rpc
 from signer.hostile import KEY, PASSPHRASE_FORMS
 from signer.running import make_folder, running

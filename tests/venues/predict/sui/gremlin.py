@@ -73,7 +73,7 @@ class _Wrapped:
         if fault == f"crash_{when}":
             raise Crash(label)
         if fault == f"lost_{when}":
-            if self._port == "chain":
+            if self._port in ("chain", "signer"):
                 raise TransientError(f"no answer from {label}")
             raise UserError(f"{label} cannot be used", "try again")
 

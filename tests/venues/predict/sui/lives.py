@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from pitboss.core.instant import HOUR_MS, MINUTE_MS
+from pitboss.signer.sui.keys import address_of, sign_bytes
 from pitboss.store import schema
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
@@ -17,16 +18,29 @@ from pitboss.venues.predict.quote import quantity_for
 from pitboss.venues.predict.state import QUOTE, binary, open_world
 from pitboss.venues.predict.sui.broker import PredictSui
 from pitboss.venues.predict.sui.order_sender import OrderSender, WriterSettings
-from pitboss.venues.predict.sui.signer import Signer
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import quote_spend
 from venues.predict.scene import NOW, opened
-from venues.predict.sui.fakechain import KEY, ORACLE, PLACE, FakeChain
+from venues.predict.sui.fakechain import ORACLE, PLACE, SECRET, FakeChain
 from venues.predict.sui.gremlin import Gremlin
 
 TICK = NOW
 STRIKE = 63_000 * FLOAT
-SIGNER = Signer(KEY)
+
+
+class KeyHolder:
+    """Signs what it is asked for, without a policy: the subject here is the writer. With the signing process: `test_sui_run`."""
+
+    address = address_of(SECRET)
+
+    async def sign(self, tx: bytes) -> str:
+        return self.signature(tx)
+
+    def signature(self, tx: bytes) -> str:
+        return sign_bytes(tx, SECRET)
+
+
+SIGNER = KeyHolder()
 ADDRESS = SIGNER.address
 
 

@@ -93,7 +93,7 @@ def test_a_fault_of_any_question_says_that_nothing_is_known(fault: str, operatio
     asks: dict[str, Callable[[GraphqlChain], Any]] = {
         "Ground": lambda c: c.read_basis(KEYS, ADDRESS),
         "Simulate": lambda c: c.simulate(tx),
-        "Execute": lambda c: c.execute(tx, SIGNER.sign(tx)),
+        "Execute": lambda c: c.execute(tx, SIGNER.signature(tx)),
         "Outcome": lambda c: c.outcome("x"),
         "Consumer": lambda c: c.consumer("0x" + "9" * 64, 10),
         "Epoch": lambda c: c.epoch(),
@@ -140,11 +140,11 @@ def test_what_leaves_are_signed_bytes_and_no_key():
     with serving(chain) as node:
         ground = asked(node.url, lambda c: c.read_basis(KEYS, ADDRESS))
         tx = build_balance_read(PLACE, ground, Fee(ADDRESS, ground.coins[0], 5_000_000, 1000, 7))
-        asked(node.url, lambda c: c.execute(tx, SIGNER.sign(tx)))
+        asked(node.url, lambda c: c.execute(tx, SIGNER.signature(tx)))
 
     _, variables = node.asked[-1]
     assert base64.b64decode(variables["tx"]) == tx
-    assert variables["signatures"] == [SIGNER.sign(tx)]
+    assert variables["signatures"] == [SIGNER.signature(tx)]
 
 
 D = "4btiuiMPvEENsttpZC7CZ53DruC3MAgfznDbASZ7DR6S"
@@ -196,7 +196,7 @@ def replies() -> dict[str, tuple[Any, Callable[[Any], Any]]]:
     return {
         "ground": (run(node.ground(keys, ADDRESS, "0x2::coin::Coin<0x2::sui::SUI>", 50)), _basis),
         "simulate": (run(node.simulate({"bcs": {"value": encoded}})), _simulation),
-        "execute": (run(node.execute(encoded, [SIGNER.sign(tx)])), _execution),
+        "execute": (run(node.execute(encoded, [SIGNER.signature(tx)])), _execution),
         "outcome": (run(node.outcome(digest_of(tx))), _outcome),
         "consumer": (run(node.consumer(fee.coin.id, fee.coin.version)), lambda d: _consumer(d, fee.coin.id, 10)),
     }

@@ -1,34 +1,35 @@
-"""The key signs and shows itself nowhere: not in logs, database, errors, repr, or what goes over the wire."""
+"""The key is in the signing process and nowhere else: not in the writer's memory or environment, its database, logs or requests."""
 
 import asyncio
 import base64
-import copy
 import hashlib
 import io
 import json
 import logging
-import pickle
-import traceback
-from collections.abc import Callable
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from encodings_of_keys import forms
-from pitboss.bootstrap.redact import Redactor
 from pitboss.bootstrap.settings import Settings
-from pitboss.core.errors import UserError
+from pitboss.core.errors import TransientError, UserError
+from pitboss.signer.client import SignerClient
+from pitboss.signer.sui.keys import address_of
 from pitboss.store.database import open_database
 from pitboss.venues.predict.caps import PredictCaps
-from pitboss.venues.predict.sui.signer import Signer, spellings
-from pitboss.venues.predict.sui_setup import open_signer, open_writer
+from pitboss.venues.predict.sui.signer import open_process_signer
+from pitboss.venues.predict.sui_setup import open_writer
+from process_memory import key_forms, secrets_in
+from signer.running import PASSPHRASE, SOCKET
+from signer.sui_transactions import fence
 from venues.predict.sui.fakechain import KEY, PLACE, SECRET, FakeChain
-from venues.predict.sui.lives import ADDRESS, SIGNER, TICK, Machine, fresh_desk, mint_request
+from venues.predict.sui.lives import ADDRESS, SIGNER, TICK, fresh_desk, mint_request
 from venues.predict.sui.node import serving
+from venues.predict.sui.signing import signing_process
 
-Start = Callable[..., Machine]
-FORMS = {form for value in spellings(KEY) for form in forms(value)}
+FORMS = {form for value in (KEY, SECRET.hex(), base64.b64encode(SECRET).decode()) for form in forms(value)}
 
 
 def leaks(text: str | bytes) -> list[str]:
@@ -49,99 +50,93 @@ def settings_for(home: Path, url: str) -> Settings:
     )
 
 
-def test_a_signature_is_that_of_the_key_over_the_intent_and_the_bytes():
-    key = Ed25519PrivateKey.from_private_bytes(SECRET)
-    public = key.public_key().public_bytes_raw()
-    tx = b"some bytes"
-
-    expected = b"\0" + key.sign(hashlib.blake2b(b"\0\0\0" + tx, digest_size=32).digest()) + public
-
-    assert base64.b64decode(SIGNER.sign(tx)) == expected
-    assert SIGNER.address == "0x" + hashlib.blake2b(b"\0" + public, digest_size=32).hexdigest()
-
-
-def test_all_spellings_of_a_key_are_one_signer():
-    readable = [spelling for spelling in spellings(KEY) if spelling.startswith("suiprivkey1") or spelling == KEY]
-
-    assert len(set(readable)) == 2
-    assert {Signer(spelling).address for spelling in readable} == {ADDRESS}
-
-
-def test_nothing_shows_the_key_of_a_signer():
-    assert leaks(repr(SIGNER) + str(SIGNER) + f"{SIGNER}" + str(dir(SIGNER))) == []
-    assert not hasattr(SIGNER, "__dict__")
-    for never in (lambda: pickle.dumps(SIGNER), lambda: copy.copy(SIGNER), lambda: copy.deepcopy(SIGNER)):
-        with pytest.raises(TypeError):
-            never()
-
-
-@pytest.mark.parametrize(
-    "key",
-    [
-        spellings(KEY)[2][:-1] + ("q" if spellings(KEY)[2][-1] != "q" else "p"),
-        spellings(KEY)[2] + "x",
-        KEY[:-4],
-        base64.b64encode(b"\1" + SECRET).decode(),
-        SECRET.hex(),
-        "nonsense",
-    ],
-    ids=["one letter wrong", "too long", "too short", "another scheme", "hex", "nonsense"],
-)
-def test_a_key_that_cannot_be_used_is_not_repeated(key: str):
-    with pytest.raises(UserError) as caught:
-        Signer(key)
-
-    result = "".join(traceback.format_exception(caught.value)) + repr(caught.value) + caught.value.hint
-    assert key not in result
-    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
-
-
 def test_a_whole_order_leaves_the_key_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     log = io.StringIO()
     handler = logging.StreamHandler(log)
     logging.getLogger().addHandler(handler)
     caplog.set_level(logging.DEBUG)
-    redactor = Redactor()
-    environment = {"SUI_PRIVATE_KEY": KEY}.get
 
     async def go(url: str) -> str:
         with open_database(tmp_path / "pitboss.db") as database:
-            async with open_writer(
-                settings_for(tmp_path, url), database, PredictCaps(), environment, redactor
-            ) as broker:
+            async with open_writer(settings_for(tmp_path, url), database, PredictCaps(), {}.get) as broker:
                 placed = await broker.submit(fresh_desk(), mint_request(), TICK)
+                assert placed.refusal == ""
                 await broker.settle(placed.world, TICK, TICK)
                 return repr(broker) + repr(broker.sender) + repr(vars(broker.sender)) + repr(placed)
 
+    chain = FakeChain(ADDRESS)
     try:
-        with serving(FakeChain(ADDRESS)) as node:
+        with serving(chain) as node, signing_process(tmp_path):
             node.faults["Execute"] = ["garbage"]
             shown = asyncio.run(go(node.url))
     finally:
         logging.getLogger().removeHandler(handler)
 
+    assert len(chain.mints) == 1
     assert leaks(shown) == []
     assert leaks(log.getvalue() + caplog.text) == []
     assert leaks(json.dumps(node.asked)) == []
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
-    assert tmp_path / "pitboss.db" in files
+    assert {tmp_path / "pitboss.db", tmp_path / "signer" / "keystore.json"} <= set(files)
     assert [leaks(file.read_bytes()) for file in files] == [[]] * len(files)
-    # What would slip through all the same is taken out by the redactor, in every spelling.
-    assert [redactor.redact(f"x {spelling} y") for spelling in spellings(KEY)] == ["x *** y"] * len(spellings(KEY))
 
 
-def test_the_key_is_read_from_the_environment_and_then_from_the_store(tmp_path: Path):
-    from pitboss.bootstrap.keys import open_secrets
+ASKING = """
+import asyncio, base64, sys
+from pathlib import Path
+from pitboss.bootstrap.settings import Settings
+from pitboss.venues.predict.settings import PredictSettings
+from pitboss.venues.predict.sui_setup import open_signer
+async def work():
+    signer = await open_signer(Settings(home=Path(sys.argv[1])), PredictSettings())
+    return signer, await signer.sign(base64.b64decode(sys.argv[2]))
+kept = asyncio.run(work())
+print("signed", flush=True)
+sys.stdin.readline()
+"""
 
-    redactor = Redactor()
-    open_secrets(tmp_path, {}.get, redactor).set("SUI_PRIVATE_KEY", KEY)
 
-    assert open_signer(tmp_path, {}.get, redactor).address == ADDRESS
-    other = base64.b64encode(b"\0" + bytes(32)).decode()
-    assert open_signer(tmp_path, {"AGENT_KEY": other}.get, redactor).address == Signer(other).address
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/PID/mem, which only Linux has")
+def test_the_process_of_the_writer_has_no_key_in_memory_or_environment(tmp_path: Path):
+    key = hashlib.sha256(b"a key of which no part stands in a table of bytes").digest()
+    address = address_of(key)
+    tx = base64.b64encode(fence(address)).decode()
+    with signing_process(tmp_path, key):
+        process = subprocess.Popen(
+            [sys.executable, "-c", ASKING, str(tmp_path), tx], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "signed\n"
+            try:
+                assert secrets_in(process.pid, [address.encode()]) == {address.encode()}  # the scan finds what is there
+                assert secrets_in(process.pid, [*key_forms(key), *key_forms(b"\0" + key), PASSPHRASE.encode()]) == set()
+            except PermissionError:
+                pytest.skip("this system forbids reading the memory of a child process")
+        finally:
+            process.kill()
+            process.communicate()
 
 
-def test_without_a_live_write_no_key_is_read(tmp_path: Path):
+def test_a_refusal_and_a_signer_that_is_gone_are_told_and_sign_nothing(tmp_path: Path):
+    async def ask(tx: bytes) -> str:
+        return await signer.sign(tx)
+
+    client = SignerClient(tmp_path / "signer" / SOCKET)
+    with signing_process(tmp_path):
+        signer = asyncio.run(open_process_signer(client, "testnet"))
+        assert signer.address == ADDRESS
+        tx = fence(ADDRESS)
+        assert asyncio.run(ask(tx)) == SIGNER.signature(tx) == asyncio.run(ask(tx))
+        with pytest.raises(TransientError, match="S33_COMMAND"):
+            asyncio.run(ask(fence(ADDRESS, "0x" + "66" * 32)))
+    with pytest.raises(TransientError, match="does not answer"):
+        asyncio.run(ask(fence(ADDRESS)))
+    with pytest.raises(UserError, match="nothing to sign with"):
+        asyncio.run(open_process_signer(client, "testnet"))
+
+
+def test_without_a_live_write_no_signer_is_asked_and_no_variable_read(tmp_path: Path):
     read: list[str] = []
 
     def environment(name: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from pitboss.core import codec
+from pitboss.core.errors import TransientError
 from pitboss.venues.predict.sui import order_sender
 from pitboss.venues.predict.sui.order import SuiOrder
 from pitboss.venues.predict.sui.order_sender import OrderSender, SendResult
@@ -30,7 +31,10 @@ async def sent_before_it_is_kept(self: OrderSender, entry: OutboxAttempt, order:
     ready = await self._prepare(order)
     if isinstance(ready, str):
         return self._void(entry, ready)
-    signature, digest = self._signer.sign(ready.tx), digest_of(ready.tx)
+    try:
+        signature, digest = await self._signer.sign(ready.tx), digest_of(ready.tx)
+    except TransientError as error:
+        return self._void(entry, str(error))
     effects = await self._chain.execute(ready.tx, signature)
     request = codec.dumps(ready.order)
     signed = self.outbox.sign(entry, request, ready.tx, signature, digest, ready.coin, ready.last_epoch)

@@ -16,6 +16,7 @@ from pitboss.store.outbox import OutboxEntry, StoredOutbox
 from venues.predict.sui.fakechain import KEY, PLACE, FakeChain
 from venues.predict.sui.lives import ADDRESS
 from venues.predict.sui.node import Node, serving
+from venues.predict.sui.signing import signing_process
 
 
 @contextmanager
@@ -29,7 +30,7 @@ def working(home: Path, node: Node, action: str, orders: int = 1) -> Iterator[Fo
         "PREDICT_QUOTE_TYPE": PLACE.quote_type,
     }
     variables = {f"PITBOSS_{name}": value for name, value in settings.items()}
-    environment = {**os.environ, **variables, "SUI_PRIVATE_KEY": KEY}
+    environment = {**os.environ, **variables}
     process = Forked("-m", "venues.predict.sui.worker", home, action, orders, env=environment, stdin=True)
     try:
         yield process
@@ -64,7 +65,7 @@ def entries(home: Path) -> list[OutboxEntry]:
 def test_an_order_of_a_process_that_is_killed_before_its_reply_is_minted_once(tmp_path: Path):
     open_database(tmp_path / "pitboss.db").close()
     chain, sent = FakeChain(ADDRESS), threading.Event()
-    with serving(chain) as node, ExitStack() as stack:
+    with serving(chain) as node, signing_process(tmp_path), ExitStack() as stack:
         node.faults["Execute"] = ["hang"]
         node.on_hang = sent.set
         killed, second = (stack.enter_context(working(tmp_path, node, "submit")) for _ in range(2))
@@ -88,7 +89,7 @@ def test_an_order_of_a_process_that_is_killed_before_its_reply_is_minted_once(tm
 def test_orders_of_four_processes_at_once_are_minted_once_each(tmp_path: Path):
     open_database(tmp_path / "pitboss.db").close()
     chain, orders = FakeChain(ADDRESS, gas_coins=3), 10
-    with serving(chain) as node, ExitStack() as stack:
+    with serving(chain) as node, signing_process(tmp_path), ExitStack() as stack:
         processes = [stack.enter_context(working(tmp_path, node, "submit", orders)) for _ in range(4)]
         for process in processes:
             ready(process)

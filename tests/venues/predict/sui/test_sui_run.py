@@ -22,6 +22,7 @@ from scenarios.typing_keys import answered
 from venues.predict.sui.fakechain import AGENT, KEY, NEW_MANAGER, PLACE, FakeChain
 from venues.predict.sui.lives import ADDRESS
 from venues.predict.sui.node import Node, serving
+from venues.predict.sui.signing import signing_process
 
 
 @dataclass
@@ -71,11 +72,12 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
             "LIVE_POLL_S": "0.3",
         }
         variables = {f"PITBOSS_{key}": value for key, value in settings.items()}
-        variables |= {"SUI_PRIVATE_KEY": KEY, "AGENT_PREDICT_MANAGER_ID": PLACE.manager}
+        variables |= {"AGENT_PREDICT_MANAGER_ID": PLACE.manager}
         for key, value in variables.items():
             monkeypatch.setenv(key, value)
         monkeypatch.setattr("scenarios.program.ENVIRONMENT", {**ENVIRONMENT, **variables})
-        yield Place(tmp_path / "home", tmp_path / name, node, services, url)
+        with signing_process(tmp_path / "home"):
+            yield Place(tmp_path / "home", tmp_path / name, node, services, url)
 
 
 def test_a_dry_run_simulates_every_order_and_signs_and_sends_none(place: Place) -> None:
@@ -192,7 +194,7 @@ def test_mainnet_is_refused_without_a_terminal_and_asks_for_its_name_at_one(plac
     told = here(*place.words("--network", "mainnet"), code=2)
     assert "mainnet has to be confirmed at a terminal" in told.err
     assert "2 a tick, 50 a day, 200 in all" in told.err
-    for typed, said in (("yes\n", "not confirmed"), ("mainnet\n", "the node belongs to another network")):
+    for typed, said in (("yes\n", "not confirmed"), ("mainnet\n", "the signer signs for testnet")):
         code, shown = answered(typed, "type mainnet", *place.words("--network", "mainnet"), **os.environ)
         assert code == 2, shown
         assert said in shown

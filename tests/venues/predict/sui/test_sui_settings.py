@@ -18,6 +18,7 @@ from pitboss.venues.predict.settings import PredictSettings
 from pitboss.venues.predict.sui import transaction
 from pitboss.venues.predict.sui_setup import open_writer, protocol_objects, writer_settings
 from venues.predict.sui.fakechain import KEY, PLACE
+from venues.predict.sui.signing import signing_process
 
 WHOLE: dict[str, Any] = {
     "sui_node_url": "http://127.0.0.1:9/graphql",
@@ -28,19 +29,21 @@ WHOLE: dict[str, Any] = {
 }
 
 
-def opened(home: Path, key: str | None = KEY, **changes: Any) -> None:
+def opened(home: Path, variables: dict[str, str] | None = None, **changes: Any) -> None:
     async def go() -> None:
         with open_database(home / "pitboss.db") as database:
             settings = Settings(home=home, **{**WHOLE, **changes})
-            environment = {} if key is None else {"SUI_PRIVATE_KEY": key}
-            async with open_writer(settings, database, PredictCaps(), environment.get):
+            async with open_writer(settings, database, PredictCaps(), (variables or {}).get):
                 pass
 
     asyncio.run(go())
 
 
-def test_a_writer_with_all_its_settings_opens_without_asking_anything(tmp_path: Path):
-    opened(tmp_path)
+def test_a_writer_with_all_its_settings_and_a_signer_opens_without_asking_the_node(tmp_path: Path):
+    with signing_process(tmp_path):
+        opened(tmp_path)
+        with pytest.raises(UserError, match="the signer signs for testnet, and the setting sui_network says devnet"):
+            opened(tmp_path, sui_network="devnet")
 
 
 @pytest.mark.parametrize(
@@ -55,8 +58,9 @@ def test_a_writer_with_all_its_settings_opens_without_asking_anything(tmp_path: 
         ({"predict_quote_type": ""}, "predict_quote_type is not set", "::dusdc::DUSDC"),
         ({"predict_quote_type": "DUSDC"}, "predict_quote_type is not the type of a coin", "::dusdc::DUSDC"),
         ({"sui_network": "mainnet"}, "money is real", "PITBOSS_SUI_ALLOW_MAINNET"),
-        ({"key": None}, "no key to sign with", "pitboss secrets set SUI_PRIVATE_KEY"),
-        ({"key": "suiprivkey1nonsense"}, "key cannot be read", "suiprivkey1"),
+        ({}, "nothing to sign with on Sui", "pitboss signer init --scheme sui_transaction"),
+        ({"variables": {"SUI_PRIVATE_KEY": KEY}}, "SUI_PRIVATE_KEY is set", "--import-key"),
+        ({"variables": {"AGENT_KEY": KEY}}, "AGENT_KEY is set", "--import-key"),
     ],
 )
 def test_what_is_missing_or_wrong_is_reported(tmp_path: Path, changes: dict[str, Any], told: str, hint: str):
@@ -64,6 +68,7 @@ def test_what_is_missing_or_wrong_is_reported(tmp_path: Path, changes: dict[str,
         opened(tmp_path, **changes)
 
     assert hint in caught.value.hint
+    assert KEY not in str(caught.value) + caught.value.hint
 
 
 def test_mainnet_needs_to_be_allowed_by_its_name():
@@ -95,9 +100,9 @@ def no_pysui(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     transaction.library.cache_clear()
 
 
-def test_a_missing_extra_is_reported_before_a_key_is_looked_for(tmp_path: Path, no_pysui: None):
+def test_a_missing_extra_is_reported_before_the_signer_is_asked(tmp_path: Path, no_pysui: None):
     with pytest.raises(UserError, match="needs the package pysui") as caught:
-        opened(tmp_path, key=None)
+        opened(tmp_path)
 
     assert caught.value.hint == "pip install 'pitboss[sui]'"
 

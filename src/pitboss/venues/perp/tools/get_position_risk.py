@@ -60,7 +60,7 @@ def _position(position: PositionView, equity: Decimal) -> dict[str, Any]:
         "side": position.side,
         "notional_usd": render.amount(position.notional_usd),
         "of_equity": render.percent(position.notional_usd * HUNDRED / equity) if equity > 0 else "n/a",
-        "margin_usd": render.amount(position.notional_usd / position.leverage),
+        "margin_usd": render.amount(position.margin_usd),
         "mark": render.price(position.mark),
         "liquidation": "unreachable" if position.liquidation is None else render.price(position.liquidation),
         "to_liquidation": None if position.liquidation is None else _distance(position, position.liquidation),

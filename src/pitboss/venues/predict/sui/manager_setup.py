@@ -95,7 +95,13 @@ class ManagerSetup:
             return simulated
         digest = digest_of(tx)
         try:
-            effects = await self._chain.execute(tx, self._signer.sign(tx))
+            signature = await self._signer.sign(tx)
+        except TransientError as error:
+            raise UserError(
+                f"it was not signed: {error}", "nothing was sent; look at the policy of the signer"
+            ) from None
+        try:
+            effects = await self._chain.execute(tx, signature)
         except TransientError as error:
             effects = await self._result_of(digest, str(error))
         if not effects.ok:

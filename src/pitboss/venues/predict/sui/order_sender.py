@@ -5,7 +5,7 @@ The steps, and the state after a crash directly following each:
     1  claim      the outbox has an `intent`               nothing signed: the claim is voided
     2  read       objects, gas coin, epoch are read        the same
     3  estimate   the trade is simulated, unsigned         the same
-    4  sign       bytes exist in memory only               the same: unstored bytes were never sent
+    4  sign       the signer returns a signature           the same: unstored bytes were never sent
     5  store      the outbox has `signed` bytes            not sent: voided, the bytes are discarded
     6  simulate   the signed bytes are simulated           the same
     7  mark       the outbox says `sent`                   in doubt: only the chain has the result
@@ -191,7 +191,10 @@ class OrderSender:
         ready = await self._prepare(order)
         if isinstance(ready, str):
             return self._void(entry, ready)
-        signature = self._signer.sign(ready.tx)
+        try:
+            signature = await self._signer.sign(ready.tx)
+        except TransientError as error:
+            return self._void(entry, f"it was not signed: {error}")
         digest = digest_of(ready.tx)
         request = codec.dumps(ready.order)
         signed = self.outbox.sign(entry, request, ready.tx, signature, digest, ready.coin, ready.last_epoch)
@@ -362,7 +365,7 @@ class OrderSender:
             return
         tx = build_fence(self.objects, basis, self.fee(basis, coin))
         try:
-            await self._chain.execute(tx, self._signer.sign(tx))
+            await self._chain.execute(tx, await self._signer.sign(tx))
         finally:
             await self._query_chain(entry)
 

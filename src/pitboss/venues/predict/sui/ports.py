@@ -59,8 +59,8 @@ class Outbox(Protocol):
 
 
 class Signs(Protocol):
-    """Holds the key and signs transactions."""
+    """Has transactions signed. A `TransientError` means that there is no signature."""
 
     @property
     def address(self) -> str: ...
-    def sign(self, tx: bytes) -> str: ...
+    async def sign(self, tx: bytes) -> str: ...

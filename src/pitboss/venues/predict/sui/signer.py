@@ -1,66 +1,53 @@
-"""`Signer`: holds an ed25519 key and signs transactions with it. It exposes its address and never its key.
+"""`ProcessSigner`: has transactions signed by the signing process. This process has no key.
 
-The key is passed once as text and kept in a closure: no attribute, repr or pickle contains it. pysui repeats an
-unreadable key in its error message, so its messages are never passed on.
+The digest of a transaction is the id of its request: the same bytes have one signature, however often they are asked for.
 """
 
 import base64
-import hashlib
-from collections.abc import Callable
-from typing import Any
+import re
 
-from pitboss.core.errors import UserError
-from pitboss.venues.predict.sui.transaction import library
+from pitboss.core.errors import TransientError, UserError
+from pitboss.signer.client import SignerClient
+from pitboss.signer.protocol import SigningRefusal
+from pitboss.venues.predict.sui.transaction import digest_of
 
-ED25519 = 0
-
-
-class Signer:
-    """Signs bytes for one address."""
-
-    __slots__ = ("_sign", "address")
-
-    def __init__(self, key: str) -> None:
-        """`key` is in a wallet's export format: `suiprivkey1…`, or 33 bytes in base64."""
-        pair = _key_pair(key)
-        if pair is None:
-            raise UserError("the Sui key cannot be read", "it starts with suiprivkey1; `sui keytool export` shows it")
-        if int(pair.scheme) != ED25519:
-            raise UserError("the Sui key is not an ed25519 key", "make one with `sui client new-address ed25519`")
-        public = bytes(pair.public_key.key_bytes)
-        self.address = "0x" + hashlib.blake2b(bytes([ED25519]) + public, digest_size=32).hexdigest()
-        self._sign = _signing(pair)
-
-    def sign(self, tx: bytes) -> str:
-        """Return the signature in the nodes' format: scheme, signature and public key in base64."""
-        return self._sign(tx)
-
-    def __repr__(self) -> str:
-        return f"Signer({self.address})"
-
-    def __reduce__(self) -> str:
-        raise TypeError("a signer is never pickled or copied")
+SCHEME = "sui_transaction"
+_ADDRESS = re.compile(r"0x[0-9a-f]{64}")
 
 
-def spellings(key: str) -> tuple[str, ...]:
-    """Return every encoding of a key, for the redactor."""
-    pair = _key_pair(key)
-    if pair is None:
-        return (key,)
-    secret = bytes(pair.private_key.key_bytes)
-    return key.strip(), pair.serialize(), pair.to_bech32(), secret.hex(), base64.b64encode(secret).decode()
+class ProcessSigner:
+    """Signs for one address on one network."""
+
+    def __init__(self, client: SignerClient, address: str, network: str) -> None:
+        self.address = address
+        self._client = client
+        self._network = network
+
+    async def sign(self, tx: bytes) -> str:
+        """Return the signature in the nodes' format. Raises `TransientError` if there is none: then nothing may be sent."""
+        payload = {"network": self._network, "tx": base64.b64encode(tx).decode()}
+        reply = await self._client.ask_to_sign(SCHEME, digest_of(tx), payload)
+        if isinstance(reply, SigningRefusal):
+            raise TransientError(f"the signer refuses: {reply.message} ({reply.code})")
+        signature = reply.get("signature")
+        if not isinstance(signature, str):
+            raise TransientError("the signer's answer cannot be read")
+        return signature
 
 
-def _key_pair(key: str) -> Any:
-    crypto = library().crypto
+async def open_process_signer(client: SignerClient, network: str) -> ProcessSigner:
+    """Ask a signing process whose key it holds. Raises `UserError` if it is not there, or for something else."""
+    hint = "`pitboss signer init --scheme sui_transaction` makes its files, `pitboss signer run` starts it"
     try:
-        return crypto.keypair_from_keystring(key.strip())
-    except (ValueError, AssertionError, TypeError, NotImplementedError):
-        return None  # the caller raises, so that no exception chain includes the one that contains the key
-
-
-def _signing(pair: Any) -> Callable[[bytes], str]:
-    def sign(tx: bytes) -> str:
-        return pair.new_sign_secure(base64.b64encode(tx).decode())
-
-    return sign
+        description = await client.ask_for_description()
+    except TransientError as error:
+        raise UserError(f"there is nothing to sign with on Sui: {error}", hint) from None
+    address = str(description.get("address"))
+    if description.get("schemes") != [SCHEME] or not _ADDRESS.fullmatch(address):
+        raise UserError("the signer does not sign transactions of Sui", hint)
+    if description.get("network") != network:
+        raise UserError(
+            f"the signer signs for {str(description.get('network'))[:20]}, and the setting sui_network says {network}",
+            "network in the policy of the signer and sui_network must be the same",
+        )
+    return ProcessSigner(client, address, network)

@@ -58,9 +58,8 @@ class Fee:
 
 @cache
 def library() -> Any:
-    """Import the parts of pysui used here and by the signer."""
+    """Import the parts of pysui used here."""
     try:
-        from pysui.sui import sui_crypto
         from pysui.sui.sui_bcs import bcs
         from pysui.sui.sui_common.txn_pure import PureInput
         from pysui.sui.sui_common.txn_transaction_builder import ProgrammableTransactionBuilder
@@ -69,7 +68,7 @@ def library() -> Any:
             f"writing to Sui needs the package {error.name or 'pysui'}, which is not installed",
             "pip install 'pitboss[sui]'",
         ) from None
-    return SimpleNamespace(bcs=bcs, Builder=ProgrammableTransactionBuilder, Pure=PureInput, crypto=sui_crypto)
+    return SimpleNamespace(bcs=bcs, Builder=ProgrammableTransactionBuilder, Pure=PureInput)
 
 
 class _Draft:

@@ -1,42 +1,27 @@
-"""`SigningPolicy`: what the signing process may sign, read once at its start from a TOML file of its own.
+"""`EvmPolicy`: what may be signed by the scheme `evm_transaction`.
 
 It is independent of every skill and of the rules of a venue: whoever controls the asking process cannot change it. Functions
 are listed by full signature. A function that gives rights away (`denied_functions.py`) must be listed a second time under
 `allow_denied`, so that it is never allowed by mistake.
 """
 
-import os
 import re
-import stat
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from eth_abi.exceptions import ABITypeError, ParseError
 from eth_abi.grammar import parse
-from eth_utils.address import is_checksum_address
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from pitboss.core.errors import UserError
 from pitboss.core.noun import noun
+from pitboss.signer.addresses import address_problem
 from pitboss.signer.denied_functions import is_denied, selector_of
+from pitboss.signer.scheme_definition import PolicySection
 
 MOST_WEI = 2**256 - 1
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _SIGNATURE = re.compile(r"([A-Za-z_$][A-Za-z0-9_$]{0,127})(\(.*\))")
 
 Wei = Annotated[int, Field(ge=0, le=MOST_WEI, strict=True)]
-
-
-def address_problem(text: str) -> str:
-    """Return what is wrong with an address; empty if nothing is. Mixed case must be its checksum."""
-    if not _ADDRESS.fullmatch(text):
-        return "an address is 0x and 40 hexadecimal digits"
-    digits = text[2:]
-    if digits != digits.lower() and digits != digits.upper() and not is_checksum_address(text):
-        return "the checksum of the address is wrong"
-    return ""
 
 
 def signature_parts(signature: str) -> tuple[str, tuple[str, ...]] | None:
@@ -65,11 +50,7 @@ class AllowedFunction:
     payable: bool
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class SigningCaps(_Section):
+class EvmCaps(PolicySection):
     """Limits of one transaction and of one UTC day, in wei. `spend_per_day_wei` counts value and the highest possible fee."""
 
     value_wei: Wei
@@ -81,7 +62,7 @@ class SigningCaps(_Section):
     replacements: Annotated[int, Field(ge=0, le=100, strict=True)] = 10
 
 
-class ContractPolicy(_Section):
+class ContractPolicy(PolicySection):
     """One contract: its address, the functions that may be called, and those of them that may be paid."""
 
     address: str
@@ -111,17 +92,17 @@ class ContractPolicy(_Section):
         return self
 
 
-class SigningPolicy(_Section):
+class EvmPolicy(PolicySection):
     """The policy file. `table` maps address and selector to the function that may be called there."""
 
     version: Literal[1]
     scheme: Literal["evm_transaction"]
     chain_id: Annotated[int, Field(ge=1, lt=2**63, strict=True)]
-    caps: SigningCaps
+    caps: EvmCaps
     contracts: Annotated[tuple[ContractPolicy, ...], Field(min_length=1, max_length=1_000)]
 
     @model_validator(mode="after")
-    def _addresses_differ(self) -> "SigningPolicy":
+    def _addresses_differ(self) -> "EvmPolicy":
         if len({contract.address for contract in self.contracts}) < len(self.contracts):
             raise ValueError("a contract is listed twice")
         return self
@@ -141,28 +122,3 @@ def _types(signature: str) -> tuple[str, ...]:
     parts = signature_parts(signature)
     assert parts is not None  # the model has checked it
     return parts[1]
-
-
-def read_policy(path: Path) -> SigningPolicy:
-    """Read a policy file that nobody but its owner can change."""
-    check_private(path, write_only=True)
-    try:
-        return SigningPolicy.model_validate(tomllib.loads(path.read_text("utf-8")))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise UserError(f"{path}: {where}: {first['msg']}", "`docs/signer.md` describes the policy file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise UserError(f"{path} cannot be read: {error}", "`pitboss signer init` writes an example") from None
-
-
-def check_private(path: Path, write_only: bool = False) -> None:
-    """Refuse a file that another user owns, can change or, unless `write_only`, can read."""
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}", "`pitboss signer init` makes the files") from None
-    barred = stat.S_IWGRP | stat.S_IWOTH if write_only else stat.S_IRWXG | stat.S_IRWXO
-    if status.st_uid != os.getuid() or status.st_mode & barred:
-        mode = "go-w" if write_only else "go-rwx"
-        raise UserError(f"{path} is open to other users", f"run: chmod {mode} {path}")

@@ -1,0 +1,88 @@
+"""The accounts that deployments trade on, by name, in `accounts.toml` of the workspace. It holds addresses and no secret.
+
+The key of an account is with its signing process; the entry says where that listens. `owner` is the user whose deployments
+may use the account.
+"""
+
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pitboss.core.errors import UserError
+from pitboss.core.suggestion import did_you_mean, nearest_spelling
+
+FILE = "accounts.toml"
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
+
+
+class TradingAccount(BaseModel):
+    """One account of a venue. `address` is the account itself, never the address of the key that signs for it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    venue: str = "perp"
+    address: Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$")]
+    network: Literal["mainnet", "testnet"]
+    signer: str = "signer/signer.sock"
+    """The socket of its signing process, relative to the workspace unless absolute."""
+    owner: str = "local"
+
+    def signer_socket(self, home: Path) -> Path:
+        """Where its signing process listens."""
+        return home / self.signer
+
+
+def read_accounts(home: Path) -> dict[str, TradingAccount]:
+    """All accounts by name; empty if there is no file."""
+    path = home / FILE
+    try:
+        content = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"{path} cannot be read: {error}", "each account is a table, such as [main]") from None
+    accounts: dict[str, TradingAccount] = {}
+    for name, entry in content.items():
+        try:
+            accounts[name] = TradingAccount.model_validate(entry)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, (name, *first["loc"])))
+            raise UserError(f"{path}: {where}: {first['msg']}", "`pitboss live accounts add` writes entries") from None
+    return accounts
+
+
+def account_named(home: Path, name: str, venue: str, owner: str | None) -> TradingAccount:
+    """The account of a name, if it is on the venue and belongs to the owner; None: any owner."""
+    accounts = {
+        each: account
+        for each, account in read_accounts(home).items()
+        if account.venue == venue and owner in (None, account.owner)
+    }
+    if name not in accounts:
+        listed = ", ".join(sorted(accounts))
+        otherwise = f"accounts: {listed}" if listed else "`pitboss live accounts add` makes one"
+        hint = did_you_mean(nearest_spelling(name, accounts), otherwise)
+        raise UserError(f"there is no account {name!r} of venue {venue}", hint)
+    return accounts[name]
+
+
+def add_account(home: Path, name: str, account: TradingAccount) -> None:
+    """Add an account to the file. An existing name is refused."""
+    if not _NAME.fullmatch(name):
+        raise UserError(f"{name[:40]!r} is not a name", "use small letters, digits, - and _, at most 32")
+    if name in read_accounts(home):
+        raise UserError(f"account {name} exists", f"edit {home / FILE}, or choose another name")
+    lines = [f"[{name}]", *(f'{field} = "{value}"' for field, value in account.model_dump().items())]
+    home.mkdir(parents=True, exist_ok=True)
+    path = home / FILE
+    before = path.read_text("utf-8") if path.exists() else ""
+    partial = path.with_suffix(".part")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(before + ("\n" if before else "") + "\n".join(lines) + "\n")
+    partial.replace(path)

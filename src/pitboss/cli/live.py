@@ -1,0 +1,76 @@
+"""`pitboss live …`: the process that hosts deployments, the accounts they trade on, and the checks before real money."""
+
+from typing import Annotated
+
+from cyclopts import App
+
+from pitboss.terminal import screen
+from pitboss.terminal.options import Duration, option
+from pitboss.terminal.workspace_options import Location
+
+app = App(name="live", help="Host deployments, and check that everything is ready for real money.")
+
+
+@app.command
+def host(
+    *deployments: str,
+    idle_exit: Annotated[
+        Duration | None,
+        option("--idle-exit", "Exit after this time without a deployment, such as 30s. Default: never."),
+    ] = None,
+    location: Location,
+) -> int:
+    """Work on deployments in the foreground until stopped. Others continue them if this process is lost.
+
+    The first Ctrl-C or SIGTERM finishes the current ticks and leaves the deployments to another host, the second does not
+    wait. Stopping a host stops no deployment: `pitboss command` does.
+
+    For example:
+
+        pitboss live host
+        pitboss live host 3f9a --db postgresql://user@host/pitboss
+
+    Parameters
+    ----------
+    deployments
+        Work only on these; default: on all that no other process works on.
+    """
+    import asyncio
+
+    from pitboss.jobs.live_host import HostListener, HostSettings
+    from pitboss.jobs.live_host import host as run_host
+    from pitboss.live.board import Entry
+    from pitboss.store.deployments import Deployment
+
+    def told(deployment: Deployment, entry: Entry) -> None:
+        screen.note(f"{deployment.id[:8]} {_line(entry)}")
+
+    with location.workspace() as workspace:
+        only = frozenset(workspace.deployments.get(each).id for each in deployments)
+        settings = HostSettings(only=only, idle_exit_s=None if idle_exit is None else idle_exit / 1_000)
+        listener = HostListener(
+            begun=lambda each: screen.note(f"{each.id[:8]} begins: {each.skill} on {each.venue}, {each.mode}"),
+            ended=lambda each, outcome: screen.note(f"{each.id[:8]} ends here: {outcome}"),
+            entry=told,
+            state=lambda each: screen.note(f"{each.id[:8]} is {each.state} {each.reason}".rstrip()),
+        )
+        screen.note("hosting deployments: Ctrl-C leaves them to another host")
+        asyncio.run(run_host(workspace, settings, listener))
+    return 0
+
+
+def _line(entry: "dict[str, object]") -> str:
+    """An entry on one line."""
+    if entry["kind"] == "remark":
+        return f"{entry['at']} {entry['detail']}"
+    parts = [str(entry["at"]), str(entry["kind"])]
+    flags = entry.get("flags")
+    if isinstance(flags, list) and flags:
+        parts.append(",".join(map(str, flags)))
+    verdicts = entry.get("verdicts")
+    for verdict in verdicts if isinstance(verdicts, list) else []:
+        parts.append(f"{verdict['outcome']} {verdict['code'] or ''} {verdict['detail']}".strip())
+    events = entry.get("events")
+    for event in events if isinstance(events, list) else []:
+        parts.append(f"{event['kind']} {event['symbol']}".strip())
+    return " ".join(parts)

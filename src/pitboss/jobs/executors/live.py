@@ -1,0 +1,39 @@
+"""The host of deployments on this machine: started when a skill is deployed; it exits when there is nothing to work on."""
+
+import subprocess
+
+from pitboss.bootstrap.child_settings import program, surroundings
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core.errors import UserError
+
+_started: "list[subprocess.Popen[bytes]]" = []
+"""Hosts started by this process, to be reaped when they exit before it does."""
+
+
+def ensure_host(workspace: Workspace) -> bool:
+    """Start the host of this machine, unless one is running; returns whether a process was started.
+
+    It takes a lock, so one that is started beside another exits at once. With the setting `executor = "none"` nothing is
+    started: `pitboss live host` runs one in the foreground.
+    """
+    settings = workspace.settings
+    if settings.executor == "none":
+        return False
+    if settings.sqlite_processes == "one" and "://" not in settings.database_url:
+        raise UserError(
+            "a host cannot share a database that one process has for itself", "set sqlite_processes to several"
+        )
+    _started[:] = [process for process in _started if process.poll() is None]
+    folder = workspace.home / "live"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "host.log").open("ab") as log:
+        process = subprocess.Popen(
+            program("pitboss.jobs.live_host", str(settings.home)),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=surroundings(settings),
+            start_new_session=True,  # Ctrl-C is for the process that deploys
+        )
+    _started.append(process)
+    return True

@@ -1,0 +1,174 @@
+"""The work on one deployment, inside a process that hosts it: from its lease to the moment that it stops or is given up.
+
+The host (`jobs/live_host.py`) claims the lease, delivers commands and renews the heartbeat; this module opens the venue's side
+and drives the run. How it ends:
+
+    the command `stop`, `kill`    the deployment is stopped; after `stop` the run is complete
+    the host leaves               the run is released; another process continues it from its last record
+    an outage (TransientError)    the same, after a pause that grows
+    a fault or a user's error     the deployment is halted with the text; it waits for a person
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Literal
+
+from pitboss.bootstrap.live_process import StopCause
+from pitboss.bootstrap.redact import REDACTOR
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core.deployment import DeploymentState, OpenCommand
+from pitboss.core.errors import InvariantError, RunCancelled, TransientError, UserError
+from pitboss.core.instant import SECOND_MS
+from pitboss.core.ports import Clock
+from pitboss.live.board import Board, Entry
+from pitboss.live.control import Control
+from pitboss.runs.live_deployment import LiveDeployment, read_deployment
+from pitboss.runs.live_session import Driving, Listener, StoredLiveRun, work_live
+from pitboss.runs.venues import venue_named
+from pitboss.store.deployments import Deployment
+from pitboss.store.lifecycle import LeaseLost
+
+LOG = logging.getLogger("pitboss.live")
+FAULT = "fault"
+
+Outcome = Literal["stopped", "released", "outage", "halted", "lost"]
+"""How the work of this process on a deployment ended."""
+
+Notice = Callable[[Deployment, Entry], None]
+"""Is told every entry of a deployment: ticks, fills, refusals, halts."""
+
+
+class DeploymentStop:
+    """The stop of the work on a deployment: requested by its host. The pause ends then."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._event = asyncio.Event()
+
+    @property
+    def cause(self) -> StopCause | None:
+        """Why it stops: the host is told to end."""
+        return "terminated" if self.requested else None
+
+    def request(self) -> None:
+        """Stop after the current tick."""
+        self.requested = True
+        self._event.set()
+
+    async def pause(self, wait_ms: int) -> None:
+        """Wait, at most until the stop is requested."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_ms / SECOND_MS):
+                await self._event.wait()
+
+
+class StoredControl:
+    """Implements `live.control.ControlStore` with the row of a deployment."""
+
+    def __init__(self, workspace: Workspace, deployment_id: str, notify: Callable[[Deployment], None]) -> None:
+        self._deployments = workspace.deployments
+        self._id = deployment_id
+        self._notify = notify
+
+    def acknowledge(self, command: OpenCommand, note: str) -> DeploymentState:
+        """Store that a command was carried out."""
+        self._deployments.acknowledge(command, note)
+        return self._changed(self._deployments.get(self._id))
+
+    def halt(self, code: str, reason: str) -> DeploymentState:
+        """Store a halt."""
+        return self._changed(self._deployments.halt(self._id, code, REDACTOR.redact(reason)))
+
+    def pause(self, code: str, reason: str) -> DeploymentState:
+        """Store a pause."""
+        return self._changed(self._deployments.pause(self._id, code, REDACTOR.redact(reason)))
+
+    def _changed(self, deployment: Deployment) -> DeploymentState:
+        self._notify(deployment)
+        return deployment.state
+
+
+class DeploymentRun:
+    """The work of one process on one deployment, under the lease `epoch`."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        deployment: Deployment,
+        epoch: int,
+        on_entry: Notice = lambda deployment, entry: None,
+        on_state: Callable[[Deployment], None] = lambda deployment: None,
+        clock: Clock | None = None,
+        stop: "DeploymentStop | None" = None,
+    ) -> None:
+        self.deployment = deployment
+        self.epoch = epoch
+        self.stop = stop or DeploymentStop()
+        self._clock = clock
+        self._workspace = workspace.owned_by(deployment.owner)
+        self._on_entry = on_entry
+        self._on_state = on_state
+        store = StoredControl(self._workspace, deployment.id, self._state_changed)
+        self.control = Control(store, deployment.state, deployment.code)
+        self.board = Board()
+        self.status: Callable[[], dict[str, Any]] = dict
+
+    async def work(self) -> Outcome:
+        """Work until the deployment stops, the host leaves, or the work fails. Raises nothing but cancellation."""
+        try:
+            await self._drive()
+        except LeaseLost:
+            return "lost"
+        except (RunCancelled, asyncio.CancelledError):  # a kill, or a host that does not wait
+            return "stopped" if self.control.stopped else "released"
+        except TransientError as error:
+            LOG.warning("deployment outage", extra={"fields": {"deployment": self.deployment.id, "error": str(error)}})
+            return "outage"
+        except (UserError, InvariantError) as error:
+            return self._halted(str(error))
+        except Exception as error:
+            LOG.exception("deployment fault", extra={"fields": {"deployment": self.deployment.id}})
+            return self._halted(f"unexpected fault: {error!r}")
+        return "stopped" if self.control.stopped else "released"
+
+    async def _drive(self) -> None:
+        workspace, deployment = self._workspace, self.deployment
+        venue = venue_named(deployment.venue)
+        run = workspace.runs.get(deployment.run_id)
+        live: LiveDeployment = read_deployment(
+            workspace,
+            deployment,
+            venue.skill_type(),
+            venue.request_of(run.params),
+            notify=self._remark,
+            open_refusal=self.control.open_refusal,
+            halt=self.control.halt,
+        )
+        async with venue.open_live(live) as side:
+            stored_run = StoredLiveRun(workspace, deployment.run_id, self.epoch, "", self.board, self._clock)
+            listener = Listener(entry=lambda entry, board: self._entered(entry))
+            await work_live(stored_run, side, Driving(self.stop, self._never, self.control, self._show, listener))
+
+    def _halted(self, text: str) -> Outcome:
+        """Halt because of a fault that a restart would meet again."""
+        self.control.halt(FAULT, text)
+        return "halted"
+
+    def _state_changed(self, deployment: Deployment) -> None:
+        self.deployment = deployment
+        self._on_state(deployment)
+
+    def _entered(self, entry: Entry) -> None:
+        self._on_entry(self.deployment, entry)
+
+    def _remark(self, text: str) -> None:
+        self._entered(self.board.remark(self._workspace.now(), text))
+
+    def _show(self, tell: Callable[[], dict[str, Any]]) -> None:
+        self.status = tell
+
+    @staticmethod
+    def _never() -> bool:
+        return False

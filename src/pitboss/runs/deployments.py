@@ -1,0 +1,200 @@
+"""Deploying a skill, and telling a deployment what to do: the use cases behind the commands, the API and the pages.
+
+A deployment is stored here and worked on elsewhere, by a process that holds the lease of its run. A command to a deployment
+that no process works on takes effect at once in the store; one that needs the account, such as `flatten`, waits for a process.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from pitboss.bootstrap import decider_source
+from pitboss.bootstrap.machine import stopwatch
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core.deployment import Command, OpenCommand
+from pitboss.core.errors import UserError
+from pitboss.core.instant import Instant, iso
+from pitboss.core.money import text
+from pitboss.runs.live_deployment import DAILY_COST, DeployRequest
+from pitboss.runs.live_run import create_run
+from pitboss.runs.venues import venue_named, venue_of
+from pitboss.skill.digest import skill_digest
+from pitboss.skill.document import to_plain
+from pitboss.skill.schema import SkillDocument
+from pitboss.skill.tighter_caps import loosened
+from pitboss.store.deployments import Deployment, SentCommand
+from pitboss.store.lifecycle import ACTIVE
+from pitboss.store.runs import Run
+
+STALE_MS = 20_000
+"""A deployment whose process has sent no heartbeat for this long has none."""
+ACK_WAIT_S = 10.0
+"""How long a caller waits for a command to be acknowledged."""
+POLL_S = 0.02
+NEEDS_ACCOUNT: frozenset[Command] = frozenset({"flatten", "snapshot"})
+"""Commands that only a process with the account can carry out."""
+
+
+def check_tightened(before: SkillDocument, after: SkillDocument) -> None:
+    """Refuse caps of a deployment that are looser than those of its skill, and changes of anything else."""
+    old, new = to_plain(before), to_plain(after)
+    others = sorted(name for name in {*old, *new} - {"risk"} if old.get(name) != new.get(name))
+    if others:
+        raise UserError(
+            f"a deployment changes only caps, and {others[0]} is not one", "save another version of the skill"
+        )
+    names = loosened(old.get("risk") or {}, new.get("risk") or {})
+    if names:
+        raise UserError(
+            f"{names[0]} would be looser than in the skill", "a deployment can only tighten the caps of its skill"
+        )
+
+
+def deploy(workspace: Workspace, request: DeployRequest) -> Deployment:
+    """Store a deployment; a process that hosts deployments begins to work on it."""
+    plain = to_plain(request.skill)
+    venue = venue_of(plain)
+    if request.mode not in venue.live_modes:
+        modes = ", ".join(venue.live_modes)
+        raise UserError(
+            f"skills of venue {venue.name} cannot be deployed in mode {request.mode}",
+            f"its modes: {modes}" if modes else "this venue has none",
+        )
+    now = workspace.now()
+    stored = venue.live_request(request, now)
+    decider_source.check(workspace, stored)
+    extra = venue.check_live(workspace, request)
+    daily = request.max_cost_usd_per_day
+    params = {
+        "deployed": True,
+        "mode": request.mode,
+        "account": request.account,
+        "every_ms": request.skill.every_ms,
+        "skill_digest": skill_digest(request.skill),
+        "equity": text(request.equity_usd),
+        **({} if daily is None else {DAILY_COST: text(daily)}),
+        **extra,
+    }
+    run_id, saved = create_run(workspace, venue, request.skill, stored, params)
+    return workspace.deployments.create(
+        run_id, request.skill.name, saved.version, venue.name, request.mode, request.account
+    )
+
+
+def is_attended(workspace: Workspace, run: Run) -> bool:
+    """Whether a process works on the run of a deployment."""
+    return run.status in ACTIVE and run.heartbeat_at is not None and workspace.now() - run.heartbeat_at <= STALE_MS
+
+
+async def command(
+    workspace: Workspace,
+    deployment_id: str,
+    name: Command,
+    reason: str,
+    user_name: str,
+    wait_s: float = ACK_WAIT_S,
+) -> SentCommand:
+    """Send a command and wait until it is acknowledged. Without a process on the deployment it is applied here, if it can be.
+
+    A command that was not acknowledged in time stays: the process carries it out when it can.
+    """
+    deployment = workspace.deployments.get(deployment_id)
+    sent = workspace.deployments.send(deployment.id, name, reason, user_name)
+    attended = is_attended(workspace, workspace.runs.get(deployment.run_id))
+    if not attended and name not in NEEDS_ACCOUNT:
+        opened = OpenCommand(sent.id, deployment.id, sent.number, name, sent.reason, user_name)
+        acked = workspace.deployments.acknowledge(opened, "no process worked on the deployment")
+        _end_stopped(workspace, deployment, acked)
+        return acked
+    until_s = stopwatch() + (wait_s if attended else 0.0)
+    while sent.acked_at is None and stopwatch() < until_s:
+        await asyncio.sleep(POLL_S)
+        sent = workspace.deployments.command(sent.id)
+    return sent
+
+
+def _end_stopped(workspace: Workspace, deployment: Deployment, acked: SentCommand) -> None:
+    """End the run of a deployment that was stopped while no process worked on it."""
+    if acked.state == "stopped":
+        epoch = workspace.runs.claim(deployment.run_id, into="running")
+        workspace.runs.set_status(deployment.run_id, "cancelled", epoch)
+
+
+# Documents ------------------------------------------------------------------------------------------------------------
+
+
+def deployment_document(workspace: Workspace, deployment: Deployment, run: Run | None = None) -> dict[str, Any]:
+    """A deployment for lists: its state, and whether a process works on it."""
+    run = run or workspace.runs.get_or_none(deployment.run_id)
+    heartbeat = None if run is None else run.heartbeat_at
+    attended = run is not None and is_attended(workspace, run)
+    return {
+        "deployment_id": deployment.id,
+        "run_id": deployment.run_id,
+        "skill": deployment.skill,
+        "skill_version": deployment.skill_version,
+        "venue": deployment.venue,
+        "mode": deployment.mode,
+        "account": deployment.account or None,
+        "model": "" if run is None else run.model,
+        "state": deployment.state,
+        "code": deployment.code or None,
+        "reason": deployment.reason or None,
+        "attended": attended,
+        "heartbeat_at": _iso(heartbeat),
+        "created_at": iso(deployment.created_at),
+        "changed_at": iso(deployment.changed_at),
+        "error_text": None if run is None or attended else run.error_text,
+    }
+
+
+def deployment_details(workspace: Workspace, deployment: Deployment, commands: int = 20) -> dict[str, Any]:
+    """A deployment with its caps and its newest commands."""
+    run = workspace.runs.get_or_none(deployment.run_id)
+    sent = workspace.deployments.commands(deployment.id, commands)
+    caps: Mapping[str, Any] = {} if run is None else run.params["skill"].get("risk") or {}
+    return {
+        **deployment_document(workspace, deployment, run),
+        "caps": caps,
+        "every_s": None if run is None else run.params.get("every_ms", 0) / 1000,
+        "account_after": last_account(workspace, deployment),
+        "commands": [command_document(each) for each in sent],
+    }
+
+
+def command_document(sent: SentCommand) -> dict[str, Any]:
+    """A command for display."""
+    row = asdict(sent)
+    return {
+        "command_id": row.pop("id"),
+        **{name: _iso(row.pop(name)) for name in ("sent_at", "acked_at")},
+        "state": row.pop("state"),
+        **row,
+    }
+
+
+def last_account(workspace: Workspace, deployment: Deployment) -> dict[str, Any] | None:
+    """The account after the newest record that holds it."""
+    from pitboss.core import codec
+    from pitboss.store.recent_records import newest_records
+
+    for record in reversed(newest_records(workspace.database, deployment.run_id, -1, 20)):
+        after = codec.loads(record.covered).get("after")
+        if after is not None:
+            return after
+    return None
+
+
+def deployment_documents(workspace: Workspace, limit: int = 200) -> Sequence[dict[str, Any]]:
+    """All deployments, newest first."""
+    return [deployment_document(workspace, each) for each in workspace.deployments.listing(limit)]
+
+
+def can_be_deployed(venue_name: str) -> bool:
+    """Whether a venue has live modes."""
+    return bool(venue_named(venue_name).live_modes)
+
+
+def _iso(at: Instant | None) -> str | None:
+    return None if at is None else iso(at)

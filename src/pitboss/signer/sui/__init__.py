@@ -1,0 +1,1 @@
+"""What the scheme `sui_transaction` is made of: its keys, the strict reading of a transaction's bytes, its policy and its journal."""

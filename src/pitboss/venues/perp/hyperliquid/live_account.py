@@ -1,0 +1,103 @@
+"""Opens the account of a deployment on Hyperliquid: its transport, its signer, its stored orders, and the broker over them.
+
+Everything is checked before the first tick: the signing process must hold an agent's key for exactly this account and network,
+and the address of the API must belong to that network.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from pitboss.bootstrap.machine import unit_random
+from pitboss.bootstrap.trading_accounts import TradingAccount
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core.errors import UserError
+from pitboss.core.instant import Instant
+from pitboss.signer.hyperliquid.client import HyperliquidSignerClient
+from pitboss.venues.perp.hyperliquid.account_reader import AccountReader, VenueAccount, VenueClock
+from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
+from pitboss.venues.perp.hyperliquid.exchange_client import ExchangeClient
+from pitboss.venues.perp.hyperliquid.info_client import HyperliquidInfo
+from pitboss.venues.perp.hyperliquid.order_building import AccountSetup
+from pitboss.venues.perp.hyperliquid.order_sender import FencedSender
+from pitboss.venues.perp.hyperliquid.order_store import StoredOrders
+from pitboss.venues.perp.hyperliquid.protection import Protector
+from pitboss.venues.perp.hyperliquid.rate_budget import RateBudget
+from pitboss.venues.perp.hyperliquid.reconcile import MarkSource, Reconciler
+from pitboss.venues.perp.hyperliquid.transport import MAINNET_URL, TESTNET_URL, open_transport
+from pitboss.venues.perp.hyperliquid.universe import read_universe
+from pitboss.venues.perp.state import TradingTerms
+
+NETWORK_URLS = {MAINNET_URL: "mainnet", TESTNET_URL: "testnet"}
+
+
+@dataclass(frozen=True, slots=True)
+class AccountLine:
+    """An open connection to one account, for reading."""
+
+    info: HyperliquidInfo
+    budget: RateBudget
+    reader: AccountReader
+    clock: VenueClock
+    exchange: ExchangeClient
+
+    async def read(self) -> VenueAccount:
+        """Read the whole account once."""
+        await self.clock.read()
+        return await self.reader.read(self.clock.newest, 0)
+
+
+def check_network(url: str, account: TradingAccount) -> None:
+    """Refuse an account of one network with the API of the other."""
+    network = NETWORK_URLS.get(url.rstrip("/"))
+    if network is not None and network != account.network:
+        raise UserError(
+            f"the account is on {account.network}, and {url} is {network}", "change hyperliquid_url or the account"
+        )
+
+
+async def check_signer(workspace: Workspace, account: TradingAccount) -> None:
+    """Refuse a signing process that holds the key of another account or network, or that is halted."""
+    state = await HyperliquidSignerClient(account.signer_socket(workspace.home)).describe()
+    if state.account.lower() != account.address.lower():
+        raise UserError(
+            f"the signer signs for {state.account}, not for {account.address}", "start the signer of this account"
+        )
+    if state.network != account.network:
+        raise UserError(f"the signer signs for {state.network}, and the account is on {account.network}")
+    if state.halt_reason:
+        raise UserError(f"the signer is halted: {state.halt_reason}", "`pitboss signer lift --reason …` lifts it")
+
+
+@asynccontextmanager
+async def open_account_line(
+    url: str, account: TradingAccount, now: Callable[[], Instant]
+) -> AsyncIterator[AccountLine]:
+    """Open the connection to an account for the duration of the block. It can read, and nothing else."""
+    async with open_transport(url) as transport:
+        budget = RateBudget(unit_random())
+        info = HyperliquidInfo(transport, budget, now, asyncio.sleep)
+        clock = VenueClock(info, now)
+        reader = AccountReader(info, account.address, clock, now)
+        yield AccountLine(info, budget, reader, clock, ExchangeClient(transport, budget, now, asyncio.sleep))
+
+
+async def make_broker(
+    workspace: Workspace,
+    line: AccountLine,
+    account: TradingAccount,
+    deployment_id: str,
+    symbols: tuple[str, ...],
+    terms: TradingTerms,
+    open_refusal: Callable[[], str],
+) -> HyperliquidBroker:
+    """Build the broker of an account. Its key is with the signing process."""
+    universe = read_universe(await line.info.post({"type": "meta"}))
+    setup = AccountSetup(deployment_id, symbols, universe, terms)
+    store = StoredOrders(workspace.database, deployment_id, workspace.now)
+    signer = HyperliquidSignerClient(account.signer_socket(workspace.home))
+    sender = FencedSender(account.network, store, signer, line.exchange, line.reader, line.clock, workspace.now)
+    marks = MarkSource(line.info, setup, workspace.now)
+    reconciler = Reconciler(setup, sender, Protector(setup, sender, workspace.now), marks, workspace.now)
+    return HyperliquidBroker(setup, sender, reconciler, marks, line.budget, open_refusal, workspace.now)

@@ -1,0 +1,1 @@
+"""Tests of Hyperliquid's wire code and of its signing scheme."""

@@ -1,0 +1,137 @@
+"""A live account on the fake exchange in virtual time: everything of the broker is real but the network and the key."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from pitboss.core.instant import Instant
+from pitboss.signer.hyperliquid.client import HyperliquidSignature
+from pitboss.signer.protocol import SigningRefusal
+from pitboss.store.database import Database
+from pitboss.testing.hyperliquid.exchange import FakeExchange
+from pitboss.testing.hyperliquid.faults import FaultPlan, FaultRule
+from pitboss.testing.hyperliquid.rules import VenueRules
+from pitboss.testing.hyperliquid.seeded import SeededNumbers
+from pitboss.testing.hyperliquid.transport import InProcessTransport, VirtualClock
+from pitboss.testing.hyperliquid.universe import LISTED
+from pitboss.venues.perp.hyperliquid.account_reader import AccountReader, VenueClock
+from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
+from pitboss.venues.perp.hyperliquid.exchange_client import ExchangeClient
+from pitboss.venues.perp.hyperliquid.info_client import HyperliquidInfo
+from pitboss.venues.perp.hyperliquid.order_building import AccountSetup
+from pitboss.venues.perp.hyperliquid.order_sender import FencedSender, StepLabel, no_step
+from pitboss.venues.perp.hyperliquid.order_store import MemoryOrders, OrderStore, StoredOrders
+from pitboss.venues.perp.hyperliquid.protection import Protector
+from pitboss.venues.perp.hyperliquid.rate_budget import RateBudget
+from pitboss.venues.perp.hyperliquid.reconcile import MarkSource, Reconciler
+from pitboss.venues.perp.hyperliquid.universe import read_universe
+from pitboss.venues.perp.state import ReportedWorld, TradingTerms
+from pitboss.venues.perp.world import OrderRequest
+
+SYMBOLS = ("BTC", "ETH", "SOL")
+DEPLOYMENT = "d1"
+
+
+class UncheckedSigner:
+    """Signs everything with rising nonces and an empty signature, for an exchange that verifies none."""
+
+    def __init__(self, now: Callable[[], Instant]) -> None:
+        self._now = now
+        self.last = 0
+        self.refusal: SigningRefusal | None = None
+        self.payloads: list[dict[str, Any]] = []
+
+    async def sign(self, request_id: str, payload: dict[str, Any]) -> HyperliquidSignature | SigningRefusal:
+        del request_id
+        if self.refusal is not None:
+            return self.refusal
+        self.payloads.append(payload)
+        self.last = max(self.last + 1, self._now())
+        return HyperliquidSignature(self.last, payload["expires_after"], "0x1", "0x1", 27)
+
+
+@dataclass
+class Scene:
+    """One exchange, and one process after the other that trades on it."""
+
+    seed: int = 0
+    rules: VenueRules = field(default_factory=lambda: VenueRules(verify_every=0))
+    faults: tuple[FaultRule, ...] = ()
+    database: Database | None = None
+    deposit: Decimal = Decimal(100_000)
+    clock_error_ms: int = 0
+    """How far the clock of the trading machine is ahead of the exchange's."""
+
+    def __post_init__(self) -> None:
+        perps = tuple(perp for perp in LISTED if perp.name in SYMBOLS)
+        self.exchange = FakeExchange(self.seed, perps, rules=self.rules, deposit=self.deposit)
+        self.clock = VirtualClock()
+        self.plan = FaultPlan(self.faults, self.seed)
+        self.transport = InProcessTransport(self.exchange, self.clock, self.plan)
+        self.signer = UncheckedSigner(self.now)
+        self.memory = MemoryOrders()
+        self.gate_reason = ""
+        self.random = SeededNumbers(self.seed, "jitter")
+        self.start()
+
+    def now(self) -> Instant:
+        """The clock of the trading machine."""
+        return self.clock.now() + self.clock_error_ms
+
+    @property
+    def store(self) -> OrderStore:
+        return self.memory if self.database is None else StoredOrders(self.database, DEPLOYMENT, self.now)
+
+    def start(self, on_step: Callable[[StepLabel], None] = no_step) -> None:
+        """Start a new process: nothing but the store and the world survives."""
+        self.budget = RateBudget(lambda: self.random.below(1_000) / 1_000)
+        universe = read_universe(self.exchange.info({"type": "meta"}))
+        terms = TradingTerms(
+            {symbol: listed.asset for symbol, listed in universe.items()},
+            daily_loss_halt_pct=Decimal(5),
+            drawdown_halt_pct=Decimal(15),
+        )
+        self.setup = AccountSetup(DEPLOYMENT, SYMBOLS, universe, terms)
+        self.info = HyperliquidInfo(self.transport, self.budget, self.now, self.clock.sleep)
+        self.venue_clock = VenueClock(self.info, self.now)
+        self.reader = AccountReader(self.info, self.exchange.ready.master_address, self.venue_clock, self.now)
+        client = ExchangeClient(self.transport, self.budget, self.now, self.clock.sleep)
+        self.sender = FencedSender(
+            "testnet", self.store, self.signer, client, self.reader, self.venue_clock, self.now, on_step
+        )
+        self.protector = Protector(self.setup, self.sender, self.now, on_step)
+        self.marks = MarkSource(self.info, self.setup, self.now)
+        self.reconciler = Reconciler(
+            self.setup, self.sender, self.protector, self.marks, self.now, self.clock.sleep, on_step
+        )
+        self.broker = HyperliquidBroker(
+            self.setup, self.sender, self.reconciler, self.marks, self.budget, lambda: self.gate_reason, self.now
+        )
+
+    async def world(self) -> ReportedWorld:
+        """The world of the account, read for the first time."""
+        return (await self.broker.resolve(None)).world
+
+    def position(self, symbol: str) -> Decimal:
+        """What the account really has."""
+        return self.exchange.truth().positions.get(symbol, Decimal(0))
+
+    def stops(self, symbol: str) -> list[Decimal]:
+        """The sizes of the stops that really rest."""
+        return [
+            order.remaining
+            for order in self.exchange.account().open_orders.values()
+            if order.coin == symbol and order.is_trigger and order.request.tpsl == "sl"
+        ]
+
+
+def open_request(symbol: str = "ETH", side: int = 1, size: str = "1", key: str = "k1", **fields: Any) -> OrderRequest:
+    """An open that the engine has allowed."""
+    return OrderRequest("market", symbol, side, Decimal(size), fields.pop("leverage", 3), intent_key=key, **fields)
+
+
+def close_request(world: ReportedWorld, symbol: str = "ETH", key: str = "close") -> OrderRequest:
+    """A close of the whole position."""
+    position = world.positions[symbol]
+    return OrderRequest("close", symbol, -position.side, abs(position.size), intent_key=key)

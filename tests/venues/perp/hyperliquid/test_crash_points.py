@@ -1,0 +1,96 @@
+"""A process that dies at any labelled point, and the next one: its first pass gives exactly the position that the exchange has."""
+
+import asyncio
+from decimal import localcontext
+from pathlib import Path
+
+import pytest
+
+from example_counts import seeds
+from pitboss.core import codec
+from pitboss.core.errors import TransientError
+from pitboss.core.money import CONTEXT
+from pitboss.store.database import open_database
+from pitboss.testing.hyperliquid.faults import mixed_faults
+from pitboss.testing.hyperliquid.seeded import SeededNumbers
+from pitboss.venues.perp.hyperliquid.order_sender import STEP_LABELS, StepLabel
+from pitboss.venues.perp.state import ReportedWorld
+from venues.perp.hyperliquid.faulted_run import Tally, first, judge, random_request, settle
+from venues.perp.hyperliquid.live_scene import Scene
+
+MOST_PASS_MS = 10_000
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def killer(label: StepLabel, after: int):
+    """A step listener that ends the process when a label was reached so many times."""
+    left = after
+
+    def reached(step: StepLabel) -> None:
+        nonlocal left
+        if step == label:
+            left -= 1
+            if left < 0:
+                raise Killed
+
+    return reached
+
+
+async def lived(scene: Scene, world: ReportedWorld, seed: int, label: StepLabel) -> bytes:
+    """Trade until the process is killed; return the world that was committed last."""
+    numbers = SeededNumbers(seed, "life")
+    committed = codec.dumps(world)
+    scene.start(killer(label, numbers.below(3)))
+    for number in range(60):
+        try:
+            request = random_request(scene, world, numbers, f"{seed}:{number}")
+            world = (await scene.broker.submit(world, request, scene.now())).world
+            committed = codec.dumps(world)
+            for _ in range(3):
+                await scene.clock.sleep(2.0)
+                try:
+                    world = (await scene.broker.resolve(world)).world
+                except TransientError:
+                    continue
+                committed = codec.dumps(world)
+        except Killed:
+            return committed
+    return committed
+
+
+async def crash_and_restart(scene: Scene, seed: int, label: StepLabel) -> tuple[int, int]:
+    """Kill a process and start the next; return the milliseconds and receipts of its passes."""
+    with localcontext(CONTEXT):
+        world = await first(scene)
+        committed = await lived(scene, world, seed, label)
+        scene.plan.clear()
+        scene.start()
+        stored = codec.parse(ReportedWorld, codec.loads(committed))
+        before = scene.clock.now()
+        assert scene.broker.open_problem("ETH")  # nothing opens before the first pass
+        reconciled = await scene.broker.resolve(stored)
+        spent = scene.clock.now() - before
+        assert {
+            symbol: one.size for symbol, one in reconciled.world.positions.items()
+        } == scene.exchange.truth().positions
+        sent = len(scene.exchange.truth().actions)
+        again = await scene.broker.resolve(reconciled.world)
+        moved = again.world.positions != reconciled.world.positions  # a stop or limit may fire in between
+        assert moved or again.receipts == ()
+        tally = Tally()
+        await settle(scene, again.world, tally)
+        judge(scene, tally)
+        assert tally.is_clean, tally
+        return spent, len(scene.exchange.truth().actions) - sent
+
+
+@pytest.mark.parametrize("label", STEP_LABELS)
+@pytest.mark.parametrize("seed", seeds(1, 2, 3, *range(4, 101)))
+def test_the_first_pass_after_a_crash_gives_the_position_of_the_exchange(seed: int, label: StepLabel, tmp_path: Path):
+    with open_database(tmp_path / "pitboss.db") as database:
+        scene = Scene(seed, faults=mixed_faults(0.3), database=database)
+        spent, _ = asyncio.run(crash_and_restart(scene, seed, label))
+    assert spent <= MOST_PASS_MS
