@@ -39,7 +39,7 @@ class OpenUse:
 
 
 @noun
-class StoredAction:
+class JournalledAction:
     """An action that has its nonce: what it was, and its signature if it was made."""
 
     nonce: int
@@ -48,7 +48,7 @@ class StoredAction:
     signature: ActionSignature | None
 
 
-def stored_action(run: Statement, request_id: str) -> StoredAction | None:
+def stored_action(run: Statement, request_id: str) -> JournalledAction | None:
     """The action of a request id, if it has one."""
     row = run(
         "SELECT nonce, content, expires_after, r, s, v FROM hyperliquid_actions WHERE request_id = ?", request_id
@@ -56,7 +56,7 @@ def stored_action(run: Statement, request_id: str) -> StoredAction | None:
     if row is None:
         return None
     nonce, content, expires_after, r, s, v = row
-    return StoredAction(nonce, content, expires_after, None if r is None else ActionSignature(r, s, v))
+    return JournalledAction(nonce, content, expires_after, None if r is None else ActionSignature(r, s, v))
 
 
 def add_action(

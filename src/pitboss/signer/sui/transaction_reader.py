@@ -63,13 +63,13 @@ class SuiTransaction:
 
 def read_sui_transaction(data: bytes) -> SuiTransaction:
     """Read a transaction. Raises `UnreadableTransaction`."""
-    reader = _Reader(data)
+    reader = _BcsReader(data)
     if reader.length() != 0 or reader.length() != 0:
         raise UnreadableTransaction("it is not a programmable transaction of version 1")
     inputs = reader.rows(_input)
     commands = reader.rows(_command)
     sender = reader.address()
-    reader.rows(_Reader.object_reference)
+    reader.rows(_BcsReader.object_reference)
     owner, _, budget = reader.address(), reader.number(8), reader.number(8)
     if reader.length() != 1:
         raise UnreadableTransaction("it does not expire with an epoch")
@@ -80,7 +80,7 @@ def read_sui_transaction(data: bytes) -> SuiTransaction:
     return SuiTransaction(sender, inputs, commands, owner, budget, last_epoch, digest)
 
 
-class _Reader:
+class _BcsReader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
@@ -117,7 +117,7 @@ class _Reader:
             raise UnreadableTransaction("a flag is neither 0 nor 1")
         return value == 1
 
-    def rows(self, read: "Callable[[_Reader], T]") -> tuple[T, ...]:
+    def rows(self, read: "Callable[[_BcsReader], T]") -> tuple[T, ...]:
         count = self.length()
         if count > MOST_PARTS:
             raise UnreadableTransaction("it has too many parts")
@@ -153,7 +153,7 @@ class _Reader:
             self.rows(lambda reader: reader.skip_type(depth + 1))
 
 
-def _input(reader: _Reader) -> SuiInput:
+def _input(reader: _BcsReader) -> SuiInput:
     kind = reader.length()
     if kind == 0:
         return SuiInput("pure", reader.part(reader.length()))
@@ -169,7 +169,7 @@ def _input(reader: _Reader) -> SuiInput:
     return SuiInput("shared", object_id, reader.flag())
 
 
-def _argument(reader: _Reader) -> SuiArgument:
+def _argument(reader: _BcsReader) -> SuiArgument:
     kind = reader.length()
     if kind == 0:
         return SuiArgument("gas")
@@ -181,11 +181,11 @@ def _argument(reader: _Reader) -> SuiArgument:
     return SuiArgument("input" if kind == 1 else "result", place)
 
 
-def _command(reader: _Reader) -> SuiCommand:
+def _command(reader: _BcsReader) -> SuiCommand:
     kind = reader.length()
     if kind == 0:
         package, module, function = reader.address(), reader.word(), reader.word()
-        reader.rows(_Reader.skip_type)
+        reader.rows(_BcsReader.skip_type)
         return SuiCommand("call", reader.rows(_argument), package, f"{module}::{function}")
     if kind == 1:
         objects = reader.rows(_argument)

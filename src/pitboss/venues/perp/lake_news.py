@@ -23,10 +23,15 @@ _NO_DELAY = Latency(Delay())
 
 
 class LakeNews:
-    """Keeps the news and events of a `LiveMarket` at the state of a lake. `venue` is the data venue of the run."""
+    """Keeps the news and events of a `LiveMarket` at the state of a lake. `venue` is the data venue of the run.
 
-    def __init__(self, lake: Lake, venue: str, market: LiveMarket, now: Callable[[], Instant]) -> None:
-        self._lake = lake
+    News of a generated venue are not read: they are about a market that does not exist.
+    """
+
+    def __init__(
+        self, find_lake: Callable[[], Lake], venue: str, market: LiveMarket, now: Callable[[], Instant]
+    ) -> None:
+        self._find_lake = find_lake
         self._venue = venue
         self._market = market
         self._now = now
@@ -59,12 +64,15 @@ class LakeNews:
 
     def _load(self, now: Instant) -> tuple[Sequence[NewsItem], Sequence[CalendarEvent]] | None:
         """Return the items that have arrived by now; None if they are the same as last time."""
-        fingerprint = self._files()
+        lake = self._find_lake()
+        fingerprint = _files(lake)
         has_arrived = self._arriving_at is not None and now >= self._arriving_at
         if fingerprint == self._fingerprint and not has_arrived:
             return None
+        if lake.is_synthetic(self._venue):
+            return None
         later = now + 2 * DAY_MS  # an item with a date alone arrives at the next midnight
-        news, events = load_news(self._lake, self._venue, later, _NO_DELAY), load_events(self._lake, self._venue, later)
+        news, events = load_news(lake, self._venue, later, _NO_DELAY), load_events(lake, self._venue, later)
         arriving = [item.available_at for item in news] + [event.known_at for event in events]
         self._arriving_at = min((at for at in arriving if at > now), default=None)
         self._fingerprint = fingerprint
@@ -73,10 +81,9 @@ class LakeNews:
             [event for event in events if event.known_at <= now],
         )
 
-    def _files(self) -> tuple[object, ...]:
-        """Return what changes with every write of news or events: path, time and size of each file."""
-        files = [
-            path for kind in ("news", "events") for series in self._lake.series_files(kind) for path in series.paths
-        ]
-        states = [(path, path.stat()) for path in sorted(files)]
-        return tuple((str(path), state.st_mtime_ns, state.st_size) for path, state in states)
+
+def _files(lake: Lake) -> tuple[object, ...]:
+    """Return what changes with every write of news or events: path, time and size of each file."""
+    files = [path for kind in ("news", "events") for series in lake.series_files(kind) for path in series.paths]
+    states = [(path, path.stat()) for path in sorted(files)]
+    return tuple((str(path), state.st_mtime_ns, state.st_size) for path, state in states)

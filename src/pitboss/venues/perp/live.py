@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pitboss.bootstrap.trading_accounts import TradingAccount, account_named
-from pitboss.core.errors import TransientError
+from pitboss.core.errors import InvariantError, TransientError
 from pitboss.core.instant import DAY_MS, SECOND_MS, Instant, interval_ms, iso
 from pitboss.core.money import ZERO
 from pitboss.core.past import NO_PAST
@@ -32,7 +32,7 @@ from pitboss.venues.perp.assembly import DECIDERS, make_ports, terms_of
 from pitboss.venues.perp.broker import PaperBroker
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.hyperliquid.account_reader import VenueAccount
-from pitboss.venues.perp.hyperliquid.live_account import check_network, check_signer, make_broker, open_account_line
+from pitboss.venues.perp.hyperliquid.live_account import account_line, check_network, check_signer, make_broker
 from pitboss.venues.perp.hyperliquid.live_source import ReportedSource
 from pitboss.venues.perp.intents import TERMINAL
 from pitboss.venues.perp.live_feeds import shared_feed
@@ -47,6 +47,8 @@ from pitboss.venues.perp.trade_memory import NO_MEMORY, PerpMemory
 BASE_INTERVAL = "1m"
 SETTLE_MS = 2 * SECOND_MS
 """How long after its slot a tick begins: bars arrive a moment after they have closed."""
+ACCOUNT_MS = 2 * SECOND_MS
+"""How often a live account is read between ticks; more often would use up the exchange's rate limit."""
 BROKER_CODE = "R11_BROKER_REJECT"
 
 
@@ -80,7 +82,7 @@ class PerpLive:
         self._past = RunPast(TERMINAL) if skill.tool_names and not live.request.is_program else None
         period = skill.every_ms
         # On paper, and in the shadow, the account changes at ticks only, by the bars since the last one, as in a backtest.
-        update_ms = SECOND_MS if live.deployment.mode == "live" else None
+        update_ms = ACCOUNT_MS if live.deployment.mode == "live" else None
         self.plan = LivePlan(
             venue=venue_named(live.deployment.venue),
             skill=skill,
@@ -191,17 +193,17 @@ async def open_live(live: LiveDeployment) -> AsyncIterator[PerpLive]:
             return
         account, url = account_of(live), PerpSettings.of(live.workspace.settings).hyperliquid_url
         check_network(url, account)
-        async with open_account_line(url, account, live.workspace.now) as line:
-            if live.deployment.mode == "shadow":
-                yield PerpLive(live, feed, terms, _shadow_account(live, feed, terms, await line.read()))
-                return
-            await check_signer(live.workspace, account)
-            broker = await make_broker(
-                live.workspace, line, account, live.deployment.id, symbols, terms, live.open_refusal
-            )
-            source = ReportedSource(broker, feed, symbols, live.halt)
-            first = (await broker.resolve(None)).world
-            yield PerpLive(live, feed, terms, LiveAccount(source, broker, first, ReportedWorld, source.reread))
+        if feed.access is None:
+            raise InvariantError("a feed that was opened for an exchange has no access to it")
+        line = account_line(feed.access, account, live.workspace.now)
+        if live.deployment.mode == "shadow":
+            yield PerpLive(live, feed, terms, _shadow_account(live, feed, terms, await line.read()))
+            return
+        await check_signer(live.workspace, account)
+        broker = await make_broker(live.workspace, line, account, live.deployment.id, symbols, terms, live.open_refusal)
+        source = ReportedSource(broker, feed, symbols, live.halt)
+        first = (await broker.resolve(None)).world
+        yield PerpLive(live, feed, terms, LiveAccount(source, broker, first, ReportedWorld, source.reread))
 
 
 def account_of(live: LiveDeployment) -> TradingAccount:

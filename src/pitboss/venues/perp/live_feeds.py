@@ -1,58 +1,79 @@
-"""The market feed of a deployment: one connection for each exchange and event loop, shared by all deployments there.
+"""The market data of the deployments of this process: one shared feed for each exchange address, with the news of the lake.
 
-News and events come from the lake of the workspace while the feed is open.
+`shared_feed` is what a deployment opens; its `access` sends requests within the same rate budget. Feeds belong to the event loop that
+opened them.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from pitboss.bootstrap.machine import SystemClock, stopwatch, unit_random
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.venues.perp.hyperliquid.info_client import HyperliquidInfo
+from pitboss.core.instant import Instant
+from pitboss.data.fetch import address
+from pitboss.data.lake import Lake
+from pitboss.venues.perp.hyperliquid.exchange_access import open_access
 from pitboss.venues.perp.hyperliquid.market_feed import HyperliquidFeed
 from pitboss.venues.perp.hyperliquid.market_requests import MarketRequests
-from pitboss.venues.perp.hyperliquid.rate_budget import RateBudget
-from pitboss.venues.perp.hyperliquid.shared_feeds import SharedFeeds
-from pitboss.venues.perp.hyperliquid.transport import open_transport
+from pitboss.venues.perp.hyperliquid.shared_feeds import FeedShare, SharedFeeds
 from pitboss.venues.perp.hyperliquid.ws_connection import open_connector
 from pitboss.venues.perp.lake_news import LakeNews
-from pitboss.venues.perp.live_market import MarketFeed
 from pitboss.venues.perp.settings import PerpSettings
 
 DATA_VENUE = "hyperliquid"
-"""The venue in the lake whose news and events are read."""
+_CLOCK = SystemClock()
 
-_FEEDS: "WeakKeyDictionary[asyncio.AbstractEventLoop, SharedFeeds]" = WeakKeyDictionary()
+_FEEDS: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Path, SharedFeeds]]" = WeakKeyDictionary()
 
 
-@asynccontextmanager
-async def shared_feed(
+def shared_feed(
     workspace: Workspace, symbols: Collection[str], intervals: Collection[str]
-) -> AsyncIterator[MarketFeed]:
-    """Share the feed of the exchange in the settings for the duration of the block."""
-    loop = asyncio.get_running_loop()
-    if loop not in _FEEDS:
-        _FEEDS[loop] = SharedFeeds(lambda address: _open_feed(workspace, address))
+) -> AbstractAsyncContextManager[FeedShare]:
+    """Open a share of the feed of the exchange that the settings name, for the duration of the block."""
+    by_home = _FEEDS.setdefault(asyncio.get_running_loop(), {})
+    if workspace.home not in by_home:
+
+        def open_feed(base_url: str) -> AbstractAsyncContextManager[HyperliquidFeed]:
+            return open_market_feed(base_url, lambda: workspace.lake)
+
+        by_home[workspace.home] = SharedFeeds(open_feed)
     url = PerpSettings.of(workspace.settings).hyperliquid_url
-    async with _FEEDS[loop].share(url, symbols, intervals) as feed:
-        yield feed
+    return by_home[workspace.home].share(address(url), symbols, intervals)
 
 
 @asynccontextmanager
-async def _open_feed(workspace: Workspace, address: str) -> AsyncIterator[HyperliquidFeed]:
-    """Open a feed and its tasks for the duration of the block."""
-    now, random = SystemClock().now, unit_random()
-    async with open_transport(address) as transport, open_connector(address) as connect:
-        info = HyperliquidInfo(transport, RateBudget(random), now)
-        feed = HyperliquidFeed(MarketRequests(info), connect, now=now, elapsed=stopwatch, random=random)
+async def open_market_feed(
+    base_url: str,
+    find_lake: Callable[[], Lake] | None = None,
+    now: Callable[[], Instant] = _CLOCK.now,
+) -> AsyncIterator[HyperliquidFeed]:
+    """Open the feed of an exchange, started and without symbols, with the news of a lake if one is given."""
+    random = unit_random()
+    async with open_access(base_url, now, random) as access, open_connector(base_url) as connect:
+        feed = HyperliquidFeed(MarketRequests(access.info), connect, now=now, elapsed=stopwatch, random=random)
+        feed.access = access
         feed.start()
-        news = LakeNews(workspace.lake, DATA_VENUE, feed.state.live_market, now)
-        reading = asyncio.create_task(news.run())
+        reading: asyncio.Task[Any] | None = None
+        if find_lake is not None:
+            news = LakeNews(find_lake, DATA_VENUE, feed.state.live_market, now)
+            feed.state.notices.append(lambda: news.problem)
+            reading = _start(news.run())
         try:
             yield feed
         finally:
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
+            if reading is not None:
+                reading.cancel()
+                with suppress(asyncio.CancelledError):
+                    await reading
             await feed.close()
+
+
+def _start(work: Awaitable[Any]) -> "asyncio.Task[Any]":
+    async def run() -> None:
+        await work
+
+    return asyncio.create_task(run())

@@ -1,7 +1,7 @@
 """Configuration of a live predict run: the skill document, command line options, and AGENT_* environment variables.
 
 The variables are those of the original agent service, so its deployments need no other configuration. The command line
-takes precedence over the variables, the variables over the document. The private key (AGENT_KEY) is not read here.
+takes precedence over the variables, the variables over the document. The private key (AGENT_KEY) is not read: it belongs to the signer.
 """
 
 from collections.abc import Callable, Sequence

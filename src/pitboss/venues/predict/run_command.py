@@ -77,8 +77,9 @@ def run(
     The agent ticks at multiples of the time between ticks until it is stopped (Ctrl-C or SIGTERM finish the current
     tick). Every tick is stored in a run, and a restart resumes that run. `/status` reports its state; `/health` reports
     that it is up. The environment variables AGENT_STRATEGY, AGENT_TRADE_DUSDC, AGENT_TICK_MS, AGENT_STATUS_PORT,
-    AGENT_NAME and AGENT_PROMPT_FILE apply unless the matching option is given; with --writer sui also AGENT_KEY,
-    AGENT_PREDICT_MANAGER_ID and TRADE_AGENT_ID. Mainnet has to be confirmed at a terminal. For example:
+    AGENT_NAME and AGENT_PROMPT_FILE apply unless the matching option is given; with --writer sui also
+    AGENT_PREDICT_MANAGER_ID and TRADE_AGENT_ID; the key is that of `pitboss signer run`. Mainnet has to be confirmed at
+    a terminal. For example:
 
         pitboss predict run btc-brain.yaml --model policy/alternate --indexer https://indexer.example
         pitboss predict run btc-brain.yaml --model policy/alternate --scheduled

@@ -72,7 +72,9 @@ class ExchangeClient:
             await self._sleep(wait_ms / SECOND_MS)
         return True
 
-    async def send(self, action: Action, signature: HyperliquidSignature, count: int) -> ActionReply:
+    async def send(
+        self, action: Action, signature: HyperliquidSignature, count: int, timeout_s: float = TIMEOUT_S
+    ) -> ActionReply:
         """Send one action with so many orders or cancels. Never raises for what the network or the exchange does."""
         self._budget.spend(action_weight(count), self._now(), max(1, count))
         body = {
@@ -83,7 +85,7 @@ class ExchangeClient:
             "expiresAfter": signature.expires_after,
         }
         try:
-            status, text = await self._transport.post("/exchange", body, TIMEOUT_S)
+            status, text = await self._transport.post("/exchange", body, timeout_s)
         except TimeoutError:
             return _unusable("no reply in time", count)
         except OSError:

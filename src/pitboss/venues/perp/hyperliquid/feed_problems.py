@@ -24,6 +24,7 @@ def feed_problems(
         problems.append(f"requests fail: {request_problem}")
     if state.clock.is_skewed():
         problems.append(CLOCK_PROBLEM)
+    problems += [problem for notice in state.notices if (problem := notice())]
     for symbol in sorted(state.prices):
         if symbols is None or symbol in symbols:
             problems += [f"{symbol}: {problem}" for problem in _symbol_problems(state, symbol)]

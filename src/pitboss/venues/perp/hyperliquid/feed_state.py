@@ -1,7 +1,7 @@
 """What the feed knows: columns, series, prices and the exchange's clock, and the answers to its readers. No network."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from decimal import Decimal
 
 from pitboss.core.asset import Asset
@@ -39,6 +39,8 @@ class FeedState:
         self.funding: dict[str, FundingSeries] = {}
         self.prices: dict[str, PriceChecks] = {}
         self.live_market = LiveMarket()
+        self.notices: list[Callable[[], str]] = []
+        """Functions that give further problems in words; empty for none."""
         self._waiting: set[asyncio.Future[None]] = set()
         self._sampled_at: Instant = 0
 
@@ -76,6 +78,7 @@ class FeedState:
                 max(0, now - self.series[symbol, BASE_INTERVAL].complete_before),
             )
             for symbol, prices in self.prices.items()
+            if (symbol, BASE_INTERVAL) in self.series  # otherwise its history is being loaded
         }
 
     def add_bars(self, series: CandleSeries, bars: Iterable[Bar]) -> None:

@@ -14,7 +14,7 @@ from pitboss.core.instant import SECOND_MS, Instant
 from pitboss.venues.perp.hyperliquid.rate_budget import RateBudget, RequestClass, info_weight
 from pitboss.venues.perp.hyperliquid.transport import ExchangeTransport
 
-TIMEOUT_S = 1.5
+TIMEOUT_S = 1.2
 ATTEMPTS = 2
 LONGEST_WAIT_MS = 2 * SECOND_MS
 """A request that the budget delays for longer fails instead: what it would return is needed now."""

@@ -5,11 +5,9 @@ and the address of the API must belong to that network.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from pitboss.bootstrap.machine import unit_random
 from pitboss.bootstrap.trading_accounts import TradingAccount
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
@@ -17,6 +15,7 @@ from pitboss.core.instant import Instant
 from pitboss.signer.hyperliquid.client import HyperliquidSignerClient
 from pitboss.venues.perp.hyperliquid.account_reader import AccountReader, VenueAccount, VenueClock
 from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
+from pitboss.venues.perp.hyperliquid.exchange_access import ExchangeAccess
 from pitboss.venues.perp.hyperliquid.exchange_client import ExchangeClient
 from pitboss.venues.perp.hyperliquid.info_client import HyperliquidInfo
 from pitboss.venues.perp.hyperliquid.order_building import AccountSetup
@@ -25,7 +24,7 @@ from pitboss.venues.perp.hyperliquid.order_store import StoredOrders
 from pitboss.venues.perp.hyperliquid.protection import Protector
 from pitboss.venues.perp.hyperliquid.rate_budget import RateBudget
 from pitboss.venues.perp.hyperliquid.reconcile import MarkSource, Reconciler
-from pitboss.venues.perp.hyperliquid.transport import MAINNET_URL, TESTNET_URL, open_transport
+from pitboss.venues.perp.hyperliquid.transport import MAINNET_URL, TESTNET_URL
 from pitboss.venues.perp.hyperliquid.universe import read_universe
 from pitboss.venues.perp.state import TradingTerms
 
@@ -70,17 +69,12 @@ async def check_signer(workspace: Workspace, account: TradingAccount) -> None:
         raise UserError(f"the signer is halted: {state.halt_reason}", "`pitboss signer lift --reason …` lifts it")
 
 
-@asynccontextmanager
-async def open_account_line(
-    url: str, account: TradingAccount, now: Callable[[], Instant]
-) -> AsyncIterator[AccountLine]:
-    """Open the connection to an account for the duration of the block. It can read, and nothing else."""
-    async with open_transport(url) as transport:
-        budget = RateBudget(unit_random())
-        info = HyperliquidInfo(transport, budget, now, asyncio.sleep)
-        clock = VenueClock(info, now)
-        reader = AccountReader(info, account.address, clock, now)
-        yield AccountLine(info, budget, reader, clock, ExchangeClient(transport, budget, now, asyncio.sleep))
+def account_line(access: ExchangeAccess, account: TradingAccount, now: Callable[[], Instant]) -> AccountLine:
+    """Return the connection to an account, within the rate budget of the market data. It can read, and nothing else."""
+    clock = VenueClock(access.info, now)
+    reader = AccountReader(access.info, account.address, clock, now)
+    exchange = ExchangeClient(access.transport, access.budget, now, asyncio.sleep)
+    return AccountLine(access.info, access.budget, reader, clock, exchange)
 
 
 async def make_broker(

@@ -16,6 +16,7 @@ from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import HOUR_MS, Instant, interval_ms
 from pitboss.venues.perp.hyperliquid.candle_series import CandleSeries
 from pitboss.venues.perp.hyperliquid.catch_up import CatchUp
+from pitboss.venues.perp.hyperliquid.exchange_access import ExchangeAccess
 from pitboss.venues.perp.hyperliquid.exchange_clock import ExchangeClock
 from pitboss.venues.perp.hyperliquid.feed_problems import CLOCK_PROBLEM, feed_problems
 from pitboss.venues.perp.hyperliquid.feed_state import BASE_INTERVAL, FeedState, SymbolAges
@@ -35,7 +36,8 @@ from pitboss.venues.perp.hyperliquid.ws_connection import Connect
 HISTORY_BARS = 1_000
 """Bars of each series that are requested at opening; more cost more of the rate limit."""
 FUNDING_HISTORY_MS = 7 * 24 * HOUR_MS
-OPEN_ATTEMPTS = 5
+OPEN_ATTEMPTS, OPEN_PAUSE_S = 30, 5.0
+"""Attempts at a request of the opening: with many symbols the rate limit spreads them over minutes."""
 CONCURRENT_LOADS = 4
 MOST_SUBSCRIPTIONS = 1_000
 
@@ -64,6 +66,8 @@ class HyperliquidFeed:
             connect, self._on_message, self._on_disconnect, elapsed=elapsed, random=random, sleep=sleep
         )
         self.pacer = RequestPacer(elapsed, random)
+        self.access: ExchangeAccess | None = None
+        """What sends its requests, for others that use the same exchange; set where it is opened."""
         self.foreign_messages = 0
         """Messages about symbols or intervals that were not subscribed."""
         self._catch_up = CatchUp(self.state, self.stream, requests, self.pacer, sleep)
@@ -209,7 +213,7 @@ class HyperliquidFeed:
                 attempt += 1
                 if attempt >= OPEN_ATTEMPTS:
                     raise
-                await self._sleep(float(attempt))
+            await self._sleep(min(OPEN_PAUSE_S, float(attempt)))
 
     # The stream ---------------------------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ from pitboss.signer.hyperliquid.client import HyperliquidSignature
 from pitboss.signer.hyperliquid.verdict_terms import SignedVerdict
 from pitboss.signer.protocol import SigningRefusal
 from pitboss.venues.perp.hyperliquid.account_reader import AccountReader, VenueClock
-from pitboss.venues.perp.hyperliquid.exchange_client import ActionReply, Alarm, ExchangeClient
+from pitboss.venues.perp.hyperliquid.exchange_client import TIMEOUT_S, ActionReply, Alarm, ExchangeClient
 from pitboss.venues.perp.hyperliquid.order_fence import (
     FencedOrder,
     discard,
@@ -108,6 +108,7 @@ class FencedSender:
         verdict: SignedVerdict,
         purpose: RequestClass,
         last_check: Callable[[], str] = lambda: "",
+        timeout_s: float = TIMEOUT_S,
     ) -> tuple[LiveOrder, ...]:
         """Send stored orders in one action, and return them with what the reply proves.
 
@@ -129,7 +130,7 @@ class FencedSender:
         fences = [mark_sent(order.fence, signature.expires_after) for order in orders]
         orders = self.store.change_all(orders, fences, signature.nonce)
         self._on_step("marked")
-        reply = await self._exchange.send(action, signature, len(orders))
+        reply = await self._exchange.send(action, signature, len(orders), timeout_s)
         self._on_step("bytes_sent")
         self._heed(reply)
         fences = [

@@ -20,6 +20,8 @@ from pitboss.venues.perp.hyperliquid.order_store import Leg, LiveOrder, OrderTer
 from pitboss.venues.perp.state import PerpWorld
 
 STOP_ATTEMPTS = 3
+STOP_TIMEOUT_S = 1.0
+"""An answer about a stop is not waited for any longer: placing it again does no harm, and being without it may."""
 LONGEST_FILL_MS = MINUTE_MS
 """How long after its tick a market order can be filled at most: its expiry is much shorter."""
 
@@ -187,7 +189,8 @@ class Protector:
     async def _place(self, symbol: str, leg: Leg, terms: OrderTerms) -> LiveOrder:
         order = self._order(symbol, leg, terms)
         self._sender.begin((order,))
-        return (await self._sender.send((order,), self._setup.verdict("protect", order), "reduce"))[0]
+        verdict = self._setup.verdict("protect", order)
+        return (await self._sender.send((order,), verdict, "reduce", timeout_s=STOP_TIMEOUT_S))[0]
 
     async def close(self, symbol: str, side: int, size: Decimal, mark: Decimal) -> LiveOrder:
         """Close a position that cannot be protected, or whose stop was passed."""

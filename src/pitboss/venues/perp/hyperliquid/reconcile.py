@@ -36,8 +36,10 @@ READS = 3
 ADOPT_AFTER_MS = MINUTE_MS
 """A difference that stays the same for so long is no torn read and no late report: the account's own sizes are taken over."""
 READ_PAUSE_S = 0.5
-WHOLE_READ_MS = 9 * SECOND_MS
-"""How often orders and fills are read where nothing has changed: this is when a stop that was taken away is noticed."""
+WHOLE_READ_MS = 20 * SECOND_MS
+"""How often orders and fills are read where nothing has changed."""
+STOPS_MS = 5 * SECOND_MS
+"""How often the exchange is asked whether stops still rest: this is when one that was taken away is noticed."""
 MARKS_MS = 10 * SECOND_MS
 """How often marks are read for the world; an open reads its own."""
 
@@ -97,6 +99,7 @@ class Reconciler:
         self._read_at: Instant | None = None
         self._last_marks: Mapping[str, Mark] = {}
         self._marks_at: Instant = 0
+        self._stops_at: Instant = 0
 
     @property
     def reader(self) -> AccountReader:
@@ -133,6 +136,7 @@ class Reconciler:
         account = None
         if world is not None:  # first what is cheap and urgent: a position without a stop does not wait for the rest
             account = await self.reader.summary("resolve")
+            await self._ask_for_stops(account)
             await self._protector.protect(world, account.positions, self._last_marks, agrees=False)
         marks = await self._newest_marks()
         if world is not None and account is not None and not self._is_whole_read_due():
@@ -158,6 +162,14 @@ class Reconciler:
         if read_at is None or not 0 <= self._now() - read_at < WHOLE_READ_MS:
             return True
         return any(order.fence.is_in_doubt or order.fence.unreported for order in self._sender.store.open_orders())
+
+    async def _ask_for_stops(self, account: VenueAccount) -> None:
+        if 0 <= self._now() - self._stops_at < STOPS_MS:
+            return
+        self._stops_at = self._now()
+        for order in self._sender.store.open_orders():
+            if order.leg == "stop" and order.state == "resting" and order.symbol in account.positions:
+                await self._sender.ask(order)
 
     def look_closely(self) -> None:
         """Read everything at the next pass: something has happened, or messages were lost."""

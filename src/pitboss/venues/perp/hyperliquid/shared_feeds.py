@@ -12,6 +12,7 @@ from decimal import Decimal
 from pitboss.core.asof import Market
 from pitboss.core.asset import Asset
 from pitboss.core.instant import Instant
+from pitboss.venues.perp.hyperliquid.exchange_access import ExchangeAccess
 from pitboss.venues.perp.hyperliquid.feed_state import SymbolAges
 from pitboss.venues.perp.hyperliquid.market_feed import HyperliquidFeed
 
@@ -26,6 +27,11 @@ class FeedShare:
         self._feed = feed
         self.symbols = frozenset(symbols)
         self.intervals = frozenset(intervals)
+
+    @property
+    def access(self) -> ExchangeAccess | None:
+        """What sends requests to the exchange within its rate limit; orders use it too."""
+        return self._feed.access
 
     @property
     def base_interval(self) -> str:

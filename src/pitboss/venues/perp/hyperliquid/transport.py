@@ -19,7 +19,7 @@ class ExchangeTransport(Protocol):
     async def post(self, path: str, body: dict[str, Any], timeout_s: float) -> tuple[int, str]: ...
 
 
-class HttpTransport:
+class ExchangeHttpTransport:
     """`ExchangeTransport` over one HTTP session. Redirects are not followed: a signed body goes to one host alone."""
 
     def __init__(self, session: ClientSession, url: str) -> None:
@@ -42,7 +42,7 @@ class HttpTransport:
 
 
 @asynccontextmanager
-async def open_transport(url: str) -> AsyncIterator[HttpTransport]:
+async def open_transport(url: str) -> AsyncIterator[ExchangeHttpTransport]:
     """Open a session for the duration of the block."""
     async with ClientSession(timeout=ClientTimeout(total=None)) as session:
-        yield HttpTransport(session, url)
+        yield ExchangeHttpTransport(session, url)

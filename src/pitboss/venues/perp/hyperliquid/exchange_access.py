@@ -1,0 +1,29 @@
+"""The requests of one process to one exchange: transport, rate budget and info client, shared by market data and orders."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from pitboss.core.instant import Instant
+from pitboss.core.noun import noun
+from pitboss.venues.perp.hyperliquid.info_client import HyperliquidInfo
+from pitboss.venues.perp.hyperliquid.rate_budget import RateBudget
+from pitboss.venues.perp.hyperliquid.transport import ExchangeTransport, open_transport
+
+
+@noun
+class ExchangeAccess:
+    """What sends requests to one address. The exchange counts them together, so there is one budget for all."""
+
+    transport: ExchangeTransport
+    budget: RateBudget
+    info: HyperliquidInfo
+
+
+@asynccontextmanager
+async def open_access(
+    base_url: str, now: Callable[[], Instant], unit_random: Callable[[], float]
+) -> AsyncIterator[ExchangeAccess]:
+    """Open the access to an address for the duration of the block."""
+    async with open_transport(base_url) as transport:
+        budget = RateBudget(unit_random)
+        yield ExchangeAccess(transport, budget, HyperliquidInfo(transport, budget, now))
