@@ -63,7 +63,6 @@ def test_caps_can_be_tightened_and_not_loosened(place: Path) -> None:
 
 def test_real_orders_need_an_account_its_typed_name_and_a_free_account(place: Path) -> None:
     assert "--mode live needs --account" in refused("deploy", "skill.yaml", "--mode", "live", "--home", place)
-    place.mkdir()
     add_account(place, "main", TradingAccount(address=ADDRESS, network="testnet"))
     live = ("deploy", "skill.yaml", "--mode", "live", "--account")
     assert "was not confirmed" in refused(*live, "main", "--home", place)
@@ -82,4 +81,4 @@ def test_a_skill_that_was_saved_is_deployed_by_its_name(place: Path) -> None:
     (row,) = done("deployments", "list", "--json", "--home", place).json
     again = done("deploy", row["skill"], "--mode", "paper", "--json", "--home", place).json
     assert again["deployment_id"] != row["deployment_id"]
-    assert "there is no" in refused("deploy", "nobody-saved-this", "--mode", "paper", "--home", place)
+    assert "no skill" in refused("deploy", "nobody-saved-this", "--mode", "paper", "--home", place)
