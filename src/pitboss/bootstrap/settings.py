@@ -112,7 +112,9 @@ class Settings(_Declared):
     mcp_catalog: Path | None = Field(
         default=None, description="TOML file with MCP servers of your own, beside those that are shipped."
     )
-    hyperliquid_url: str = Field(default="", description="Where hyperliquid is downloaded from; empty: its public API.")
+    hyperliquid_url: str = Field(
+        default="", description="Hyperliquid's API, for downloads and deployments; empty: its public address."
+    )
     binance_url: str = Field(default="", description="Where binance is downloaded from; empty: its public API.")
     binance_files_url: str = Field(default="", description="Where binance's files are; empty: the published ones.")
     cryptopanic_url: str = Field(default="", description="Where cryptopanic is asked; empty: the service itself.")

@@ -31,6 +31,7 @@ from pitboss.tick import Ports
 from pitboss.venues.perp.assembly import DECIDERS, make_ports, terms_of
 from pitboss.venues.perp.broker import PaperBroker
 from pitboss.venues.perp.context import PerpPrompts
+from pitboss.venues.perp.exchange_address import exchange_url
 from pitboss.venues.perp.hyperliquid.account_reader import VenueAccount
 from pitboss.venues.perp.hyperliquid.live_account import account_line, check_network, check_signer, make_broker
 from pitboss.venues.perp.hyperliquid.live_source import ReportedSource
@@ -39,7 +40,6 @@ from pitboss.venues.perp.live_feeds import shared_feed
 from pitboss.venues.perp.live_market import MarketFeed
 from pitboss.venues.perp.paper_source import PaperSource
 from pitboss.venues.perp.request import PerpRequest
-from pitboss.venues.perp.settings import PerpSettings
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.state import PerpWorld, Position, ReportedWorld, TradingTerms, open_world
 from pitboss.venues.perp.trade_memory import NO_MEMORY, PerpMemory
@@ -47,6 +47,8 @@ from pitboss.venues.perp.trade_memory import NO_MEMORY, PerpMemory
 BASE_INTERVAL = "1m"
 SETTLE_MS = 2 * SECOND_MS
 """How long after its slot a tick begins: bars arrive a moment after they have closed."""
+ACCOUNT_MS = 2 * SECOND_MS
+"""How often a live account is read between ticks; more often would use up the exchange's rate limit."""
 BROKER_CODE = "R11_BROKER_REJECT"
 
 
@@ -80,7 +82,7 @@ class PerpLive:
         self._past = RunPast(TERMINAL) if skill.tool_names and not live.request.is_program else None
         period = skill.every_ms
         # On paper, and in the shadow, the account changes at ticks only, by the bars since the last one, as in a backtest.
-        update_ms = SECOND_MS if live.deployment.mode == "live" else None
+        update_ms = ACCOUNT_MS if live.deployment.mode == "live" else None
         self.plan = LivePlan(
             venue=venue_named(live.deployment.venue),
             skill=skill,
@@ -189,7 +191,7 @@ async def open_live(live: LiveDeployment) -> AsyncIterator[PerpLive]:
         if live.deployment.mode == "paper":
             yield paper_side(live, feed)
             return
-        account, url = account_of(live), PerpSettings.of(live.workspace.settings).hyperliquid_url
+        account, url = account_of(live), exchange_url(live.workspace.settings)
         check_network(url, account)
         if feed.access is None:
             raise InvariantError("a feed that was opened for an exchange has no access to it")

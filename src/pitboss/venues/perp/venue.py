@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pitboss.venues.perp.live import PerpLive
     from pitboss.venues.perp.outcome import PerpLedger
     from pitboss.venues.perp.request import PerpRequest
-    from pitboss.venues.perp.settings import PerpSettings
     from pitboss.venues.perp.skill import PerpSkill
 
 
@@ -44,11 +43,6 @@ class PerpVenue(Venue):
     judged_by = "sharpe"
     red_team = "pitboss.venues.perp.redteam.attack_run:make_setup"
     live_modes = ("paper", "shadow", "live")
-
-    def settings_type(self) -> "type[PerpSettings]":
-        from pitboss.venues.perp.settings import PerpSettings
-
-        return PerpSettings
 
     def skill_type(self) -> "type[PerpSkill]":
         from pitboss.venues.perp.skill import PerpSkill
