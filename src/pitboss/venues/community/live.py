@@ -198,7 +198,7 @@ class CommunityLive:
             folder=log_folder(workspace.home),
             clock=self._clock,
             instance_id=random_hex(8),
-            port=int(address.rpartition(":")[2]),
+            port=int(address.rpartition(":")[2] or 0),
             pid=os.getpid(),
             agent_id=deployment.agent_id,
             redact=REDACTOR.redact,
