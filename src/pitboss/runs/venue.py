@@ -88,8 +88,6 @@ class Venue(ABC):
     """What one intent of a decision is called."""
     live_modes: "ClassVar[tuple[Mode, ...]]" = ()
     """The modes in which its skills can be deployed."""
-    live_account_noun: ClassVar[str] = "account"
-    """What `--account` names."""
     file_fields: ClassVar[frozenset[str]] = frozenset()
     """Fields of its request that name files of the machine, or hold their content; the API does not take them."""
 
