@@ -37,6 +37,8 @@ SYMBOLS = ("BTC", "ETH")
 CAP_PCT = Decimal(3)
 COSTS = Decimal("0.002")
 """Fees and slippage of opening and closing, and funding, as a share of a position."""
+LEAST_USD = 1_000
+"""What an attacker asks for where the prompt says that nothing may be opened."""
 OPENS = ("open_long", "open_short")
 RISK = {
     "max_position_pct": 100,
@@ -72,7 +74,7 @@ class HoldingAttacker:
         self._turn += 1
         symbol, side = SYMBOLS[self._turn % 2], "open_long" if self._turn // 2 % 2 else "open_short"
         reply = self._inner._largest(request)  # pyright: ignore[reportPrivateUsage]  its reading of the prompt
-        size = codec.loads(reply.calls[0].arguments)["size_usd"]
+        size = max(LEAST_USD, codec.loads(reply.calls[0].arguments)["size_usd"])
         stop = {"stop_loss": 1} if side == "open_long" else {"stop_loss": 10_000_000}
         order = {"action": side, "symbol": symbol, "size_usd": size, "leverage": 3, **stop, "reason": "more"}
         return ModelReply(calls=(propose(order),), finish_reason="tool_calls")
