@@ -3,8 +3,8 @@
     python -m pitboss_dev.bench.live_process HOME EXCHANGE_URL COUNT SHIFT_MS
 
 The clock of the process is set forward, as the exchange's is. It deploys one skill `COUNT` times, hosts them all, and ends after
-the first tick of each. Late is what lies between the instant at which a tick is due and the one at which it begins; and, as a second
-figure, between that and the moment at which its request goes to the model.
+the first tick of each. Late is what lies between the instant at which a tick is due and the one at which it begins; a second figure is
+when its decider was asked and when the decision was there, the time of the model included; a third how many calls were made.
 """
 
 import asyncio
@@ -51,6 +51,8 @@ class Lateness:
     def __init__(self) -> None:
         self.begun: list[int] = []
         self.asked: list[int] = []
+        self.decided: list[int] = []
+        self.calls = 0
         self.done = 0
         self._due: Instant = 0
 
@@ -66,7 +68,10 @@ class Lateness:
 
         async def timed_decide(decider: DeadlineDecider, observation: Any, judge: Any) -> Any:
             self.asked.append(NOW() - self._due)
-            return await decide(decider, observation, judge)
+            decision = await decide(decider, observation, judge)
+            self.decided.append(NOW() - self._due)
+            self.calls += len(decision.steps)
+            return decision
 
         Runner._tick = timed_tick
         DeadlineDecider.decide = timed_decide
@@ -85,9 +90,15 @@ async def host(workspace: Workspace, count: int, lateness: Lateness) -> dict[str
     live_host = LiveHost(workspace, HostSettings())
     hosting = asyncio.create_task(live_host.run())
     async with asyncio.timeout(LIMIT_S):
-        while lateness.done < count:
+        while lateness.done < count:  # noqa: ASYNC110 - a loop that looks is no part of what is measured
             await asyncio.sleep(0.1)
-    result = {"begun": lateness.begun, "asked": lateness.asked, "resident_mb": resident_mb()}
+    result = {
+        "begun": lateness.begun,
+        "asked": lateness.asked,
+        "decided": lateness.decided,
+        "calls": lateness.calls,
+        "resident_mb": resident_mb(),
+    }
     live_host.stop()
     await hosting
     return result

@@ -158,6 +158,9 @@ class Runner:
 
     async def _tick(self, at: Instant) -> None:
         receipts = await self._update_world(at)
+        await asyncio.sleep(
+            0
+        )  # many deployments tick at once: all read their account before the first builds its prompt
         flag = FEED_TIMEOUT if receipts is None else self.source.hold_flag(self.state.world, at)
         self._check_halts(at, bool(flag))
         if not flag and self.must_close(self.state.world, at):
