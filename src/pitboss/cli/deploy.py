@@ -63,24 +63,17 @@ def deploy(
     from pitboss.runs import deployments
     from pitboss.runs.documents import read_file, read_given
     from pitboss.runs.live_deployment import DeployRequest
-    from pitboss.runs.venues import venue_of
-    from pitboss.skill.load import read_skill
 
     with location.workspace() as workspace:
 
-        def read(overrides: tuple[str, ...]) -> Any:
+        def read(overrides: tuple[str, ...]) -> dict[str, Any]:
             file = Path(skill)
             if file.suffix in (".yaml", ".yml", ".json") or file.is_file():
-                plain = read_file(file, overrides, workspace.settings)
-            else:
-                plain = read_given(workspace, skill, None, overrides)
-            return read_skill(plain, venue_of(plain).skill_type())
+                return read_file(file, overrides, workspace.settings)
+            return read_given(workspace, skill, None, overrides)
 
-        document = read(set_)
-        if set_:
-            deployments.check_tightened(read(()), document)
         request = DeployRequest(
-            skill=document,
+            skill=deployments.tightened_skill(read, set_),
             mode=mode,
             account=account,
             model=model,
@@ -105,18 +98,13 @@ def deploy(
 
 def _confirm_live(account: str, confirm: str) -> None:
     """Have a person type the name of the account before real orders are sent."""
-    from pitboss.core.errors import UserError
+    from pitboss.runs.deployments import require_confirmed
     from pitboss.terminal.question import ask, has_terminal
 
-    if not account:
-        raise UserError("--mode live needs --account", "`pitboss live accounts` lists them")
     typed = confirm
-    if not confirm and has_terminal():
+    if account and not confirm and has_terminal():
         typed = ask(f"Orders will be sent to account {account}. Type its name to confirm:")
-    if typed != account:
-        raise UserError(
-            "the account was not confirmed: nothing was deployed", f"type {account}, or give --confirm {account}"
-        )
+    require_confirmed(account, typed)
 
 
 @app.command(name="list")
