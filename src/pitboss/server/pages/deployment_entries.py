@@ -7,7 +7,7 @@ from pitboss.report import figures
 from pitboss.report.decisions import OUTCOMES
 from pitboss.report.markup import Html, tag
 from pitboss.report.source import mapping, number
-from pitboss.runs.venues import venue_named
+from pitboss.runs.venues import installed, venue_named
 from pitboss.server.pages.deployment_parts import short_time
 
 MOST_FACTS = 6
@@ -52,7 +52,8 @@ def _tick(entry: Plain, venue: str) -> list[object]:
             parts.append(tag("span", "Hold", class_="muted"))
             continue
         fields = mapping(intent)
-        words = venue_named(venue).describe_intent(fields) if fields and "cut" not in fields else "a proposal"
+        can_describe = fields and "cut" not in fields and venue in installed()
+        words = venue_named(venue).describe_intent(fields) if can_describe else "a proposal"
         parts.append(
             tag(
                 "span",
