@@ -4,11 +4,13 @@ from typing import Annotated
 
 from cyclopts import App
 
+from pitboss.cli.live_accounts import app as accounts
 from pitboss.terminal import screen
 from pitboss.terminal.options import Duration, option
 from pitboss.terminal.workspace_options import Location
 
 app = App(name="live", help="Host deployments, and check that everything is ready for real money.")
+app.command(accounts)
 
 
 @app.command
