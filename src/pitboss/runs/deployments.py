@@ -77,9 +77,13 @@ def deploy(workspace: Workspace, request: DeployRequest) -> Deployment:
         **extra,
     }
     run_id, saved = create_run(workspace, venue, request.skill, stored, params)
-    return workspace.deployments.create(
-        run_id, request.skill.name, saved.version, venue.name, request.mode, request.account
-    )
+    try:
+        return workspace.deployments.create(
+            run_id, request.skill.name, saved.version, venue.name, request.mode, request.account
+        )
+    except UserError:  # another deployment has the account
+        workspace.runs.delete(run_id)
+        raise
 
 
 def is_attended(workspace: Workspace, run: Run) -> bool:

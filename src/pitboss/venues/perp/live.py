@@ -47,6 +47,8 @@ from pitboss.venues.perp.trade_memory import NO_MEMORY, PerpMemory
 BASE_INTERVAL = "1m"
 SETTLE_MS = 2 * SECOND_MS
 """How long after its slot a tick begins: bars arrive a moment after they have closed."""
+ACCOUNT_MS = 2 * SECOND_MS
+"""How often a live account is read between ticks; more often would use up the exchange's rate limit."""
 BROKER_CODE = "R11_BROKER_REJECT"
 
 
@@ -80,7 +82,7 @@ class PerpLive:
         self._past = RunPast(TERMINAL) if skill.tool_names and not live.request.is_program else None
         period = skill.every_ms
         # On paper, and in the shadow, the account changes at ticks only, by the bars since the last one, as in a backtest.
-        update_ms = SECOND_MS if live.deployment.mode == "live" else None
+        update_ms = ACCOUNT_MS if live.deployment.mode == "live" else None
         self.plan = LivePlan(
             venue=venue_named(live.deployment.venue),
             skill=skill,
