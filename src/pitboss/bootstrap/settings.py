@@ -112,7 +112,10 @@ class Settings(_Declared):
     mcp_catalog: Path | None = Field(
         default=None, description="TOML file with MCP servers of your own, beside those that are shipped."
     )
-    hyperliquid_url: str = Field(default="", description="Where hyperliquid is downloaded from; empty: its public API.")
+    hyperliquid_url: str = Field(
+        default="",
+        description="Address of Hyperliquid's API: its data and, with a live account, where orders go; empty: the public one.",
+    )
     binance_url: str = Field(default="", description="Where binance is downloaded from; empty: its public API.")
     binance_files_url: str = Field(default="", description="Where binance's files are; empty: the published ones.")
     cryptopanic_url: str = Field(default="", description="Where cryptopanic is asked; empty: the service itself.")
@@ -120,6 +123,10 @@ class Settings(_Declared):
     hermes_url: str = Field(default="", description="Where Pyth prices of this moment are asked; empty: Pyth Hermes.")
     live_poll_s: float = Field(
         default=2.0, ge=0.2, le=10, description="How often a live run asks for the price of this moment, in seconds."
+    )
+    live_require_watchdog: bool = Field(
+        default=False,
+        description="Whether a live deployment opens nothing unless a watchdog looks after it and was heard in the last 15 s.",
     )
     commit_records: int = Field(default=50, ge=1, description="Free ticks that may share one transaction.")
     executor: Literal["local", "ray", "none"] = Field(

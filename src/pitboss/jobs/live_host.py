@@ -35,6 +35,8 @@ POLL_S = 0.1
 """How often commands are looked for: a command takes effect within a quarter of a second."""
 CLAIM_S = 1.0
 """How often deployments without a process are looked for."""
+LONGEST_TURN_S = 10.0
+"""An event loop that has not turned for longer hangs, and the heartbeat of its deployments ends."""
 FIRST_RETRY_S, LAST_RETRY_S = 2.0, 300.0
 """How long a deployment rests after an outage, at first and at most."""
 
@@ -79,6 +81,8 @@ class LiveHost:
         self._resting: dict[str, tuple[float, float]] = {}
         """Deployments after an outage: until when they rest, and for how long."""
         self._stops = 0
+        self._turned_s = stopwatch()
+        """When the event loop was last seen to turn."""
         self._wake = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -105,12 +109,13 @@ class LiveHost:
                 if now_s - claimed_s >= CLAIM_S:
                     claimed_s = now_s
                     await self._guarded(self._claim)
-                await self._guarded(self._deliver)
+                await self._guarded(self.deliver)
                 if self.hosted:
                     idle_since_s = stopwatch()
                 elif self._is_idle_too_long(idle_since_s):
                     break
                 await self._pause(POLL_S)
+                self._turned_s = stopwatch()
             await self._drain()
 
     def _is_idle_too_long(self, since_s: float) -> bool:
@@ -141,7 +146,7 @@ class LiveHost:
             except UserError as error:  # another host was faster, or its run is gone
                 LOG.info("not claimed", extra={"fields": {"deployment": deployment.id, "cause": error.message}})
                 continue
-            self._begin(deployment, epoch)
+            self.begin(deployment, epoch)
 
     def _may_take(self, deployment: Deployment) -> bool:
         only = self._settings.only
@@ -152,7 +157,7 @@ class LiveHost:
         until_s, _ = self._resting.get(deployment.id, (0.0, 0.0))
         return stopwatch() >= until_s
 
-    def _begin(self, deployment: Deployment, epoch: int) -> None:
+    def begin(self, deployment: Deployment, epoch: int) -> None:
         listener = self._listener
         run = DeploymentRun(self._workspace, deployment, epoch, listener.entry, listener.state)
         task = asyncio.create_task(run.work(), name=deployment.id)
@@ -176,9 +181,13 @@ class LiveHost:
 
     # Commands -------------------------------------------------------------------------------------------------------
 
-    def _deliver(self) -> None:
+    def deliver(self) -> None:
         if not self.hosted:
             return
+        # A halt that another process has stored, such as the watchdog's, counts here too.
+        for deployment_id, code in self._workspace.deployments.halted(list(self.hosted)).items():
+            if self.hosted[deployment_id].run.control.adopt_halt(code):
+                self._listener.state(self._workspace.deployments.get(deployment_id))
         for command in self._workspace.deployments.open_commands(list(self.hosted)):
             hosted = self.hosted.get(command.deployment_id)
             if hosted is None:
@@ -198,7 +207,9 @@ class LiveHost:
     # Stopping -------------------------------------------------------------------------------------------------------
 
     def _leases(self) -> dict[str, int]:
-        """Called in the heartbeat thread."""
+        """Called in the heartbeat thread. An event loop that hangs is silence: then the watchdog acts, and others take over."""
+        if stopwatch() - self._turned_s > LONGEST_TURN_S:
+            return {}
         return {each.run.deployment.run_id: each.run.epoch for each in self.hosted.copy().values()}
 
     def _notice(self, run_id: str, epoch: int, notice: LeaseNotice) -> None:
@@ -213,8 +224,9 @@ class LiveHost:
             each.run.stop.request()
         until_s = stopwatch() + self._settings.drain_s
         while self.hosted and self._stops < 2 and stopwatch() < until_s:
-            await self._guarded(self._deliver)
+            await self._guarded(self.deliver)
             await self._pause(POLL_S)
+            self._turned_s = stopwatch()
         tasks = [each.task for each in self.hosted.values()]
         for task in tasks:
             task.cancel()

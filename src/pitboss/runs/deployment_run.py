@@ -29,9 +29,12 @@ from pitboss.runs.live_session import Driving, Listener, StoredLiveRun, work_liv
 from pitboss.runs.venues import venue_named
 from pitboss.store.deployments import Deployment
 from pitboss.store.lifecycle import LeaseLost
+from pitboss.store.watchdog_beats import watch_problem
 
 LOG = logging.getLogger("pitboss.live")
 FAULT = "fault"
+WATCHDOG_SILENT_MS = 15 * SECOND_MS
+"""A watchdog that is demanded must have been heard within this time, or nothing opens."""
 
 Outcome = Literal["stopped", "released", "outage", "halted", "lost"]
 """How the work of this process on a deployment ended."""
@@ -143,13 +146,20 @@ class DeploymentRun:
             venue.skill_type(),
             venue.request_of(run.params),
             notify=self._remark,
-            open_refusal=self.control.open_refusal,
+            open_refusal=self.open_refusal,
             halt=self.control.halt,
         )
         async with venue.open_live(live) as side:
             stored_run = StoredLiveRun(workspace, deployment.run_id, self.epoch, "", self.board, self._clock)
             listener = Listener(entry=lambda entry, board: self._entered(entry))
             await work_live(stored_run, side, Driving(self.stop, self._never, self.control, self._show, listener))
+
+    def open_refusal(self) -> str:
+        """Why nothing may open at this moment: the control, or a watchdog that is demanded and not there."""
+        refusal = self.control.open_refusal()
+        if refusal or self.deployment.mode != "live" or not self._workspace.settings.live_require_watchdog:
+            return refusal
+        return watch_problem(self._workspace.database, self.deployment.id, WATCHDOG_SILENT_MS)
 
     def _halted(self, text: str) -> Outcome:
         """Halt because of a fault that a restart would meet again."""

@@ -1,14 +1,21 @@
-"""The settings that only the perp venue has: the exchange that deployments read and trade on."""
+"""The exchange that deployments of the perp venue read and trade on: the platform's setting `hyperliquid_url`.
 
-from pydantic import Field
+It is one setting for data and for orders, so that the two are never of different networks.
+"""
 
-from pitboss.bootstrap.settings import VenueSettings
+from pitboss.bootstrap.settings import Settings
+from pitboss.core.noun import noun
+
+PUBLIC_URL = "https://api.hyperliquid.xyz"
 
 
-class PerpSettings(VenueSettings):
-    """The settings of the perp venue, with defaults and descriptions."""
+@noun
+class PerpSettings:
+    """The settings that the perp venue reads."""
 
-    hyperliquid_url: str = Field(
-        default="https://api.hyperliquid.xyz",
-        description="Address of Hyperliquid's API: its data and, with a live account, where orders go.",
-    )
+    hyperliquid_url: str
+
+    @classmethod
+    def of(cls, settings: Settings) -> "PerpSettings":
+        """Return those of a workspace."""
+        return cls(settings.hyperliquid_url or PUBLIC_URL)
