@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from answers import done, refused
+from answers import done, pitboss, refused
 
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.trading_accounts import FILE, TradingAccount, add_account, read_accounts, remove_account
@@ -78,3 +78,13 @@ def test_a_file_in_another_form_is_not_changed(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be changed safely"):
         remove_account(tmp_path, "main")
     assert (tmp_path / FILE).read_text() == content
+
+
+def test_notify_without_a_channel_fails_its_test_and_lists_nothing(tmp_path: Path) -> None:
+    assert done("live", "notify", "--json", "--home", tmp_path).json["channels"] == []
+    answer = pitboss("live", "notify", "--test", "--json", "--home", tmp_path)
+    assert (answer.code, answer.json["ok"]) == (1, False)
+    (tmp_path / "settings.toml").write_text('notify_webhook_url = "http://127.0.0.1:9/hook"\n')
+    answer = pitboss("live", "notify", "--test", "--json", "--home", tmp_path)
+    assert answer.code == 1
+    assert [(row["name"], row["ok"]) for row in answer.json["channels"]] == [("webhook", False)]

@@ -6,7 +6,7 @@ from cyclopts import App
 
 from pitboss.cli.live_accounts import app as accounts
 from pitboss.terminal import screen
-from pitboss.terminal.options import Duration, option
+from pitboss.terminal.options import Duration, Json, option
 from pitboss.terminal.workspace_options import Location
 
 app = App(name="live", help="Host deployments, and check that everything is ready for real money.")
@@ -39,8 +39,10 @@ def host(
     """
     import asyncio
 
-    from pitboss.jobs.live_host import HostListener, HostSettings
+    from pitboss.jobs.host_listener import HostListener
+    from pitboss.jobs.live_host import HostSettings
     from pitboss.jobs.live_host import host as run_host
+    from pitboss.jobs.live_notices import check_channels
     from pitboss.live.board import Entry
     from pitboss.store.deployments import Deployment
 
@@ -48,6 +50,7 @@ def host(
         screen.note(f"{deployment.id[:8]} {_line(entry)}")
 
     with location.workspace() as workspace:
+        check_channels(workspace)
         only = frozenset(workspace.deployments.get(each).id for each in deployments)
         settings = HostSettings(only=only, idle_exit_s=None if idle_exit is None else idle_exit / 1_000)
         listener = HostListener(
@@ -59,6 +62,50 @@ def host(
         screen.note("hosting deployments: Ctrl-C leaves them to another host")
         asyncio.run(run_host(workspace, settings, listener))
     return 0
+
+
+@app.command
+def notify(
+    *,
+    test: Annotated[bool, option("--test", "Send a test through every channel.")] = False,
+    json: Json = False,
+    location: Location,
+) -> int:
+    """List the channels by which you are told of fills, refusals, halts and outages; exit status 1 if a test does not arrive.
+
+    For example:
+
+        pitboss live notify --test
+    """
+    import asyncio
+
+    from pitboss.bootstrap.notification_channels import open_channels
+    from pitboss.runs.notifications import events_of, send_test
+
+    with location.existing_workspace() as workspace:
+        channels = open_channels(workspace.settings)
+        events = sorted(events_of(workspace.settings.notify_events))
+        problems = dict(asyncio.run(send_test(channels, workspace.now()))) if test else {}
+    ok = not any(problems.values())
+    rows = [
+        {
+            "name": each.name,
+            "ok": not problems.get(each.name),
+            "detail": problems.get(each.name) or ("sent" if test else ""),
+        }
+        for each in channels
+    ]
+    if json:
+        screen.put_json({"ok": ok and bool(rows or not test), "events": events, "channels": rows})
+    elif not rows:
+        screen.note(
+            "no channel is set; `pitboss settings` lists notify_webhook_url, notify_telegram_chat, notify_email_to"
+        )
+    else:
+        screen.put_table(
+            ("channel", "ok", "detail"), [(row["name"], "yes" if row["ok"] else "no", row["detail"]) for row in rows]
+        )
+    return 0 if ok and (rows or not test) else 1
 
 
 def _line(entry: "dict[str, object]") -> str:

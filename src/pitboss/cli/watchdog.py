@@ -35,6 +35,7 @@ def watchdog(
     from contextlib import suppress
 
     from pitboss.core.errors import UserError
+    from pitboss.jobs.live_notices import check_channels, open_notifier, watchdog_teller
     from pitboss.jobs.watchdog import Watchdog, WatchdogEvent, WatchdogSettings
 
     if silent < 10_000:
@@ -45,13 +46,16 @@ def watchdog(
         screen.note(f"{name}{event.kind}: {event.text}")
 
     async def work() -> None:
-        dog = Watchdog(workspace, settings, told)
+        notifier = open_notifier(workspace)
+        dog = Watchdog(workspace, settings, watchdog_teller(notifier, workspace, told))
         for number in (signal.SIGINT, signal.SIGTERM):
             with suppress(ValueError, RuntimeError):  # only the main thread may catch signals
                 asyncio.get_running_loop().add_signal_handler(number, dog.stop)
-        await dog.run()
+        async with notifier:
+            await dog.run()
 
     with location.workspace() as workspace:
+        check_channels(workspace)
         only = frozenset(workspace.deployments.get(each).id for each in deployments)
         settings = WatchdogSettings(silent, flatten, only)
         screen.note(

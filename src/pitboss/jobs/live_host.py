@@ -24,8 +24,9 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.deployment import OpenCommand
 from pitboss.core.errors import UserError
 from pitboss.jobs.heartbeat import Heartbeat, HeartbeatSettings, LeaseNotice
+from pitboss.jobs.host_listener import HostListener
+from pitboss.jobs.live_notices import notifying, open_notifier
 from pitboss.jobs.worker_settings import open_queue, wait_for_workspace, worker_name
-from pitboss.live.board import Entry
 from pitboss.runs.deployment_run import FAULT, DeploymentRun, Outcome
 from pitboss.store.deployments import Deployment
 from pitboss.store.retry import Unreachable
@@ -58,16 +59,6 @@ class _Hosted:
 
     run: DeploymentRun
     task: "asyncio.Task[Outcome]"
-
-
-@dataclass(frozen=True, slots=True)
-class HostListener:
-    """Callbacks for what happens to the deployments of a host."""
-
-    begun: Callable[[Deployment], None] = lambda deployment: None
-    ended: Callable[[Deployment, Outcome], None] = lambda deployment, outcome: None
-    entry: Callable[[Deployment, Entry], None] = lambda deployment, entry: None
-    state: Callable[[Deployment], None] = lambda deployment: None
 
 
 class LiveHost:
@@ -241,14 +232,16 @@ class LiveHost:
 
 async def host(workspace: Workspace, settings: HostSettings, listener: HostListener | None = None) -> None:
     """Host deployments until SIGINT or SIGTERM; the second signal does not wait for ticks."""
-    live_host = LiveHost(workspace, settings, listener)
+    notifier = open_notifier(workspace)
+    live_host = LiveHost(workspace, settings, notifying(listener or HostListener(), notifier, workspace))
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGINT, signal.SIGTERM)
     for number in numbers:
         with suppress(ValueError, RuntimeError):  # only the main thread may catch signals
             loop.add_signal_handler(number, live_host.stop)
     try:
-        await live_host.run()
+        async with notifier:
+            await live_host.run()
     finally:
         for number in numbers:
             with suppress(ValueError, RuntimeError):
