@@ -20,6 +20,14 @@ def host(
         Duration | None,
         option("--idle-exit", "Exit after this time without a deployment, such as 30s. Default: never."),
     ] = None,
+    metrics_port: Annotated[
+        int | None,
+        option("--metrics-port", "Serve /metrics for Prometheus, and /health, on this port; 0 takes any that is free."),
+    ] = None,
+    metrics_host: Annotated[str, option("--metrics-host", "Address on which they are served.")] = "127.0.0.1",
+    expose: Annotated[
+        bool, option("--expose", "Let other machines read the metrics, which have no authentication.")
+    ] = False,
     location: Location,
 ) -> int:
     """Work on deployments in the foreground until stopped. Others continue them if this process is lost.
@@ -30,6 +38,7 @@ def host(
     For example:
 
         pitboss live host
+        pitboss live host --metrics-port 9464
         pitboss live host 3f9a --db postgresql://user@host/pitboss
 
     Parameters
@@ -39,12 +48,17 @@ def host(
     """
     import asyncio
 
+    from pitboss.core.errors import UserError
     from pitboss.jobs.host_listener import HostListener
     from pitboss.jobs.live_host import HostSettings
     from pitboss.jobs.live_host import host as run_host
     from pitboss.jobs.live_notices import check_channels
     from pitboss.live.board import Entry
+    from pitboss.live.status import is_loopback
     from pitboss.store.deployments import Deployment
+
+    if not is_loopback(metrics_host) and not expose:
+        raise UserError(f"--metrics-host {metrics_host}: other machines could read the metrics", "add --expose")
 
     def told(deployment: Deployment, entry: Entry) -> None:
         screen.note(f"{deployment.id[:8]} {_line(entry)}")
@@ -52,7 +66,11 @@ def host(
     with location.workspace() as workspace:
         check_channels(workspace)
         only = frozenset(workspace.deployments.get(each).id for each in deployments)
-        settings = HostSettings(only=only, idle_exit_s=None if idle_exit is None else idle_exit / 1_000)
+        settings = HostSettings(
+            only=only,
+            idle_exit_s=None if idle_exit is None else idle_exit / 1_000,
+            metrics=None if metrics_port is None else (metrics_host, metrics_port),
+        )
         listener = HostListener(
             begun=lambda each: screen.note(f"{each.id[:8]} begins: {each.skill} on {each.venue}, {each.mode}"),
             ended=lambda each, outcome: screen.note(f"{each.id[:8]} ends here: {outcome}"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pitboss.live.board import Entry
 from pitboss.runs.deployment_run import Outcome
-from pitboss.store.deployments import Deployment
+from pitboss.store.deployments import Deployment, SentCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,3 +16,5 @@ class HostListener:
     ended: Callable[[Deployment, Outcome], None] = lambda deployment, outcome: None
     entry: Callable[[Deployment, Entry], None] = lambda deployment, entry: None
     state: Callable[[Deployment], None] = lambda deployment: None
+    command: Callable[[SentCommand], None] = lambda sent: None
+    """A command was acknowledged."""

@@ -25,6 +25,7 @@ from pitboss.core.deployment import OpenCommand
 from pitboss.core.errors import UserError
 from pitboss.jobs.heartbeat import Heartbeat, HeartbeatSettings, LeaseNotice
 from pitboss.jobs.host_listener import HostListener
+from pitboss.jobs.live_metrics import HostMetrics, serving_metrics
 from pitboss.jobs.live_notices import notifying, open_notifier
 from pitboss.jobs.worker_settings import open_queue, wait_for_workspace, worker_name
 from pitboss.runs.deployment_run import FAULT, DeploymentRun, Outcome
@@ -50,6 +51,8 @@ class HostSettings:
     only: frozenset[str] = frozenset()
     idle_exit_s: float | None = None
     drain_s: float = 10.0
+    metrics: tuple[str, int] | None = None
+    """The address and port on which figures are served; None: nowhere."""
     heartbeat: HeartbeatSettings = field(default_factory=HeartbeatSettings)
 
 
@@ -67,15 +70,20 @@ class LiveHost:
     def __init__(self, workspace: Workspace, settings: HostSettings, listener: HostListener | None = None) -> None:
         self._workspace = workspace
         self._settings = settings
-        self._listener = listener or HostListener()
+        self.metrics = HostMetrics(self, workspace)
+        self._listener = self.metrics.listening(listener or HostListener())
         self.hosted: dict[str, _Hosted] = {}
         self._resting: dict[str, tuple[float, float]] = {}
         """Deployments after an outage: until when they rest, and for how long."""
         self._stops = 0
-        self._turned_s = stopwatch()
+        self.turned_s = stopwatch()
         """When the event loop was last seen to turn."""
         self._wake = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
+
+    def runs(self) -> list[DeploymentRun]:
+        """The deployments that it works on."""
+        return [each.run for each in self.hosted.copy().values()]
 
     def stop(self) -> None:
         """Stop: the first call lets the current ticks finish, the second does not."""
@@ -91,7 +99,7 @@ class LiveHost:
         """Host deployments until stopped, or until there was none for `idle_exit_s`."""
         self._loop = asyncio.get_running_loop()
         queue = open_queue(self._workspace)
-        heartbeat = Heartbeat(queue, self._workspace.runs, self._settings.heartbeat, self._leases, self._notice)
+        heartbeat = Heartbeat(queue, self._workspace.runs, self._settings.heartbeat, self.leases, self._notice)
         with heartbeat:
             claimed_s = idle_since_s = -float("inf")
             idle_since_s = stopwatch()
@@ -106,7 +114,7 @@ class LiveHost:
                 elif self._is_idle_too_long(idle_since_s):
                     break
                 await self._pause(POLL_S)
-                self._turned_s = stopwatch()
+                self.turned_s = stopwatch()
             await self._drain()
 
     def _is_idle_too_long(self, since_s: float) -> bool:
@@ -150,7 +158,9 @@ class LiveHost:
 
     def begin(self, deployment: Deployment, epoch: int) -> None:
         listener = self._listener
-        run = DeploymentRun(self._workspace, deployment, epoch, listener.entry, listener.state)
+        run = DeploymentRun(
+            self._workspace, deployment, epoch, listener.entry, listener.state, on_command=listener.command
+        )
         task = asyncio.create_task(run.work(), name=deployment.id)
         self.hosted[deployment.id] = _Hosted(run, task)
         task.add_done_callback(lambda done: self._ended(deployment.id, done))
@@ -191,15 +201,16 @@ class LiveHost:
     def _kill(self, hosted: _Hosted, command: OpenCommand) -> None:
         """End a deployment at once: nothing is waited for, not even the tick that is being worked on."""
         if hosted.run.control.deliver(command):  # from here on nothing opens
-            self._workspace.deployments.acknowledge(command, "its process ended at once")
+            acked = self._workspace.deployments.acknowledge(command, "its process ended at once")
+            self._listener.command(acked)
             hosted.run.control.state = "stopped"
             hosted.task.cancel()
 
     # Stopping -------------------------------------------------------------------------------------------------------
 
-    def _leases(self) -> dict[str, int]:
+    def leases(self) -> dict[str, int]:
         """Called in the heartbeat thread. An event loop that hangs is silence: then the watchdog acts, and others take over."""
-        if stopwatch() - self._turned_s > LONGEST_TURN_S:
+        if stopwatch() - self.turned_s > LONGEST_TURN_S:
             return {}
         return {each.run.deployment.run_id: each.run.epoch for each in self.hosted.copy().values()}
 
@@ -217,7 +228,7 @@ class LiveHost:
         while self.hosted and self._stops < 2 and stopwatch() < until_s:
             await self._guarded(self.deliver)
             await self._pause(POLL_S)
-            self._turned_s = stopwatch()
+            self.turned_s = stopwatch()
         tasks = [each.task for each in self.hosted.values()]
         for task in tasks:
             task.cancel()
@@ -240,7 +251,9 @@ async def host(workspace: Workspace, settings: HostSettings, listener: HostListe
         with suppress(ValueError, RuntimeError):  # only the main thread may catch signals
             loop.add_signal_handler(number, live_host.stop)
     try:
-        async with notifier:
+        async with notifier, serving_metrics(live_host.metrics, settings.metrics) as address:
+            if address:
+                LOG.info("metrics are served", extra={"fields": {"address": address}})
             await live_host.run()
     finally:
         for number in numbers:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pitboss.bootstrap.notification_channels import NotificationChannel, open_channels
@@ -52,7 +53,7 @@ def notifying(listener: HostListener, notifier: Notifier, workspace: Workspace) 
         if outcome == "outage":
             notifier.tell(about(deployment, "outages", "is interrupted", "its process tries again later", now()))
 
-    return HostListener(listener.begun, ended, entry, state)
+    return replace(listener, ended=ended, entry=entry, state=state)
 
 
 def watchdog_teller(

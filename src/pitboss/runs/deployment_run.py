@@ -27,7 +27,7 @@ from pitboss.live.control import Control
 from pitboss.runs.live_deployment import LiveDeployment, read_deployment
 from pitboss.runs.live_session import Driving, Listener, StoredLiveRun, work_live
 from pitboss.runs.venues import venue_named
-from pitboss.store.deployments import Deployment
+from pitboss.store.deployments import Deployment, SentCommand
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.watchdog_beats import watch_problem
 
@@ -70,14 +70,21 @@ class DeploymentStop:
 class StoredControl:
     """Implements `live.control.ControlStore` with the row of a deployment."""
 
-    def __init__(self, workspace: Workspace, deployment_id: str, notify: Callable[[Deployment], None]) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        deployment_id: str,
+        notify: Callable[[Deployment], None],
+        on_command: Callable[[SentCommand], None] = lambda sent: None,
+    ) -> None:
         self._deployments = workspace.deployments
         self._id = deployment_id
         self._notify = notify
+        self._on_command = on_command
 
     def acknowledge(self, command: OpenCommand, note: str) -> DeploymentState:
         """Store that a command was carried out."""
-        self._deployments.acknowledge(command, note)
+        self._on_command(self._deployments.acknowledge(command, note))
         return self._changed(self._deployments.get(self._id))
 
     def halt(self, code: str, reason: str) -> DeploymentState:
@@ -105,6 +112,7 @@ class DeploymentRun:
         on_state: Callable[[Deployment], None] = lambda deployment: None,
         clock: Clock | None = None,
         stop: "DeploymentStop | None" = None,
+        on_command: Callable[[SentCommand], None] = lambda sent: None,
     ) -> None:
         self.deployment = deployment
         self.epoch = epoch
@@ -113,7 +121,7 @@ class DeploymentRun:
         self._workspace = workspace.owned_by(deployment.owner)
         self._on_entry = on_entry
         self._on_state = on_state
-        store = StoredControl(self._workspace, deployment.id, self._state_changed)
+        store = StoredControl(self._workspace, deployment.id, self._state_changed, on_command)
         self.control = Control(store, deployment.state, deployment.code)
         self.board = Board()
         self.status: Callable[[], dict[str, Any]] = dict

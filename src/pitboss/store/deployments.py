@@ -137,9 +137,10 @@ class Deployments:
         query = self._all().where(deployments.c.state != "stopped", deployments.c.run_id.not_in(attended))
         return self._fetch(query.order_by(deployments.c.created_at, deployments.c.id).limit(limit))
 
-    def heartbeats(self, mode: Mode) -> tuple[Instant, Sequence[tuple[Deployment, Instant | None]]]:
-        """The deployments of a mode that are not stopped, each with the last heartbeat of its process; and the time of now."""
-        query = self._all().where(deployments.c.state != "stopped", deployments.c.mode == mode)
+    def heartbeats(self, mode: Mode | None = None) -> tuple[Instant, Sequence[tuple[Deployment, Instant | None]]]:
+        """The deployments of a mode, or of all, that are not stopped, each with the last heartbeat of its process; and the time of now."""
+        query = self._all().where(deployments.c.state != "stopped")
+        query = query if mode is None else query.where(deployments.c.mode == mode)
         listed = self._fetch(query.order_by(deployments.c.created_at, deployments.c.id).limit(LISTED))
         beats = select(runs.c.id, runs.c.heartbeat_at).where(runs.c.id.in_([each.run_id for each in listed]))
         with self._database.read() as connection:
