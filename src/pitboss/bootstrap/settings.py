@@ -113,8 +113,7 @@ class Settings(_Declared):
         default=None, description="TOML file with MCP servers of your own, beside those that are shipped."
     )
     hyperliquid_url: str = Field(
-        default="",
-        description="Address of Hyperliquid's API: its data and, with a live account, where orders go; empty: the public one.",
+        default="", description="Hyperliquid's API, for downloads and deployments; empty: its public address."
     )
     binance_url: str = Field(default="", description="Where binance is downloaded from; empty: its public API.")
     binance_files_url: str = Field(default="", description="Where binance's files are; empty: the published ones.")

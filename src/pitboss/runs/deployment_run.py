@@ -11,14 +11,14 @@ and drives the run. How it ends:
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
 from pitboss.bootstrap.live_process import StopCause
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.core.deployment import DeploymentState, OpenCommand
+from pitboss.core.deployment import NEEDS_ACCOUNT, DeploymentState, OpenCommand
 from pitboss.core.errors import InvariantError, RunCancelled, TransientError, UserError
 from pitboss.core.instant import SECOND_MS
 from pitboss.core.ports import Clock
@@ -86,6 +86,15 @@ class StoredControl:
         """Store that a command was carried out."""
         self._on_command(self._deployments.acknowledge(command, note))
         return self._changed(self._deployments.get(self._id))
+
+    def acknowledged_since(self, number: int) -> Sequence[OpenCommand]:
+        """The acknowledged commands after a number, oldest first."""
+        sent = self._deployments.commands(self._id)
+        return [
+            OpenCommand(each.id, self._id, each.number, each.command, each.reason, each.user_name)
+            for each in reversed(sent)
+            if each.number > number and each.acked_at is not None
+        ]
 
     def halt(self, code: str, reason: str) -> DeploymentState:
         """Store a halt."""
@@ -157,10 +166,16 @@ class DeploymentRun:
             open_refusal=self.open_refusal,
             halt=self.control.halt,
         )
-        async with venue.open_live(live) as side:
-            stored_run = StoredLiveRun(workspace, deployment.run_id, self.epoch, "", self.board, self._clock)
-            listener = Listener(entry=lambda entry, board: self._entered(entry))
-            await work_live(stored_run, side, Driving(self.stop, self._never, self.control, self._show, listener))
+        opening = asyncio.create_task(self._obey_while_opening(asyncio.current_task()))
+        try:
+            async with venue.open_live(live) as side:
+                opening.cancel()
+                await asyncio.gather(opening, return_exceptions=True)
+                stored_run = StoredLiveRun(workspace, deployment.run_id, self.epoch, "", self.board, self._clock)
+                listener = Listener(entry=lambda entry, board: self._entered(entry))
+                await work_live(stored_run, side, Driving(self.stop, self._never, self.control, self._show, listener))
+        finally:
+            opening.cancel()  # also where the account could not be opened
 
     def open_refusal(self) -> str:
         """Why nothing may open at this moment: the control, or a watchdog that is demanded and not there."""
@@ -168,6 +183,19 @@ class DeploymentRun:
         if refusal or self.deployment.mode != "live" or not self._workspace.settings.live_require_watchdog:
             return refusal
         return watch_problem(self._workspace.database, self.deployment.id, WATCHDOG_SILENT_MS)
+
+    async def _obey_while_opening(self, work: "asyncio.Task[Any] | None") -> None:
+        """Carry out commands while the account is not open yet, which an outage can delay; `flatten` and `snapshot` wait."""
+        control = self.control
+        while True:
+            await control.command_delivered()
+            command = control.next_command()
+            if command is None or command.command in NEEDS_ACCOUNT:
+                return
+            control.acknowledge(command, "before the account was open")
+            if control.stopped and work is not None:
+                work.cancel()
+                return
 
     def _halted(self, text: str) -> Outcome:
         """Halt because of a fault that a restart would meet again."""

@@ -12,7 +12,7 @@ from typing import Any
 from pitboss.bootstrap import decider_source
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.core.deployment import Command, OpenCommand
+from pitboss.core.deployment import NEEDS_ACCOUNT, Command, OpenCommand
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
 from pitboss.core.money import text
@@ -32,8 +32,6 @@ STALE_MS = 20_000
 ACK_WAIT_S = 10.0
 """How long a caller waits for a command to be acknowledged."""
 POLL_S = 0.02
-NEEDS_ACCOUNT: frozenset[Command] = frozenset({"flatten", "snapshot"})
-"""Commands that only a process with the account can carry out."""
 
 
 def check_tightened(before: SkillDocument, after: SkillDocument) -> None:

@@ -31,6 +31,7 @@ from pitboss.tick import Ports
 from pitboss.venues.perp.assembly import DECIDERS, make_ports, terms_of
 from pitboss.venues.perp.broker import PaperBroker
 from pitboss.venues.perp.context import PerpPrompts
+from pitboss.venues.perp.exchange_address import exchange_url
 from pitboss.venues.perp.hyperliquid.account_reader import VenueAccount
 from pitboss.venues.perp.hyperliquid.live_account import account_line, check_network, check_signer, make_broker
 from pitboss.venues.perp.hyperliquid.live_source import ReportedSource
@@ -39,7 +40,6 @@ from pitboss.venues.perp.live_feeds import shared_feed
 from pitboss.venues.perp.live_market import MarketFeed
 from pitboss.venues.perp.paper_source import PaperSource
 from pitboss.venues.perp.request import PerpRequest
-from pitboss.venues.perp.settings import PerpSettings
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.state import PerpWorld, Position, ReportedWorld, TradingTerms, open_world
 from pitboss.venues.perp.trade_memory import NO_MEMORY, PerpMemory
@@ -197,7 +197,7 @@ async def open_live(live: LiveDeployment) -> AsyncIterator[PerpLive]:
         if live.deployment.mode == "paper":
             yield paper_side(live, feed)
             return
-        account, url = account_of(live), PerpSettings.of(live.workspace.settings).hyperliquid_url
+        account, url = account_of(live), exchange_url(live.workspace.settings)
         check_network(url, account)
         if feed.access is None:
             raise InvariantError("a feed that was opened for an exchange has no access to it")

@@ -149,7 +149,7 @@ class PerpVenue(Venue):
     def open_guardian(
         self, workspace: "Workspace", deployment: "Deployment"
     ) -> "AbstractAsyncContextManager[AccountGuardian]":
-        from pitboss.venues.perp.hyperliquid.guardian import open_guardian
+        from pitboss.venues.perp.live_guardian import open_guardian
 
         return open_guardian(workspace, deployment)
 

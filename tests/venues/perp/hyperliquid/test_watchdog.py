@@ -15,7 +15,7 @@ from pitboss.store.retry import Unreachable
 from pitboss.store.watchdog_beats import read_beat, watch_problem
 from pitboss.testing.hyperliquid.control import act
 from pitboss.testing.hyperliquid.faults import FaultRule
-from pitboss.venues.perp.settings import PerpSettings
+from pitboss.venues.perp.exchange_address import exchange_url
 from venues.perp.hyperliquid.guarded_scene import OPENS, GuardedScene, guarded_scene
 
 SILENT_MS = 16_000
@@ -255,4 +255,4 @@ def test_a_venue_that_does_not_answer_is_told_once_and_tried_again(tmp_path: Pat
 
 def test_the_exchange_that_the_settings_file_names_is_the_one_that_orders_go_to(tmp_path: Path) -> None:
     (tmp_path / "settings.toml").write_text('hyperliquid_url = "https://api.hyperliquid-testnet.xyz"\n')
-    assert PerpSettings.of(load_settings(tmp_path)).hyperliquid_url == "https://api.hyperliquid-testnet.xyz"
+    assert exchange_url(load_settings(tmp_path)) == "https://api.hyperliquid-testnet.xyz"

@@ -4,35 +4,29 @@ It has a connection, a rate budget and a key of its own. What is cancelled is wh
 id belongs to the deployment, except reduce-only triggers, which protect. Cancels need no database once the ids are known.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
-from pitboss.bootstrap.machine import unit_random
-from pitboss.bootstrap.trading_accounts import TradingAccount, account_named
+from pitboss.bootstrap.trading_accounts import TradingAccount
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
 from pitboss.runs.account_guardian import GuardianReport
-from pitboss.runs.venues import venue_named
 from pitboss.signer.hyperliquid.actions import cancel_action
 from pitboss.signer.hyperliquid.client import HyperliquidSignerClient
 from pitboss.signer.protocol import SigningRefusal
-from pitboss.skill.load import read_skill
-from pitboss.store.deployments import Deployment
 from pitboss.store.retry import Unreachable
 from pitboss.venues.perp.assembly import terms_of
 from pitboss.venues.perp.hyperliquid.account_reader import ReportedOrder
-from pitboss.venues.perp.hyperliquid.exchange_access import open_access
-from pitboss.venues.perp.hyperliquid.live_account import AccountLine, account_line, check_network
+from pitboss.venues.perp.hyperliquid.live_account import AccountLine
 from pitboss.venues.perp.hyperliquid.order_building import AccountSetup
 from pitboss.venues.perp.hyperliquid.order_sender import EXPIRY_MS, ActionSigner, FencedSender
-from pitboss.venues.perp.hyperliquid.order_store import OrderStore, StoredOrders
+from pitboss.venues.perp.hyperliquid.order_store import OrderStore
 from pitboss.venues.perp.hyperliquid.protection import Protector, believable_price
 from pitboss.venues.perp.hyperliquid.reconcile import MarkSource
 from pitboss.venues.perp.hyperliquid.universe import read_universe
 from pitboss.venues.perp.request import PerpRequest
-from pitboss.venues.perp.settings import PerpSettings
 from pitboss.venues.perp.skill import PerpSkill
 
 CANCELS_AT_ONCE = 40
@@ -196,20 +190,3 @@ class SignerCheck:
             if (await self._trading.describe()).address == state.address:
                 return "the watchdog's signer holds the key of the trading one: their nonces would collide"
         return ""
-
-
-@asynccontextmanager
-async def open_guardian(workspace: Workspace, deployment: Deployment) -> AsyncIterator[HyperliquidGuardian]:
-    """Open the guardian of a deployment. The exchange is not asked before it is used."""
-    account = account_named(workspace.home, deployment.account, deployment.venue, deployment.owner)
-    url = PerpSettings.of(workspace.settings).hyperliquid_url
-    check_network(url, account)
-    venue, run = venue_named(deployment.venue), workspace.runs.get(deployment.run_id)
-    request = venue.request_of(run.params)
-    assert isinstance(request, PerpRequest)
-    guarded = GuardedDeployment(deployment.id, account, read_skill(run.params["skill"], PerpSkill), request)
-    store = StoredOrders(workspace.database, deployment.id, workspace.now)
-    signer = HyperliquidSignerClient(account.watchdog_socket(workspace.home))
-    async with open_access(url, workspace.now, unit_random()) as access:
-        line = account_line(access, account, workspace.now)
-        yield HyperliquidGuardian(guarded, line, store, signer, SignerCheck(workspace, account), workspace.now)
