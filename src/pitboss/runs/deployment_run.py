@@ -27,11 +27,19 @@ from pitboss.live.control import Control
 from pitboss.runs.live_deployment import LiveDeployment, read_deployment
 from pitboss.runs.live_session import Driving, Listener, StoredLiveRun, work_live
 from pitboss.runs.venues import venue_named
+<<<<<<< HEAD
 from pitboss.store.deployments import Deployment
 from pitboss.store.lifecycle import ACTIVE, LeaseLost
+=======
+from pitboss.store.deployments import Deployment, SentCommand
+from pitboss.store.lifecycle import LeaseLost
+from pitboss.store.watchdog_beats import watch_problem
+>>>>>>> refs/heads/ops
 
 LOG = logging.getLogger("pitboss.live")
 FAULT = "fault"
+WATCHDOG_SILENT_MS = 15 * SECOND_MS
+"""A watchdog that is demanded must have been heard within this time, or nothing opens."""
 
 Outcome = Literal["stopped", "released", "outage", "halted", "lost"]
 """How the work of this process on a deployment ended."""
@@ -67,14 +75,21 @@ class DeploymentStop:
 class StoredControl:
     """Implements `live.control.ControlStore` with the row of a deployment."""
 
-    def __init__(self, workspace: Workspace, deployment_id: str, notify: Callable[[Deployment], None]) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        deployment_id: str,
+        notify: Callable[[Deployment], None],
+        on_command: Callable[[SentCommand], None] = lambda sent: None,
+    ) -> None:
         self._deployments = workspace.deployments
         self._id = deployment_id
         self._notify = notify
+        self._on_command = on_command
 
     def acknowledge(self, command: OpenCommand, note: str) -> DeploymentState:
         """Store that a command was carried out."""
-        self._deployments.acknowledge(command, note)
+        self._on_command(self._deployments.acknowledge(command, note))
         return self._changed(self._deployments.get(self._id))
 
     def acknowledged_since(self, number: int) -> Sequence[OpenCommand]:
@@ -111,6 +126,7 @@ class DeploymentRun:
         on_state: Callable[[Deployment], None] = lambda deployment: None,
         clock: Clock | None = None,
         stop: "DeploymentStop | None" = None,
+        on_command: Callable[[SentCommand], None] = lambda sent: None,
     ) -> None:
         self.deployment = deployment
         self.epoch = epoch
@@ -119,7 +135,7 @@ class DeploymentRun:
         self._workspace = workspace.owned_by(deployment.owner)
         self._on_entry = on_entry
         self._on_state = on_state
-        store = StoredControl(self._workspace, deployment.id, self._state_changed)
+        store = StoredControl(self._workspace, deployment.id, self._state_changed, on_command)
         self.control = Control(store, deployment.state, deployment.code)
         self.board = Board()
         self.status: Callable[[], dict[str, Any]] = dict
@@ -172,16 +188,26 @@ class DeploymentRun:
             venue.skill_type(),
             venue.request_of(run.params),
             notify=self._remark,
-            open_refusal=self.control.open_refusal,
+            open_refusal=self.open_refusal,
             halt=self.control.halt,
         )
         opening = asyncio.create_task(self._obey_while_opening(asyncio.current_task()))
-        async with venue.open_live(live) as side:
-            opening.cancel()
-            await asyncio.gather(opening, return_exceptions=True)
-            stored_run = StoredLiveRun(workspace, deployment.run_id, self.epoch, "", self.board, self._clock)
-            listener = Listener(entry=lambda entry, board: self._entered(entry))
-            await work_live(stored_run, side, Driving(self.stop, self._never, self.control, self._show, listener))
+        try:
+            async with venue.open_live(live) as side:
+                opening.cancel()
+                await asyncio.gather(opening, return_exceptions=True)
+                stored_run = StoredLiveRun(workspace, deployment.run_id, self.epoch, "", self.board, self._clock)
+                listener = Listener(entry=lambda entry, board: self._entered(entry))
+                await work_live(stored_run, side, Driving(self.stop, self._never, self.control, self._show, listener))
+        finally:
+            opening.cancel()  # also where the account could not be opened
+
+    def open_refusal(self) -> str:
+        """Why nothing may open at this moment: the control, or a watchdog that is demanded and not there."""
+        refusal = self.control.open_refusal()
+        if refusal or self.deployment.mode != "live" or not self._workspace.settings.live_require_watchdog:
+            return refusal
+        return watch_problem(self._workspace.database, self.deployment.id, WATCHDOG_SILENT_MS)
 
     async def _obey_while_opening(self, work: "asyncio.Task[Any] | None") -> None:
         """Carry out commands while the account is not open yet, which an outage can delay; `flatten` and `snapshot` wait."""

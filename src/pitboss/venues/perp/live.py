@@ -164,6 +164,11 @@ class PerpLive:
         """Nothing is done after a commit."""
         del entry, world
 
+    def _data_age_s(self, now: Instant) -> float | None:
+        """Return the age of the oldest of the newest prices; None before there are any."""
+        heard = [at for _, at in self._feed.marks().values()]
+        return max(0, now - min(heard)) / SECOND_MS if heard else None
+
     def status(self, view: LiveView) -> dict[str, Any]:
         """Return the state of the deployment for the host's status page."""
         board = view.board
@@ -177,6 +182,7 @@ class PerpLive:
             "cost_usd": None if board.cost_usd is None else float(board.cost_usd),
             "next_at": iso(view.next_at),
             "trouble": self._feed.trouble(),
+            "data_age_s": self._data_age_s(view.now),
             "account": dict(board.account),
         }
 
