@@ -27,14 +27,9 @@ from pitboss.live.control import Control
 from pitboss.runs.live_deployment import LiveDeployment, read_deployment
 from pitboss.runs.live_session import Driving, Listener, StoredLiveRun, work_live
 from pitboss.runs.venues import venue_named
-<<<<<<< HEAD
-from pitboss.store.deployments import Deployment
-from pitboss.store.lifecycle import ACTIVE, LeaseLost
-=======
 from pitboss.store.deployments import Deployment, SentCommand
-from pitboss.store.lifecycle import LeaseLost
+from pitboss.store.lifecycle import ACTIVE, LeaseLost
 from pitboss.store.watchdog_beats import watch_problem
->>>>>>> refs/heads/ops
 
 LOG = logging.getLogger("pitboss.live")
 FAULT = "fault"
