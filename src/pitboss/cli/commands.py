@@ -51,6 +51,7 @@ COMMANDS = {
     "deployments": "deploy:app",
     "command": "deploy:command",
     "live": "live:app",
+    "watchdog": "watchdog:watchdog",
     "report": "report:report",
     "sweep": "study:sweep",
     "arena": "study:arena",

@@ -33,6 +33,8 @@ COMMAND_MEANINGS: Mapping[Command, str] = {
     "kill": "end the deployment at once, without waiting for the current tick; positions stay",
     "snapshot": "record the account now; nothing changes",
 }
+NEEDS_ACCOUNT: frozenset[Command] = frozenset({"flatten", "snapshot"})
+"""Commands that only a process with the account can carry out."""
 _AFTER: Mapping[Command, Mapping[DeploymentState, DeploymentState]] = {
     "pause": {"running": "paused", "paused": "paused", "halted": "halted"},
     "resume": {"running": "running", "paused": "running", "halted": "running"},

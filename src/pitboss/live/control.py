@@ -7,7 +7,7 @@ ticks and acknowledges it, which changes the stored state. What is stored is beh
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
 
 from pitboss.core.deployment import Command, DeploymentState, OpenCommand, state_after
@@ -31,6 +31,10 @@ class ControlStore(Protocol):
         """Store that a command was carried out; returns the state after it."""
         ...
 
+    def acknowledged_since(self, number: int) -> Sequence[OpenCommand]:
+        """The commands after this number that are acknowledged, oldest first: some while no process had the account."""
+        ...
+
     def halt(self, code: str, reason: str) -> DeploymentState:
         """Store a halt; returns the state after it."""
         ...
@@ -51,6 +55,11 @@ class UnstoredControl:
         del note
         self._state = state_after(self._state, command.command, command.reason)
         return self._state
+
+    def acknowledged_since(self, number: int) -> Sequence[OpenCommand]:
+        """None: commands are carried out by the process that they are given to."""
+        del number
+        return ()
 
     def halt(self, code: str, reason: str) -> DeploymentState:
         """Halted."""
@@ -110,6 +119,10 @@ class Control:
         """The oldest command that is not carried out; it stays pending until `acknowledge`."""
         return self._commands[0] if self._commands else None
 
+    def unrecorded(self, number: int) -> Sequence[OpenCommand]:
+        """The commands after this number that were acknowledged without being recorded."""
+        return self._store.acknowledged_since(number)
+
     def acknowledge(self, command: OpenCommand, note: str = "") -> DeploymentState:
         """Store that the oldest command was carried out, and take over the state after it."""
         self.state = self._store.acknowledge(command, note)
@@ -126,6 +139,13 @@ class Control:
         if self.state not in ("halted", "stopped"):
             self.state = self._store.halt(code, reason)
             self.code = code
+
+    def adopt_halt(self, code: str) -> bool:
+        """Take over a halt that another process has stored, such as the watchdog. Returns whether it is new."""
+        if self.state in ("halted", "stopped"):
+            return False
+        self.state, self.code = "halted", code
+        return True
 
     def pause(self, code: str, reason: str) -> None:
         """Pause without a command, such as after an outage of the model."""
@@ -144,6 +164,10 @@ class Control:
             for each in waits:
                 each.cancel()
             await asyncio.gather(*waits, return_exceptions=True)
+
+    async def command_delivered(self) -> None:
+        """Return when a command waits to be carried out."""
+        await self._wake.wait()
 
     async def unless_abandoned(self, work: Awaitable[Result]) -> Result:
         """The result of some work; raises `Interrupted` and cancels the work when a command says so."""

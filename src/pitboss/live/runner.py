@@ -87,6 +87,7 @@ class Runner:
         with localcontext(CONTEXT):
             last = self.state.tick_at
             self._last = self.pace.schedule.before(self.clock.now()) if last is None else last
+            await self._record_missed_commands()
             while not self.over():
                 await self._step()
             until = self.clock.now() + self.pace.schedule.period_ms
@@ -186,10 +187,18 @@ class Runner:
             state = self.control.acknowledge(command, note)
             self._remark(f"{command.command} by {command.user_name}: {state}" + (f" ({note})" if note else ""))
 
+    async def _record_missed_commands(self) -> None:
+        """Record the commands that took effect while no process had the account."""
+        commands = self.control.unrecorded(self.board.last_command)
+        if commands:
+            at = max(self.clock.now(), self._last)
+            covered = {"until_at": at, "ticks": 0, "flags": {}, "after": self.ports.summary(self.state.world)}
+            told = tuple(_told(command, at) for command in commands)
+            await self._record("span", at, self.state.tick_at, self.state.world, told, covered)
+
     async def _carry_out(self, command: OpenCommand) -> str:
         at = max(self.clock.now(), self._last)
-        facts = {"command": command.command, "number": command.number, "by": command.user_name}
-        told = Receipt("command", at, facts={**facts, "reason": command.reason})
+        told = _told(command, at)
         if command.command == "flatten":
             return await self._flatten(at, told)
         world, lifted = self.state.world, ()
@@ -291,3 +300,9 @@ class Runner:
 
     def _remark(self, text: str) -> None:
         self.on_entry(self.board.remark(self.clock.now(), text))
+
+
+def _told(command: OpenCommand, at: Instant) -> Receipt:
+    """The receipt of a command."""
+    facts = {"command": command.command, "number": command.number, "by": command.user_name}
+    return Receipt("command", at, facts={**facts, "reason": command.reason})

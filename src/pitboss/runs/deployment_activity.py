@@ -21,6 +21,8 @@ LISTED = 200
 ENTRIES = 20
 EQUITY = ("equity_usd", "equity")
 """What venues call the value of an account in their records."""
+UNKNOWN = ("tick", "costUsd")
+"""What a board that was given only the newest records cannot tell: the number of a tick, and costs, which are not read."""
 OF_RUN = ("status", "started_at", "finished_at", "silent_s", "cost_usd")
 NOT_DEPLOYED = dict.fromkeys(
     ("skill_version", "account", "state", "code", "reason", "attended", "heartbeat_at", "changed_at", "error_text")
@@ -85,7 +87,7 @@ def newest_entries(workspace: Workspace, deployment: Deployment, limit: int = EN
     """The newest entries of a deployment, newest first: ticks with their verdicts, what happened between, missed ticks."""
     board = Board(limit)
     board.restore(newest_records(workspace.database, deployment.run_id, -1, limit))
-    return board.newest(limit)
+    return [{name: value for name, value in entry.items() if name not in UNKNOWN} for entry in board.newest(limit)]
 
 
 def equity_of(account: Mapping[str, Any] | None) -> str | None:

@@ -12,10 +12,12 @@ from typing import Any
 from pitboss.bootstrap import decider_source
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.core.deployment import Command, OpenCommand
+from pitboss.core.deployment import NEEDS_ACCOUNT, Command, OpenCommand
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
 from pitboss.core.money import text
+from pitboss.core.suggestion import did_you_mean, nearest_spelling
+from pitboss.models import catalog
 from pitboss.runs.live_deployment import DAILY_COST, DeployRequest
 from pitboss.runs.live_run import create_run
 from pitboss.runs.venues import venue_named, venue_of
@@ -34,8 +36,6 @@ STALE_MS = 20_000
 ACK_WAIT_S = 10.0
 """How long a caller waits for a command to be acknowledged."""
 POLL_S = 0.02
-NEEDS_ACCOUNT: frozenset[Command] = frozenset({"flatten", "snapshot"})
-"""Commands that only a process with the account can carry out."""
 
 
 def check_tightened(before: SkillDocument, after: SkillDocument) -> None:
@@ -86,6 +86,11 @@ def deploy(workspace: Workspace, request: DeployRequest) -> Deployment:
         )
     now = workspace.now()
     stored = venue.live_request(request, now)
+    kind, _, policy = stored.source.partition("/")
+    if kind == catalog.POLICY and policy not in venue.policies():
+        names = ", ".join(venue.policies())
+        hint = did_you_mean(nearest_spelling(policy, venue.policies()), f"policies of {venue.name}: {names}")
+        raise UserError(f"there is no policy {policy!r}", hint)
     decider_source.check(workspace, stored)
     extra = venue.check_live(workspace, request)
     daily = request.max_cost_usd_per_day
@@ -100,9 +105,13 @@ def deploy(workspace: Workspace, request: DeployRequest) -> Deployment:
         **extra,
     }
     run_id, saved = create_run(workspace, venue, request.skill, stored, params)
-    return workspace.deployments.create(
-        run_id, request.skill.name, saved.version, venue.name, request.mode, request.account
-    )
+    try:
+        return workspace.deployments.create(
+            run_id, request.skill.name, saved.version, venue.name, request.mode, request.account
+        )
+    except UserError:  # another deployment has the account
+        workspace.runs.delete(run_id)
+        raise
 
 
 def run_named(workspace: Workspace, prefix: str) -> Run:
@@ -139,14 +148,17 @@ async def command(
     """
     deployment = workspace.deployments.get(deployment_id)
     sent = workspace.deployments.send(deployment.id, name, reason, user_name)
-    attended = is_attended(workspace, workspace.runs.get(deployment.run_id))
-    if not attended and name not in NEEDS_ACCOUNT:
-        opened = OpenCommand(sent.id, deployment.id, sent.number, name, sent.reason, user_name)
-        acked = workspace.deployments.acknowledge(opened, "no process worked on the deployment")
-        _end_stopped(workspace, deployment, acked)
-        return acked
-    until_s = stopwatch() + (wait_s if attended else 0.0)
-    while sent.acked_at is None and stopwatch() < until_s:
+    until_s = stopwatch() + wait_s
+    while sent.acked_at is None:
+        if not is_attended(workspace, workspace.runs.get(deployment.run_id)):
+            if name in NEEDS_ACCOUNT:
+                return sent
+            opened = OpenCommand(sent.id, deployment.id, sent.number, name, sent.reason, user_name)
+            sent = workspace.deployments.acknowledge(opened, "no process worked on the deployment")
+            _end_stopped(workspace, deployment, sent)
+            return sent
+        if stopwatch() >= until_s:
+            return sent
         await asyncio.sleep(POLL_S)
         sent = workspace.deployments.command(sent.id)
     return sent

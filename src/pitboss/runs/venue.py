@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pitboss.report.meaning import Metric, RuleMeaning
     from pitboss.report.shell import ReportPage
     from pitboss.report.source import RunReport
+    from pitboss.runs.account_guardian import AccountGuardian
     from pitboss.runs.charts import Charts
     from pitboss.runs.live_deployment import DeployRequest, LiveDeployment
     from pitboss.runs.preview import Preview
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from pitboss.sim.speculation_window import HoldPrior
     from pitboss.skill.names import Names
     from pitboss.skill.schema import SkillDocument
+    from pitboss.store.deployments import Deployment
     from pitboss.store.runs import Run
     from pitboss.tools.registry import Registry
 
@@ -88,8 +90,6 @@ class Venue(ABC):
     """What one intent of a decision is called."""
     live_modes: "ClassVar[tuple[Mode, ...]]" = ()
     """The modes in which its skills can be deployed."""
-    live_account_noun: ClassVar[str] = "account"
-    """What `--account` names."""
     file_fields: ClassVar[frozenset[str]] = frozenset()
     """Fields of its request that name files of the machine, or hold their content; the API does not take them."""
 
@@ -332,6 +332,12 @@ class Venue(ABC):
     def open_live(self, live: "LiveDeployment") -> "AbstractAsyncContextManager[Any]":
         """Open the data, the account and the broker of a deployment, in one of `live_modes`: a `live_session.LiveSide`."""
         raise InvariantError(f"venue {self.name} has no live modes, and {live.deployment.id} has one")
+
+    def open_guardian(
+        self, workspace: "Workspace", deployment: "Deployment"
+    ) -> "AbstractAsyncContextManager[AccountGuardian]":
+        """Open what the watchdog uses for a deployment in mode live: its own connection, and a key that only reduces."""
+        raise InvariantError(f"venue {self.name} sends no orders, and {deployment.id} of {workspace.owner} does")
 
     # Results --------------------------------------------------------------------------------------------------------
 

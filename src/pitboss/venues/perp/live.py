@@ -31,6 +31,7 @@ from pitboss.tick import Ports
 from pitboss.venues.perp.assembly import DECIDERS, make_ports, terms_of
 from pitboss.venues.perp.broker import PaperBroker
 from pitboss.venues.perp.context import PerpPrompts
+from pitboss.venues.perp.exchange_address import exchange_url
 from pitboss.venues.perp.hyperliquid.account_reader import VenueAccount
 from pitboss.venues.perp.hyperliquid.live_account import account_line, check_network, check_signer, make_broker
 from pitboss.venues.perp.hyperliquid.live_source import ReportedSource
@@ -39,7 +40,6 @@ from pitboss.venues.perp.live_feeds import shared_feed
 from pitboss.venues.perp.live_market import MarketFeed
 from pitboss.venues.perp.paper_source import PaperSource
 from pitboss.venues.perp.request import PerpRequest
-from pitboss.venues.perp.settings import PerpSettings
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.state import PerpWorld, Position, ReportedWorld, TradingTerms, open_world
 from pitboss.venues.perp.trade_memory import NO_MEMORY, PerpMemory
@@ -47,6 +47,8 @@ from pitboss.venues.perp.trade_memory import NO_MEMORY, PerpMemory
 BASE_INTERVAL = "1m"
 SETTLE_MS = 2 * SECOND_MS
 """How long after its slot a tick begins: bars arrive a moment after they have closed."""
+ACCOUNT_MS = SECOND_MS
+"""How often a live account is read between ticks: a limit order that was filled gets its stop at the next read."""
 BROKER_CODE = "R11_BROKER_REJECT"
 
 
@@ -80,7 +82,7 @@ class PerpLive:
         self._past = RunPast(TERMINAL) if skill.tool_names and not live.request.is_program else None
         period = skill.every_ms
         # On paper, and in the shadow, the account changes at ticks only, by the bars since the last one, as in a backtest.
-        update_ms = SECOND_MS if live.deployment.mode == "live" else None
+        update_ms = ACCOUNT_MS if live.deployment.mode == "live" else None
         self.plan = LivePlan(
             venue=venue_named(live.deployment.venue),
             skill=skill,
@@ -162,6 +164,11 @@ class PerpLive:
         """Nothing is done after a commit."""
         del entry, world
 
+    def _data_age_s(self, now: Instant) -> float | None:
+        """Return the age of the oldest of the newest prices; None before there are any."""
+        heard = [at for _, at in self._feed.marks().values()]
+        return max(0, now - min(heard)) / SECOND_MS if heard else None
+
     def status(self, view: LiveView) -> dict[str, Any]:
         """Return the state of the deployment for the host's status page."""
         board = view.board
@@ -175,6 +182,7 @@ class PerpLive:
             "cost_usd": None if board.cost_usd is None else float(board.cost_usd),
             "next_at": iso(view.next_at),
             "trouble": self._feed.trouble(),
+            "data_age_s": self._data_age_s(view.now),
             "account": dict(board.account),
         }
 
@@ -189,7 +197,7 @@ async def open_live(live: LiveDeployment) -> AsyncIterator[PerpLive]:
         if live.deployment.mode == "paper":
             yield paper_side(live, feed)
             return
-        account, url = account_of(live), PerpSettings.of(live.workspace.settings).hyperliquid_url
+        account, url = account_of(live), exchange_url(live.workspace.settings)
         check_network(url, account)
         if feed.access is None:
             raise InvariantError("a feed that was opened for an exchange has no access to it")
@@ -197,7 +205,7 @@ async def open_live(live: LiveDeployment) -> AsyncIterator[PerpLive]:
         if live.deployment.mode == "shadow":
             yield PerpLive(live, feed, terms, _shadow_account(live, feed, terms, await line.read()))
             return
-        await check_signer(live.workspace, account)
+        await check_signer(live.workspace, account, line.info)
         broker = await make_broker(live.workspace, line, account, live.deployment.id, symbols, terms, live.open_refusal)
         source = ReportedSource(broker, feed, symbols, live.halt)
         first = (await broker.resolve(None)).world

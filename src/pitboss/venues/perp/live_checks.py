@@ -7,7 +7,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import MINUTE_MS
 from pitboss.runs.live_deployment import DeployRequest
-from pitboss.venues.perp.settings import PerpSettings
+from pitboss.venues.perp.exchange_address import exchange_url
 
 BASE_INTERVAL = "1m"
 
@@ -27,5 +27,5 @@ def check_deployment(workspace: Workspace, deploy: DeployRequest) -> dict[str, A
         )
     else:
         account_named(workspace.home, deploy.account, "perp", workspace.owner)
-    url = PerpSettings.of(workspace.settings).hyperliquid_url
+    url = exchange_url(workspace.settings)
     return {"data_venue": "hyperliquid", "base_interval": BASE_INTERVAL, "hyperliquid_url": url}

@@ -16,13 +16,13 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import Instant
 from pitboss.data.fetch import address
 from pitboss.data.lake import Lake
+from pitboss.venues.perp.exchange_address import exchange_url
 from pitboss.venues.perp.hyperliquid.exchange_access import open_access
 from pitboss.venues.perp.hyperliquid.market_feed import HyperliquidFeed
 from pitboss.venues.perp.hyperliquid.market_requests import MarketRequests
 from pitboss.venues.perp.hyperliquid.shared_feeds import FeedShare, SharedFeeds
 from pitboss.venues.perp.hyperliquid.ws_connection import open_connector
 from pitboss.venues.perp.lake_news import LakeNews
-from pitboss.venues.perp.settings import PerpSettings
 
 DATA_VENUE = "hyperliquid"
 _CLOCK = SystemClock()
@@ -41,7 +41,7 @@ def shared_feed(
             return open_market_feed(base_url, lambda: workspace.lake)
 
         by_home[workspace.home] = SharedFeeds(open_feed)
-    url = PerpSettings.of(workspace.settings).hyperliquid_url
+    url = exchange_url(workspace.settings)
     return by_home[workspace.home].share(address(url), symbols, intervals)
 
 

@@ -19,19 +19,20 @@ if TYPE_CHECKING:
     from pitboss.report.meaning import Metric, RuleMeaning
     from pitboss.report.shell import ReportPage
     from pitboss.report.source import RunReport
+    from pitboss.runs.account_guardian import AccountGuardian
     from pitboss.runs.charts import Charts
     from pitboss.runs.live_deployment import DeployRequest, LiveDeployment
     from pitboss.runs.result_table import ResultTable
     from pitboss.sim.connections import Connections
     from pitboss.sim.metrics import Outcome
     from pitboss.skill.names import Names
+    from pitboss.store.deployments import Deployment
     from pitboss.store.runs import Run
     from pitboss.venues.perp.assembly import PerpRun
     from pitboss.venues.perp.course import PerpCourse
     from pitboss.venues.perp.live import PerpLive
     from pitboss.venues.perp.outcome import PerpLedger
     from pitboss.venues.perp.request import PerpRequest
-    from pitboss.venues.perp.settings import PerpSettings
     from pitboss.venues.perp.skill import PerpSkill
 
 
@@ -44,11 +45,6 @@ class PerpVenue(Venue):
     judged_by = "sharpe"
     red_team = "pitboss.venues.perp.redteam.attack_run:make_setup"
     live_modes = ("paper", "shadow", "live")
-
-    def settings_type(self) -> "type[PerpSettings]":
-        from pitboss.venues.perp.settings import PerpSettings
-
-        return PerpSettings
 
     def skill_type(self) -> "type[PerpSkill]":
         from pitboss.venues.perp.skill import PerpSkill
@@ -149,6 +145,13 @@ class PerpVenue(Venue):
         from pitboss.venues.perp.live import open_live
 
         return open_live(live)
+
+    def open_guardian(
+        self, workspace: "Workspace", deployment: "Deployment"
+    ) -> "AbstractAsyncContextManager[AccountGuardian]":
+        from pitboss.venues.perp.live_guardian import open_guardian
+
+        return open_guardian(workspace, deployment)
 
     def course_difference(self, before: "PerpRun", after: "PerpRun") -> str:
         if before.skill.context.sorted_symbols != after.skill.context.sorted_symbols:

@@ -12,11 +12,10 @@ from pitboss.venues.perp.state import ReportedWorld
 from pitboss.venues.perp.world import OrderRequest
 from venues.perp.hyperliquid.live_scene import SYMBOLS, Scene, close_request
 
-PASS_S = 2.0
-"""Time between two updates of the source."""
-LEAST_PASSES = 12
-"""So long apart are intents at least: many more than an agent is allowed, as many as the limits of the exchange bear."""
-MOST_PASSES = 60
+BUSY_S, IDLE_S = 1.0, 3.0
+"""Time between two updates of the source: while an entry may be filled, and otherwise."""
+LEAST_MS, MOST_MS = 24_000, 120_000
+"""Time between two intents: they are many more than an agent is allowed, and as many as the limits of the exchange bear."""
 
 
 @dataclass
@@ -30,7 +29,7 @@ class Tally:
     ghosts: int = 0
     phantoms: int = 0
     unprotected_ms: list[int] = field(default_factory=list[int])
-    """For each time a position was without a whole stop, how long."""
+    """For each time a position grew or lost its stop, how long it was without a whole one; 0 if it was not."""
     unsettled: int = 0
 
     @property
@@ -44,6 +43,7 @@ class Witness:
     def __init__(self, scene: Scene, tally: Tally) -> None:
         self._scene, self._tally = scene, tally
         self._since: dict[str, int] = {}
+        self._sizes: dict[str, Decimal] = {}
         scene.clock.follow(self.look)
 
     def look(self, now: int) -> None:
@@ -54,10 +54,15 @@ class Witness:
                 covered[order.coin] = covered.get(order.coin, Decimal(0)) + order.remaining
         for symbol in SYMBOLS:
             position = account.positions.get(symbol)
-            if position is not None and covered.get(symbol, Decimal(0)) < abs(position.size):
+            size = Decimal(0) if position is None else abs(position.size)
+            has_grown = size > self._sizes.get(symbol, Decimal(0))
+            self._sizes[symbol] = size
+            if covered.get(symbol, Decimal(0)) < size:
                 self._since.setdefault(symbol, now)
             elif symbol in self._since:
                 self._tally.unprotected_ms.append(now - self._since.pop(symbol))
+            elif has_grown:
+                self._tally.unprotected_ms.append(0)
 
 
 async def run_intents(scene: Scene, count: int, tally: Tally) -> None:
@@ -107,18 +112,21 @@ async def first(scene: Scene) -> ReportedWorld:
             world = None
         if world is not None and world.marks:
             return world
-        await scene.clock.sleep(PASS_S)
+        await scene.clock.sleep(IDLE_S)
 
 
 async def settle(scene: Scene, world: ReportedWorld, tally: Tally) -> ReportedWorld:
     """Update until no order is in doubt; a limit order may go on resting."""
-    for turn in range(MOST_PASSES):
-        await scene.clock.sleep(PASS_S)
+    start = scene.clock.now()
+    while scene.clock.now() - start < MOST_MS:
+        is_busy = any(order.leg == "entry" or order.fence.is_in_doubt for order in scene.store.open_orders())
+        await scene.clock.sleep(BUSY_S if is_busy else IDLE_S)
         try:
             world = (await scene.broker.resolve(world)).world
         except TransientError:
             continue
-        if turn >= LEAST_PASSES and not any(order.fence.is_in_doubt for order in scene.store.open_orders()):
+        is_late = scene.clock.now() - start >= LEAST_MS
+        if is_late and not any(order.fence.is_in_doubt for order in scene.store.open_orders()):
             sizes = {symbol: position.size for symbol, position in world.positions.items()}
             if sizes == {symbol: position.size for symbol, position in scene.exchange.account().positions.items()}:
                 return world  # otherwise something was filled since the read, or the world is wrong and stays so

@@ -291,6 +291,22 @@ def test_after_a_gap_everything_is_read_before_anything_opens():
     run(work())
 
 
+def test_nothing_opens_after_a_start_before_orders_and_fills_were_read():
+    async def work() -> None:
+        scene = Scene(33)
+        world = await opened(scene)
+        scene.start()
+        scene.plan.add(FaultRule("http_500", on=("userFillsByTime",), times=6))
+        for _ in range(3):
+            with pytest.raises(TransientError):
+                await scene.broker.resolve(world)
+            assert "cannot be read" in scene.broker.open_problem("BTC")
+        await passes(scene, world, 10)
+        assert not scene.broker.open_problem("BTC")
+
+    run(work())
+
+
 # openOrders fails or is empty by error; the account is reported empty ---------------------------------------------------
 
 

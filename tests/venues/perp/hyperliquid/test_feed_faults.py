@@ -1,6 +1,7 @@
 """The live feed under the faults of streams, networks and prices: one test for each, on the fake exchange in virtual time."""
 
 import asyncio
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -166,6 +167,23 @@ def test_a_contradictory_candle_is_told_and_the_record_of_the_exchange_decides()
         assert scene.differences() == []
 
     FeedScene().run(work)
+
+
+def test_a_message_that_the_stream_loses_silently_is_found_by_the_comparison_with_the_record():
+    async def work(scene):
+        await at_minute(scene, 1)
+        row = scene.truth("BTC")[MINUTES[1]]
+        await scene.until(MINUTES[2] - 100)
+        series = scene.feed.state.series["BTC", "1m"]
+        final = series._open_candle
+        series._open_candle = replace(final, close=float(row["o"]), trades=final.trades - 1)
+        await at_minute(scene, 2)
+        assert len(scene.differences()) == 1
+        await scene.until(MINUTES[16])
+        assert series.contradictions == 1
+        assert "different values for a 1m bar" in scene.feed.trouble()
+
+    FeedScene(intervals=()).run(work)
 
 
 def test_an_open_candle_is_never_a_bar():

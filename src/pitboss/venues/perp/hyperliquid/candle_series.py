@@ -42,7 +42,7 @@ class CandleSeries:
         self.contradictions = 0
         """Messages and replies that differ from what was sent before."""
         self.contradicted_at: Instant | None = None
-        """The open of the newest bar with such a difference."""
+        """The venue time at which such a difference was last found."""
         self.is_lacking = False
         """Whether bars have been counted as missing since the newest one."""
         self.last_bar_at = next_open
@@ -66,11 +66,11 @@ class CandleSeries:
         if candle.open_at > now + EARLY_MS:
             raise MalformedMessage(f"a candle of {self.symbol} begins in the future")
         if candle.open_at < self.next_open:
-            self._compare(candle)
+            self._compare(candle, now)
             return []
         current = self._open_candle
         if current is None or candle.open_at == current.open_at:
-            self._replace(current, candle)
+            self._replace(current, candle, now)
             return []
         if candle.open_at < current.open_at:
             return []  # out of order: the reply has its final form
@@ -95,7 +95,7 @@ class CandleSeries:
         ]
         for row in final:
             if row.open_at < self.next_open:
-                self._compare(row)
+                self._compare(row, requested_at)
         due = [row for row in final if row.open_at >= self.next_open]
         bars = self._release(due, requested_at, is_record=True)
         if not self.hold_reason and self.complete_before + SETTLE_MS > requested_at:
@@ -151,21 +151,21 @@ class CandleSeries:
         self.next_open = max(self.next_open, open_at)
         self.hold_reason = ""
 
-    def _replace(self, current: CandleUpdate | None, candle: CandleUpdate) -> None:
+    def _replace(self, current: CandleUpdate | None, candle: CandleUpdate, now: Instant) -> None:
         if current is not None:
             if candle.trades < current.trades:
                 return  # out of order
             if candle.open != current.open or candle.high < current.high or candle.low > current.low:
-                self._contradict(candle)
+                self._contradict(now)
         self._open_candle = candle
 
-    def _compare(self, candle: CandleUpdate) -> None:
+    def _compare(self, candle: CandleUpdate, now: Instant) -> None:
         released = self._closed.get(candle.open_at)
         if released is not None and released != candle and candle.trades >= released.trades:
-            self._contradict(candle)
+            self._contradict(now)
             self._closed[candle.open_at] = candle  # counted once
 
-    def _contradict(self, candle: CandleUpdate) -> None:
+    def _contradict(self, now: Instant) -> None:
         self.contradictions += 1
-        self.contradicted_at = candle.open_at
+        self.contradicted_at = now
         self.is_trusted = False

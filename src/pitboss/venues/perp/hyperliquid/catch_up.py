@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
 from pitboss.core.errors import TransientError
-from pitboss.core.instant import SECOND_MS
+from pitboss.core.instant import HOUR_MS, SECOND_MS
 from pitboss.venues.perp.hyperliquid.candle_series import SETTLE_MS, CandleSeries
 from pitboss.venues.perp.hyperliquid.feed_state import FeedState
 from pitboss.venues.perp.hyperliquid.funding_series import FundingSeries
@@ -24,6 +24,10 @@ CONTEXT_AGE_MS = 3 * SECOND_MS
 CONTEXT_PAUSE_S = 4.0
 """Prices that the stream has not renewed are requested, all symbols at once, with this pause."""
 CLOCK_PAUSE_S, CLOCK_AGAIN_S = 30.0, 2.0
+AUDIT_S = 900.0
+"""How often the newest bars of a series are compared with the exchange's record: a stream may lose a message silently."""
+AUDITED_BARS = 15
+LONGEST_AUDITED_MS = HOUR_MS
 CONCURRENT_REQUESTS = 4
 
 
@@ -79,6 +83,8 @@ class CatchUp:
             patience = QUIET_MS if series.is_trusted else SETTLE_MS
             if now >= series.complete_before + patience and pacer.may_repeat(key):
                 due.append(lambda series=series: self._request_candles(series))
+            elif series.step <= LONGEST_AUDITED_MS and pacer.is_time(("audit", *key), AUDIT_S):
+                due.append(lambda series=series: self._request_candles(series, AUDITED_BARS))
         for symbol, funding in state.funding.items():
             if funding.is_due(now) and pacer.may_repeat(("funding", symbol)):
                 due.append(lambda funding=funding: self._request_funding(funding))
@@ -96,13 +102,14 @@ class CatchUp:
         else:
             self._pacer.on_success()
 
-    async def _request_candles(self, series: CandleSeries) -> None:
+    async def _request_candles(self, series: CandleSeries, back: int = 2) -> None:
+        """Request what is due of a series, and some bars before it, which are compared with those released."""
         key, subscription = (series.symbol, series.interval), Subscription("candle", series.symbol, series.interval)
         at, connection = self._state.clock.now(), self._stream.connections
         was_subscribed = self._stream.is_subscribed(subscription)
         missing, next_open = series.missing, series.next_open
         self._pacer.on_request(key)
-        rows = await self._requests.candles(*key, next_open - 2 * series.step, at)
+        rows = await self._requests.candles(*key, next_open - back * series.step, at)
         is_subscribed = (
             was_subscribed and connection == self._stream.connections and self._stream.is_subscribed(subscription)
         )

@@ -43,7 +43,7 @@ _KINDS = frozenset(get_args(OrderKind))
 
 
 @noun
-class WorldStep:
+class AccountStep:
     """The world after a read, with its receipts; or, with `mismatch`, why the read gives none."""
 
     world: ReportedWorld | None
@@ -71,7 +71,7 @@ def index_orders(orders: Sequence[LiveOrder]) -> OrderIndex:
 
 
 @exact
-def first_world(account: VenueAccount, terms: TradingTerms, marks: Mapping[str, Mark]) -> WorldStep:
+def first_world(account: VenueAccount, terms: TradingTerms, marks: Mapping[str, Mark]) -> AccountStep:
     """Return the world of an account that is read for the first time. Its positions are adopted at their marks."""
     empty = ReportedWorld(
         cash=account.value,
@@ -95,7 +95,7 @@ def world_after(
     terms: TradingTerms,
     marks: Mapping[str, Mark],
     adopt: bool = False,
-) -> WorldStep:
+) -> AccountStep:
     """Return the world after a read. With `adopt`, sizes that fills do not explain are taken over with a receipt."""
     fills = tuple(fill for fill in account.fills if str(fill.id) not in world.counted_fills)
     book = _Receipts(world, orders)
@@ -107,7 +107,7 @@ def world_after(
         if reported == size:
             continue
         if not adopt:
-            return WorldStep(None, mismatch=f"{symbol}: the account has {reported}, its fills make {size}")
+            return AccountStep(None, mismatch=f"{symbol}: the account has {reported}, its fills make {size}")
         book.adopt(
             symbol, reported - size, prices[symbol][0] if symbol in prices else book.last_price(symbol), account.at
         )
@@ -143,7 +143,7 @@ def world_after(
         funded_until=max([world.funded_until, *(payment.at for payment in account.funding)]),
     )
     after, halted = _mark_equity(after, terms, account)
-    return WorldStep(after, (*book.receipts, *halted), new_fills=fills)
+    return AccountStep(after, (*book.receipts, *halted), new_fills=fills)
 
 
 def _counted(world: ReportedWorld, account: VenueAccount, newest: Instant) -> dict[str, Instant]:

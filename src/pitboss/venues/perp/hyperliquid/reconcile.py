@@ -22,7 +22,7 @@ from pitboss.venues.perp.hyperliquid.account_reader import (
     read_marks,
 )
 from pitboss.venues.perp.hyperliquid.info_client import HyperliquidInfo
-from pitboss.venues.perp.hyperliquid.live_world import OrderIndex, WorldStep, first_world, index_orders, world_after
+from pitboss.venues.perp.hyperliquid.live_world import AccountStep, OrderIndex, first_world, index_orders, world_after
 from pitboss.venues.perp.hyperliquid.order_building import AccountSetup
 from pitboss.venues.perp.hyperliquid.order_fence import discard, on_fill, on_listed
 from pitboss.venues.perp.hyperliquid.order_sender import FencedSender, StepLabel, no_step
@@ -38,6 +38,8 @@ ADOPT_AFTER_MS = MINUTE_MS
 READ_PAUSE_S = 0.5
 WHOLE_READ_MS = 20 * SECOND_MS
 """How often orders and fills are read where nothing has changed."""
+WHOLE_GAP_MS = 3 * SECOND_MS
+"""How long after one whole read the next is tried at the earliest: otherwise failures would use up the rate budget."""
 STOPS_MS = 5 * SECOND_MS
 """How often the exchange is asked whether stops still rest: this is when one that was taken away is noticed."""
 MARKS_MS = 10 * SECOND_MS
@@ -100,6 +102,7 @@ class Reconciler:
         self._last_marks: Mapping[str, Mark] = {}
         self._marks_at: Instant = 0
         self._stops_at: Instant = 0
+        self._tried_at: Instant = 0
 
     @property
     def reader(self) -> AccountReader:
@@ -123,13 +126,13 @@ class Reconciler:
             step = await self._pass(world)
         except TransientError as error:
             self.problem = f"the account cannot be read: {error}"
-            self.look_closely()
+            self._read_at = None
             raise
         assert step.world is not None
         self.problem = ""
         return Reconciled(step.world, step.receipts)
 
-    async def _pass(self, world: ReportedWorld | None) -> WorldStep:
+    async def _pass(self, world: ReportedWorld | None) -> AccountStep:
         for order in self._sender.store.open_orders():
             if order.state == "new":  # the lock is ours, so the process that stored it has ended
                 self._sender.change(order, discard(order.fence, "it was given up before it was sent"))
@@ -139,12 +142,18 @@ class Reconciler:
             await self._ask_for_stops(account)
             await self._protector.protect(world, account.positions, self._last_marks, agrees=False)
         marks = await self._newest_marks()
-        if world is not None and account is not None and not self._is_whole_read_due():
-            sizes = {symbol: position.size for symbol, position in account.positions.items()}
-            if account.value and sizes == {symbol: position.size for symbol, position in world.positions.items()}:
-                orders = index_orders(self._sender.store.open_orders())
-                step = self._step(world, account, orders, marks)
-                return await self._settle(world, account, step, orders, marks)
+        if world is not None and account is not None:
+            is_early = 0 <= self._now() - self._tried_at < WHOLE_GAP_MS
+            if is_early or not self._is_whole_read_due():
+                sizes = {symbol: position.size for symbol, position in account.positions.items()}
+                is_same = sizes == {symbol: position.size for symbol, position in world.positions.items()}
+                if self._read_at is not None and account.value and is_same:
+                    orders = index_orders(self._sender.store.open_orders())
+                    step = self._step(world, account, orders, marks)
+                    return await self._settle(world, account, step, orders, marks)
+                if is_early:
+                    raise TransientError("orders and fills are read shortly")
+        self._tried_at = self._now()
         turn = 1
         account, orders, step = await self._look(world, marks)
         while step.mismatch and turn < READS:
@@ -173,7 +182,7 @@ class Reconciler:
 
     def look_closely(self) -> None:
         """Read everything at the next pass: something has happened, or messages were lost."""
-        self._read_at = None
+        self._read_at, self._tried_at = None, 0
 
     async def _newest_marks(self) -> Mapping[str, Mark]:
         """Return the marks, read at intervals. Where they cannot be read they get old, and nothing is opened on them."""
@@ -187,7 +196,7 @@ class Reconciler:
 
     async def _look(
         self, world: ReportedWorld | None, marks: Mapping[str, Mark]
-    ) -> tuple[VenueAccount, OrderIndex, WorldStep]:
+    ) -> tuple[VenueAccount, OrderIndex, AccountStep]:
         """Read the account once. Positions are protected even if its parts do not agree yet."""
         await self._sender.clock.read()  # first: an order in doubt is asked for after it
         account = await self._read(world)
@@ -201,10 +210,10 @@ class Reconciler:
         self,
         world: ReportedWorld | None,
         account: VenueAccount,
-        step: WorldStep,
+        step: AccountStep,
         orders: OrderIndex,
         marks: Mapping[str, Mark],
-    ) -> WorldStep:
+    ) -> AccountStep:
         """Take over a difference that stays the same, with an alarm; any other is a torn read."""
         if step.mismatch != self._mismatch:
             self._mismatch, self._mismatch_at = step.mismatch, self._now()
@@ -233,11 +242,11 @@ class Reconciler:
 
     def _step(
         self, world: ReportedWorld | None, account: VenueAccount, orders: OrderIndex, marks: Mapping[str, Mark]
-    ) -> WorldStep:
+    ) -> AccountStep:
         if world is None:
             return first_world(account, self._setup.terms, marks)
         if account.value == 0 and world.last_equity > 0 and not account.positions:
-            return WorldStep(None, mismatch="the account is reported empty")
+            return AccountStep(None, mismatch="the account is reported empty")
         return world_after(world, account, orders, self._setup.terms, marks)
 
     async def _match(self, account: VenueAccount) -> OrderIndex:
@@ -273,10 +282,10 @@ class Reconciler:
         self,
         world: ReportedWorld | None,
         account: VenueAccount,
-        step: WorldStep,
+        step: AccountStep,
         orders: OrderIndex,
         marks: Mapping[str, Mark],
-    ) -> WorldStep:
+    ) -> AccountStep:
         """Protect what is open, cancel opens during a halt, and give the world with the stops that rest now."""
         after = step.world
         assert after is not None

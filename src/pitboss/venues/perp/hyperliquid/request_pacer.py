@@ -28,6 +28,14 @@ class RequestPacer:
         """Whether the pause of a purpose is over."""
         return self._elapsed() >= self._purposes.get(purpose, (0, 0.0))[1]
 
+    def is_time(self, purpose: Hashable, every_s: float) -> bool:
+        """Whether a regular request is due: the first time after one period."""
+        if purpose in self._purposes and not self.may_repeat(purpose):
+            return False
+        is_first = purpose not in self._purposes
+        self.postpone(purpose, every_s)
+        return not is_first
+
     def postpone(self, purpose: Hashable, pause_s: float) -> None:
         """Do not ask for a purpose before a pause is over."""
         self._purposes[purpose] = 0, self._elapsed() + pause_s

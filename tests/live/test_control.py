@@ -1,0 +1,167 @@
+"""Commands of people to a live run: in effect at once, recorded once, and never undone by a restart."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from live.stand import ManualClock, Stand
+from pitboss.core.deployment import OpenCommand
+from pitboss.core.errors import TransientError
+from pitboss.core.instant import MINUTE_MS
+from pitboss.core.intent import Decision
+from pitboss.live.board import Board
+from pitboss.live.control import Control
+from pitboss.live.halt_checks import HaltChecks, HaltLimits
+from venues.predict.scene import NOW
+from venues.predict.stage import saying
+
+
+def command(name: Any, number: int = 1, reason: str = "") -> OpenCommand:
+    return OpenCommand(f"c{number}", "d1", number, name, reason, "kim")
+
+
+class Asked:
+    """A decider that holds, counts, and may have somebody speak meanwhile."""
+
+    name = "asked"
+
+    def __init__(self, meanwhile: Any = lambda: None, hangs: bool = False) -> None:
+        self.times = 0
+        self._meanwhile = meanwhile
+        self._hangs = hangs
+
+    async def decide(self, observation: Any, judge: Any) -> Decision:
+        self.times += 1
+        self._meanwhile()
+        if self._hangs:
+            await asyncio.Event().wait()
+        return Decision()
+
+
+def run(stand: Stand, ticks: int, control: Control, **more: Any) -> Any:
+    runner = stand.runner(ticks, **more)
+    runner.control = control
+    return asyncio.run(runner.run())
+
+
+@pytest.mark.parametrize("name", ["pause", "flatten", "stop", "kill"])
+def test_a_command_that_ends_trading_closes_the_gate_at_its_delivery(name: Any) -> None:
+    control = Control()
+    assert control.open_refusal() == ""
+    assert control.deliver(command(name))
+    assert control.open_refusal() == f"{name} was commanded"
+    assert not control.deliver(command(name))
+
+
+def test_a_paused_run_keeps_recording_and_does_not_ask() -> None:
+    decider, control = Asked(), Control()
+    control.deliver(command("pause"))
+    stand = Stand(decider)
+    run(stand, 3, control)
+
+    assert decider.times == 0
+    assert [body["flags"] for body in stand.bodies()] == [["paused"]] * 3
+    assert control.open_refusal() == "the deployment is paused"
+    stand.checked()
+
+
+def test_a_pause_abandons_the_decision_that_is_being_made() -> None:
+    control = Control()
+    decider = Asked(lambda: control.deliver(command("pause")), hangs=True)
+    stand = Stand(decider)
+    run(stand, 2, control, deadline_ms=59_000, feed_ms=500)
+
+    assert decider.times == 1
+    assert [body["flags"] for body in stand.bodies()] == [["interrupted"], ["paused"]]
+
+
+def test_a_stop_lets_the_decision_finish_and_ends_the_run() -> None:
+    control = Control()
+    stand = Stand(Asked(lambda: control.deliver(command("stop"))))
+    run(stand, 5, control)
+
+    assert [body["flags"] for body in stand.bodies()] == [[]]
+    assert control.stopped
+
+
+def test_commands_are_told_by_the_records_in_their_order_with_person_and_reason() -> None:
+    control = Control()
+    stand = Stand(saying())
+    for number, name in enumerate(("pause", "snapshot", "resume"), 1):
+        control.deliver(command(name, number, f"reason {number}"))
+    run(stand, 1, control)
+
+    told = [receipt for body in stand.bodies("span") for receipt in body["receipts"] if receipt["kind"] == "command"]
+    assert [(each["facts"]["command"], each["facts"]["by"], each["facts"]["reason"]) for each in told] == [
+        ("pause", "kim", "reason 1"),
+        ("snapshot", "kim", "reason 2"),
+        ("resume", "kim", "reason 3"),
+    ]
+    assert control.state == "running"
+    stand.checked()
+
+
+def test_a_command_that_was_recorded_by_a_process_that_died_is_only_acknowledged() -> None:
+    stand, first = Stand(saying()), Control()
+    first.deliver(command("pause"))
+    run(stand, 1, first)
+    again = Stand(saying(), clock=ManualClock(NOW + 2 * MINUTE_MS), journal=stand.journal, board=Board())
+    again.board.restore(stand.journal.records())
+    again.state = stand.runner(1).state
+    second = Control()
+    second.deliver(command("pause"))
+    told = len(stand.bodies("span"))
+    runner = again.runner(1)
+    runner.control = second
+    asyncio.run(runner._obey())
+
+    assert second.state == "paused"
+    assert len(stand.bodies("span")) == told
+
+
+def test_a_model_that_gives_no_answer_pauses_the_run_at_its_limit_and_not_one_tick_before() -> None:
+    class Silent(Asked):
+        async def decide(self, observation: Any, judge: Any) -> Decision:
+            self.times += 1
+            raise TransientError("no answer")
+
+    for ticks, state in ((4, "running"), (5, "paused")):
+        decider, control = Silent(), Control()
+        run(Stand(decider), ticks, control)
+        assert (decider.times, control.state) == (ticks, state)
+    assert control.code == "model_outage"
+
+
+def test_data_that_stays_unfit_halts_the_run_at_its_limit_and_not_before() -> None:
+    checks = HaltChecks(HaltLimits(stale_ms=10 * MINUTE_MS))
+    assert checks.halt_cause(NOW, stale=True) == ("", "")
+    assert checks.halt_cause(NOW + 10 * MINUTE_MS, stale=True) == ("", "")
+    assert checks.halt_cause(NOW + 10 * MINUTE_MS + 1, stale=True)[0] == "stale_data"
+    assert checks.halt_cause(NOW + 11 * MINUTE_MS, stale=False) == ("", "")
+    assert checks.halt_cause(NOW + 12 * MINUTE_MS, stale=True) == ("", "")
+
+
+def test_orders_that_the_venue_refuses_halt_the_run_at_their_limit_and_not_one_before() -> None:
+    refused, allowed = {"outcome": "refused", "code": "R11"}, {"outcome": "allowed", "code": None}
+    ours = {"outcome": "refused", "code": "R3_POSITION_CAP"}
+    checks = HaltChecks(HaltLimits(broker_code="R11", most_rejects=3, orders=5))
+    checks.add_verdicts([refused, ours, ours, allowed, refused, ours])
+    assert checks.halt_cause(NOW) == ("", "")
+    checks.add_verdicts([refused])
+    assert checks.halt_cause(NOW)[0] == "reject_rate"
+    checks.reset()
+    assert checks.halt_cause(NOW) == ("", "")
+    checks.add_verdicts([refused, refused, allowed, allowed, allowed, allowed, refused])
+    assert checks.halt_cause(NOW) == ("", "")
+
+
+def test_a_halt_keeps_its_first_cause_and_nothing_is_asked_until_it_is_lifted() -> None:
+    decider, control = Asked(), Control()
+    control.halt("reconcile", "an order that nobody sent")
+    control.halt("stale_data", "later")
+    stand = Stand(decider)
+    run(stand, 2, control)
+
+    assert (control.state, control.code, decider.times) == ("halted", "reconcile", 0)
+    assert [body["flags"] for body in stand.bodies()] == [["halted"]] * 2
