@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from pitboss.bootstrap.accounts import Accounts
 from pitboss.bootstrap.trading_accounts import TradingAccount, add_account
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.core.role import Role
 from pitboss.server.api.lookup import named_subject
 from pitboss.server.api.routes import deployments
 from pitboss.server.problem import Problem
@@ -190,7 +191,8 @@ def test_a_viewer_reads_another_owner_finds_nothing_and_every_write_is_in_the_au
     tell(client, deployment, "pause", reason="lunch")
     accounts = Accounts(workspace)
     statuses = {}
-    for name, role, owner in (("vera", "viewer", "local"), ("otto", "operator", "otto")):
+    people: tuple[tuple[str, Role, str], ...] = (("vera", "viewer", "local"), ("otto", "operator", "otto"))
+    for name, role, owner in people:
         user = accounts.users.add(name, role, "", owner)
         client.headers["Authorization"] = f"Bearer {accounts.create_token(user, name, role, None)[0]}"
         read, told = client.get(f"/api/deployments/{deployment}"), tell(client, deployment, "kill")

@@ -17,7 +17,7 @@ from pitboss.store.retry import Unreachable
 from pitboss.store.skills import StoredSkill
 
 SCRIPT = "deploy.js"
-MODELS = "deploy-models"
+MODELS, ACCOUNTS = "deploy-models", "deploy-accounts"
 Plain = Mapping[str, Any]
 
 
@@ -86,11 +86,16 @@ def _accounts(workspace: Workspace, venue: str) -> list[tuple[str, str]]:
 
 
 def _account_control(accounts: list[tuple[str, str]]) -> Html:
-    return select("deploy-account", accounts, disabled=not accounts)
+    """A name to type, because what a venue calls an account is its own business; those that are stored are suggested."""
+    only = accounts[0][0] if len(accounts) == 1 else ""
+    options = tag("datalist", *[tag("option", about, value=name) for name, about in accounts], id=ACCOUNTS)
+    return join([text_input("deploy-account", only, list=ACCOUNTS, maxlength=64, spellcheck="false"), options])
 
 
 def _account_hint(accounts: list[tuple[str, str]]) -> str:
-    return "" if accounts else "There is none yet: `pitboss live accounts add` makes one."
+    if accounts:
+        return f"Accounts: {', '.join(name for name, _ in accounts)}."
+    return "No account is stored: `pitboss live accounts add` adds one."
 
 
 def _confirmation(asks_password: bool) -> Html:
