@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from notification_servers import certificate, http_receiver, mail_receiver
 
+from notification_servers import certificate, http_receiver, mail_receiver
 from pitboss.bootstrap.keys import open_secrets
 from pitboss.bootstrap.notification_channels import EmailChannel, WebhookChannel, open_channels
 from pitboss.bootstrap.redact import REDACTOR

@@ -28,7 +28,7 @@ from pitboss.runs.live_deployment import LiveDeployment, read_deployment
 from pitboss.runs.live_session import Driving, Listener, StoredLiveRun, work_live
 from pitboss.runs.venues import venue_named
 from pitboss.store.deployments import Deployment, SentCommand
-from pitboss.store.lifecycle import LeaseLost
+from pitboss.store.lifecycle import ACTIVE, LeaseLost
 from pitboss.store.watchdog_beats import watch_problem
 
 LOG = logging.getLogger("pitboss.live")
@@ -136,22 +136,42 @@ class DeploymentRun:
         self.status: Callable[[], dict[str, Any]] = dict
 
     async def work(self) -> Outcome:
-        """Work until the deployment stops, the host leaves, or the work fails. Raises nothing but cancellation."""
+        """Work until the deployment stops, the host leaves, or the work fails. Raises nothing but what the store raises."""
+        outcome, error_text = await self._worked()
+        if outcome != "lost":
+            self._release(error_text)
+        return outcome
+
+    async def _worked(self) -> tuple[Outcome, str]:
+        """How the work ended, with the text of an error."""
+        fields = {"deployment": self.deployment.id}
         try:
             await self._drive()
         except LeaseLost:
-            return "lost"
+            return "lost", ""
         except (RunCancelled, asyncio.CancelledError):  # a kill, or a host that does not wait
-            return "stopped" if self.control.stopped else "released"
+            pass
         except TransientError as error:
-            LOG.warning("deployment outage", extra={"fields": {"deployment": self.deployment.id, "error": str(error)}})
-            return "outage"
+            LOG.warning("deployment outage", extra={"fields": {**fields, "error": REDACTOR.redact(str(error))}})
+            return "outage", str(error)
         except (UserError, InvariantError) as error:
-            return self._halted(str(error))
-        except Exception as error:
-            LOG.exception("deployment fault", extra={"fields": {"deployment": self.deployment.id}})
-            return self._halted(f"unexpected fault: {error!r}")
-        return "stopped" if self.control.stopped else "released"
+            return self._halted(str(error)), str(error)
+        except Exception as error:  # noqa: BLE001 - a fault of one deployment must not end the others
+            LOG.error("deployment fault", extra={"fields": {**fields, "error": REDACTOR.redact(repr(error))}})
+            return self._halted(f"unexpected fault: {error!r}"), repr(error)
+        return "stopped" if self.control.stopped else "released", ""
+
+    def _release(self, error_text: str) -> None:
+        """Leave the run to the next process at once, if its end was not written: else it would wait for the lease to expire."""
+        runs, run_id = self._workspace.runs, self.deployment.run_id
+        run = runs.get_or_none(run_id)
+        if run is None or run.lease_epoch != self.epoch or run.status not in ACTIVE:
+            return
+        with suppress(LeaseLost):
+            if error_text:
+                runs.fail(run_id, self.epoch, REDACTOR.redact(error_text))
+            else:
+                runs.set_status(run_id, "cancelled", self.epoch)
 
     async def _drive(self) -> None:
         workspace, deployment = self._workspace, self.deployment

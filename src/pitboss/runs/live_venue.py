@@ -25,8 +25,6 @@ class LiveVenue:
     name: ClassVar[str]
     live_modes: "ClassVar[tuple[Mode, ...]]" = ()
     """The modes in which its skills can be deployed."""
-    live_account_noun: ClassVar[str] = "account"
-    """What `--account` names."""
 
     def request_type(self) -> "type[BacktestRequest]":
         """The class of its requests."""
