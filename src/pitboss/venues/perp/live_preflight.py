@@ -22,7 +22,7 @@ from pitboss.venues.perp.hyperliquid.live_account import (
     AccountLine,
     account_line,
     check_network,
-    check_signer,
+    matching_signer,
 )
 from pitboss.venues.perp.hyperliquid.strict_json import fields_of, int_of, list_of, text_of
 from pitboss.venues.perp.hyperliquid.ws_connection import open_connector
@@ -88,8 +88,7 @@ async def _exchange_account(line: AccountLine, account: TradingAccount) -> tuple
 
 
 async def _signer(workspace: Workspace, account: TradingAccount) -> tuple[str, HyperliquidSignerState]:
-    await check_signer(workspace, account)
-    state = await HyperliquidSignerClient(account.signer_socket(workspace.home)).describe()
+    state = await matching_signer(workspace, account)
     return f"signs for {state.account} on {state.network} with agent {state.address}", state
 
 
