@@ -1,7 +1,7 @@
 """`pitboss deploy`, `deployments` and `command`: run a skill live, and tell it what to do."""
 
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App
 
@@ -9,6 +9,10 @@ from pitboss.core.deployment import COMMAND_MEANINGS, MODE_MEANINGS, Command, Mo
 from pitboss.terminal import screen
 from pitboss.terminal.options import Amount, Json, Override, option
 from pitboss.terminal.workspace_options import Location
+
+if TYPE_CHECKING:
+    from pitboss.bootstrap.workspace import Workspace
+    from pitboss.store.deployments import Deployment
 
 app = App(name="deployments", help="List deployments and show one.")
 USER = "local"
@@ -87,6 +91,8 @@ def deploy(
         if mode == "live":
             _confirm_live(account, confirm)
         deployment = deployments.deploy(workspace, request)
+        if mode == "live":
+            _warn(workspace, deployment, document)
         ensure_host(workspace)
     if json:
         screen.put_json({"deployment_id": deployment.id, "state": deployment.state, "run_id": deployment.run_id})
@@ -94,6 +100,17 @@ def deploy(
     screen.put(f"deployment {deployment.id} is {deployment.state} ({mode})")
     screen.put(f"next: {location.command_line(f'deployments show {deployment.id}')}")
     return 0
+
+
+def _warn(workspace: "Workspace", deployment: "Deployment", skill: Any) -> None:
+    """Say that no preflight stands for a deployment; with real money it was refused before."""
+    from pitboss.bootstrap.trading_accounts import account_named
+    from pitboss.runs.live_preflight import preflight_problem
+
+    account = account_named(workspace.home, deployment.account, deployment.venue, workspace.only)
+    problem = preflight_problem(workspace, deployment.account, account, skill)
+    if problem:
+        screen.note(f"warning: {problem}; `pitboss live preflight --account {deployment.account}` checks everything")
 
 
 def _confirm_live(account: str, confirm: str) -> None:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from pitboss.bootstrap.settings import Settings
+    from pitboss.bootstrap.trading_accounts import TradingAccount
     from pitboss.bootstrap.workspace import Workspace
     from pitboss.core.decision_format import DecisionFormat
     from pitboss.core.instant import Instant
@@ -21,11 +22,13 @@ if TYPE_CHECKING:
     from pitboss.report.source import RunReport
     from pitboss.runs.account_guardian import AccountGuardian
     from pitboss.runs.charts import Charts
+    from pitboss.runs.checklist import Check
     from pitboss.runs.live_deployment import DeployRequest, LiveDeployment
     from pitboss.runs.result_table import ResultTable
     from pitboss.sim.connections import Connections
     from pitboss.sim.metrics import Outcome
     from pitboss.skill.names import Names
+    from pitboss.skill.schema import SkillDocument
     from pitboss.store.deployments import Deployment
     from pitboss.store.runs import Run
     from pitboss.venues.perp.assembly import PerpRun
@@ -152,6 +155,14 @@ class PerpVenue(Venue):
         from pitboss.venues.perp.live_guardian import open_guardian
 
         return open_guardian(workspace, deployment)
+
+    async def preflight(
+        self, workspace: "Workspace", account: "TradingAccount", skill: "SkillDocument | None"
+    ) -> "list[Check]":
+        from pitboss.venues.perp.live_preflight import preflight_checks
+        from pitboss.venues.perp.skill import PerpSkill
+
+        return await preflight_checks(workspace, account, skill if isinstance(skill, PerpSkill) else None)
 
     def course_difference(self, before: "PerpRun", after: "PerpRun") -> str:
         if before.skill.context.sorted_symbols != after.skill.context.sorted_symbols:
