@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pitboss.core.errors import InvariantError
+from pitboss.core.errors import InvariantError, UserError
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pitboss.report.meaning import Metric, RuleMeaning
     from pitboss.report.shell import ReportPage
     from pitboss.report.source import RunReport
+    from pitboss.runs.attribution import Attribution
     from pitboss.runs.charts import Charts
     from pitboss.runs.live_deployment import DeployRequest, LiveDeployment
     from pitboss.runs.preview import Preview
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from pitboss.sim.speculation_window import HoldPrior
     from pitboss.skill.names import Names
     from pitboss.skill.schema import SkillDocument
+    from pitboss.store.deployments import Deployment
     from pitboss.store.runs import Run
     from pitboss.tools.registry import Registry
 
@@ -332,6 +334,22 @@ class Venue(ABC):
     def open_live(self, live: "LiveDeployment") -> "AbstractAsyncContextManager[Any]":
         """Open the data, the account and the broker of a deployment, in one of `live_modes`: a `live_session.LiveSide`."""
         raise InvariantError(f"venue {self.name} has no live modes, and {live.deployment.id} has one")
+
+    def attribution(
+        self,
+        workspace: "Workspace",
+        deployment: "Deployment",
+        run: "Run",
+        from_at: "Instant",
+        to_at: "Instant",
+        data_venue: str = "",
+    ) -> "Attribution":
+        """Replay the decisions of a span of a deployment on paper, and explain the difference of the results by trade.
+
+        `data_venue` is the venue whose bars are used, in place of that of the deployment.
+        """
+        del workspace, deployment, run, from_at, to_at, data_venue
+        raise UserError(f"venue {self.name} cannot replay the decisions of a deployment on paper")
 
     # Results --------------------------------------------------------------------------------------------------------
 

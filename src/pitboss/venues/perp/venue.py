@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from pitboss.report.meaning import Metric, RuleMeaning
     from pitboss.report.shell import ReportPage
     from pitboss.report.source import RunReport
+    from pitboss.runs.attribution import Attribution
     from pitboss.runs.charts import Charts
     from pitboss.runs.live_deployment import DeployRequest, LiveDeployment
     from pitboss.runs.result_table import ResultTable
     from pitboss.sim.connections import Connections
     from pitboss.sim.metrics import Outcome
     from pitboss.skill.names import Names
+    from pitboss.store.deployments import Deployment
     from pitboss.store.runs import Run
     from pitboss.venues.perp.assembly import PerpRun
     from pitboss.venues.perp.course import PerpCourse
@@ -143,6 +145,19 @@ class PerpVenue(Venue):
         from pitboss.venues.perp.live import open_live
 
         return open_live(live)
+
+    def attribution(
+        self,
+        workspace: "Workspace",
+        deployment: "Deployment",
+        run: "Run",
+        from_at: "Instant",
+        to_at: "Instant",
+        data_venue: str = "",
+    ) -> "Attribution":
+        from pitboss.venues.perp.attribution import attribution
+
+        return attribution(workspace, run, self.request_of(run.params), from_at, to_at, data_venue)
 
     def course_difference(self, before: "PerpRun", after: "PerpRun") -> str:
         if before.skill.context.sorted_symbols != after.skill.context.sorted_symbols:
