@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pitboss.report.meaning import Metric, RuleMeaning
     from pitboss.report.shell import ReportPage
     from pitboss.report.source import RunReport
-    from pitboss.runs.attribution import Attribution
+    from pitboss.runs.attribution_result import Attribution
     from pitboss.runs.charts import Charts
     from pitboss.runs.live_deployment import DeployRequest, LiveDeployment
     from pitboss.runs.preview import Preview

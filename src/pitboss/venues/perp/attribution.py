@@ -5,13 +5,14 @@ from dataclasses import replace
 from decimal import Decimal
 
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.errors import UserError
 from pitboss.core.instant import MINUTE_MS, Instant, interval_ms, iso
 from pitboss.core.money import ZERO, exact
 from pitboss.data.feed import DEFAULT_VENUE, base_intervals, load_market, with_listings
 from pitboss.data.lake import Lake
-from pitboss.runs.attribution import PARTS, AttributedTrade, Attribution, SpanResult
+from pitboss.runs.attribution_result import PARTS, AttributedTrade, Attribution, SpanResult
 from pitboss.runs.stored import journal_of
 from pitboss.skill.load import read_skill
 from pitboss.store.runs import Run
@@ -27,10 +28,9 @@ from pitboss.venues.perp.trades import amount
 BASE_INTERVAL = "1m"
 
 
-def attribution(
-    workspace: Workspace, run: Run, request: PerpRequest, from_at: Instant, to_at: Instant, data_venue: str = ""
-) -> Attribution:
+def attribution(workspace: Workspace, run: Run, from_at: Instant, to_at: Instant, data_venue: str = "") -> Attribution:
     """Explain the difference between a span of a deployment and the same decisions on paper."""
+    request = codec.parse(PerpRequest, run.params)
     skill = read_skill(run.params["skill"], PerpSkill)
     lake = workspace.lake_of(run.params)
     venue = data_venue or request.data_venue or DEFAULT_VENUE

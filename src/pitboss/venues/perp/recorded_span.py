@@ -23,6 +23,7 @@ from pitboss.core.snapshot import Record
 from pitboss.live.runner import FEED_TIMEOUT
 from pitboss.venues.perp.account_trades import SpanStep
 from pitboss.venues.perp.course import marked_world
+from pitboss.venues.perp.outcome import before_sending
 from pitboss.venues.perp.state import PerpWorld, Position, WorkingOrder
 from pitboss.venues.perp.trades import amount
 
@@ -103,7 +104,7 @@ def recorded_span(records: Iterable[Record], from_at: Instant, to_at: Instant, b
                 continue
             start, started_at = body["before"], record.tick_at
             earlier.begin(start, record.tick_at)
-            receipts = sent_by_tick(receipts)
+            receipts = receipts[len(before_sending(receipts)) :]
         if record.kind == "tick":
             ticks.add(len(steps))
             if body["proposals"]:
@@ -132,14 +133,6 @@ def recorded_span(records: Iterable[Record], from_at: Instant, to_at: Instant, b
 def receipts_of(body: Mapping[str, Any]) -> tuple[Receipt, ...]:
     """Return the receipts of a record."""
     return tuple(Receipt(**receipt) for receipt in body["receipts"])
-
-
-def sent_by_tick(receipts: Sequence[Receipt]) -> tuple[Receipt, ...]:
-    """Return what the decision of a tick did, without what had happened before it: from its first order on."""
-    for index, receipt in enumerate(receipts):
-        if receipt.kind == "accepted" or (receipt.kind == "cancelled" and receipt.facts.get("reason") == "requested"):
-            return tuple(receipts[index:])
-    return ()
 
 
 def _settled(steps: Sequence[SpanStep], bar_ms: int) -> int:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pitboss.report.meaning import Metric, RuleMeaning
     from pitboss.report.shell import ReportPage
     from pitboss.report.source import RunReport
-    from pitboss.runs.attribution import Attribution
+    from pitboss.runs.attribution_result import Attribution
     from pitboss.runs.charts import Charts
     from pitboss.runs.live_deployment import DeployRequest, LiveDeployment
     from pitboss.runs.result_table import ResultTable
@@ -157,7 +157,7 @@ class PerpVenue(Venue):
     ) -> "Attribution":
         from pitboss.venues.perp.attribution import attribution
 
-        return attribution(workspace, run, self.request_of(run.params), from_at, to_at, data_venue)
+        return attribution(workspace, run, from_at, to_at, data_venue)
 
     def course_difference(self, before: "PerpRun", after: "PerpRun") -> str:
         if before.skill.context.sorted_symbols != after.skill.context.sorted_symbols:
@@ -180,6 +180,15 @@ class PerpVenue(Venue):
         baseline_outcomes = baselines.outcomes(course)
         metrics, *figures = compute_together([outcome, *baseline_outcomes.values()], prepared.request.seed)
         return metrics, dict(zip(baseline_outcomes, figures, strict=True))
+
+    def measure_again(self, params: Mapping[str, Any], ledger: "PerpLedger") -> dict[str, Any]:
+        """Compute the metrics from the stored records. A deployment has no range and no fixed equity: its records tell both."""
+        if params["to_at"] > params["from_at"]:
+            return Venue.measure_again(self, params, ledger)
+        request = self.request_of(params)
+        initial_usd = request.equity_usd if ledger.first_usd is None else ledger.first_usd
+        step = self.span(params)[2]
+        return self.compute(ledger.outcome(ledger.first_at, ledger.last_at, step, initial_usd), request.seed)
 
     def compute(self, outcome: "Outcome", seed: int) -> dict[str, Any]:
         from pitboss.venues.perp.metrics import compute
