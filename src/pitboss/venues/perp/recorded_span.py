@@ -23,6 +23,7 @@ from pitboss.core.snapshot import Record
 from pitboss.live.runner import FEED_TIMEOUT
 from pitboss.venues.perp.account_trades import SpanStep
 from pitboss.venues.perp.course import marked_world
+from pitboss.venues.perp.intents import OPENS
 from pitboss.venues.perp.outcome import before_sending
 from pitboss.venues.perp.state import PerpWorld, Position, WorkingOrder
 from pitboss.venues.perp.trades import amount
@@ -175,7 +176,7 @@ class _Earlier:
                 value = self._facts.last_equity
                 self._facts = replace(self._facts, peak=value, day_reference=value)
         for proposal, verdict in zip(body.get("proposals", ()), body.get("verdicts", ()), strict=True):
-            is_open = isinstance(proposal, dict) and proposal.get("action") == "open"
+            is_open = isinstance(proposal, dict) and proposal.get("action") in OPENS
             if is_open and verdict["outcome"] in ("allowed", "reduced") and not verdict["duplicate"]:
                 self._opens.append(at)
         if body.get("after") is not None:
