@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitboss.core import codec
-from pitboss.core.curve import amounts, columns, join, length, points, split, with_last
+from pitboss.core.curve import amounts, columns, join, last_point, length, points, split, with_last
 from pitboss.core.money import CONTEXT, text
 
 STEP = 300_000
@@ -42,6 +42,7 @@ def test_pieces_stand_for_exactly_their_points_after_storage_too(made: tuple[lis
     assert [(at, Decimal(usd)) for at, usd in points(kept)] == plain
     assert list(amounts(kept)) == [usd for _, usd in plain]
     assert sum(map(length, kept)) == len(plain)
+    assert last_point(kept) == (list(points(kept))[-1] if plain else None)
 
 
 @given(curves(), st.integers(0, 60))

@@ -1,11 +1,13 @@
 """A record is sealed over its bytes: any change of a covered byte, of a column or of the order is noticed."""
 
 import dataclasses
+from decimal import Decimal
 
 import pytest
 
+from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch
-from pitboss.core.snapshot import GENESIS, Record, check, seal
+from pitboss.core.snapshot import GENESIS, ZERO_COST_EXTRA, Record, check, recorded_cost, seal
 from pitboss.testing.journal import chained
 
 
@@ -40,6 +42,22 @@ def test_a_column_that_disagrees_with_the_record_is_noticed(change: dict[str, ob
     record: Record = dataclasses.replace(chained(1)[0], **change)  # type: ignore[arg-type]
     with pytest.raises(ReplayMismatch):
         check(record, record.seq, record.prev_digest)
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"cost_usd": Decimal("0.0021"), "prompt": ["a", "b"], "steps": []},
+        {"cost_usd": None, "prompt": ['"cost_usd":"7"', "}"]},
+        {"cost_usd": "1\\", "usage": {}},
+        {"cost_usd": 5, "usage": {"cost_usd": "9"}},
+        {"calls": [{"cost_usd": "9"}], "cost_usd": "3"},
+        ZERO_COST_EXTRA,
+    ],
+)
+def test_the_cost_of_a_tick_is_what_is_recorded(extra: dict[str, object] | bytes) -> None:
+    record = seal(0, "tick", 5, GENESIS, {}, extra)
+    assert recorded_cost(record) == codec.loads(record.extra)["cost_usd"]
 
 
 def test_a_record_in_the_wrong_place_is_noticed() -> None:

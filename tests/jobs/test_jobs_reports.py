@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,64 @@ def test_the_loop_is_free_while_a_report_is_written_and_a_worker_that_leaves_wai
 
     asyncio.run(story())
     assert Path(yard.workspace.runs.get(first).report or "").exists()
+
+
+def test_reports_are_written_one_after_the_other_while_a_run_blocks_the_loop(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids, written, all_written = put(yard, 3, extra_params=ASKED), list[str](), threading.Event()
+    runs = [replace(yard.workspace.runs.get(run_id), status="complete") for run_id in ids]
+
+    def note(workspace: Any, run_id: str) -> None:
+        del workspace
+        written.append(run_id)
+        if len(written) == len(ids):
+            all_written.set()
+
+    monkeypatch.setattr(report, "write_run_report", note)
+    monkeypatch.setattr(type(yard.workspace.runs), "get", lambda self, run_id: runs[ids.index(run_id)])
+
+    async def story() -> None:
+        writer = report.ReportWriter(yard.workspace)
+        for run in runs:
+            writer.schedule(run)
+        assert all_written.wait(20)  # blocks the loop, as a run does that computes
+        assert written == ids
+        await writer.close()
+        assert writer.pending == 0
+
+    asyncio.run(story())
+
+
+def test_reports_that_are_not_begun_are_dropped_when_a_worker_is_told_not_to_wait(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids, written = put(yard, 3, extra_params=ASKED), list[str]()
+    runs = [replace(yard.workspace.runs.get(run_id), status="complete") for run_id in ids]
+    began, go_on = threading.Event(), threading.Event()
+
+    def slow(workspace: Any, run_id: str) -> None:
+        del workspace
+        began.set()
+        assert go_on.wait(20)
+        written.append(run_id)
+
+    monkeypatch.setattr(report, "write_run_report", slow)
+    monkeypatch.setattr(type(yard.workspace.runs), "get", lambda self, run_id: runs[ids.index(run_id)])
+
+    async def story() -> None:
+        writer = report.ReportWriter(yard.workspace)
+        for run in runs:
+            writer.schedule(run)
+        assert began.wait(20)
+        closing = asyncio.create_task(writer.close())
+        while writer.pending > 1:  # noqa: ASYNC110 - a thread drops them
+            await asyncio.sleep(0.01)
+        go_on.set()
+        await closing
+        assert written == ids[:1]
+
+    asyncio.run(story())
 
 
 def test_two_who_write_the_same_page_at_once_never_mix_their_bytes(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:

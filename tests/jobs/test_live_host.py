@@ -178,6 +178,30 @@ def test_a_fault_halts_a_deployment_with_its_text_until_a_person_resumes_it(tmp_
     story(tmp_path, tell)
 
 
+def test_a_deployment_that_cannot_be_opened_is_halted_with_the_cause_and_taken_again_after_a_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def tell(scene: Scene) -> None:
+        deployment = scene.deploy()
+        with monkeypatch.context() as patch:
+            patch.setattr(type(PERP), "open_live", lambda venue, live: refuse())
+            async with scene.hosting() as host:
+                await eventually(lambda: scene.ended)
+                halted = scene.workspace.deployments.get(deployment.id)
+                assert (halted.state, halted.code, halted.reason) == ("halted", "fault", "the signer is another one")
+                await asyncio.sleep(1.5)
+                assert not host.hosted
+                assert (await scene.command(deployment, "resume", "the right one runs now")).state == "running"
+        async with scene.hosting() as host:
+            await scene.attended(host, deployment)
+
+    story(tmp_path, tell)
+
+
+def refuse() -> Any:
+    raise UserError("the signer is another one")
+
+
 def test_a_command_without_a_process_is_applied_at_once_and_flatten_waits_for_one(tmp_path: Path) -> None:
     async def tell(scene: Scene) -> None:
         deployment = scene.deploy()

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,8 +15,10 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.curve import points
 from pitboss.core.instant import HOUR_MS, iso
 from pitboss.core.snapshot import Record
-from pitboss.runs import run_files
-from pitboss.runs.indexed_runs import IndexedRuns, keep_run_files, read_index
+from pitboss.report.shell import html_document
+from pitboss.runs import run_files, stored
+from pitboss.runs.indexed_runs import IndexedRuns, keep_index, keep_page, read_index
+from pitboss.runs.lineage import is_by_programs
 from pitboss.runs.report import page_of
 from pitboss.runs.run import ledger_of, start
 from pitboss.runs.run_charts import equity_points, run_chart
@@ -141,7 +144,8 @@ def test_filters_find_what_a_slow_search_finds(
 def test_files_of_a_complete_run_are_used_and_made_again_if_damaged(workspace: Workspace, runs: list[Run]) -> None:
     run = runs[0]
     fresh = plain(read_index(workspace, run))
-    keep_run_files(workspace, run, page_of(workspace, run))
+    keep_index(workspace, run)
+    keep_page(workspace, run, page_of(workspace, run))
     parts = IndexedRuns().page(workspace, run).parts
     prices = {name: bars.tolist() for name, bars in IndexedRuns().series(workspace, run).prices.items()}
     assert prices
@@ -162,6 +166,33 @@ def test_files_of_a_complete_run_are_used_and_made_again_if_damaged(workspace: W
         assert indexed.page(workspace, run).parts == parts
         assert {name: bars.tolist() for name, bars in indexed.series(workspace, run).prices.items()} == prices
         assert all(run_files.read(workspace, run, kind) for kind in (INDEX, PAGE, SERIES))
+
+
+def test_pages_of_programs_are_the_same_without_the_prompts(
+    workspace: Workspace, runs: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = [run for run in runs if is_by_programs(run)]
+    assert {run.model for run in programs} == {"standin/analyst", "policy/random"}
+    for run in programs:
+        page = html_document(page_of(workspace, run))
+        with monkeypatch.context() as patched:
+            patched.setattr(stored, "is_by_programs", lambda run: False)
+            assert html_document(page_of(workspace, run)) == page
+
+
+def test_the_rest_of_a_run_that_has_ended_is_taken_from_the_file_of_its_worker(
+    workspace: Workspace, runs: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, indexed = runs[1], IndexedRuns()
+    early = RunIndex().extended(read(workspace, run)[:3], venue_of(run.params["skill"]), run.params)
+    monkeypatch.setattr("pitboss.runs.indexed_runs.read_index", lambda *given: early)
+    assert len(indexed.index(workspace, replace(run, status="running"))) == len(early)
+    monkeypatch.undo()
+    keep_index(workspace, run)
+    monkeypatch.setattr("pitboss.runs.indexed_runs.read_index", lambda *given: pytest.fail("its records were read"))
+    index = indexed.index(workspace, run)
+    assert index.digest == run.digest
+    assert len(index) > len(early)
 
 
 def test_what_is_in_memory_is_bounded(workspace: Workspace, runs: list[Run]) -> None:

@@ -4,6 +4,7 @@ What every journal does is in `tests/contracts/test_journal_contract.py`.
 """
 
 import asyncio
+import dataclasses
 import random
 import shutil
 import sqlite3
@@ -20,6 +21,7 @@ from pitboss.store import run_history as history
 from pitboss.store.compiled import CompiledStatement
 from pitboss.store.database import open_database
 from pitboss.store.lifecycle import LeaseLost
+from pitboss.store.recent_records import newest_records
 from pitboss.store.schema import records as record_table
 from pitboss.store.verify import verify_run
 from pitboss.testing.journal import chained, state_after
@@ -200,13 +202,50 @@ def test_reading_a_changed_record_fails_at_that_record(bench, column):
         next(reader)
 
 
+def test_records_can_be_read_without_what_their_digests_do_not_cover(bench):
+    run_id, records = bench.complete(5)
+    without = [dataclasses.replace(record, extra=ZERO_COST_EXTRA) for record in records]
+
+    assert list(bench.journal(run_id, 1).covered_records()) == without
+    assert list(bench.journal(run_id, 1).covered_records(3)) == without[3:]
+    assert newest_records(bench.database, run_id, 1, 2) == without[3:]
+    assert newest_records(bench.database, run_id, 1, 9) == without[2:]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("kind", "'x'"),
+        ("kind", "'span'"),
+        ("tick_at", "7"),
+        ("prev_digest", "'x'"),
+        ("digest", "'x'"),
+        ("covered", "'x'"),
+        ("covered", "x'00'"),
+        ("covered", "(SELECT covered FROM records WHERE seq = 2)"),
+    ],
+)
+def test_reading_what_a_digest_covers_fails_at_a_record_that_was_changed(file_bench, column, value):
+    run_id, records = file_bench.complete(3)
+    with file_bench.database.write() as connection:
+        connection.exec_driver_sql(f"UPDATE records SET {column} = {value} WHERE seq = 1")
+    reader = file_bench.journal(run_id, 1).covered_records()
+
+    assert next(reader).digest == records[0].digest
+    with pytest.raises(ReplayMismatch, match="record 1 "):
+        next(reader)
+    with pytest.raises(ReplayMismatch, match="record 1 "):
+        newest_records(file_bench.database, run_id, 0, 9)
+
+
 def test_reading_past_a_missing_record_fails(bench):
     run_id, _ = bench.complete(3)
     with bench.database.write() as connection:
         connection.exec_driver_sql("DELETE FROM records WHERE seq = 1")
 
-    with pytest.raises(ReplayMismatch, match="record 2 is not the next link after 0"):
-        list(bench.journal(run_id, 1).records())
+    for read in (bench.journal(run_id, 1).records, bench.journal(run_id, 1).covered_records):
+        with pytest.raises(ReplayMismatch, match="record 2 is not the next link after 0"):
+            list(read())
 
 
 @pytest.mark.parametrize("column", ["seq", "body", "row_sha256"])

@@ -41,6 +41,15 @@ def stopwatch() -> float:
     return time.perf_counter()
 
 
+SWITCH_S = 0.0005
+"""How long a thread that computes may keep another waiting. Python's own 5 ms are waited again after every read and every hash."""
+
+
+def let_threads_alternate() -> None:
+    """Let the threads of this process take turns more often: for processes in which some threads compute and others answer."""
+    sys.setswitchinterval(SWITCH_S)
+
+
 def program_name() -> str:
     """How this program is called from a shell in the current folder: `pitboss` if the shell finds this one, else its path."""
     typed = Path(sys.argv[0])

@@ -52,6 +52,7 @@ COMMANDS = {
     "command": "deploy:command",
     "attribution": "attribution:attribution",
     "live": "live:app",
+    "watchdog": "watchdog:watchdog",
     "report": "report:report",
     "sweep": "study:sweep",
     "arena": "study:arena",

@@ -45,6 +45,12 @@ def points(curve: Curve) -> Iterator[tuple[Instant, str]]:
             yield at + index * step, text(CONTEXT.add(fixed, CONTEXT.scaleb(units, -decimals)))
 
 
+def last_point(curve: Curve) -> tuple[Instant, str] | None:
+    """The last point, exactly; None of an empty curve."""
+    size = length(curve[-1]) if curve else 0
+    return next(points([_slice(curve[-1], size - 1, size)])) if size else None
+
+
 def columns(curve: Curve) -> tuple[Ints, Floats]:
     """Instants and amounts as arrays, each amount the float nearest to the exact one."""
     sizes = np.array([length(piece) for piece in curve], np.int64)

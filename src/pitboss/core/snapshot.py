@@ -5,6 +5,7 @@ byte for byte. `extra` holds what may differ between them: prompt texts, timings
 """
 
 import hashlib
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Literal
@@ -47,6 +48,15 @@ def seal(
     data = codec.dumps({**covered, "seq": seq, "kind": kind, "tick_at": tick_at, "prev_digest": prev_digest})
     extra_data = extra if isinstance(extra, bytes) else codec.dumps(extra)
     return Record(seq, kind, tick_at, prev_digest, hashlib.sha256(data).hexdigest(), data, extra_data)
+
+
+_COST = re.compile(rb'\{"cost_usd":(null|"[^"\\]*")[,}]')
+
+
+def recorded_cost(record: Record) -> str | None:
+    """The cost of a tick as recorded. Keys are sorted, so it comes first, and the prompts that follow it are not read."""
+    first = _COST.match(record.extra)
+    return codec.loads(first[1]) if first else codec.loads(record.extra)["cost_usd"]
 
 
 ZERO_COST_EXTRA = codec.dumps({"cost_usd": "0"})

@@ -8,11 +8,12 @@ written after the run has ended, so a failure here does not change the run.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
-from pitboss.runs.indexed_runs import keep_run_files
+from pitboss.runs.indexed_runs import keep_index, keep_page
 from pitboss.runs.report import page_of, write_report
 from pitboss.store.runs import Run
 
@@ -35,10 +36,13 @@ def write_run_report(workspace: Workspace, run_id: str) -> str | None:
     """
     try:
         run = workspace.runs.get(run_id)
+        is_complete = run.status == "complete"
+        if is_complete:
+            keep_index(workspace, run)  # first: it is soon made, and all that is shown of a run needs it
         page = page_of(workspace, run)
         write_report(workspace, run_id, page=page)
-        if run.status == "complete":
-            keep_run_files(workspace, run, page)
+        if is_complete:
+            keep_page(workspace, run, page)
     except Exception as error:  # noqa: BLE001 - the run has its result, and the worker continues
         problem = error.message if isinstance(error, UserError) else repr(error)
         problem = REDACTOR.redact(problem)
@@ -48,36 +52,34 @@ def write_run_report(workspace: Workspace, run_id: str) -> str | None:
 
 
 class ReportWriter:
-    """Writes the reports of a worker's runs one after the other in a thread: the page of a long run takes seconds."""
+    """Writes the reports of a worker's runs one after the other in a thread: the page of a long run takes seconds.
+
+    From one report to the next the thread does not need the event loop, which a run that computes blocks until it ends.
+    """
 
     def __init__(self, workspace: Workspace, on_done: Callable[[], None] = lambda: None) -> None:
-        """`on_done` is called after each report, written or not."""
+        """`on_done` is called on the loop after each report, written or not."""
         self._workspace = workspace
         self._on_done = on_done
-        self._one_at_a_time = asyncio.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._thread = ThreadPoolExecutor(1, "reports")
+        self._reports: set[Future[None]] = set()
 
     @property
     def pending(self) -> int:
         """How many reports are still to be written."""
-        return len(self._tasks)
+        return len(self._reports)
 
     def schedule(self, run: Run) -> None:
         """Write the report of a run that has ended, if it is complete and requests one."""
         if wants_report(run):
-            task = asyncio.create_task(self._write(run.id), name=f"report {run.id}")
-            self._tasks.add(task)
-            task.add_done_callback(self._remove)
+            loop = asyncio.get_running_loop()
+            report = self._thread.submit(self._write_if_complete, run.id)
+            self._reports.add(report)
+            report.add_done_callback(lambda done: loop.call_soon_threadsafe(self._remove, done))
 
     async def close(self) -> None:
         """Drop the reports that are not begun. One that is being written is finished."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _write(self, run_id: str) -> None:
-        async with self._one_at_a_time:
-            await asyncio.to_thread(self._write_if_complete, run_id)
+        await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
 
     def _write_if_complete(self, run_id: str) -> None:
         try:
@@ -88,8 +90,8 @@ class ReportWriter:
         if run.status == "complete":
             write_run_report(self._workspace, run_id)
 
-    def _remove(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+    def _remove(self, report: "Future[None]") -> None:
+        self._reports.discard(report)
         self._on_done()
 
 

@@ -22,7 +22,7 @@ def attribute(
     if to_at <= from_at:
         raise UserError("the span is empty: --to is not after --from", "swap them, or choose a later --to")
     run = workspace.runs.get(deployment.run_id)
-    return venue_named(deployment.venue).attribution(workspace, deployment, run, from_at, to_at, data_venue)
+    return venue_named(deployment.venue).attribution(workspace, run, (from_at, to_at), data_venue)
 
 
 def attribution_document(

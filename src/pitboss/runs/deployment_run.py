@@ -27,11 +27,14 @@ from pitboss.live.control import Control
 from pitboss.runs.live_deployment import LiveDeployment, read_deployment
 from pitboss.runs.live_session import Driving, Listener, StoredLiveRun, work_live
 from pitboss.runs.venues import venue_named
-from pitboss.store.deployments import Deployment
-from pitboss.store.lifecycle import LeaseLost
+from pitboss.store.deployments import Deployment, SentCommand
+from pitboss.store.lifecycle import ACTIVE, LeaseLost
+from pitboss.store.watchdog_beats import watch_problem
 
 LOG = logging.getLogger("pitboss.live")
 FAULT = "fault"
+WATCHDOG_SILENT_MS = 15 * SECOND_MS
+"""A watchdog that is demanded must have been heard within this time, or nothing opens."""
 
 Outcome = Literal["stopped", "released", "outage", "halted", "lost"]
 """How the work of this process on a deployment ended."""
@@ -67,14 +70,21 @@ class DeploymentStop:
 class StoredControl:
     """Implements `live.control.ControlStore` with the row of a deployment."""
 
-    def __init__(self, workspace: Workspace, deployment_id: str, notify: Callable[[Deployment], None]) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        deployment_id: str,
+        notify: Callable[[Deployment], None],
+        on_command: Callable[[SentCommand], None] = lambda sent: None,
+    ) -> None:
         self._deployments = workspace.deployments
         self._id = deployment_id
         self._notify = notify
+        self._on_command = on_command
 
     def acknowledge(self, command: OpenCommand, note: str) -> DeploymentState:
         """Store that a command was carried out."""
-        self._deployments.acknowledge(command, note)
+        self._on_command(self._deployments.acknowledge(command, note))
         return self._changed(self._deployments.get(self._id))
 
     def acknowledged_since(self, number: int) -> Sequence[OpenCommand]:
@@ -111,6 +121,7 @@ class DeploymentRun:
         on_state: Callable[[Deployment], None] = lambda deployment: None,
         clock: Clock | None = None,
         stop: "DeploymentStop | None" = None,
+        on_command: Callable[[SentCommand], None] = lambda sent: None,
     ) -> None:
         self.deployment = deployment
         self.epoch = epoch
@@ -119,28 +130,48 @@ class DeploymentRun:
         self._workspace = workspace.owned_by(deployment.owner)
         self._on_entry = on_entry
         self._on_state = on_state
-        store = StoredControl(self._workspace, deployment.id, self._state_changed)
+        store = StoredControl(self._workspace, deployment.id, self._state_changed, on_command)
         self.control = Control(store, deployment.state, deployment.code)
         self.board = Board()
         self.status: Callable[[], dict[str, Any]] = dict
 
     async def work(self) -> Outcome:
-        """Work until the deployment stops, the host leaves, or the work fails. Raises nothing but cancellation."""
+        """Work until the deployment stops, the host leaves, or the work fails. Raises nothing but what the store raises."""
+        outcome, error_text = await self._worked()
+        if outcome != "lost":
+            self._release(error_text)
+        return outcome
+
+    async def _worked(self) -> tuple[Outcome, str]:
+        """How the work ended, with the text of an error."""
+        fields = {"deployment": self.deployment.id}
         try:
             await self._drive()
         except LeaseLost:
-            return "lost"
+            return "lost", ""
         except (RunCancelled, asyncio.CancelledError):  # a kill, or a host that does not wait
-            return "stopped" if self.control.stopped else "released"
+            pass
         except TransientError as error:
-            LOG.warning("deployment outage", extra={"fields": {"deployment": self.deployment.id, "error": str(error)}})
-            return "outage"
+            LOG.warning("deployment outage", extra={"fields": {**fields, "error": REDACTOR.redact(str(error))}})
+            return "outage", str(error)
         except (UserError, InvariantError) as error:
-            return self._halted(str(error))
-        except Exception as error:
-            LOG.exception("deployment fault", extra={"fields": {"deployment": self.deployment.id}})
-            return self._halted(f"unexpected fault: {error!r}")
-        return "stopped" if self.control.stopped else "released"
+            return self._halted(str(error)), str(error)
+        except Exception as error:  # noqa: BLE001 - a fault of one deployment must not end the others
+            LOG.error("deployment fault", extra={"fields": {**fields, "error": REDACTOR.redact(repr(error))}})
+            return self._halted(f"unexpected fault: {error!r}"), repr(error)
+        return "stopped" if self.control.stopped else "released", ""
+
+    def _release(self, error_text: str) -> None:
+        """Leave the run to the next process at once, if its end was not written: else it would wait for the lease to expire."""
+        runs, run_id = self._workspace.runs, self.deployment.run_id
+        run = runs.get_or_none(run_id)
+        if run is None or run.lease_epoch != self.epoch or run.status not in ACTIVE:
+            return
+        with suppress(LeaseLost):
+            if error_text:
+                runs.fail(run_id, self.epoch, REDACTOR.redact(error_text))
+            else:
+                runs.set_status(run_id, "cancelled", self.epoch)
 
     async def _drive(self) -> None:
         workspace, deployment = self._workspace, self.deployment
@@ -152,16 +183,26 @@ class DeploymentRun:
             venue.skill_type(),
             venue.request_of(run.params),
             notify=self._remark,
-            open_refusal=self.control.open_refusal,
+            open_refusal=self.open_refusal,
             halt=self.control.halt,
         )
         opening = asyncio.create_task(self._obey_while_opening(asyncio.current_task()))
-        async with venue.open_live(live) as side:
-            opening.cancel()
-            await asyncio.gather(opening, return_exceptions=True)
-            stored_run = StoredLiveRun(workspace, deployment.run_id, self.epoch, "", self.board, self._clock)
-            listener = Listener(entry=lambda entry, board: self._entered(entry))
-            await work_live(stored_run, side, Driving(self.stop, self._never, self.control, self._show, listener))
+        try:
+            async with venue.open_live(live) as side:
+                opening.cancel()
+                await asyncio.gather(opening, return_exceptions=True)
+                stored_run = StoredLiveRun(workspace, deployment.run_id, self.epoch, "", self.board, self._clock)
+                listener = Listener(entry=lambda entry, board: self._entered(entry))
+                await work_live(stored_run, side, Driving(self.stop, self._never, self.control, self._show, listener))
+        finally:
+            opening.cancel()  # also where the account could not be opened
+
+    def open_refusal(self) -> str:
+        """Why nothing may open at this moment: the control, or a watchdog that is demanded and not there."""
+        refusal = self.control.open_refusal()
+        if refusal or self.deployment.mode != "live" or not self._workspace.settings.live_require_watchdog:
+            return refusal
+        return watch_problem(self._workspace.database, self.deployment.id, WATCHDOG_SILENT_MS)
 
     async def _obey_while_opening(self, work: "asyncio.Task[Any] | None") -> None:
         """Carry out commands while the account is not open yet, which an outage can delay; `flatten` and `snapshot` wait."""

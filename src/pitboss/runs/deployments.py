@@ -16,6 +16,8 @@ from pitboss.core.deployment import NEEDS_ACCOUNT, Command, OpenCommand
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
 from pitboss.core.money import text
+from pitboss.core.suggestion import did_you_mean, nearest_spelling
+from pitboss.models import catalog
 from pitboss.runs.live_deployment import DAILY_COST, DeployRequest
 from pitboss.runs.live_run import create_run
 from pitboss.runs.venues import venue_named, venue_of
@@ -61,6 +63,11 @@ def deploy(workspace: Workspace, request: DeployRequest) -> Deployment:
         )
     now = workspace.now()
     stored = venue.live_request(request, now)
+    kind, _, policy = stored.source.partition("/")
+    if kind == catalog.POLICY and policy not in venue.policies():
+        names = ", ".join(venue.policies())
+        hint = did_you_mean(nearest_spelling(policy, venue.policies()), f"policies of {venue.name}: {names}")
+        raise UserError(f"there is no policy {policy!r}", hint)
     decider_source.check(workspace, stored)
     extra = venue.check_live(workspace, request)
     daily = request.max_cost_usd_per_day
@@ -103,14 +110,17 @@ async def command(
     """
     deployment = workspace.deployments.get(deployment_id)
     sent = workspace.deployments.send(deployment.id, name, reason, user_name)
-    attended = is_attended(workspace, workspace.runs.get(deployment.run_id))
-    if not attended and name not in NEEDS_ACCOUNT:
-        opened = OpenCommand(sent.id, deployment.id, sent.number, name, sent.reason, user_name)
-        acked = workspace.deployments.acknowledge(opened, "no process worked on the deployment")
-        _end_stopped(workspace, deployment, acked)
-        return acked
-    until_s = stopwatch() + (wait_s if attended else 0.0)
-    while sent.acked_at is None and stopwatch() < until_s:
+    until_s = stopwatch() + wait_s
+    while sent.acked_at is None:
+        if not is_attended(workspace, workspace.runs.get(deployment.run_id)):
+            if name in NEEDS_ACCOUNT:
+                return sent
+            opened = OpenCommand(sent.id, deployment.id, sent.number, name, sent.reason, user_name)
+            sent = workspace.deployments.acknowledge(opened, "no process worked on the deployment")
+            _end_stopped(workspace, deployment, sent)
+            return sent
+        if stopwatch() >= until_s:
+            return sent
         await asyncio.sleep(POLL_S)
         sent = workspace.deployments.command(sent.id)
     return sent

@@ -16,7 +16,7 @@ from pitboss.runs import run_files
 from pitboss.runs.report import page_of
 from pitboss.runs.run_files import INDEX, PAGE, SERIES
 from pitboss.runs.run_index import RunIndex
-from pitboss.runs.stored import journal_of
+from pitboss.runs.stored import shown_records
 from pitboss.runs.venues import venue_of
 from pitboss.store.runs import Run
 
@@ -88,7 +88,7 @@ class IndexedRuns:
         kept: RunIndex | None = self._get(run, INDEX, complete) or self._get(run, INDEX, False)
         if kept is not None and complete and kept.digest == run.digest:
             return kept
-        if kept is None and complete and (stored := run_files.read(workspace, run, INDEX)) is not None:
+        if complete and (stored := run_files.read(workspace, run, INDEX)) is not None:
             index = RunIndex.from_bytes(stored)
         else:
             index = read_index(workspace, run, kept)
@@ -131,21 +131,24 @@ class IndexedRuns:
 def read_index(workspace: Workspace, run: Run, known: RunIndex | None = None) -> RunIndex:
     """The index of a run from its records; `known` is that of an earlier call, of which only what followed is read."""
     venue = venue_of(run.params["skill"])
-    journal = journal_of(workspace, run)
     if known is None or not known.next_seq:
-        return RunIndex().extended(journal.records(), venue, run.params)
+        return RunIndex().extended(shown_records(workspace, run), venue, run.params)
     # its last record is read again: if it is another, the run was started anew
-    records = journal.records(known.next_seq - 1)
+    records = shown_records(workspace, run, known.next_seq - 1)
     last = next(records, None)
     if last is None or last.digest != known.digest:
-        return RunIndex().extended(journal.records(), venue, run.params)
+        return RunIndex().extended(shown_records(workspace, run), venue, run.params)
     return known.extended(records, venue, run.params)
 
 
-def keep_run_files(workspace: Workspace, run: Run, page: ReportPage) -> None:
-    """Write the files of a complete run whose page has just been composed."""
-    _write_page(workspace, run, without_decisions(page), page.series)
+def keep_index(workspace: Workspace, run: Run) -> None:
+    """Write the index of a complete run."""
     run_files.write(workspace, run, INDEX, read_index(workspace, run).to_bytes())
+
+
+def keep_page(workspace: Workspace, run: Run, page: ReportPage) -> None:
+    """Write the page of a complete run that has just been composed, and the series of its charts."""
+    _write_page(workspace, run, without_decisions(page), page.series)
 
 
 def without_decisions(page: ReportPage) -> ReportPage:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
-from pitboss.core.curve import points
+from pitboss.core.curve import last_point
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
 from pitboss.core.snapshot import Record
@@ -63,10 +63,11 @@ def newest_ticks(workspace: Workspace, run: Run, after_seq: int, limit: int = MO
 
 
 def _tick(record: Record) -> dict[str, Any] | None:
-    row = next(decision_rows(record), None)
+    body = codec.loads(record.covered)
+    row = next(decision_rows(record, body), None)
     if row is None:
         return None
-    equity = list(points(codec.loads(record.covered)["equity"][-1:]))
+    at, usd = last_point(body["equity"]) or (None, None)
     return {
         "seq": record.seq,
         "tick_at": iso(record.tick_at),
@@ -75,13 +76,9 @@ def _tick(record: Record) -> dict[str, Any] | None:
         "action": _text(row.get("action")),
         "code": _text(row.get("code")),
         "symbol": _text(row.get("symbol")),
-        "equity_usd": float(equity[-1][1]) if equity else None,
-        "equity_at": _at(equity),
+        "equity_usd": None if usd is None else float(usd),
+        "equity_at": None if at is None else iso(at),
     }
-
-
-def _at(equity: list[tuple[Instant, str]]) -> str | None:
-    return iso(equity[-1][0]) if equity else None
 
 
 def _text(value: object) -> str | None:

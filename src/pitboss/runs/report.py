@@ -24,7 +24,7 @@ from pitboss.report.shell import ReportPage, html_document
 from pitboss.report.source import RunReport
 from pitboss.runs.blind import report_lines
 from pitboss.runs.lineage import is_by_programs
-from pitboss.runs.stored import decision_rows, document, is_synthetic, journal_of, request_of
+from pitboss.runs.stored import decision_rows, document, is_synthetic, request_of, shown_records
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
 from pitboss.sim.outcome import Ledger
@@ -150,5 +150,5 @@ def page_of(workspace: Workspace, run: Run) -> ReportPage:
 def _plain_page(workspace: Workspace, run: Run, venue: Venue) -> ReportPage:
     """The page of a run whose venue has no report of its own, built from the records alone."""
     rows: list[dict[str, Any]] = []
-    ledger = venue.read_ledger(with_rows(journal_of(workspace, run).records(), rows))
+    ledger = venue.read_ledger(with_rows(shown_records(workspace, run), rows))
     return compose(shared_report(workspace, run, venue, ledger, rows), venue.money)

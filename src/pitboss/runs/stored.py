@@ -8,7 +8,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso, parse_instant
-from pitboss.core.snapshot import Record
+from pitboss.core.snapshot import Record, recorded_cost
 from pitboss.core.verdict import margin_fields
 from pitboss.data.synthetic_marker import DEMO, is_marked
 from pitboss.models import cutoffs
@@ -16,7 +16,7 @@ from pitboss.models.cutoff_text import cutoff_record
 from pitboss.models.endpoint import ENDPOINT, read_endpoint
 from pitboss.models.providers import LOCAL
 from pitboss.report.quality import quality_of
-from pitboss.runs.lineage import decided_by, forked_from
+from pitboss.runs.lineage import decided_by, forked_from, is_by_programs
 from pitboss.runs.venues import venue_of
 from pitboss.store.journal import StoredJournal
 from pitboss.store.runs import Run
@@ -32,6 +32,12 @@ def request_of(run: Run) -> Any:
 def journal_of(workspace: Workspace, run: Run) -> StoredJournal:
     """The records of a run, for reading."""
     return StoredJournal(workspace.database, run.id, run.lease_epoch)
+
+
+def shown_records(workspace: Workspace, run: Run, start: int = 0) -> Iterator[Record]:
+    """The records of a run from a number on, for lists and pages: those of programs, which cost nothing, without their prompts."""
+    journal = journal_of(workspace, run)
+    return journal.covered_records(start) if is_by_programs(run) else journal.records(start)
 
 
 def document(workspace: Workspace, run: Run) -> dict[str, Any]:
@@ -186,7 +192,7 @@ def decision_rows(record: Record, read_body: Mapping[str, Any] | None = None) ->
         "flags": body["flags"],
         "text": body["text"],
         "steps": body["steps"],
-        "cost_usd": codec.loads(record.extra)["cost_usd"],
+        "cost_usd": recorded_cost(record),
     }
     if not body["proposals"]:
         yield {**about, "outcome": "noop"}

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pitboss.report.meaning import Metric, RuleMeaning
     from pitboss.report.shell import ReportPage
     from pitboss.report.source import RunReport
+    from pitboss.runs.account_guardian import AccountGuardian
     from pitboss.runs.attribution_result import Attribution
     from pitboss.runs.charts import Charts
     from pitboss.runs.live_deployment import DeployRequest, LiveDeployment
@@ -90,8 +91,6 @@ class Venue(ABC):
     """What one intent of a decision is called."""
     live_modes: "ClassVar[tuple[Mode, ...]]" = ()
     """The modes in which its skills can be deployed."""
-    live_account_noun: ClassVar[str] = "account"
-    """What `--account` names."""
     file_fields: ClassVar[frozenset[str]] = frozenset()
     """Fields of its request that name files of the machine, or hold their content; the API does not take them."""
 
@@ -311,20 +310,9 @@ class Venue(ABC):
 
     def live_request(self, deploy: "DeployRequest", now: "Instant") -> "BacktestRequest":
         """The request that is stored with a deployment. Its range is empty: nobody knows the end, and nothing is replayed."""
-        from pitboss.skill.document import to_plain
+        from pitboss.runs.live_deployment import stored_request
 
-        return self.request_type()(
-            skill=to_plain(deploy.skill),
-            from_at=now,
-            to_at=now,
-            model=deploy.model,
-            equity_usd=deploy.equity_usd,
-            max_cost_usd=deploy.max_cost_usd,
-            price_in=deploy.price_in,
-            price_out=deploy.price_out,
-            any_price=deploy.any_price,
-            speculate="0",  # a live tick cannot be asked ahead
-        )
+        return stored_request(self.request_type(), deploy, now)
 
     def check_live(self, workspace: "Workspace", deploy: "DeployRequest") -> dict[str, Any]:
         """Refuse a deployment that cannot run, before anything is stored; returns further parameters to store."""
@@ -335,20 +323,18 @@ class Venue(ABC):
         """Open the data, the account and the broker of a deployment, in one of `live_modes`: a `live_session.LiveSide`."""
         raise InvariantError(f"venue {self.name} has no live modes, and {live.deployment.id} has one")
 
-    def attribution(
-        self,
-        workspace: "Workspace",
-        deployment: "Deployment",
-        run: "Run",
-        from_at: "Instant",
-        to_at: "Instant",
-        data_venue: str = "",
-    ) -> "Attribution":
-        """Replay the decisions of a span of a deployment on paper, and explain the difference of the results by trade.
+    def open_guardian(
+        self, workspace: "Workspace", deployment: "Deployment"
+    ) -> "AbstractAsyncContextManager[AccountGuardian]":
+        """Open what the watchdog uses for a deployment in mode live: its own connection, and a key that only reduces."""
+        raise InvariantError(f"venue {self.name} sends no orders, and {deployment.id} of {workspace.owner} does")
 
-        `data_venue` is the venue whose bars are used, in place of that of the deployment.
+    def attribution(
+        self, workspace: "Workspace", run: "Run", span: "tuple[Instant, Instant]", data_venue: str
+    ) -> "Attribution":
+        """Replay the decisions of a span of a deployment on paper, with the bars of `data_venue` (empty: its own), and explain the
+        difference of the results by trade.
         """
-        del workspace, deployment, run, from_at, to_at, data_venue
         raise UserError(f"venue {self.name} cannot replay the decisions of a deployment on paper")
 
     # Results --------------------------------------------------------------------------------------------------------

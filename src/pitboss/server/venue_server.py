@@ -12,6 +12,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pitboss.bootstrap.machine import let_threads_alternate
 from pitboss.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ def serve_one_process(app: Any, listening: socket.socket) -> None:
     """Serve an app on a listening socket until this process is told to stop."""
     import uvicorn
 
+    let_threads_alternate()
     uvicorn.Server(uvicorn.Config(app, **CONFIG)).run(sockets=[listening])
 
 

@@ -137,6 +137,26 @@ class Deployments:
         query = self._all().where(deployments.c.state != "stopped", deployments.c.run_id.not_in(attended))
         return self._fetch(query.order_by(deployments.c.created_at, deployments.c.id).limit(limit))
 
+    def heartbeats(self, mode: Mode | None = None) -> tuple[Instant, Sequence[tuple[Deployment, Instant | None]]]:
+        """The deployments of a mode, or of all, that are not stopped, each with the last heartbeat of its process; and the time of now."""
+        query = self._all().where(deployments.c.state != "stopped")
+        query = query if mode is None else query.where(deployments.c.mode == mode)
+        listed = self._fetch(query.order_by(deployments.c.created_at, deployments.c.id).limit(LISTED))
+        beats = select(runs.c.id, runs.c.heartbeat_at).where(runs.c.id.in_([each.run_id for each in listed]))
+        with self._database.read() as connection:
+            stored: Any = connection.execute(beats).all()
+            now = self._database.now(connection)
+        by_run: dict[str, Instant | None] = dict(stored)
+        return now, [(each, by_run.get(each.run_id)) for each in listed]
+
+    def halted(self, deployment_ids: Sequence[str]) -> Mapping[str, str]:
+        """Which of these deployments are halted, with the code of the cause. One cheap query: meant for polling."""
+        columns = deployments.c
+        query = select(columns.id, columns.code).where(columns.id.in_(deployment_ids), columns.state == "halted")
+        with self._database.read() as connection:
+            stored: Any = connection.execute(query).all()
+        return dict(stored)
+
     # Commands -------------------------------------------------------------------------------------------------------
 
     def send(self, deployment_id: str, command: Command, reason: str, user_name: str) -> SentCommand:

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple, cast, get_args
 
 from sqlalchemy import Table, bindparam, func, insert, select, update
 from sqlalchemy.engine import Dialect
+from zstandard import ZstdError
 
 from pitboss.core import codec
 from pitboss.core.errors import InvariantError, ReplayMismatch
 from pitboss.core.instant import Instant
-from pitboss.core.snapshot import GENESIS, ZERO_COST_EXTRA, Record, RecordKind
+from pitboss.core.snapshot import GENESIS, ZERO_COST_EXTRA, Record, RecordKind, check
 from pitboss.core.state import State
 from pitboss.store import events
 from pitboss.store import sealed_rows as rows
@@ -29,7 +30,7 @@ from pitboss.store.lifecycle import ENDED, LeaseLost, Status
 from pitboss.store.retry import Unreachable, retry_while_unreachable
 from pitboss.store.schema import SEAL, records, run_events, run_states, runs
 
-PAGE = 256
+PAGE = 64
 """Records read at a time. No lock is held between pages, so a slow reader never blocks the run."""
 
 _RUN_NAMES = rows.sealed_columns(runs)
@@ -144,6 +145,10 @@ class _PendingCommit(NamedTuple):
     state_seal: str
 
 
+COVERED = rows.raw(records).with_only_columns(
+    *[column for column in rows.raw(records).selected_columns if column.key not in ("run_id", "extra", SEAL)]
+)
+"""SELECT of what `read_covered` reads: a tenth of the bytes of a record whose prompt was kept."""
 _COMPRESSED_FREE = compressor()(ZERO_COST_EXTRA)
 _COMPRESSED_FREE_SHA256 = sha256(_COMPRESSED_FREE).digest()
 _KINDS: dict[RecordKind, bytes] = {kind: rows.encode(kind) for kind in get_args(RecordKind)}
@@ -160,6 +165,21 @@ def read_record(row: Mapping[str, Any], decompress: Callable[[bytes], bytes]) ->
         covered=decompress(row["covered"]),
         extra=decompress(row["extra"]),
     )
+
+
+def read_covered(
+    row: Mapping[str, Any], decompress: Callable[[bytes], bytes], seq: int, prev_digest: str | None = None
+) -> Record:
+    """The record in a row of `COVERED`, with the `extra` of a record without a model call. Raises `ReplayMismatch` if it was changed.
+
+    It is checked against its digest, because the seal of a row covers the rest too.
+    """
+    try:
+        record = Record(**{**row, "covered": decompress(row["covered"])}, extra=ZERO_COST_EXTRA)
+    except (ZstdError, TypeError) as error:
+        raise ReplayMismatch(f"record {row['seq']} was changed after it was written") from error
+    check(record, seq, prev_digest or record.prev_digest)
+    return record
 
 
 class StoredJournal:
@@ -238,6 +258,15 @@ class StoredJournal:
                 raise ReplayMismatch(f"record {row['seq']} is not the next link after {expected - 1}")
             expected, digest = expected + 1, row["digest"]
             yield read_record(row, self._decompress)
+
+    def covered_records(self, start: int = 0) -> Iterator[Record]:
+        """The same, as `read_covered` gives them."""
+        expected, digest = start, None
+        query = COVERED.where(records.c.run_id == self.run_id, records.c.seq >= start)
+        for row in self._database.read_paged(query, records.c.seq, PAGE):
+            record = read_covered(row, self._decompress, expected, digest)
+            expected, digest = expected + 1, record.digest
+            yield record
 
     def latest_state(self) -> tuple[int, Any] | None:
         """The number of the next record and the state after the last commit, as plain values."""

@@ -1,6 +1,6 @@
 """A run's records from the newest backwards, up to an instant: for queries that need only the last few.
 
-Reading forwards is in `journal.py`. Every row is checked against its seal; the chain between rows is not, because a query
+Reading forwards is in `journal.py`. Every row is checked against its seal or digest; the chain between rows is not, because a query
 for ten decisions must not read a year of them (`runs verify` does).
 """
 
@@ -13,7 +13,7 @@ from pitboss.core.snapshot import Record
 from pitboss.store import sealed_rows as rows
 from pitboss.store.compression import decompressor
 from pitboss.store.database import Database
-from pitboss.store.journal import read_record
+from pitboss.store.journal import COVERED, read_covered, read_record
 from pitboss.store.schema import records
 
 PAGE = 32
@@ -64,11 +64,9 @@ def at(database: Database, run_id: str, tick_at: Instant) -> Record | None:
 
 
 def newest_records(database: Database, run_id: str, after_seq: int, limit: int) -> list[Record]:
-    """The newest records with a number above `after_seq`, oldest first, at most `limit`."""
-    query = rows.raw(records).where(records.c.run_id == run_id, records.c.seq > after_seq)
+    """The newest records with a number above `after_seq`, oldest first, at most `limit`, as `read_covered` gives them."""
+    query = COVERED.where(records.c.run_id == run_id, records.c.seq > after_seq)
     with database.read() as connection:
         page = rows.fetch_all(connection, query.order_by(records.c.seq.desc()).limit(limit))
     decompress = decompressor()
-    for row in page:
-        rows.require_intact(records, row)
-    return [read_record(row, decompress) for row in reversed(page)]
+    return [read_covered(row, decompress, row["seq"]) for row in reversed(page)]

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -15,6 +16,8 @@ from pitboss.runs.explain import explain
 from pitboss.runs.fork import ForkChange, fork
 from pitboss.runs.run import resume, start
 from pitboss.runs.run_files import KINDS, path_of
+from pitboss.server.api import run_access
+from pitboss.server.api.run_reader import RunReader
 from pitboss.store.runs import Run
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import plain_skill
@@ -123,6 +126,22 @@ def test_a_worker_leaves_what_the_page_opens_with(client: TestClient, workspace:
     assert [path.stat().st_mtime_ns for path in paths] == before
     workspace.remove_files(run.id)
     assert not any(path.exists() for path in paths)
+
+
+def test_a_page_that_its_worker_is_composing_is_awaited_without_reading_the_run(
+    browser_session: TestClient, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = started(workspace, {"action": "no_op", "reason": "waits"})
+    fresh = replace(run, params={**run.params, "queued": {"report": True}}, finished_at=workspace.now())
+    monkeypatch.setattr(run_access, "named_run", lambda *given: fresh)
+    with monkeypatch.context() as patched:
+        patched.setattr(run_access, "PATIENCE_S", 0.01)
+        patched.setattr(RunReader, "index", None)  # an error if it is called
+        page = browser_session.get(f"/runs/{run.id}")
+        assert f'data-wait="/runs/{run.id}/ready"' in page.text
+        assert browser_session.get(f"/runs/{run.id}/ready").json() == {"ready": False}
+    assert write_run_report(workspace, run.id) is None
+    assert browser_session.get(f"/runs/{run.id}/ready").json() == {"ready": True}
 
 
 # Decisions --------------------------------------------------------------------------------------------------------------

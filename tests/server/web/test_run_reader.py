@@ -9,7 +9,7 @@ import pytest
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.runs import run_files
-from pitboss.runs.indexed_runs import IndexedRuns, keep_run_files
+from pitboss.runs.indexed_runs import IndexedRuns, keep_index, keep_page
 from pitboss.runs.report import page_of
 from pitboss.server.api.run_reader import RunReader
 from pitboss.store.runs import Run
@@ -95,7 +95,8 @@ def test_the_page_of_a_run_that_has_just_ended_is_left_to_its_worker(workspace: 
         waiting = asyncio.create_task(reader.page(workspace, fresh))
         assert await reader.page(workspace, fresh, patience_s=0.2) is None
         assert not run_files.are_stored(workspace, run)
-        await asyncio.to_thread(keep_run_files, workspace, run, page)
+        await asyncio.to_thread(keep_page, workspace, run, page)
+        await asyncio.to_thread(keep_index, workspace, run)
         assert (await waiting) is not None
 
     asyncio.run(ask())

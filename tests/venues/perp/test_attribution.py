@@ -222,7 +222,7 @@ def test_a_position_that_the_account_had_already_is_a_trade_of_its_metrics():
 
 def test_a_venue_without_a_paper_replay_says_so():
     with pytest.raises(UserError, match="cannot replay"):
-        venue_named("community").attribution(None, None, None, 0, 1)  # type: ignore[arg-type]
+        venue_named("community").attribution(None, None, (0, 1), "")  # type: ignore[arg-type]
 
 
 # On the fake exchange -------------------------------------------------------------------------------------------------

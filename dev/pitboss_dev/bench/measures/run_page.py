@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from pitboss.bootstrap.machine import random_hex
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import InvariantError
-from pitboss.runs.indexed_runs import keep_run_files
+from pitboss.runs.indexed_runs import keep_index, keep_page
 from pitboss.runs.report import page_of
 from pitboss.server.access.sign_in import SignIn, digest
 from pitboss.server.app import create_app
@@ -32,7 +32,8 @@ def measure(bench: Bench) -> Iterable[BenchRow]:
     with bench.folder.workspace(shape) as workspace:
         run = store_long_run(workspace, shape)
         start = perf_counter()
-        keep_run_files(workspace, run, page_of(workspace, run))
+        keep_index(workspace, run)
+        keep_page(workspace, run, page_of(workspace, run))
         composed_s = perf_counter() - start
         zoomed = f"?from={run.params['from_at']}&to={run.params['from_at'] + 86_400_000}"
         paths = (

@@ -16,6 +16,7 @@ from types import FrameType
 
 from pitboss.bootstrap.child_settings import program, surroundings
 from pitboss.bootstrap.logs import start_logs
+from pitboss.bootstrap.machine import let_threads_alternate
 from pitboss.bootstrap.settings import Settings, load_settings
 from pitboss.bootstrap.telemetry import telemetry
 from pitboss.core.errors import UserError
@@ -74,6 +75,7 @@ def main(home: str, number: str, descriptor: str, build: str = "") -> int:
     """Run the worker of a slot."""
     settings = load_settings(Path(home))
     os.nice(settings.worker_nice)
+    let_threads_alternate()
     start_logs(settings.log_level, settings.log_file)
     with asyncio.run(wait_for_workspace(settings)) as workspace, telemetry(settings) as tracer:
         queue = open_queue(workspace)

@@ -1,6 +1,6 @@
 """What routes and pages take of a request about a run: the run of its path, its index, page and charts, and the conditions of its query."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from anyio.to_thread import run_sync
@@ -59,17 +59,20 @@ SeriesOfRun = Annotated[ChartSeries | None, Depends(_series)]
 class EndedRun:
     """What is shown of a run that has ended: nothing of one without records, and no page yet while it is being composed."""
 
-    index: RunIndex
-    page: ReportPage | None
+    is_empty: bool = True
+    page: ReportPage | None = None
+    index: RunIndex = field(default_factory=RunIndex)
+    """That of the whole run if there is a page."""
 
 
 async def _ended(run: NamedRun, workspace: OwnWorkspace, reader: Reader) -> EndedRun | None:
     if run.status not in ENDED:
         return None
-    index = await reader.index(workspace, run)
-    if run.status != "complete" and not len(index):
-        return EndedRun(index, None)
-    return EndedRun(index, await reader.page(workspace, run, PATIENCE_S))
+    if run.status != "complete" and not len(await reader.index(workspace, run)):
+        return EndedRun()
+    # the page first: without it the index is not needed, and its worker is about to write both
+    page = await reader.page(workspace, run, PATIENCE_S)
+    return EndedRun(is_empty=False) if page is None else EndedRun(False, page, await reader.index(workspace, run))
 
 
 Ended = Annotated[EndedRun | None, Depends(_ended)]

@@ -47,8 +47,7 @@ def run_page(run: NamedRun, caller: Viewer, ended: Ended) -> HTMLResponse:
         content = live_content(run, _bar(run, caller))
         return app_page(caller, title, "/runs", content, scripts=("run.js", "run_live.js"), styles=STYLES)
     if ended.page is None:
-        is_empty = run.status != "complete" and not len(ended.index)
-        content = join([_bar(run, caller), run_title(run), _failure(run) if is_empty else _preparing(run)])
+        content = join([_bar(run, caller), run_title(run), _failure(run) if ended.is_empty else _preparing(run)])
         return app_page(caller, title, "/runs", content, scripts=("run.js",), styles=STYLES)
     page = _with_app_parts(ended.page, run, ended.index, caller)
     return app_page(

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -21,6 +21,7 @@ from pitboss.live.world_source import WorldSource
 from pitboss.runs import live_run
 from pitboss.runs.live_run import LiveRunResult
 from pitboss.runs.live_session import Begin, Listener, LivePlan, LiveSide, LiveView
+from pitboss.runs.venues import venue_named
 from pitboss.sim.connections import Connections
 from pitboss.skill.document import to_plain
 from pitboss.store.outbox import StoredOutbox
@@ -35,14 +36,13 @@ from pitboss.venues.community.github_reports import open_reports
 from pitboss.venues.community.issue_text import SharedPost
 from pitboss.venues.community.live_broker import LiveBroker
 from pitboss.venues.community.live_chain import open_chain
-from pitboss.venues.community.live_ports import LivePorts
+from pitboss.venues.community.live_ports import VENUE_NAME, LivePorts
 from pitboss.venues.community.live_source import CommunitySource
 from pitboss.venues.community.report_sharing import ReportSharing
 from pitboss.venues.community.request import CommunityRequest
 from pitboss.venues.community.skill import CommunitySkill
 from pitboss.venues.community.sns.client import SnsClient
 from pitboss.venues.community.untrusted_json import cleaner
-from pitboss.venues.community.venue import VENUE
 
 MODE = "live"
 DATA_VENUE = "forum"
@@ -83,26 +83,33 @@ async def run_live(workspace: Workspace, deployment: CommunityDeployment, listen
     )  # rejects an unknown policy before anything is stored
     decider_source.check(workspace, _request(deployment, 0))
 
-    @asynccontextmanager
-    async def open_side(notify: Callable[[str], None]) -> AsyncIterator[LiveSide]:
-        clock = SystemClock()
-        protocol = 1 if deployment.protocol == 1 else 2
-        async with (
-            SnsClient(deployment.server_url, deployment.agent_id, deployment.token, clock, protocol) as client,
-            open_chain(workspace, skill.risk.caps(), deployment.agent_id) as chain,
-        ):
-            await client.general()  # a wrong address or a revoked credential leaves no run behind
-            warnings = () if chain is not None else ("no Ethereum node is set: contracts are not called",)
-            plan = _plan(deployment, workspace.now(), warnings)
-            reports = open_reports(workspace.settings, clock, lambda post: _mark_issued(client, post))
-            sharing = ReportSharing(reports, deployment.server_url, clock.now, notify)
-            side = CommunityLive(workspace, deployment, plan, client, chain, sharing, clock)
-            try:
-                yield side
-            finally:
-                await side.close()
+    def open_side(notify: Callable[[str], None]) -> AbstractAsyncContextManager[LiveSide]:
+        return open_community(workspace, deployment, notify)
 
     return await live_run.run_live(workspace, open_side, deployment.host, deployment.port, listener)
+
+
+@asynccontextmanager
+async def open_community(
+    workspace: Workspace, deployment: CommunityDeployment, notify: Callable[[str], None]
+) -> "AsyncIterator[CommunityLive]":
+    """Open the forum, the chain and the reports of a live agent."""
+    clock = SystemClock()
+    protocol = 1 if deployment.protocol == 1 else 2
+    async with (
+        SnsClient(deployment.server_url, deployment.agent_id, deployment.token, clock, protocol) as client,
+        open_chain(workspace, deployment.skill.risk.caps(), deployment.agent_id) as chain,
+    ):
+        await client.general()  # a wrong address or a revoked credential leaves no run behind
+        warnings = () if chain is not None else ("no Ethereum node is set: contracts are not called",)
+        plan = _plan(deployment, workspace.now(), warnings)
+        reports = open_reports(workspace.settings, clock, lambda post: _mark_issued(client, post))
+        sharing = ReportSharing(reports, deployment.server_url, clock.now, notify)
+        side = CommunityLive(workspace, deployment, plan, client, chain, sharing, clock)
+        try:
+            yield side
+        finally:
+            await side.close()
 
 
 class CommunityLive:
@@ -191,7 +198,7 @@ class CommunityLive:
             folder=log_folder(workspace.home),
             clock=self._clock,
             instance_id=random_hex(8),
-            port=int(address.rpartition(":")[2]),
+            port=int(address.rpartition(":")[2] or 0),
             pid=os.getpid(),
             agent_id=deployment.agent_id,
             redact=REDACTOR.redact,
@@ -235,7 +242,7 @@ class CommunityLive:
         board, start = view.board, view.start
         return {
             "running": True,
-            "venue": VENUE.name,
+            "venue": VENUE_NAME,
             "runId": start.run_id,
             "agentId": self._deployment.agent_id,
             "server": self._deployment.server_url,
@@ -298,7 +305,7 @@ async def _mark_issued(client: SnsClient, post: SharedPost) -> None:
 
 def _plan(deployment: CommunityDeployment, now: Instant, warnings: tuple[str, ...]) -> LivePlan:
     return LivePlan(
-        venue=VENUE,
+        venue=venue_named(VENUE_NAME),
         skill=deployment.skill,
         request=_request(deployment, now),
         every_ms=deployment.every_ms,

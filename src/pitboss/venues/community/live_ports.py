@@ -10,8 +10,8 @@ from pitboss.store.approval_requests import ApprovalRequests
 from pitboss.venues.community.approval_content import approval_content
 from pitboss.venues.community.ports import CommunityPorts
 from pitboss.venues.community.rules import c17_approval
-from pitboss.venues.community.venue import VENUE
 
+VENUE_NAME = "community"
 MOST_WAITING = 10
 """Requests of one run that may wait for a person: an agent that does what strangers say must not flood them."""
 TOO_MANY = "a person has to approve it, and is not asked: too many other requests wait"
@@ -35,5 +35,5 @@ class LivePorts(CommunityPorts):
                 verdict = replace(verdict, detail=TOO_MANY)
             elif case.approval_key:
                 content = approval_content(case)
-                self.approvals.ask(case.approval_key, self.run_id, VENUE.name, state.world.agent_id, content)
+                self.approvals.ask(case.approval_key, self.run_id, VENUE_NAME, state.world.agent_id, content)
         return CommunityPorts.with_verdict(self, state, intent, verdict)

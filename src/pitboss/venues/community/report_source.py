@@ -13,7 +13,7 @@ from pitboss.core.money import ZERO
 from pitboss.core.receipt import Receipt
 from pitboss.report.shell import ReportPage
 from pitboss.runs.report import shared_report, with_rows
-from pitboss.runs.stored import journal_of
+from pitboss.runs.stored import journal_of, shown_records
 from pitboss.runs.venues import venue_of
 from pitboss.store.runs import Run
 from pitboss.venues.community.action_text import NO_NAMES, Names, call_text, describe_action, short_hex
@@ -46,11 +46,10 @@ def build_community_report(workspace: Workspace, run: Run) -> CommunityReport:
     """Collect everything the page shows of a run."""
     is_live = bool(run.params.get("mode"))
     rows: list[dict[str, Any]] = []
-    journal = journal_of(workspace, run)
     venue = venue_of(run.params["skill"])
-    ledger = venue.read_ledger(with_rows(journal.records(), rows))
+    ledger = venue.read_ledger(with_rows(shown_records(workspace, run), rows))
     shared = shared_report(workspace, run, venue, ledger, rows)
-    world = _last_world(journal.latest_state())
+    world = _last_world(journal_of(workspace, run).latest_state())
     scenario = None if is_live else read_scenario(run.params.get("scenario") or shipped_scenario())
     threads = transcript(world)
     names = _names(world, threads)

@@ -10,6 +10,7 @@ from pitboss.terminal import screen
 from pitboss.terminal.live_options import DEFAULT_LIVE_OPTIONS, LiveCommandOptions
 from pitboss.terminal.options import Duration, Override, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
+from pitboss.venues.community.runner_token import TOKEN_NAME, runner_token
 
 if TYPE_CHECKING:
     from pitboss.live.board import Board, Entry
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from pitboss.venues.community.live import CommunityDeployment
 
 INTERRUPTED = 130
-TOKEN_VARIABLE = "RUNNER_TOKEN"
 FAILURES = frozenset({"model_error", "deadline", "feed_timeout", "no_decision", "malformed"})
 """Flags of heartbeats that failed."""
 
@@ -35,7 +35,7 @@ def run(
     agent_id: Annotated[str, option("--agent-id", "Id of the agent that this runner acts for.")],
     token_env: Annotated[
         str, option("--token-env", "Environment variable, or name in `pitboss secrets`, of the runner token.")
-    ] = TOKEN_VARIABLE,
+    ] = TOKEN_NAME,
     protocol: Annotated[
         Literal["1", "2"], option("--protocol", "Protocol of requests; with 2 the token never leaves this machine.")
     ] = "2",
@@ -89,7 +89,7 @@ def run(
         every_ms=every_ms,
         server_url=server.rstrip("/"),
         agent_id=agent_id,
-        token=_token(token_env, place),
+        token=runner_token(token_env, place.settings().home),
         protocol=int(protocol),
         host=live.host,
         port=port,
@@ -130,20 +130,6 @@ def _check_server(server: str, place: WorkspaceOptions) -> None:
 
     parts = urlsplit(server)
     check_plain_http(parts.scheme, parts.hostname, "--server", place.settings().http_hosts)
-
-
-def _token(name: str, place: WorkspaceOptions) -> str:
-    """The runner token, from the environment or the encrypted store."""
-    from pitboss.bootstrap.keys import key_for, open_secrets
-    from pitboss.bootstrap.machine import environment
-
-    secret = key_for((name,), environment, open_secrets(place.settings().home))
-    if secret is None:
-        raise UserError(
-            f"there is no runner token in {name}",
-            f"set the environment variable {name}, or run: pitboss secrets set {name}",
-        )
-    return secret.reveal()
 
 
 def _print_start(start: "RunStart", deployment: "CommunityDeployment") -> None:

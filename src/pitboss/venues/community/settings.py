@@ -12,6 +12,9 @@ ADDRESS_PATTERN = r"^(|0x[0-9a-fA-F]{40})$"
 class CommunitySettings(VenueSettings):
     """The settings of the community venue, with defaults and descriptions."""
 
+    community_server_url: str = Field(
+        default="", description="Address of the forum that deployments of community skills work on."
+    )
     community_rpc_url: str = Field(
         default="",
         repr=False,

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 from pitboss.runs.venue import Venue
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from pitboss.bootstrap.settings import Settings
     from pitboss.bootstrap.workspace import Workspace
     from pitboss.core.decision_format import DecisionFormat
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from pitboss.data.lake import Lake
     from pitboss.report.meaning import Metric
     from pitboss.report.shell import ReportPage
+    from pitboss.runs.live_deployment import DeployRequest, LiveDeployment
     from pitboss.runs.result_table import ResultTable
     from pitboss.store.runs import Run
     from pitboss.venues.community.assembly import CommunityRun
@@ -44,6 +47,17 @@ class CommunityVenue(Venue):
     has_account = False
     intent_noun = "action"
     file_fields = frozenset({"scenario"})
+    live_modes = ("live",)
+
+    def check_live(self, workspace: "Workspace", deploy: "DeployRequest") -> dict[str, Any]:
+        from pitboss.venues.community.live_deployment import check_deployment
+
+        return check_deployment(workspace, deploy)
+
+    def open_live(self, live: "LiveDeployment") -> "AbstractAsyncContextManager[Any]":
+        from pitboss.venues.community.live_deployment import open_live
+
+        return open_live(live)
 
     def settings_type(self) -> "type[CommunitySettings]":
         from pitboss.venues.community.settings import CommunitySettings

@@ -47,8 +47,8 @@ from pitboss.venues.perp.trade_memory import NO_MEMORY, PerpMemory
 BASE_INTERVAL = "1m"
 SETTLE_MS = 2 * SECOND_MS
 """How long after its slot a tick begins: bars arrive a moment after they have closed."""
-ACCOUNT_MS = 2 * SECOND_MS
-"""How often a live account is read between ticks; more often would use up the exchange's rate limit."""
+ACCOUNT_MS = SECOND_MS
+"""How often a live account is read between ticks: a limit order that was filled gets its stop at the next read."""
 BROKER_CODE = "R11_BROKER_REJECT"
 
 
@@ -164,6 +164,11 @@ class PerpLive:
         """Nothing is done after a commit."""
         del entry, world
 
+    def _data_age_s(self, now: Instant) -> float | None:
+        """Return the age of the oldest of the newest prices; None before there are any."""
+        heard = [at for _, at in self._feed.marks().values()]
+        return max(0, now - min(heard)) / SECOND_MS if heard else None
+
     def status(self, view: LiveView) -> dict[str, Any]:
         """Return the state of the deployment for the host's status page."""
         board = view.board
@@ -177,6 +182,7 @@ class PerpLive:
             "cost_usd": None if board.cost_usd is None else float(board.cost_usd),
             "next_at": iso(view.next_at),
             "trouble": self._feed.trouble(),
+            "data_age_s": self._data_age_s(view.now),
             "account": dict(board.account),
         }
 
@@ -199,7 +205,7 @@ async def open_live(live: LiveDeployment) -> AsyncIterator[PerpLive]:
         if live.deployment.mode == "shadow":
             yield PerpLive(live, feed, terms, _shadow_account(live, feed, terms, await line.read()))
             return
-        await check_signer(live.workspace, account)
+        await check_signer(live.workspace, account, line.info)
         broker = await make_broker(live.workspace, line, account, live.deployment.id, symbols, terms, live.open_refusal)
         source = ReportedSource(broker, feed, symbols, live.halt)
         first = (await broker.resolve(None)).world

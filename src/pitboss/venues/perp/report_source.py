@@ -19,7 +19,7 @@ from pitboss.core.receipt import Receipt
 from pitboss.report.source import RunReport
 from pitboss.runs.attribution import attribution_document
 from pitboss.runs.report import same_data, shared_report, with_rows
-from pitboss.runs.stored import journal_of, request_of
+from pitboss.runs.stored import request_of, shown_records
 from pitboss.runs.venues import venue_of
 from pitboss.sim.metrics import Outcome
 from pitboss.store.runs import Run
@@ -47,7 +47,7 @@ def build_report(workspace: Workspace, run: Run) -> RunReport:
         _LakeData() if live else _lake_data(workspace, run, request)
     )  # first, so that the market is freed before the records are loaded
     rows: list[dict[str, Any]] = []
-    ledger = read_ledger(with_rows(journal_of(workspace, run).records(), rows))
+    ledger = read_ledger(with_rows(shown_records(workspace, run), rows))
     shared = shared_report(workspace, run, venue_of(request.skill), ledger, rows)
     sentences = assumptions(
         run, request, shared.synthetic, data_available=bool(live) or lake_data.available, receipts=ledger.receipts

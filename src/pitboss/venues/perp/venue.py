@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pitboss.report.meaning import Metric, RuleMeaning
     from pitboss.report.shell import ReportPage
     from pitboss.report.source import RunReport
+    from pitboss.runs.account_guardian import AccountGuardian
     from pitboss.runs.attribution_result import Attribution
     from pitboss.runs.charts import Charts
     from pitboss.runs.live_deployment import DeployRequest, LiveDeployment
@@ -146,18 +147,19 @@ class PerpVenue(Venue):
 
         return open_live(live)
 
+    def open_guardian(
+        self, workspace: "Workspace", deployment: "Deployment"
+    ) -> "AbstractAsyncContextManager[AccountGuardian]":
+        from pitboss.venues.perp.live_guardian import open_guardian
+
+        return open_guardian(workspace, deployment)
+
     def attribution(
-        self,
-        workspace: "Workspace",
-        deployment: "Deployment",
-        run: "Run",
-        from_at: "Instant",
-        to_at: "Instant",
-        data_venue: str = "",
+        self, workspace: "Workspace", run: "Run", span: "tuple[Instant, Instant]", data_venue: str
     ) -> "Attribution":
         from pitboss.venues.perp.attribution import attribution
 
-        return attribution(workspace, run, from_at, to_at, data_venue)
+        return attribution(workspace, run, *span, data_venue)
 
     def course_difference(self, before: "PerpRun", after: "PerpRun") -> str:
         if before.skill.context.sorted_symbols != after.skill.context.sorted_symbols:

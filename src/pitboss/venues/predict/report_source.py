@@ -18,7 +18,7 @@ from pitboss.core.instant import Instant, iso, parse_instant
 from pitboss.models.providers import PROGRAMS
 from pitboss.report.shell import ReportPage
 from pitboss.runs.report import same_data, shared_report, with_rows
-from pitboss.runs.stored import journal_of
+from pitboss.runs.stored import shown_records
 from pitboss.runs.venues import venue_of
 from pitboss.store.runs import Run
 from pitboss.venues.predict.assembly import PredictRun
@@ -42,7 +42,7 @@ def build_predict_report(workspace: Workspace, run: Run) -> PredictReport:
     live = bool(run.params.get("mode"))
     prepared = None if live else same_data(workspace, run, request)
     rows: list[dict[str, Any]] = []
-    ledger = read_predict_ledger(with_rows(journal_of(workspace, run).records(), rows))
+    ledger = read_predict_ledger(with_rows(shown_records(workspace, run), rows))
     shared = shared_report(workspace, run, venue_of(request.skill), ledger, rows)
     page = replace(
         shared,

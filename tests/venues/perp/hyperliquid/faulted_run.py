@@ -29,7 +29,7 @@ class Tally:
     ghosts: int = 0
     phantoms: int = 0
     unprotected_ms: list[int] = field(default_factory=list[int])
-    """For each time a position was without a whole stop, how long."""
+    """For each time a position grew or lost its stop, how long it was without a whole one; 0 if it was not."""
     unsettled: int = 0
 
     @property
@@ -43,6 +43,7 @@ class Witness:
     def __init__(self, scene: Scene, tally: Tally) -> None:
         self._scene, self._tally = scene, tally
         self._since: dict[str, int] = {}
+        self._sizes: dict[str, Decimal] = {}
         scene.clock.follow(self.look)
 
     def look(self, now: int) -> None:
@@ -53,10 +54,15 @@ class Witness:
                 covered[order.coin] = covered.get(order.coin, Decimal(0)) + order.remaining
         for symbol in SYMBOLS:
             position = account.positions.get(symbol)
-            if position is not None and covered.get(symbol, Decimal(0)) < abs(position.size):
+            size = Decimal(0) if position is None else abs(position.size)
+            has_grown = size > self._sizes.get(symbol, Decimal(0))
+            self._sizes[symbol] = size
+            if covered.get(symbol, Decimal(0)) < size:
                 self._since.setdefault(symbol, now)
             elif symbol in self._since:
                 self._tally.unprotected_ms.append(now - self._since.pop(symbol))
+            elif has_grown:
+                self._tally.unprotected_ms.append(0)
 
 
 async def run_intents(scene: Scene, count: int, tally: Tally) -> None:

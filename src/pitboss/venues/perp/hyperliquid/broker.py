@@ -144,19 +144,19 @@ class HyperliquidBroker:
         return await self._after(world, orders[0], at)
 
     def _legs(self, world: ReportedWorld, request: OrderRequest, entry: LiveOrder) -> tuple[LiveOrder, ...]:
-        """Return the stop and take-profit that go with a market order on a flat symbol.
+        """Return the stop and take-profit that go with a market order in the same action.
 
-        Other positions get theirs when the size is known. The stop comes last: where the exchange keeps one of two reduce-only
-        orders, it keeps the newer.
+        On a symbol that has a position they are for what is added; the protector makes one stop of the two later. The stop comes
+        last: where the exchange keeps one of two reduce-only orders, it keeps the newer. A limit order gets its stop when it fills.
         """
-        if request.kind != "market" or request.symbol in world.positions:
+        if request.kind != "market":
             return ()
         listed, side, mark = self._setup.universe[request.symbol], request.side, world.marks[request.symbol]
-        size, legs = entry.terms.size, list[LiveOrder]()
-        if request.take_profit is not None:
+        size, legs, position = entry.terms.size, list[LiveOrder](), world.positions.get(request.symbol)
+        if request.take_profit is not None and position is None:
             terms = trigger_terms(listed, "take_profit", side, size, request.take_profit, mark)
             legs.append(self._leg(entry, "take_profit", terms))
-        stop = request.stop
+        stop = request.stop or (None if position is None else position.stop)
         if stop is None:
             stop = default_stop(world, self._setup.terms, side, size, mark, None)
         legs.append(self._leg(entry, "stop", trigger_terms(listed, "stop", side, size, stop, mark)))

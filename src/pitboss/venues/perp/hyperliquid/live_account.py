@@ -13,7 +13,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.signer.hyperliquid.client import HyperliquidSignerClient
-from pitboss.venues.perp.hyperliquid.account_reader import AccountReader, VenueAccount, VenueClock
+from pitboss.venues.perp.hyperliquid.account_reader import AccountReader, VenueAccount, VenueClock, agent_problem
 from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
 from pitboss.venues.perp.hyperliquid.exchange_access import ExchangeAccess
 from pitboss.venues.perp.hyperliquid.exchange_client import ExchangeClient
@@ -56,8 +56,10 @@ def check_network(url: str, account: TradingAccount) -> None:
         )
 
 
-async def check_signer(workspace: Workspace, account: TradingAccount) -> None:
-    """Refuse a signing process that holds the key of another account or network, or that is halted."""
+async def check_signer(workspace: Workspace, account: TradingAccount, info: HyperliquidInfo) -> None:
+    """Refuse a signing process that holds the key of another account or network, that is halted, or that the exchange does
+    not know as an agent of the account.
+    """
     state = await HyperliquidSignerClient(account.signer_socket(workspace.home)).describe()
     if state.account.lower() != account.address.lower():
         raise UserError(
@@ -67,6 +69,9 @@ async def check_signer(workspace: Workspace, account: TradingAccount) -> None:
         raise UserError(f"the signer signs for {state.network}, and the account is on {account.network}")
     if state.halt_reason:
         raise UserError(f"the signer is halted: {state.halt_reason}", "`pitboss signer lift --reason …` lifts it")
+    problem = await agent_problem(info, state.address, account.address)
+    if problem:
+        raise UserError(problem, "approve the address of the signer as an agent of the account")
 
 
 def account_line(access: ExchangeAccess, account: TradingAccount, now: Callable[[], Instant]) -> AccountLine:

@@ -1,0 +1,84 @@
+"""`pitboss deploy`, `deployments` and `command`, without a process that works on them."""
+
+from pathlib import Path
+
+import pytest
+from answers import done, pitboss, refused
+
+from pitboss.bootstrap.trading_accounts import TradingAccount, add_account
+from pitboss.runs.venues import venue_named
+
+ADDRESS = "0x" + "ab" * 20
+
+
+@pytest.fixture(autouse=True)
+def _no_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PITBOSS_EXECUTOR", "none")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "skill.yaml").write_text(venue_named("perp").examples()["trend-thesis.yaml"], "utf-8")
+    return tmp_path / "home"
+
+
+def deploy(home: Path, *words: object, mode: str = "paper") -> dict[str, str]:
+    return done("deploy", "skill.yaml", "--mode", mode, "--json", *words, "--home", home).json
+
+
+def test_a_deployment_is_made_listed_shown_and_commanded(place: Path) -> None:
+    made = deploy(place)
+    assert made["state"] == "running"
+    (row,) = done("deployments", "list", "--json", "--home", place).json
+    assert (row["deployment_id"], row["mode"], row["attended"]) == (made["deployment_id"], "paper", False)
+
+    said = done("command", made["deployment_id"][:6], "pause", "--reason", "news", "--json", "--home", place).json
+    assert set(said) >= {"command_id", "acked_at", "state"}
+    assert (said["state"], said["acked_at"] is not None) == ("paused", True)
+    shown = done("deployments", "show", made["deployment_id"], "--json", "--home", place).json
+    assert (shown["state"], shown["reason"]) == ("paused", "news")
+    assert [each["command"] for each in shown["commands"]] == ["pause"]
+    assert "paused" in done("deployments", "show", made["deployment_id"], "--home", place).out
+    assert "paper" in done("deployments", "list", "--home", place).out
+    done("command", made["deployment_id"], "stop", "--home", place)
+    assert "is stopped" in refused("command", made["deployment_id"], "resume", "--home", place)
+
+
+def test_a_command_that_needs_the_account_waits_for_a_process(place: Path) -> None:
+    made = deploy(place)
+    said = pitboss("command", made["deployment_id"], "flatten", "--json", "--home", place)
+    assert (said.code, said.json["acked_at"], said.json["state"]) == (1, None, "running")
+
+
+def test_caps_can_be_tightened_and_not_loosened(place: Path) -> None:
+    made = deploy(place, "--set", "risk.max_leverage=1")
+    shown = done("deployments", "show", made["deployment_id"], "--json", "--home", place).json
+    assert shown["caps"]["max_leverage"] == 1
+    loose = refused("deploy", "skill.yaml", "--mode", "paper", "--set", "risk.max_leverage=50", "--home", place)
+    assert "risk.max_leverage would be looser" in loose
+    other = refused("deploy", "skill.yaml", "--mode", "paper", "--set", "max_steps=1", "--home", place)
+    assert "changes only caps" in other
+
+
+def test_real_orders_need_an_account_its_typed_name_and_a_free_account(place: Path) -> None:
+    assert "--mode live needs --account" in refused("deploy", "skill.yaml", "--mode", "live", "--home", place)
+    add_account(place, "main", TradingAccount(address=ADDRESS, network="testnet"))
+    live = ("deploy", "skill.yaml", "--mode", "live", "--account")
+    assert "was not confirmed" in refused(*live, "main", "--home", place)
+    assert "did you mean main?" in refused(*live, "mian", "--confirm", "mian", "--home", place)
+    first = deploy(place, "--account", "main", "--confirm", "main", mode="live")
+    again = refused(*live, "main", "--confirm", "main", "--home", place)
+    assert f"{first['deployment_id']} already trades on account" in again
+    assert len(done("runs", "list", "--json", "--home", place).json) == 1
+    assert "paper money has no account" in refused(
+        "deploy", "skill.yaml", "--mode", "paper", "--account", "main", "--home", place
+    )
+
+
+def test_a_skill_that_was_saved_is_deployed_by_its_name(place: Path) -> None:
+    deploy(place)
+    (row,) = done("deployments", "list", "--json", "--home", place).json
+    again = done("deploy", row["skill"], "--mode", "paper", "--json", "--home", place).json
+    assert again["deployment_id"] != row["deployment_id"]
+    assert "no skill" in refused("deploy", "nobody-saved-this", "--mode", "paper", "--home", place)
