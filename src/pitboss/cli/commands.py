@@ -50,6 +50,7 @@ COMMANDS = {
     "deploy": "deploy:deploy",
     "deployments": "deploy:app",
     "command": "deploy:command",
+    "attribution": "attribution:attribution",
     "live": "live:app",
     "watchdog": "watchdog:watchdog",
     "report": "report:report",

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pitboss.core.errors import InvariantError
+from pitboss.core.errors import InvariantError, UserError
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from pitboss.core.deployment import Mode
     from pitboss.core.instant import Instant
     from pitboss.runs.account_guardian import AccountGuardian
+    from pitboss.runs.attribution_result import Attribution
     from pitboss.runs.checklist import Check
     from pitboss.runs.live_deployment import DeployRequest, LiveDeployment
     from pitboss.sim.request import BacktestRequest
     from pitboss.skill.schema import SkillDocument
     from pitboss.store.deployments import Deployment
+    from pitboss.store.runs import Run
 
 
 class LiveVenue:
@@ -32,20 +34,9 @@ class LiveVenue:
 
     def live_request(self, deploy: "DeployRequest", now: "Instant") -> "BacktestRequest":
         """The request that is stored with a deployment. Its range is empty: nobody knows the end, and nothing is replayed."""
-        from pitboss.skill.document import to_plain
+        from pitboss.runs.live_deployment import stored_request
 
-        return self.request_type()(
-            skill=to_plain(deploy.skill),
-            from_at=now,
-            to_at=now,
-            model=deploy.model,
-            equity_usd=deploy.equity_usd,
-            max_cost_usd=deploy.max_cost_usd,
-            price_in=deploy.price_in,
-            price_out=deploy.price_out,
-            any_price=deploy.any_price,
-            speculate="0",  # a live tick cannot be asked ahead
-        )
+        return stored_request(self.request_type(), deploy, now)
 
     def check_live(self, workspace: "Workspace", deploy: "DeployRequest") -> dict[str, Any]:
         """Refuse a deployment that cannot run, before anything is stored; returns further parameters to store."""
@@ -68,3 +59,12 @@ class LiveVenue:
         """Check what an account of this venue needs before real money; nothing is ordered."""
         del workspace, account, skill
         return []
+
+    def attribution(
+        self, workspace: "Workspace", run: "Run", span: "tuple[Instant, Instant]", data_venue: str
+    ) -> "Attribution":
+        """Replay the decisions of a span of a deployment on paper, with the bars of `data_venue` (empty: its own), and explain the
+        difference of the results by trade.
+        """
+        del workspace, run, span, data_venue
+        raise UserError(f"venue {self.name} cannot replay the decisions of a deployment on paper")
