@@ -83,6 +83,47 @@ def host(
 
 
 @app.command
+def preflight(
+    *,
+    account: Annotated[str, option("--account", "Account to check. Default: the only one.")] = "",
+    skill: Annotated[
+        str, option("--skill", "Skill to check: a file, or the name of a saved one. Default: the newest on trial.")
+    ] = "",
+    json: Json = False,
+    location: Location,
+) -> int:
+    """Check everything that real money needs, without ordering anything; exit status 1 if something fails.
+
+    A test goes to every notification channel. If all checks pass, the skill may be deployed on the account for 24 hours; on
+    mainnet `pitboss deploy --mode live` is refused without that.
+
+    For example:
+
+        pitboss live preflight --account main --skill trend-thesis.yaml
+        pitboss live preflight --json
+    """
+    import asyncio
+    from pathlib import Path
+
+    from pitboss.runs.documents import read_file, read_given
+    from pitboss.runs.live_preflight import preflight as run_checks
+    from pitboss.runs.venues import venue_of
+    from pitboss.skill.load import read_skill
+    from pitboss.terminal.checklist import put_checklist
+
+    with location.workspace() as workspace:
+        document = None
+        if skill:
+            is_file = Path(skill).suffix in (".yaml", ".yml", ".json") or Path(skill).is_file()
+            plain = (
+                read_file(Path(skill), (), workspace.settings) if is_file else read_given(workspace, skill, None, ())
+            )
+            document = read_skill(plain, venue_of(plain).skill_type())
+        checks = asyncio.run(run_checks(workspace, account, document))
+    return put_checklist(checks, json)
+
+
+@app.command
 def notify(
     *,
     test: Annotated[bool, option("--test", "Send a test through every channel.")] = False,

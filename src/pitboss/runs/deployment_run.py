@@ -198,11 +198,27 @@ class DeploymentRun:
             opening.cancel()  # also where the account could not be opened
 
     def open_refusal(self) -> str:
-        """Why nothing may open at this moment: the control, or a watchdog that is demanded and not there."""
+        """Why nothing may open at this moment: a command, the stored state, a lost lease, or a watchdog that is missing.
+
+        With real orders the database is asked, directly before bytes leave: a process that was suspended must not open what
+        the watchdog has halted or another process works on. What cannot be read is a refusal.
+        """
         refusal = self.control.open_refusal()
-        if refusal or self.deployment.mode != "live" or not self._workspace.settings.live_require_watchdog:
+        if refusal or self.deployment.mode != "live":
             return refusal
-        return watch_problem(self._workspace.database, self.deployment.id, WATCHDOG_SILENT_MS)
+        try:
+            state, code, epoch = self._workspace.deployments.standing(self.deployment.id)
+            if epoch != self.epoch:
+                return "another process works on the deployment"
+            if state == "halted":
+                self.control.adopt_halt(code)
+            if state != "running":
+                return f"the deployment is {state}"
+            if not self._workspace.settings.live_require_watchdog:
+                return ""
+            return watch_problem(self._workspace.database, self.deployment.id, WATCHDOG_SILENT_MS)
+        except UserError as error:  # `Unreachable` is one
+            return f"the state of the deployment cannot be read: {error.message}"
 
     async def _obey_while_opening(self, work: "asyncio.Task[Any] | None") -> None:
         """Carry out commands while the account is not open yet, which an outage can delay; `flatten` and `snapshot` wait."""

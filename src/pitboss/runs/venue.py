@@ -9,16 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pitboss.core.errors import InvariantError, UserError
+from pitboss.runs.live_venue import LiveVenue
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from pitboss.bootstrap.settings import Settings, VenueSettings
     from pitboss.bootstrap.workspace import Workspace
     from pitboss.core.decision_format import DecisionFormat
-    from pitboss.core.deployment import Mode
     from pitboss.core.instant import Instant
     from pitboss.core.receipt import Receipt
     from pitboss.core.rulebook import Rule
@@ -29,10 +27,7 @@ if TYPE_CHECKING:
     from pitboss.report.meaning import Metric, RuleMeaning
     from pitboss.report.shell import ReportPage
     from pitboss.report.source import RunReport
-    from pitboss.runs.account_guardian import AccountGuardian
-    from pitboss.runs.attribution_result import Attribution
     from pitboss.runs.charts import Charts
-    from pitboss.runs.live_deployment import DeployRequest, LiveDeployment
     from pitboss.runs.preview import Preview
     from pitboss.runs.result_table import ResultTable
     from pitboss.sim.connections import Connections, ServerTools
@@ -43,7 +38,6 @@ if TYPE_CHECKING:
     from pitboss.sim.speculation_window import HoldPrior
     from pitboss.skill.names import Names
     from pitboss.skill.schema import SkillDocument
-    from pitboss.store.deployments import Deployment
     from pitboss.store.runs import Run
     from pitboss.tools.registry import Registry
 
@@ -51,7 +45,7 @@ UNDATED_AT = 1_735_689_600_000
 """2025-01-01: where a run begins whose request has no range, on a venue without data. Fixed, so that it is the same every time."""
 
 
-class Venue(ABC):
+class Venue(LiveVenue, ABC):
     """One venue, as the platform uses it. A venue that lacks an abstract method cannot be instantiated."""
 
     name: ClassVar[str]
@@ -89,8 +83,6 @@ class Venue(ABC):
     """Whether its agents have an account whose value is measured. Without one there is no equity, return or drawdown."""
     intent_noun: ClassVar[str] = "order"
     """What one intent of a decision is called."""
-    live_modes: "ClassVar[tuple[Mode, ...]]" = ()
-    """The modes in which its skills can be deployed."""
     file_fields: ClassVar[frozenset[str]] = frozenset()
     """Fields of its request that name files of the machine, or hold their content; the API does not take them."""
 
@@ -305,37 +297,6 @@ class Venue(ABC):
         """The field that makes a fork between two prepared runs over the same ticks impossible; empty if none."""
         del before, after
         return ""
-
-    # Live -----------------------------------------------------------------------------------------------------------
-
-    def live_request(self, deploy: "DeployRequest", now: "Instant") -> "BacktestRequest":
-        """The request that is stored with a deployment. Its range is empty: nobody knows the end, and nothing is replayed."""
-        from pitboss.runs.live_deployment import stored_request
-
-        return stored_request(self.request_type(), deploy, now)
-
-    def check_live(self, workspace: "Workspace", deploy: "DeployRequest") -> dict[str, Any]:
-        """Refuse a deployment that cannot run, before anything is stored; returns further parameters to store."""
-        del workspace, deploy
-        return {}
-
-    def open_live(self, live: "LiveDeployment") -> "AbstractAsyncContextManager[Any]":
-        """Open the data, the account and the broker of a deployment, in one of `live_modes`: a `live_session.LiveSide`."""
-        raise InvariantError(f"venue {self.name} has no live modes, and {live.deployment.id} has one")
-
-    def open_guardian(
-        self, workspace: "Workspace", deployment: "Deployment"
-    ) -> "AbstractAsyncContextManager[AccountGuardian]":
-        """Open what the watchdog uses for a deployment in mode live: its own connection, and a key that only reduces."""
-        raise InvariantError(f"venue {self.name} sends no orders, and {deployment.id} of {workspace.owner} does")
-
-    def attribution(
-        self, workspace: "Workspace", run: "Run", span: "tuple[Instant, Instant]", data_venue: str
-    ) -> "Attribution":
-        """Replay the decisions of a span of a deployment on paper, with the bars of `data_venue` (empty: its own), and explain the
-        difference of the results by trade.
-        """
-        raise UserError(f"venue {self.name} cannot replay the decisions of a deployment on paper")
 
     # Results --------------------------------------------------------------------------------------------------------
 

@@ -157,6 +157,19 @@ class Deployments:
             stored: Any = connection.execute(query).all()
         return dict(stored)
 
+    def standing(self, deployment_id: str) -> tuple[DeploymentState, str, int]:
+        """The stored state and its code, and the lease under which its run is worked on. Asked before every open."""
+        query = (
+            select(deployments.c.state, deployments.c.code, runs.c.lease_epoch)
+            .join(runs, runs.c.id == deployments.c.run_id)
+            .where(deployments.c.id == deployment_id)
+        )
+        with self._database.read() as connection:
+            stored: Any = connection.execute(query).one_or_none()
+        if stored is None:
+            raise UserError(f"there is no deployment {deployment_id!r}", "list them with `pitboss deployments list`")
+        return tuple(stored)
+
     # Commands -------------------------------------------------------------------------------------------------------
 
     def send(self, deployment_id: str, command: Command, reason: str, user_name: str) -> SentCommand:

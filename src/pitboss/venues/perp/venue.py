@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from pitboss.bootstrap.settings import Settings
+    from pitboss.bootstrap.trading_accounts import TradingAccount
     from pitboss.bootstrap.workspace import Workspace
     from pitboss.core.decision_format import DecisionFormat
     from pitboss.core.instant import Instant
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
     from pitboss.runs.account_guardian import AccountGuardian
     from pitboss.runs.attribution_result import Attribution
     from pitboss.runs.charts import Charts
+    from pitboss.runs.checklist import Check
     from pitboss.runs.live_deployment import DeployRequest, LiveDeployment
     from pitboss.runs.result_table import ResultTable
     from pitboss.sim.connections import Connections
     from pitboss.sim.metrics import Outcome
     from pitboss.skill.names import Names
+    from pitboss.skill.schema import SkillDocument
     from pitboss.store.deployments import Deployment
     from pitboss.store.runs import Run
     from pitboss.venues.perp.assembly import PerpRun
@@ -160,6 +163,14 @@ class PerpVenue(Venue):
         from pitboss.venues.perp.attribution import attribution
 
         return attribution(workspace, run, *span, data_venue)
+
+    async def preflight(
+        self, workspace: "Workspace", account: "TradingAccount", skill: "SkillDocument | None"
+    ) -> "list[Check]":
+        from pitboss.venues.perp.live_preflight import preflight_checks
+        from pitboss.venues.perp.skill import PerpSkill
+
+        return await preflight_checks(workspace, account, skill if isinstance(skill, PerpSkill) else None)
 
     def course_difference(self, before: "PerpRun", after: "PerpRun") -> str:
         if before.skill.context.sorted_symbols != after.skill.context.sorted_symbols:

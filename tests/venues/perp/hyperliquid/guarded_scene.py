@@ -134,6 +134,7 @@ async def guarded_scene(
     home: Path,
     seed: int = 1,
     watchdog_caps: dict[str, Any] | None = None,
+    trading_caps: dict[str, Any] | None = None,
     shared_key: bool = False,
     **policy_fields: Any,
 ) -> AsyncIterator[GuardedScene]:
@@ -150,7 +151,7 @@ async def guarded_scene(
         account = TradingAccount(address=exchange.ready.master_address, network="testnet")
         add_account(home, "main", account)
         for folder, key, caps in (
-            ("signer", exchange.ready.agent_private_key, OPENS),
+            ("signer", exchange.ready.agent_private_key, trading_caps or OPENS),
             ("watchdog", second.agent_private_key, NO_OPENS if watchdog_caps is None else watchdog_caps),
         ):
             (home / folder).mkdir(mode=0o700)

@@ -256,3 +256,28 @@ def test_a_venue_that_does_not_answer_is_told_once_and_tried_again(tmp_path: Pat
 def test_the_exchange_that_the_settings_file_names_is_the_one_that_orders_go_to(tmp_path: Path) -> None:
     (tmp_path / "settings.toml").write_text('hyperliquid_url = "https://api.hyperliquid-testnet.xyz"\n')
     assert exchange_url(load_settings(tmp_path)) == "https://api.hyperliquid-testnet.xyz"
+
+
+def test_a_process_that_was_suspended_opens_nothing_that_was_halted_or_taken_over_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(scene: GuardedScene) -> None:
+        epoch = scene.workspace.runs.claim(scene.deployment.run_id, into="running")
+        process = DeploymentRun(scene.workspace, scene.deployment, epoch)
+        assert process.open_refusal() == ""
+        other = scene.workspace.runs.claim(scene.deployment.run_id, into="running")
+        assert process.open_refusal() == "another process works on the deployment"
+        process = DeploymentRun(scene.workspace, scene.deployment, other)
+        scene.workspace.deployments.halt(scene.deployment.id, "watchdog", "silent")
+        assert process.open_refusal() == "the deployment is halted"
+        assert (process.control.state, process.control.code) == ("halted", "watchdog")
+
+        def fail(*_: object) -> None:
+            raise Unreachable("the database does not answer")
+
+        process = DeploymentRun(scene.workspace, scene.deployment, other)
+        monkeypatch.setattr(type(scene.workspace.database), "read", fail)
+        assert "cannot be read" in process.open_refusal()
+        monkeypatch.undo()
+
+    run(tmp_path, story)

@@ -1,4 +1,4 @@
-"""`pitboss live accounts`: what is added is read back, nothing else in the file changes, and an account in use stays."""
+"""`pitboss live accounts`, `notify` and `preflight`: what is added is read back, an account in use stays, what is missing is named."""
 
 from pathlib import Path
 
@@ -88,3 +88,17 @@ def test_notify_without_a_channel_fails_its_test_and_lists_nothing(tmp_path: Pat
     answer = pitboss("live", "notify", "--test", "--json", "--home", tmp_path)
     assert answer.code == 1
     assert [(row["name"], row["ok"]) for row in answer.json["channels"]] == [("webhook", False)]
+
+
+def test_an_empty_workspace_gives_a_document_with_everything_that_is_missing(tmp_path: Path) -> None:
+    answer = pitboss("live", "preflight", "--json", "--home", tmp_path)
+    assert answer.code == 1
+    assert answer.json["ok"] is False
+    assert {row["name"]: row["ok"] for row in answer.json["checks"]} == {
+        "account": False,
+        "database": True,
+        "watchdog": False,
+        "notifications": False,
+        "trial": False,
+    }
+    assert all(set(row) == {"name", "ok", "detail"} for row in answer.json["checks"])
