@@ -92,7 +92,7 @@ def deploy(
             _confirm_live(account, confirm)
         deployment = deployments.deploy(workspace, request)
         if mode == "live":
-            _warn(workspace, deployment, document)
+            _warn(workspace, deployment, request.skill)
         ensure_host(workspace)
     if json:
         screen.put_json({"deployment_id": deployment.id, "state": deployment.state, "run_id": deployment.run_id})
@@ -104,10 +104,12 @@ def deploy(
 
 def _warn(workspace: "Workspace", deployment: "Deployment", skill: Any) -> None:
     """Say that no preflight stands for a deployment; with real money it was refused before."""
-    from pitboss.bootstrap.trading_accounts import account_named
+    from pitboss.bootstrap.trading_accounts import read_accounts
     from pitboss.runs.live_preflight import preflight_problem
 
-    account = account_named(workspace.home, deployment.account, deployment.venue, workspace.only)
+    account = read_accounts(workspace.home).get(deployment.account)
+    if account is None:  # an agent of a venue whose accounts are not ours
+        return
     problem = preflight_problem(workspace, deployment.account, account, skill)
     if problem:
         screen.note(f"warning: {problem}; `pitboss live preflight --account {deployment.account}` checks everything")

@@ -3,20 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.deployment import Mode
-from pitboss.core.instant import Instant
 from pitboss.sim.request import BacktestRequest
-from pitboss.skill.document import to_plain
 from pitboss.skill.load import read_skill
 from pitboss.skill.schema import SkillDocument
 from pitboss.store.deployments import Deployment
 from pitboss.store.runs import Run
 
 DAILY_COST = "max_cost_usd_per_day"
-R = TypeVar("R", bound=BacktestRequest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,19 +64,3 @@ def read_deployment(
     run = workspace.runs.get(deployment.run_id)
     skill = read_skill(run.params["skill"], skill_type)
     return LiveDeployment(workspace, deployment, run, skill, replace(request, skill=run.params["skill"]), **more)
-
-
-def stored_request(request_type: type[R], deploy: DeployRequest, now: Instant) -> R:
-    """The request of a venue that is stored with a deployment. Its range is empty."""
-    return request_type(
-        skill=to_plain(deploy.skill),
-        from_at=now,
-        to_at=now,
-        model=deploy.model,
-        equity_usd=deploy.equity_usd,
-        max_cost_usd=deploy.max_cost_usd,
-        price_in=deploy.price_in,
-        price_out=deploy.price_out,
-        any_price=deploy.any_price,
-        speculate="0",  # a live tick cannot be asked ahead
-    )

@@ -34,9 +34,20 @@ class LiveVenue:
 
     def live_request(self, deploy: "DeployRequest", now: "Instant") -> "BacktestRequest":
         """The request that is stored with a deployment. Its range is empty: nobody knows the end, and nothing is replayed."""
-        from pitboss.runs.live_deployment import stored_request
+        from pitboss.skill.document import to_plain
 
-        return stored_request(self.request_type(), deploy, now)
+        return self.request_type()(
+            skill=to_plain(deploy.skill),
+            from_at=now,
+            to_at=now,
+            model=deploy.model,
+            equity_usd=deploy.equity_usd,
+            max_cost_usd=deploy.max_cost_usd,
+            price_in=deploy.price_in,
+            price_out=deploy.price_out,
+            any_price=deploy.any_price,
+            speculate="0",  # a live tick cannot be asked ahead
+        )
 
     def check_live(self, workspace: "Workspace", deploy: "DeployRequest") -> dict[str, Any]:
         """Refuse a deployment that cannot run, before anything is stored; returns further parameters to store."""
@@ -63,8 +74,9 @@ class LiveVenue:
     def attribution(
         self, workspace: "Workspace", run: "Run", span: "tuple[Instant, Instant]", data_venue: str
     ) -> "Attribution":
-        """Replay the decisions of a span of a deployment on paper, with the bars of `data_venue` (empty: its own), and explain the
-        difference of the results by trade.
+        """Replay the decisions of a span of a deployment on paper, and explain the difference of the results by trade.
+
+        `data_venue` is the venue whose bars are used; empty for that of the deployment.
         """
         del workspace, run, span, data_venue
         raise UserError(f"venue {self.name} cannot replay the decisions of a deployment on paper")

@@ -180,6 +180,22 @@ def test_money_that_came_from_outside_belongs_to_no_trade():
     check_sums(attribution)
 
 
+def test_a_position_in_a_symbol_that_the_skill_does_not_trade_belongs_to_no_trade():
+    foreign = {"size": "3", "cost": "30", "stop": None, "take_profit": None, "leverage": 1, "mark": "12"}
+    start, end = account("10000"), account("10000")
+    start["positions"] = {"DOGE": foreign}
+    end["positions"] = {"DOGE": {**foreign, "mark": "13"}}
+    start["equity_usd"], end["equity_usd"] = "10006", "10009"
+    first = tick_record(0, GENESIS, T0, start, start)
+    paid = {**receipt("funded", T0, "", amount_usd="0.5", size="3", rate="0.01"), "symbol": "DOGE"}
+    last = tick_record(1, first.digest, T0 + 5 * MINUTE_MS, end, end, [paid])
+    with localcontext(CONTEXT):
+        attribution = compared([first, last], setup_of(MINUTES))
+    assert attribution.trades == ()
+    assert attribution.paper.end_usd == D(10006)
+    assert attribution.parts()["rest_usd"] == attribution.outside_usd == D(3)
+
+
 def test_an_order_that_was_refused_live_is_missed_there():
     start = account("10000")
     first = tick_record(0, GENESIS, T0, start, start, (), [OPEN])

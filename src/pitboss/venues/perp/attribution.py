@@ -18,7 +18,7 @@ from pitboss.skill.load import read_skill
 from pitboss.store.runs import Run
 from pitboss.venues.perp.account_trades import BarPrices, account_trades, open_sizes
 from pitboss.venues.perp.assembly import assets_of, terms_of
-from pitboss.venues.perp.recorded_span import RecordedSpan, recorded_span
+from pitboss.venues.perp.recorded_span import RecordedSpan, of_symbols, recorded_span
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.span_replay import ReplaySetup, replay_span
@@ -48,6 +48,7 @@ def attribution(workspace: Workspace, run: Run, from_at: Instant, to_at: Instant
 @exact
 def compare(span: RecordedSpan, setup: ReplaySetup) -> Attribution:
     """Replay a span on the bars of a market and explain the difference."""
+    span = of_symbols(span, setup.skill.context.sorted_symbols)
     paper_steps = replay_span(span, setup)
     prices = BarPrices(setup.market, setup.base_interval)
     carried = open_sizes(span.start)

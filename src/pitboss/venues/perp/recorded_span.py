@@ -131,6 +131,28 @@ def recorded_span(records: Iterable[Record], from_at: Instant, to_at: Instant, b
     )
 
 
+def of_symbols(span: RecordedSpan, symbols: Sequence[str]) -> RecordedSpan:
+    """Return the span without the symbols that the skill does not trade, with what they are worth at its beginning as cash.
+
+    A live account may hold them all the same; what became of them then belongs to no trade of the deployment.
+    """
+    account, traded = span.start, set(symbols)
+    positions = account["positions"]
+    others = [row for symbol, row in positions.items() if symbol not in traded]
+    worth = sum((amount(row["size"]) * amount(row["mark"]) - amount(row["cost"]) for row in others), ZERO)
+    steps = tuple(
+        replace(step, receipts=tuple(each for each in step.receipts if not each.symbol or each.symbol in traded))
+        for step in span.steps
+    )
+    start = {
+        **account,
+        "cash_usd": amount(account["cash_usd"]) + worth,
+        "positions": {symbol: row for symbol, row in positions.items() if symbol in traded},
+        "orders": [row for row in account["orders"] if row[2] in traded],
+    }
+    return replace(span, start=start, steps=steps)
+
+
 def receipts_of(body: Mapping[str, Any]) -> tuple[Receipt, ...]:
     """Return the receipts of a record."""
     return tuple(Receipt(**receipt) for receipt in body["receipts"])

@@ -157,6 +157,13 @@ class PerpVenue(Venue):
 
         return open_guardian(workspace, deployment)
 
+    def attribution(
+        self, workspace: "Workspace", run: "Run", span: "tuple[Instant, Instant]", data_venue: str
+    ) -> "Attribution":
+        from pitboss.venues.perp.attribution import attribution
+
+        return attribution(workspace, run, *span, data_venue)
+
     async def preflight(
         self, workspace: "Workspace", account: "TradingAccount", skill: "SkillDocument | None"
     ) -> "list[Check]":
@@ -164,13 +171,6 @@ class PerpVenue(Venue):
         from pitboss.venues.perp.skill import PerpSkill
 
         return await preflight_checks(workspace, account, skill if isinstance(skill, PerpSkill) else None)
-
-    def attribution(
-        self, workspace: "Workspace", run: "Run", span: "tuple[Instant, Instant]", data_venue: str
-    ) -> "Attribution":
-        from pitboss.venues.perp.attribution import attribution
-
-        return attribution(workspace, run, *span, data_venue)
 
     def course_difference(self, before: "PerpRun", after: "PerpRun") -> str:
         if before.skill.context.sorted_symbols != after.skill.context.sorted_symbols:
