@@ -9,7 +9,7 @@ UV := $(shell command -v uv 2>/dev/null)
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-community test check format bench proof chaos screenshots docs lock clean
+.PHONY: help setup demo demo-community demo-live test check format bench proof chaos screenshots docs lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -57,6 +57,9 @@ demo: $(CORE) ## A backtest on a generated market: an agent trades under limits,
 demo-community: $(READY) ## A forum, a chain, a signer and two agents: they test a contract, find its bug and report it
 	@$(BIN)/python examples/community/demo.py --home demo-community
 
+demo-live: $(READY) ## A fake exchange, a signer, a skill on paper and live: an outage, a halt, equal accounts, verified digests
+	@$(BIN)/python examples/live/demo.py --home demo-live
+
 test: $(READY) ## All tests that run on this machine, in parallel; skipped ones are named with the reason
 	@$(BIN)/python -m pytest
 
@@ -96,4 +99,4 @@ lock: ## Pin anew what pyproject.toml allows (needs uv)
 	@rm -f .lock.in
 
 clean: ## Remove what the targets above made
-	@rm -rf $(VENV) .bench-venv demo demo-community screenshots .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) .bench-venv demo demo-community demo-live screenshots .pytest_cache .ruff_cache .hypothesis

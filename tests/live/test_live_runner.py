@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,22 @@ def test_on_old_prices_nobody_is_asked() -> None:
     run(stand, 3)
     assert [body["flags"] for body in stand.bodies()] == [[], ["stale_prices"], ["stale_prices"]]
     assert [seen.at for seen in mind.seen] == [NOW]
+
+
+def test_a_loss_limit_closes_at_ticks_and_between_them_without_the_agent() -> None:
+    mind = saying(MINT)
+    stand = Stand(mind)
+    runner = stand.runner(5)
+    runner.must_close = lambda world, at: "the limit is reached" if at <= NOW + 2 * MINUTE_MS else ""
+    asyncio.run(runner.run())
+
+    closed = [at for at, body in zip(stand.ticks(), stand.bodies(), strict=True) if body["flags"] == ["loss_limit"]]
+    between = [at for at in closed if at % MINUTE_MS]
+    assert len(closed) > len(between) > 1  # at slots, and between them half a minute apart
+    assert min(later - earlier for earlier, later in pairwise(between)) >= 30_000
+    assert len(mind.seen) == len(stand.ticks()) - len(closed) > 0  # after the limit
+    assert any(entry.get("detail") == "closes what is open: the limit is reached" for entry in stand.told)
+    stand.checked()
 
 
 def test_before_the_first_price_nobody_is_asked() -> None:

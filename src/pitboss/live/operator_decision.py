@@ -1,4 +1,4 @@
-"""Ports whose decision was made by a person: the same tick, guard and broker, without the agent."""
+"""Ports whose decision was made by a person's command or by a loss limit: the same tick, guard and broker, without the agent."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -8,12 +8,15 @@ from pitboss.core.intent import Decision
 from pitboss.core.state import State
 from pitboss.tick import Ports
 
+LOSS_LIMIT = "loss_limit"
+"""The flag of a tick at which a loss limit closed what was open."""
+
 
 class PersonDecider:
-    """Gives the intents of a command."""
+    """Gives the intents of a command, or those that a limit demands."""
 
-    def __init__(self, intents: Sequence[Any], command: str) -> None:
-        self.name = f"person/{command}"
+    def __init__(self, intents: Sequence[Any], command: str, name: str) -> None:
+        self.name = name
         self._decision = Decision(tuple(intents), flags=(command,))
 
     async def decide(self, observation: Any, judge: Judge) -> Decision:
@@ -53,4 +56,9 @@ class PersonPorts:
 
 def decided_by_person(inner: Ports, intents: Sequence[Any], command: str) -> Ports:
     """The ports of a tick whose decision is these intents."""
-    return cast("Ports", PersonPorts(inner, PersonDecider(intents, command)))
+    return cast("Ports", PersonPorts(inner, PersonDecider(intents, command, f"person/{command}")))
+
+
+def decided_by_limit(inner: Ports, intents: Sequence[Any]) -> Ports:
+    """The ports of a tick whose decision is to close what a loss limit no longer allows."""
+    return cast("Ports", PersonPorts(inner, PersonDecider(intents, LOSS_LIMIT, f"engine/{LOSS_LIMIT}")))

@@ -26,7 +26,7 @@ from pitboss.live.board import Board, Entry
 from pitboss.live.control import Control
 from pitboss.live.deadline import with_deadline
 from pitboss.live.halt_checks import HaltChecks
-from pitboss.live.operator_decision import decided_by_person
+from pitboss.live.operator_decision import decided_by_limit, decided_by_person
 from pitboss.live.pace import Pace
 from pitboss.live.world_source import History, WorldSource
 from pitboss.tick import Ports, TickResult, WorldEvents, tick
@@ -36,6 +36,8 @@ TROUBLE_INTERVAL_MS = 10 * SECOND_MS
 """Minimum time between two remarks about the feed."""
 POLL_MS = 2 * SECOND_MS
 """The longest wait: a stop that is requested through the database is seen after it."""
+CLOSE_AGAIN_MS = 30 * SECOND_MS
+"""How long after an attempt to close at a loss limit the next one is made, between ticks."""
 ASKED_WHEN_HALTED = frozenset({"daily_loss", "drawdown", "invariant"})
 """Halts of the account itself: its rules refuse what opens, so the agent is still asked and may close and reduce."""
 
@@ -46,6 +48,12 @@ Pause = Callable[[int], Awaitable[object]]
 def no_listener(entry: Entry) -> None:
     """Ignore an entry."""
     del entry
+
+
+def nothing_to_close(world: Any, at: Instant) -> str:
+    """No limit demands that anything is closed."""
+    del world, at
+    return ""
 
 
 def never() -> bool:
@@ -71,6 +79,8 @@ class Runner:
     control: Control = field(default_factory=Control)
     history: History | None = None
     checks: HaltChecks = field(default_factory=HaltChecks)
+    must_close: Callable[[Any, Instant], str] = nothing_to_close
+    """Which loss limit demands that a world's positions are closed; empty if none does."""
     ticked: int = 0
     """Ticks of this process."""
     _curve: Curve = field(default=(), init=False)
@@ -78,6 +88,7 @@ class Runner:
     _trouble: str = field(default="", init=False)
     _trouble_at: Instant = field(default=-TROUBLE_INTERVAL_MS, init=False)
     _clock_is_back: bool = field(default=False, init=False)
+    _closed_at: Instant = field(default=-CLOSE_AGAIN_MS, init=False)
 
     async def run(self) -> State:
         """Tick until a stop is requested or `most_ticks` is reached; in the second case wait for pending outcomes.
@@ -149,7 +160,11 @@ class Runner:
         receipts = await self._update_world(at)
         flag = FEED_TIMEOUT if receipts is None else self.source.hold_flag(self.state.world, at)
         self._check_halts(at, bool(flag))
-        ports = with_deadline(self.ports, self.pace.deadline_ms / SECOND_MS, self.control, self._control_flag() or flag)
+        if not flag and self.must_close(self.state.world, at):
+            ports = self._closing_ports(at)
+        else:
+            flag = self._control_flag() or flag
+            ports = with_deadline(self.ports, self.pace.deadline_ms / SECOND_MS, self.control, flag)
         result = await self._run_tick(at, receipts or (), ports)
         self.ticked += 1
         self.checks.add_verdicts(result.covered["verdicts"])
@@ -221,6 +236,12 @@ class Runner:
             return "nothing was open"
         return f"{len(intents) - refused} of {len(intents)} orders were accepted"
 
+    def _closing_ports(self, at: Instant) -> Ports:
+        """The ports of a tick that closes everything, because a loss limit demands it; the agent is not asked."""
+        self._closed_at = at
+        self._remark(f"closes what is open: {self.must_close(self.state.world, at)}")
+        return decided_by_limit(self.ports, self.ports.closing_intents(self.state.world))
+
     def _check_halts(self, at: Instant, stale: bool | None = None) -> None:
         """Halt the deployment for what the account or the checks say. `stale`: whether its data is unfit, if that is known."""
         code, cause = self.ports.standing_halt(self.state.world, at)
@@ -247,6 +268,9 @@ class Runner:
             covered = {"until_at": before, "ticks": 0, "flags": {}, "after": after}
             await self._record("span", before, self.state.tick_at, self.state.world, receipts, covered)
             self._check_halts(before)
+        may_close = receipts is not None and self._last < before < self.next_at
+        if may_close and before - self._closed_at >= CLOSE_AGAIN_MS and self.must_close(self.state.world, before):
+            await self._run_tick(before, (), self._closing_ports(before))
 
     async def _update_world(self, before: Instant) -> tuple[Receipt, ...] | None:
         """Update the world and return the receipts; None after a timeout or failure, which leave the world unchanged."""

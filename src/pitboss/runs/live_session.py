@@ -26,7 +26,7 @@ from pitboss.live.board import Board, Entry
 from pitboss.live.control import Control
 from pitboss.live.halt_checks import HaltChecks, HaltLimits
 from pitboss.live.pace import Pace, pace
-from pitboss.live.runner import Runner
+from pitboss.live.runner import Runner, nothing_to_close
 from pitboss.live.schedule import schedule
 from pitboss.live.world_source import History, WorldSource
 from pitboss.runs.live_model import connected
@@ -64,6 +64,8 @@ class LivePlan:
     pace: Pace | None = None
     """The timing; None for that of the period, with updates between ticks as often as `live_poll_s`."""
     halt_limits: HaltLimits = field(default_factory=HaltLimits)
+    must_close: Callable[[Any, Instant], str] = nothing_to_close
+    """Which loss limit demands that a world's positions are closed; empty if none does."""
     uses_mcp: bool = False
     """Whether the MCP servers that the skill names are connected."""
 
@@ -276,6 +278,7 @@ async def _work(stack: AsyncExitStack, stored_run: StoredLiveRun, side: LiveSide
         control=driving.control,
         history=history,
         checks=HaltChecks(plan.halt_limits),
+        must_close=plan.must_close,
     )
     start = RunStart(stored_run.run_id, stored_run.address, plan.model, board.ticks, plan.warnings)
     started_at = clock.now()

@@ -41,7 +41,7 @@ from pitboss.venues.perp.live_market import MarketFeed
 from pitboss.venues.perp.paper_source import PaperSource
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.skill import PerpSkill
-from pitboss.venues.perp.state import PerpWorld, Position, ReportedWorld, TradingTerms, open_world
+from pitboss.venues.perp.state import PerpWorld, Position, ReportedWorld, TradingTerms, halts_at, open_world
 from pitboss.venues.perp.trade_memory import NO_MEMORY, PerpMemory
 
 BASE_INTERVAL = "1m"
@@ -50,12 +50,22 @@ SETTLE_MS = 2 * SECOND_MS
 ACCOUNT_MS = SECOND_MS
 """How often a live account is read between ticks: a limit order that was filled gets its stop at the next read."""
 BROKER_CODE = "R11_BROKER_REJECT"
+LOSS_HALTS = {"daily_loss": "the loss limit of the day is reached", "drawdown": "the drawdown limit is reached"}
 
 
 def live_intervals(skill: PerpSkill) -> tuple[str, ...]:
     """Return the intervals of the bars that a deployment of a skill needs: those of its prompts, and the base."""
     shown = {skill.context.bars_interval, *skill.context.timeframes()}
     return tuple(sorted({BASE_INTERVAL, *shown}, key=interval_ms))
+
+
+def loss_limit(world: PerpWorld, at: Instant) -> str:
+    """Return which loss limit of the account is reached while it still has positions; empty if none is.
+
+    In a backtest positions stay open then; live they are closed, because nobody knows how much further the loss would go.
+    """
+    reached = [halt for halt in halts_at(world, at) if halt in LOSS_HALTS]
+    return LOSS_HALTS[reached[0]] if reached and world.positions else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +102,7 @@ class PerpLive:
             most_usd_per_day=live.most_usd_per_day,
             pace=pace(schedule(period), update_ms, SETTLE_MS),
             halt_limits=HaltLimits(broker_code=BROKER_CODE),
+            must_close=loss_limit,
             uses_mcp=True,
         )
 
