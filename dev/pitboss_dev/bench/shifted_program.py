@@ -1,6 +1,6 @@
 """A program with a clock that is set forward, so that a tick of five minutes falls into a measurement. Time passes as usual.
 
-    python -m pitboss_dev.bench.shifted_program SHIFT_MS MODULE ARGUMENTS
+python -m pitboss_dev.bench.shifted_program SHIFT_MS MODULE ARGUMENTS
 """
 
 import runpy
