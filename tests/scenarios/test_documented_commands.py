@@ -22,6 +22,7 @@ from pitboss.runs import first_steps
 
 NOT_RUN = {
     "arena .*--models groq": "needs a key",
+    "attribution": "needs a deployment; tests/venues/perp/test_attribution.py runs what it does",
     "audit memory": "needs a language model",
     "backtest .*--model llm": "needs a key",
     "backtest .*--slippage book": "needs order books of the venue of the bars; tests/cli/test_cli_realism.py runs it",
