@@ -182,14 +182,14 @@ def test_every_make_target_that_is_named_exists(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_pitboss_command_that_is_named_exists_with_its_options(page: Path) -> None:
     known = set(commands(app))
-    groups = {words[:1] for words in known if len(words) == 2}
+    groups = {words[:-1] for words in known if len(words) > 1}
     for line in code(page):
         for typed in re.findall(r"(?:^|\| )(?:\.venv/bin/)?pitboss ([^|#>…]+)", line):
             words = typed.split()
             plain = tuple(word for word in words if not word.startswith("-"))
             if not plain or plain == ("COMMAND", "[OPTIONS]"):
                 continue
-            chain = plain[: 2 if plain[:1] in groups else 1]
+            chain = plain[: 3 if plain[:2] in groups else 2 if plain[:1] in groups else 1]
             assert chain in known, line
             named = {word.partition("=")[0] for word in words if word.startswith("--")}
             assert named <= options(chain), line

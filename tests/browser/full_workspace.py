@@ -21,6 +21,7 @@ from forum_workspace import ask_for_approvals, fill_forum, write_log
 from pitboss.bootstrap.accounts import Accounts
 from pitboss.bootstrap.machine import random_hex
 from pitboss.bootstrap.settings import load_settings
+from pitboss.bootstrap.trading_accounts import TradingAccount, add_account
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.runs.skill_reference import example_skills
 from pitboss.runs.stored import journal_of
@@ -67,6 +68,7 @@ def _fill(home: Path) -> dict[str, str]:
         with open_workspace(load_settings(home)) as workspace, _api(workspace) as client:
             ids = _runs(workspace, client)
             _people(workspace)
+            ids |= _deployments(workspace, ids)
             for days, (model, usd) in enumerate((("groq/small", "0.25"), ("llm/fake", "1.5"), ("groq/large", "0.04"))):
                 pay(workspace, ids["traded"], model, usd, 3 * days)
         ask_for_approvals(home)
@@ -114,6 +116,18 @@ def _runs(workspace: Workspace, client: TestClient) -> dict[str, str]:
         insert_run(workspace.database, stored, records, state[1] if records else None)
         ids[name] = stored.id
     return ids
+
+
+def _deployments(workspace: Workspace, ids: dict[str, str]) -> dict[str, str]:
+    """One on paper, one that sends orders and one that is halted; nothing works on them."""
+    add_account(workspace.home, "main", TradingAccount(address=f"0x{'ab' * 20}", network="testnet"))
+    deployments = workspace.deployments
+    paper = deployments.create(ids["fork"], "trend-thesis", 1, "perp", "paper")
+    live = deployments.create(ids["failed"], "trend-thesis", 1, "perp", "live", "main")
+    halted = deployments.create(ids["cancelled"], "trend-thesis", 1, "perp", "shadow", "main")
+    deployments.send(live.id, "snapshot", "for the weekly review", "anna")
+    deployments.halt(halted.id, "drawdown", "equity 8,480.12 is 15.2 % below the peak of 10,000.00")
+    return {"paper_deployment": paper.id, "live_deployment": live.id, "halted_deployment": halted.id}
 
 
 def _people(workspace: Workspace) -> None:

@@ -246,7 +246,14 @@ def _stored(workspace: Workspace, decided: str, texts: Texts) -> dict[str, str]:
             "thread_id": texts.printable(100),
         }  # fmt: skip
         workspace.approval_requests.ask(f"key {number}", run.id, "community", texts.take(), codec.dumps(content))
-    return {"error": "0" * 12, "running": "1" * 12, "queued": "2" * 12, "bare": "4" * 12, "study": f"{0:012x}"}
+    for number in (3, 1, 0):
+        named = (texts.printable(100), 1, "perp", "live" if number else "paper", texts.printable(30))
+        deployment = workspace.deployments.create(f"{number}" * 12, *named)
+        for command in ("snapshot", "pause", "snapshot"):
+            workspace.deployments.send(deployment.id, command, texts.take(), texts.take(64))
+        workspace.deployments.halt(deployment.id, texts.take(30), texts.take())
+    ids = {"deployment": deployment.id}
+    return {**ids, "error": "0" * 12, "running": "1" * 12, "queued": "2" * 12, "bare": "4" * 12, "study": f"{0:012x}"}
 
 
 def _log(home: Path, texts: Texts) -> None:

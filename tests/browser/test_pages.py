@@ -39,6 +39,11 @@ PAGES: dict[str, dict[str, str]] = {
     "/compare": {"compare": "/compare?run={traded}&run={fork}", "compare-nothing": "/compare"},
     "/costs": {"costs": "/costs"},
     "/data": {"data": "/data"},
+    "/deployments": {"deployments": "/deployments"},
+    "/deployments/{deployment_id}": {
+        "deployment-live": "/deployments/{live_deployment}",
+        "deployment-halted": "/deployments/{halted_deployment}",
+    },
     "/runs": {"runs": "/runs", "runs-none": "/runs?skill=nothing"},
     "/runs/{run_id}": {f"run-{name}": f"/runs/{{{name}}}" for name in RUNS},
     "/settings": {f"settings-{tab}": f"/settings?tab={tab}" for tab in TABS},
@@ -57,6 +62,8 @@ PAGES: dict[str, dict[str, str]] = {
 OTHERS = {"/sign-in": "opened by nobody", "/start": "leads to the first page"}
 FRAGMENTS = (
     "/now",
+    "/deployments/now",
+    "/deployments/{deployment_id}/now",
     "/skills/form",
     "/runs/{run_id}/ready",
     "/runs/{run_id}/charts/{part:path}",

@@ -161,7 +161,8 @@ async def live_days(workspace: Workspace, seed: int, days: int, attacker: Model)
     run = workspace.runs.get(deployment.run_id)
     live = read_deployment(workspace, deployment, PERP.skill_type(), PERP.request_of(run.params))
     feed = RecordedFeed(market.market, SYMBOLS, market.base, market.assets, clock.now, clock.advance)
-    side = paper_side(live, feed)
+    # As in the shadow of a live account: orders are filled on paper, and a loss limit closes what is open.
+    side = paper_side(replace(live, deployment=replace(live.deployment, mode="shadow")), feed)
     side.__class__ = HostilePaper
     side.attacker = attacker  # pyright: ignore[reportAttributeAccessIssue]
     epoch = workspace.runs.claim(run.id, into="running")

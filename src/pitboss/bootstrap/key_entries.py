@@ -9,6 +9,13 @@ from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.instant import iso
 
+NOTIFICATION_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "NOTIFY_EMAIL_PASSWORD": (("notifications",), ("notify_email_host",)),
+    "NOTIFY_TELEGRAM_TOKEN": (("notifications",), ("api.telegram.org",)),
+    "NOTIFY_WEBHOOK_SECRET": (("notifications",), ()),
+}
+"""The secrets of notification channels: who uses them, and where they are sent. The webhook's only signs."""
+
 
 def stored_keys(settings: Settings) -> list[dict[str, Any]]:
     """The stored keys: name, who uses them, the hosts they are sent to, since when. Never their values."""
@@ -41,7 +48,7 @@ def in_environment(variable: str) -> bool:
 
 
 def _users(settings: Settings) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
-    return {**key_users(settings), **owners()}
+    return {**key_users(settings), **owners(), **NOTIFICATION_KEYS}
 
 
 def _row(settings: Settings, name: str, set_at: str | None) -> dict[str, Any]:

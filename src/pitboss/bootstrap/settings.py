@@ -123,6 +123,38 @@ class Settings(_Declared):
     live_poll_s: float = Field(
         default=2.0, ge=0.2, le=10, description="How often a live run asks for the price of this moment, in seconds."
     )
+    live_require_watchdog: bool = Field(
+        default=False,
+        description="Whether a live deployment opens nothing unless a watchdog looks after it and was heard in the last 15 s.",
+    )
+    notify_webhook_url: str = Field(
+        default="",
+        repr=False,
+        description="Address that notifications about deployments are posted to as JSON: https, or this machine.",
+    )
+    notify_telegram_chat: str = Field(
+        default="", description="Telegram chat for notifications; the bot's token is the secret NOTIFY_TELEGRAM_TOKEN."
+    )
+    notify_telegram_url: str = Field(
+        default="", description="Address of Telegram's bot API; empty: the service itself."
+    )
+    notify_email_to: str = Field(
+        default="", description="E-mail addresses for notifications, with commas between; needs notify_email_host."
+    )
+    notify_email_from: str = Field(
+        default="", description="Sender of notifications by e-mail; empty: the first receiver."
+    )
+    notify_email_host: str = Field(default="", description="Mail server (SMTP) that sends notifications.")
+    notify_email_port: int = Field(
+        default=587, ge=1, le=65_535, description="Port of the mail server: STARTTLS, or TLS at once on 465."
+    )
+    notify_email_user: str = Field(
+        default="", description="User at the mail server; the password is the secret NOTIFY_EMAIL_PASSWORD."
+    )
+    notify_events: str = Field(
+        default="fills,refusals,halts,pauses,outages,watchdog",
+        description="What notifications are sent about, with commas between.",
+    )
     commit_records: int = Field(default=50, ge=1, description="Free ticks that may share one transaction.")
     executor: Literal["local", "ray", "none"] = Field(
         default="local", description="Who starts workers for queued runs: this machine, a Ray cluster, or nobody."

@@ -7,11 +7,13 @@ may use the account.
 import os
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.suggestion import did_you_mean, nearest_spelling
 
@@ -29,16 +31,25 @@ class TradingAccount(BaseModel):
     network: Literal["mainnet", "testnet"]
     signer: str = "signer/signer.sock"
     """The socket of its signing process, relative to the workspace unless absolute."""
+    watchdog_signer: str = "watchdog/signer.sock"
+    """The socket of the watchdog's own signing process, which holds another agent's key and opens nothing."""
     owner: str = "local"
 
     def signer_socket(self, home: Path) -> Path:
         """Where its signing process listens."""
         return home / self.signer
 
+    def watchdog_socket(self, home: Path) -> Path:
+        """Where the watchdog's signing process listens."""
+        return home / self.watchdog_signer
+
 
 def read_accounts(home: Path) -> dict[str, TradingAccount]:
     """All accounts by name; empty if there is no file."""
-    path = home / FILE
+    return _read(home / FILE)
+
+
+def _read(path: Path) -> dict[str, TradingAccount]:
     try:
         content = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
@@ -75,14 +86,42 @@ def add_account(home: Path, name: str, account: TradingAccount) -> None:
     """Add an account to the file. An existing name is refused."""
     if not _NAME.fullmatch(name):
         raise UserError(f"{name[:40]!r} is not a name", "use small letters, digits, - and _, at most 32")
-    if name in read_accounts(home):
+    accounts = read_accounts(home)
+    if name in accounts:
         raise UserError(f"account {name} exists", f"edit {home / FILE}, or choose another name")
-    lines = [f"[{name}]", *(f'{field} = "{value}"' for field, value in account.model_dump().items())]
+    # A JSON string is a TOML string too.
+    lines = [
+        f"[{name}]",
+        *(f"{field} = {codec.dumps(value).decode()}" for field, value in account.model_dump().items()),
+    ]
     home.mkdir(parents=True, exist_ok=True)
+    before = _text(home)
+    _write(home, before + ("\n" if before else "") + "\n".join(lines) + "\n", {**accounts, name: account})
+
+
+def remove_account(home: Path, name: str) -> None:
+    """Remove an account from the file; everything else in it stays as it is, comments included."""
+    accounts = read_accounts(home)
+    if name not in accounts:
+        raise UserError(f"there is no account {name!r}", f"accounts: {', '.join(sorted(accounts)) or 'none'}")
+    parts = re.split(r"(?m)^(?=[ \t]*\[)", _text(home))
+    header = re.compile(rf"[ \t]*\[[ \t]*[\"']?{re.escape(name)}[\"']?[ \t]*\]")
+    left = "".join(part for part in parts if not header.match(part))
+    _write(home, left, {each: account for each, account in accounts.items() if each != name})
+
+
+def _text(home: Path) -> str:
     path = home / FILE
-    before = path.read_text("utf-8") if path.exists() else ""
-    partial = path.with_suffix(".part")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    return path.read_text("utf-8") if path.exists() else ""
+
+
+def _write(home: Path, text: str, expected: Mapping[str, TradingAccount]) -> None:
+    """Replace the file in one step. What is written must read back as expected, or nothing is changed."""
+    path, new = home / FILE, home / f"{FILE}.new"
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(before + ("\n" if before else "") + "\n".join(lines) + "\n")
-    partial.replace(path)
+        file.write(text)
+    if _read(new) != expected:
+        new.unlink()
+        raise UserError(f"{path} has a form that cannot be changed safely", "edit it yourself")
+    new.replace(path)

@@ -50,6 +50,7 @@ def chat(
     from pitboss.chat.chat_model import chosen_model
     from pitboss.chat.conversation import Conversation
     from pitboss.chat.session import ChatSession
+    from pitboss.runs.deployments import run_named
     from pitboss.terminal.question import has_terminal
 
     settings = location.settings()
@@ -59,7 +60,7 @@ def chat(
         raise UserError("there is no terminal to ask at", "give --question")
     name = chosen_model(settings, model)
     with location.existing_workspace() as workspace:
-        run_id = workspace.runs.get(about).id if about else ""
+        run_id = run_named(workspace, about).id if about else ""
         session = ChatSession(settings, workspace.database, OWNER, OWNER, name)
         conversation = Conversation(random_hex(16), OWNER, run_id)
         if question:

@@ -1,7 +1,7 @@
 """`pitboss deploy`, `deployments` and `command`: run a skill live, and tell it what to do."""
 
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App
 
@@ -9,6 +9,10 @@ from pitboss.core.deployment import COMMAND_MEANINGS, MODE_MEANINGS, Command, Mo
 from pitboss.terminal import screen
 from pitboss.terminal.options import Amount, Json, Override, option
 from pitboss.terminal.workspace_options import Location
+
+if TYPE_CHECKING:
+    from pitboss.bootstrap.workspace import Workspace
+    from pitboss.store.deployments import Deployment
 
 app = App(name="deployments", help="List deployments and show one.")
 USER = "local"
@@ -63,24 +67,17 @@ def deploy(
     from pitboss.runs import deployments
     from pitboss.runs.documents import read_file, read_given
     from pitboss.runs.live_deployment import DeployRequest
-    from pitboss.runs.venues import venue_of
-    from pitboss.skill.load import read_skill
 
     with location.workspace() as workspace:
 
-        def read(overrides: tuple[str, ...]) -> Any:
+        def read(overrides: tuple[str, ...]) -> dict[str, Any]:
             file = Path(skill)
             if file.suffix in (".yaml", ".yml", ".json") or file.is_file():
-                plain = read_file(file, overrides, workspace.settings)
-            else:
-                plain = read_given(workspace, skill, None, overrides)
-            return read_skill(plain, venue_of(plain).skill_type())
+                return read_file(file, overrides, workspace.settings)
+            return read_given(workspace, skill, None, overrides)
 
-        document = read(set_)
-        if set_:
-            deployments.check_tightened(read(()), document)
         request = DeployRequest(
-            skill=document,
+            skill=deployments.tightened_skill(read, set_),
             mode=mode,
             account=account,
             model=model,
@@ -94,6 +91,8 @@ def deploy(
         if mode == "live":
             _confirm_live(account, confirm)
         deployment = deployments.deploy(workspace, request)
+        if mode == "live":
+            _warn(workspace, deployment, request.skill)
         ensure_host(workspace)
     if json:
         screen.put_json({"deployment_id": deployment.id, "state": deployment.state, "run_id": deployment.run_id})
@@ -103,20 +102,31 @@ def deploy(
     return 0
 
 
+def _warn(workspace: "Workspace", deployment: "Deployment", skill: Any) -> None:
+    """Say that no preflight stands for a deployment; with real money it was refused before."""
+    from pitboss.bootstrap.trading_accounts import read_accounts
+    from pitboss.runs.live_preflight import preflight_problem
+
+    account = read_accounts(workspace.home).get(deployment.account)
+    if account is None:  # an agent of a venue whose accounts are not ours
+        return
+    problem = preflight_problem(workspace, deployment.account, account, skill)
+    if problem:
+        screen.note(f"warning: {problem}; `pitboss live preflight --account {deployment.account}` checks everything")
+
+
 def _confirm_live(account: str, confirm: str) -> None:
     """Have a person type the name of the account before real orders are sent."""
     from pitboss.core.errors import UserError
+    from pitboss.runs.deployments import require_confirmed
     from pitboss.terminal.question import ask, has_terminal
 
     if not account:
-        raise UserError("--mode live needs --account", "`pitboss live accounts` lists them")
+        raise UserError("--mode live needs --account", "`pitboss live accounts list` lists them")
     typed = confirm
     if not confirm and has_terminal():
         typed = ask(f"Orders will be sent to account {account}. Type its name to confirm:")
-    if typed != account:
-        raise UserError(
-            "the account was not confirmed: nothing was deployed", f"type {account}, or give --confirm {account}"
-        )
+    require_confirmed(account, typed)
 
 
 @app.command(name="list")

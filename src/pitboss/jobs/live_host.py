@@ -24,8 +24,10 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.deployment import OpenCommand
 from pitboss.core.errors import UserError
 from pitboss.jobs.heartbeat import Heartbeat, HeartbeatSettings, LeaseNotice
+from pitboss.jobs.host_listener import HostListener
+from pitboss.jobs.live_metrics import HostMetrics, serving_metrics
+from pitboss.jobs.live_notices import notifying, open_notifier
 from pitboss.jobs.worker_settings import open_queue, wait_for_workspace, worker_name
-from pitboss.live.board import Entry
 from pitboss.runs.deployment_run import FAULT, DeploymentRun, Outcome
 from pitboss.store.deployments import Deployment
 from pitboss.store.retry import Unreachable
@@ -35,6 +37,8 @@ POLL_S = 0.1
 """How often commands are looked for: a command takes effect within a quarter of a second."""
 CLAIM_S = 1.0
 """How often deployments without a process are looked for."""
+LONGEST_TURN_S = 10.0
+"""An event loop that has not turned for longer hangs, and the heartbeat of its deployments ends."""
 FIRST_RETRY_S, LAST_RETRY_S = 2.0, 300.0
 """How long a deployment rests after an outage, at first and at most."""
 
@@ -47,6 +51,8 @@ class HostSettings:
     only: frozenset[str] = frozenset()
     idle_exit_s: float | None = None
     drain_s: float = 10.0
+    metrics: tuple[str, int] | None = None
+    """The address and port on which figures are served; None: nowhere."""
     heartbeat: HeartbeatSettings = field(default_factory=HeartbeatSettings)
 
 
@@ -58,29 +64,26 @@ class _Hosted:
     task: "asyncio.Task[Outcome]"
 
 
-@dataclass(frozen=True, slots=True)
-class HostListener:
-    """Callbacks for what happens to the deployments of a host."""
-
-    begun: Callable[[Deployment], None] = lambda deployment: None
-    ended: Callable[[Deployment, Outcome], None] = lambda deployment, outcome: None
-    entry: Callable[[Deployment, Entry], None] = lambda deployment, entry: None
-    state: Callable[[Deployment], None] = lambda deployment: None
-
-
 class LiveHost:
     """One host. It must be stopped, or given `idle_exit_s`, to end."""
 
     def __init__(self, workspace: Workspace, settings: HostSettings, listener: HostListener | None = None) -> None:
         self._workspace = workspace
         self._settings = settings
-        self._listener = listener or HostListener()
+        self.metrics = HostMetrics(self, workspace)
+        self._listener = self.metrics.listening(listener or HostListener())
         self.hosted: dict[str, _Hosted] = {}
         self._resting: dict[str, tuple[float, float]] = {}
         """Deployments after an outage: until when they rest, and for how long."""
         self._stops = 0
+        self.turned_s = stopwatch()
+        """When the event loop was last seen to turn."""
         self._wake = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
+
+    def runs(self) -> list[DeploymentRun]:
+        """The deployments that it works on."""
+        return [each.run for each in self.hosted.copy().values()]
 
     def stop(self) -> None:
         """Stop: the first call lets the current ticks finish, the second does not."""
@@ -96,7 +99,7 @@ class LiveHost:
         """Host deployments until stopped, or until there was none for `idle_exit_s`."""
         self._loop = asyncio.get_running_loop()
         queue = open_queue(self._workspace)
-        heartbeat = Heartbeat(queue, self._workspace.runs, self._settings.heartbeat, self._leases, self._notice)
+        heartbeat = Heartbeat(queue, self._workspace.runs, self._settings.heartbeat, self.leases, self._notice)
         with heartbeat:
             claimed_s = idle_since_s = -float("inf")
             idle_since_s = stopwatch()
@@ -105,12 +108,13 @@ class LiveHost:
                 if now_s - claimed_s >= CLAIM_S:
                     claimed_s = now_s
                     await self._guarded(self._claim)
-                await self._guarded(self._deliver)
+                await self._guarded(self.deliver)
                 if self.hosted:
                     idle_since_s = stopwatch()
                 elif self._is_idle_too_long(idle_since_s):
                     break
                 await self._pause(POLL_S)
+                self.turned_s = stopwatch()
             await self._drain()
 
     def _is_idle_too_long(self, since_s: float) -> bool:
@@ -141,7 +145,7 @@ class LiveHost:
             except UserError as error:  # another host was faster, or its run is gone
                 LOG.info("not claimed", extra={"fields": {"deployment": deployment.id, "cause": error.message}})
                 continue
-            self._begin(deployment, epoch)
+            self.begin(deployment, epoch)
 
     def _may_take(self, deployment: Deployment) -> bool:
         only = self._settings.only
@@ -152,9 +156,11 @@ class LiveHost:
         until_s, _ = self._resting.get(deployment.id, (0.0, 0.0))
         return stopwatch() >= until_s
 
-    def _begin(self, deployment: Deployment, epoch: int) -> None:
+    def begin(self, deployment: Deployment, epoch: int) -> None:
         listener = self._listener
-        run = DeploymentRun(self._workspace, deployment, epoch, listener.entry, listener.state)
+        run = DeploymentRun(
+            self._workspace, deployment, epoch, listener.entry, listener.state, on_command=listener.command
+        )
         task = asyncio.create_task(run.work(), name=deployment.id)
         self.hosted[deployment.id] = _Hosted(run, task)
         task.add_done_callback(lambda done: self._ended(deployment.id, done))
@@ -176,9 +182,13 @@ class LiveHost:
 
     # Commands -------------------------------------------------------------------------------------------------------
 
-    def _deliver(self) -> None:
+    def deliver(self) -> None:
         if not self.hosted:
             return
+        # A halt that another process has stored, such as the watchdog's, counts here too.
+        for deployment_id, code in self._workspace.deployments.halted(list(self.hosted)).items():
+            if self.hosted[deployment_id].run.control.adopt_halt(code):
+                self._listener.state(self._workspace.deployments.get(deployment_id))
         for command in self._workspace.deployments.open_commands(list(self.hosted)):
             hosted = self.hosted.get(command.deployment_id)
             if hosted is None:
@@ -191,14 +201,17 @@ class LiveHost:
     def _kill(self, hosted: _Hosted, command: OpenCommand) -> None:
         """End a deployment at once: nothing is waited for, not even the tick that is being worked on."""
         if hosted.run.control.deliver(command):  # from here on nothing opens
-            self._workspace.deployments.acknowledge(command, "its process ended at once")
+            acked = self._workspace.deployments.acknowledge(command, "its process ended at once")
+            self._listener.command(acked)
             hosted.run.control.state = "stopped"
             hosted.task.cancel()
 
     # Stopping -------------------------------------------------------------------------------------------------------
 
-    def _leases(self) -> dict[str, int]:
-        """Called in the heartbeat thread."""
+    def leases(self) -> dict[str, int]:
+        """Called in the heartbeat thread. An event loop that hangs is silence: then the watchdog acts, and others take over."""
+        if stopwatch() - self.turned_s > LONGEST_TURN_S:
+            return {}
         return {each.run.deployment.run_id: each.run.epoch for each in self.hosted.copy().values()}
 
     def _notice(self, run_id: str, epoch: int, notice: LeaseNotice) -> None:
@@ -213,8 +226,9 @@ class LiveHost:
             each.run.stop.request()
         until_s = stopwatch() + self._settings.drain_s
         while self.hosted and self._stops < 2 and stopwatch() < until_s:
-            await self._guarded(self._deliver)
+            await self._guarded(self.deliver)
             await self._pause(POLL_S)
+            self.turned_s = stopwatch()
         tasks = [each.task for each in self.hosted.values()]
         for task in tasks:
             task.cancel()
@@ -229,14 +243,18 @@ class LiveHost:
 
 async def host(workspace: Workspace, settings: HostSettings, listener: HostListener | None = None) -> None:
     """Host deployments until SIGINT or SIGTERM; the second signal does not wait for ticks."""
-    live_host = LiveHost(workspace, settings, listener)
+    notifier = open_notifier(workspace)
+    live_host = LiveHost(workspace, settings, notifying(listener or HostListener(), notifier, workspace))
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGINT, signal.SIGTERM)
     for number in numbers:
         with suppress(ValueError, RuntimeError):  # only the main thread may catch signals
             loop.add_signal_handler(number, live_host.stop)
     try:
-        await live_host.run()
+        async with notifier, serving_metrics(live_host.metrics, settings.metrics) as address:
+            if address:
+                LOG.info("metrics are served", extra={"fields": {"address": address}})
+            await live_host.run()
     finally:
         for number in numbers:
             with suppress(ValueError, RuntimeError):

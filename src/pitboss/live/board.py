@@ -38,6 +38,8 @@ class Board:
         self._day, self._day_cost = 0, ZERO
         self.last_tick_at: Instant | None = None
         self.flags: Counter[str] = Counter()
+        self.refusals: Counter[str] = Counter()
+        """Verdicts that refused, by rule code."""
         self.events: Counter[tuple[str, str]] = Counter()
         """Receipts counted by kind and action."""
         self.account: Mapping[str, Any] = {}
@@ -96,6 +98,7 @@ class Board:
         self.ticks += 1
         self.last_tick_at = at
         self.flags.update(flags)
+        self.refusals.update(str(each["code"] or "") for each in body["verdicts"] if each["outcome"] == "refused")
         self.acted += bool(executed)
         failed = not FAILURES.isdisjoint(flags)
         self.errors += failed

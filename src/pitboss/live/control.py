@@ -140,6 +140,13 @@ class Control:
             self.state = self._store.halt(code, reason)
             self.code = code
 
+    def adopt_halt(self, code: str) -> bool:
+        """Take over a halt that another process has stored, such as the watchdog. Returns whether it is new."""
+        if self.state in ("halted", "stopped"):
+            return False
+        self.state, self.code = "halted", code
+        return True
+
     def pause(self, code: str, reason: str) -> None:
         """Pause without a command, such as after an outage of the model."""
         if self.state == "running":

@@ -67,7 +67,7 @@ async def serving(
     paths = {"/status": status, "/health": health}
 
     async def answer(request: web.BaseRequest) -> web.Response:
-        if is_loopback(host) and not _is_local_name(request.headers.get("Host", "")):
+        if is_loopback(host) and not is_local_name(request.headers.get("Host", "")):
             return reply({"error": "this host name is not allowed"}, 403)
         read_document = paths.get(request.path)
         if read_document is None:
@@ -93,7 +93,8 @@ async def serving(
         await server.cleanup()
 
 
-def _is_local_name(name: str) -> bool:
+def is_local_name(name: str) -> bool:
+    """Whether the `Host` of a request is a name of this machine."""
     try:
         return urlsplit(f"//{name}").hostname in NAMES
     except ValueError:

@@ -53,6 +53,10 @@ class RunReport:
     """Each: at, kind."""
     live: str = ""
     """What a live run traded and where its orders went, in a sentence; empty for a backtest."""
+    attribution: Plain | None = None
+    """The difference between a deployment and its decisions on paper, as `pitboss attribution --json` prints it."""
+    attribution_note: str = ""
+    """Why there is none."""
     window: tuple[Instant, Instant] | None = None
     """The part of its time that charts show; None for all of it."""
     version: str = ""

@@ -27,11 +27,14 @@ from pitboss.live.control import Control
 from pitboss.runs.live_deployment import LiveDeployment, read_deployment
 from pitboss.runs.live_session import Driving, Listener, StoredLiveRun, work_live
 from pitboss.runs.venues import venue_named
-from pitboss.store.deployments import Deployment
+from pitboss.store.deployments import Deployment, SentCommand
 from pitboss.store.lifecycle import ACTIVE, LeaseLost
+from pitboss.store.watchdog_beats import watch_problem
 
 LOG = logging.getLogger("pitboss.live")
 FAULT = "fault"
+WATCHDOG_SILENT_MS = 15 * SECOND_MS
+"""A watchdog that is demanded must have been heard within this time, or nothing opens."""
 
 Outcome = Literal["stopped", "released", "outage", "halted", "lost"]
 """How the work of this process on a deployment ended."""
@@ -67,14 +70,21 @@ class DeploymentStop:
 class StoredControl:
     """Implements `live.control.ControlStore` with the row of a deployment."""
 
-    def __init__(self, workspace: Workspace, deployment_id: str, notify: Callable[[Deployment], None]) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        deployment_id: str,
+        notify: Callable[[Deployment], None],
+        on_command: Callable[[SentCommand], None] = lambda sent: None,
+    ) -> None:
         self._deployments = workspace.deployments
         self._id = deployment_id
         self._notify = notify
+        self._on_command = on_command
 
     def acknowledge(self, command: OpenCommand, note: str) -> DeploymentState:
         """Store that a command was carried out."""
-        self._deployments.acknowledge(command, note)
+        self._on_command(self._deployments.acknowledge(command, note))
         return self._changed(self._deployments.get(self._id))
 
     def acknowledged_since(self, number: int) -> Sequence[OpenCommand]:
@@ -111,6 +121,7 @@ class DeploymentRun:
         on_state: Callable[[Deployment], None] = lambda deployment: None,
         clock: Clock | None = None,
         stop: "DeploymentStop | None" = None,
+        on_command: Callable[[SentCommand], None] = lambda sent: None,
     ) -> None:
         self.deployment = deployment
         self.epoch = epoch
@@ -119,7 +130,7 @@ class DeploymentRun:
         self._workspace = workspace.owned_by(deployment.owner)
         self._on_entry = on_entry
         self._on_state = on_state
-        store = StoredControl(self._workspace, deployment.id, self._state_changed)
+        store = StoredControl(self._workspace, deployment.id, self._state_changed, on_command)
         self.control = Control(store, deployment.state, deployment.code)
         self.board = Board()
         self.status: Callable[[], dict[str, Any]] = dict
@@ -172,16 +183,42 @@ class DeploymentRun:
             venue.skill_type(),
             venue.request_of(run.params),
             notify=self._remark,
-            open_refusal=self.control.open_refusal,
+            open_refusal=self.open_refusal,
             halt=self.control.halt,
         )
         opening = asyncio.create_task(self._obey_while_opening(asyncio.current_task()))
-        async with venue.open_live(live) as side:
-            opening.cancel()
-            await asyncio.gather(opening, return_exceptions=True)
-            stored_run = StoredLiveRun(workspace, deployment.run_id, self.epoch, "", self.board, self._clock)
-            listener = Listener(entry=lambda entry, board: self._entered(entry))
-            await work_live(stored_run, side, Driving(self.stop, self._never, self.control, self._show, listener))
+        try:
+            async with venue.open_live(live) as side:
+                opening.cancel()
+                await asyncio.gather(opening, return_exceptions=True)
+                stored_run = StoredLiveRun(workspace, deployment.run_id, self.epoch, "", self.board, self._clock)
+                listener = Listener(entry=lambda entry, board: self._entered(entry))
+                await work_live(stored_run, side, Driving(self.stop, self._never, self.control, self._show, listener))
+        finally:
+            opening.cancel()  # also where the account could not be opened
+
+    def open_refusal(self) -> str:
+        """Why nothing may open at this moment: a command, the stored state, a lost lease, or a watchdog that is missing.
+
+        With real orders the database is asked, directly before bytes leave: a process that was suspended must not open what
+        the watchdog has halted or another process works on. What cannot be read is a refusal.
+        """
+        refusal = self.control.open_refusal()
+        if refusal or self.deployment.mode != "live":
+            return refusal
+        try:
+            state, code, epoch = self._workspace.deployments.standing(self.deployment.id)
+            if epoch != self.epoch:
+                return "another process works on the deployment"
+            if state == "halted":
+                self.control.adopt_halt(code)
+            if state != "running":
+                return f"the deployment is {state}"
+            if not self._workspace.settings.live_require_watchdog:
+                return ""
+            return watch_problem(self._workspace.database, self.deployment.id, WATCHDOG_SILENT_MS)
+        except UserError as error:  # `Unreachable` is one
+            return f"the state of the deployment cannot be read: {error.message}"
 
     async def _obey_while_opening(self, work: "asyncio.Task[Any] | None") -> None:
         """Carry out commands while the account is not open yet, which an outage can delay; `flatten` and `snapshot` wait."""

@@ -5,7 +5,7 @@ that no process works on takes effect at once in the store; one that needs the a
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -23,10 +23,12 @@ from pitboss.runs.live_run import create_run
 from pitboss.runs.venues import venue_named, venue_of
 from pitboss.skill.digest import skill_digest
 from pitboss.skill.document import to_plain
+from pitboss.skill.load import read_skill
 from pitboss.skill.schema import SkillDocument
 from pitboss.skill.tighter_caps import loosened
 from pitboss.store.deployments import Deployment, SentCommand
 from pitboss.store.lifecycle import ACTIVE
+from pitboss.store.retry import Unreachable
 from pitboss.store.runs import Run
 
 STALE_MS = 20_000
@@ -49,6 +51,27 @@ def check_tightened(before: SkillDocument, after: SkillDocument) -> None:
         raise UserError(
             f"{names[0]} would be looser than in the skill", "a deployment can only tighten the caps of its skill"
         )
+
+
+def tightened_skill(read: Callable[[tuple[str, ...]], Mapping[str, Any]], overrides: tuple[str, ...]) -> SkillDocument:
+    """The skill that `read` gives with overrides, such as `risk.max_leverage=1`; they can only tighten its caps."""
+
+    def document(given: tuple[str, ...]) -> SkillDocument:
+        plain = read(given)
+        return read_skill(plain, venue_of(plain).skill_type())
+
+    skill = document(overrides)
+    if overrides:
+        check_tightened(document(()), skill)
+    return skill
+
+
+def require_confirmed(account: str, typed: str) -> None:
+    """Refuse to send orders to an account whose name a person has not typed."""
+    if not account:
+        raise UserError("mode live needs an account", "`pitboss live accounts list` lists them")
+    if typed != account:
+        raise UserError("the account was not confirmed: nothing was done", f"type the name of the account, {account}")
 
 
 def deploy(workspace: Workspace, request: DeployRequest) -> Deployment:
@@ -89,6 +112,21 @@ def deploy(workspace: Workspace, request: DeployRequest) -> Deployment:
     except UserError:  # another deployment has the account
         workspace.runs.delete(run_id)
         raise
+
+
+def run_named(workspace: Workspace, prefix: str) -> Run:
+    """The run with an id, or the run of the deployment with it; the start of an id is enough."""
+    try:
+        return workspace.runs.get(prefix)
+    except Unreachable:
+        raise
+    except UserError as error:
+        try:
+            return workspace.runs.get(workspace.deployments.get(prefix).run_id)
+        except Unreachable:
+            raise
+        except UserError:
+            raise error from None
 
 
 def is_attended(workspace: Workspace, run: Run) -> bool:

@@ -67,10 +67,12 @@ def times(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def live_runs(workspace: "Workspace", limit: int = 1_000) -> list[dict[str, Any]]:
-    """The live runs among the newest runs of a workspace, newest first."""
+    """The live runs among the newest runs of a workspace that a command works on in the foreground, newest first."""
     now = workspace.now()
-    live = [run for run in workspace.runs.listing(limit).runs if run.params.get("mode")]
-    names = ("skill", "model", "status", "started_at", "finished_at", "silent_s", "cost_usd")
+    live = [
+        run for run in workspace.runs.listing(limit).runs if run.params.get("mode") and not run.params.get("deployed")
+    ]
+    names = ("skill", "model", "status", "created_at", "started_at", "finished_at", "silent_s", "cost_usd")
     rows = [(run, short(run, now)) for run in live]
     return [
         {

@@ -9,16 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pitboss.core.errors import InvariantError
+from pitboss.runs.live_venue import LiveVenue
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from pitboss.bootstrap.settings import Settings, VenueSettings
     from pitboss.bootstrap.workspace import Workspace
     from pitboss.core.decision_format import DecisionFormat
-    from pitboss.core.deployment import Mode
     from pitboss.core.instant import Instant
     from pitboss.core.receipt import Receipt
     from pitboss.core.rulebook import Rule
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from pitboss.report.shell import ReportPage
     from pitboss.report.source import RunReport
     from pitboss.runs.charts import Charts
-    from pitboss.runs.live_deployment import DeployRequest, LiveDeployment
     from pitboss.runs.preview import Preview
     from pitboss.runs.result_table import ResultTable
     from pitboss.sim.connections import Connections, ServerTools
@@ -48,7 +45,7 @@ UNDATED_AT = 1_735_689_600_000
 """2025-01-01: where a run begins whose request has no range, on a venue without data. Fixed, so that it is the same every time."""
 
 
-class Venue(ABC):
+class Venue(LiveVenue, ABC):
     """One venue, as the platform uses it. A venue that lacks an abstract method cannot be instantiated."""
 
     name: ClassVar[str]
@@ -86,8 +83,6 @@ class Venue(ABC):
     """Whether its agents have an account whose value is measured. Without one there is no equity, return or drawdown."""
     intent_noun: ClassVar[str] = "order"
     """What one intent of a decision is called."""
-    live_modes: "ClassVar[tuple[Mode, ...]]" = ()
-    """The modes in which its skills can be deployed."""
     file_fields: ClassVar[frozenset[str]] = frozenset()
     """Fields of its request that name files of the machine, or hold their content; the API does not take them."""
 
@@ -302,34 +297,6 @@ class Venue(ABC):
         """The field that makes a fork between two prepared runs over the same ticks impossible; empty if none."""
         del before, after
         return ""
-
-    # Live -----------------------------------------------------------------------------------------------------------
-
-    def live_request(self, deploy: "DeployRequest", now: "Instant") -> "BacktestRequest":
-        """The request that is stored with a deployment. Its range is empty: nobody knows the end, and nothing is replayed."""
-        from pitboss.skill.document import to_plain
-
-        return self.request_type()(
-            skill=to_plain(deploy.skill),
-            from_at=now,
-            to_at=now,
-            model=deploy.model,
-            equity_usd=deploy.equity_usd,
-            max_cost_usd=deploy.max_cost_usd,
-            price_in=deploy.price_in,
-            price_out=deploy.price_out,
-            any_price=deploy.any_price,
-            speculate="0",  # a live tick cannot be asked ahead
-        )
-
-    def check_live(self, workspace: "Workspace", deploy: "DeployRequest") -> dict[str, Any]:
-        """Refuse a deployment that cannot run, before anything is stored; returns further parameters to store."""
-        del workspace, deploy
-        return {}
-
-    def open_live(self, live: "LiveDeployment") -> "AbstractAsyncContextManager[Any]":
-        """Open the data, the account and the broker of a deployment, in one of `live_modes`: a `live_session.LiveSide`."""
-        raise InvariantError(f"venue {self.name} has no live modes, and {live.deployment.id} has one")
 
     # Results --------------------------------------------------------------------------------------------------------
 

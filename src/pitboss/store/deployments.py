@@ -137,6 +137,39 @@ class Deployments:
         query = self._all().where(deployments.c.state != "stopped", deployments.c.run_id.not_in(attended))
         return self._fetch(query.order_by(deployments.c.created_at, deployments.c.id).limit(limit))
 
+    def heartbeats(self, mode: Mode | None = None) -> tuple[Instant, Sequence[tuple[Deployment, Instant | None]]]:
+        """The deployments of a mode, or of all, that are not stopped, each with the last heartbeat of its process; and the time of now."""
+        query = self._all().where(deployments.c.state != "stopped")
+        query = query if mode is None else query.where(deployments.c.mode == mode)
+        listed = self._fetch(query.order_by(deployments.c.created_at, deployments.c.id).limit(LISTED))
+        beats = select(runs.c.id, runs.c.heartbeat_at).where(runs.c.id.in_([each.run_id for each in listed]))
+        with self._database.read() as connection:
+            stored: Any = connection.execute(beats).all()
+            now = self._database.now(connection)
+        by_run: dict[str, Instant | None] = dict(stored)
+        return now, [(each, by_run.get(each.run_id)) for each in listed]
+
+    def halted(self, deployment_ids: Sequence[str]) -> Mapping[str, str]:
+        """Which of these deployments are halted, with the code of the cause. One cheap query: meant for polling."""
+        columns = deployments.c
+        query = select(columns.id, columns.code).where(columns.id.in_(deployment_ids), columns.state == "halted")
+        with self._database.read() as connection:
+            stored: Any = connection.execute(query).all()
+        return dict(stored)
+
+    def standing(self, deployment_id: str) -> tuple[DeploymentState, str, int]:
+        """The stored state and its code, and the lease under which its run is worked on. Asked before every open."""
+        query = (
+            select(deployments.c.state, deployments.c.code, runs.c.lease_epoch)
+            .join(runs, runs.c.id == deployments.c.run_id)
+            .where(deployments.c.id == deployment_id)
+        )
+        with self._database.read() as connection:
+            stored: Any = connection.execute(query).one_or_none()
+        if stored is None:
+            raise UserError(f"there is no deployment {deployment_id!r}", "list them with `pitboss deployments list`")
+        return tuple(stored)
+
     # Commands -------------------------------------------------------------------------------------------------------
 
     def send(self, deployment_id: str, command: Command, reason: str, user_name: str) -> SentCommand:

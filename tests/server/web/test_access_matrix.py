@@ -36,6 +36,7 @@ SHARED = ("/api/keys", "/api/settings", "/api/audit", "/api/users")
 """What belongs to the workspace and not to a person; its routes are for admins."""
 MARK = "belongs to somebody else"
 MISSING = {"run": "9e8d7c6b5a49", "skill": "no-such-skill", "study": "9e8d7c6b5a4a", "token": "9e8d7c6b5a4b"}
+MISSING["deployment"] = "9e8d7c6b5a4d"
 MISSING["approval"] = "9e8d7c6b5a4c9e8d7c6b5a4c9e8d7c6b"
 
 
@@ -109,6 +110,8 @@ def world(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             place.studies.save(things["study"], plan.document())
             request = place.approval_requests.ask("k" * 64, things["run"], "community", name, b"{}")
             things["approval"] = request.id
+            deployment = place.deployments.create(things["run"], name, 1, "perp", "paper")
+            things["deployment"] = deployment.id
         local = accounts.users.get("local")
         assert local is not None
         theirs["token"] = accounts.create_token(local, MARK, "admin", None)[1].id
@@ -131,7 +134,7 @@ def kind_of(name: str) -> str | None:
 def path_of(template: str, ids: dict[str, str]) -> str:
     """The path of a route with ids in it: a parameter is an id of what the part before it names."""
     kinds = {"runs": "run", "skills": "skill", "studies": "study", "arena": "study", "tokens": "token"}
-    kinds |= {"approvals": "approval", "reports": "run"}
+    kinds |= {"approvals": "approval", "reports": "run", "deployments": "deployment"}
     parts: list[str] = []
     for part in template.split("/"):
         kind = kinds.get(parts[-1] if parts else "")
@@ -279,5 +282,7 @@ def test_after_all_that_the_things_of_the_other_owner_are_unchanged(world: World
     assert own.skills.get(world.theirs["skill"]).version == 1
     assert own.studies.document(world.theirs["study"])["name"] == MARK
     assert own.approval_requests.find(world.theirs["approval"]).state == "pending"
+    assert own.deployments.get(world.theirs["deployment"]).state == "running"
+    assert own.deployments.commands(world.theirs["deployment"]) == []
     token = next(token for token in Accounts(own).tokens.list("local") if token.id == world.theirs["token"])
     assert token.is_valid(own.now())

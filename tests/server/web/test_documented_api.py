@@ -47,12 +47,18 @@ def no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_documented_request_succeeds(anonymous: TestClient, workspace: Workspace) -> None:
-    values = {"API": f"{ADDRESS}/api", "KEY": f"Authorization: Bearer {TOKEN}", "RUN": "", "STUDY": ""}
+    values = {
+        "API": f"{ADDRESS}/api",
+        "KEY": f"Authorization: Bearer {TOKEN}",
+        "RUN": "",
+        "STUDY": "",
+        "DEPLOYMENT": "",
+    }
     lines = re.findall(r"^curl .+$", PAGE.read_text("utf-8"), re.MULTILINE)
     key = {"Authorization": f"Bearer {TOKEN}"}
     text = {"text": SKILL.replace("trends", "momentum")}
     anonymous.post("/api/runs", json={**text, "from": "2025-03-01", "to": "2025-03-02"}, headers=key)
-    assert len(lines) == 16
+    assert len(lines) == 21
     for line in lines:
         method, address, headers, body = request_of(line, values)
         response = anonymous.request(method, address, headers=headers, content=body)
@@ -61,3 +67,4 @@ def test_every_documented_request_succeeds(anonymous: TestClient, workspace: Wor
             work_off(workspace)
             values["RUN"] = values["RUN"] or response.json().get("run_id", "")
             values["STUDY"] = response.json().get("study_id", "")
+            values["DEPLOYMENT"] = response.json().get("deployment_id", "")

@@ -46,7 +46,9 @@ def served(demo_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             client.headers["Authorization"] = f"Bearer {TOKEN}"
             study = client.post("/api/studies", json=ARENA).json()
             work_off(workspace)
-            yield client, {"run_id": study["run_ids"][0], "study_id": study["study_id"], "name": "trends"}
+            deployed = client.post("/api/deployments", json={"skill": "trends", "mode": "paper"}).json()
+            known = {"deployment_id": deployed["deployment_id"], "name": "trends"}
+            yield client, {**known, "run_id": study["run_ids"][0], "study_id": study["study_id"]}
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,17 @@ _started: "list[subprocess.Popen[bytes]]" = []
 """Hosts started by this process, to be reaped when they exit before it does."""
 
 
+def check_host(workspace: Workspace) -> None:
+    """Refuse, before anything is stored, where no process of this machine could work on a deployment."""
+    settings = workspace.settings
+    if settings.executor == "none":
+        return
+    if settings.sqlite_processes == "one" and "://" not in settings.database_url:
+        raise UserError(
+            "a host cannot share a database that one process has for itself", "set sqlite_processes to several"
+        )
+
+
 def ensure_host(workspace: Workspace) -> bool:
     """Start the host of this machine, unless one is running; returns whether a process was started.
 
@@ -19,10 +30,7 @@ def ensure_host(workspace: Workspace) -> bool:
     settings = workspace.settings
     if settings.executor == "none":
         return False
-    if settings.sqlite_processes == "one" and "://" not in settings.database_url:
-        raise UserError(
-            "a host cannot share a database that one process has for itself", "set sqlite_processes to several"
-        )
+    check_host(workspace)
     _started[:] = [process for process in _started if process.poll() is None]
     folder = workspace.home / "live"
     folder.mkdir(parents=True, exist_ok=True)

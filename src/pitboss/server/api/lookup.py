@@ -5,7 +5,9 @@ import re
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
+from pitboss.runs.deployments import run_named
 from pitboss.server.problem import refused_as
+from pitboss.store.deployments import Deployment
 from pitboss.store.runs import Run
 
 _CURSOR = re.compile(r"(\d{1,18})\.([0-9a-zA-Z_-]{1,64})")
@@ -15,6 +17,18 @@ def named_run(workspace: Workspace, run_id: str) -> Run:
     """The run with an id, or the only one whose id starts with it."""
     with refused_as(404, "not_found"):
         return workspace.runs.get(run_id)
+
+
+def named_subject(workspace: Workspace, some_id: str) -> Run:
+    """The run with an id, or that of the deployment with it: what a conversation is about."""
+    with refused_as(404, "not_found"):
+        return run_named(workspace, some_id)
+
+
+def named_deployment(workspace: Workspace, deployment_id: str) -> Deployment:
+    """The deployment with an id, or the only one whose id starts with it; also by the id of its run."""
+    with refused_as(404, "not_found"):
+        return workspace.deployments.get(deployment_id)
 
 
 def named_study(workspace: Workspace, study_id: str) -> str:

@@ -38,6 +38,7 @@ NAVIGATION = (
     Section("Skills", "/skills"),
     Section("Backtest", "/backtest"),
     Section("Runs", "/runs"),
+    Section("Deployments", "/deployments"),
     Section("Studies", "/studies"),
     Section("Costs", "/costs"),
     Section("Data", "/data"),

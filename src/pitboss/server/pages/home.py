@@ -14,10 +14,13 @@ from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.shell import section
 from pitboss.report.table import LEFT, RIGHT, gain_or_loss, table
+from pitboss.runs.deployment_activity import foreground_rows, open_rows
 from pitboss.runs.first_steps import FROM, TO, FirstRun, first_run
 from pitboss.runs.listing import result_text, short
 from pitboss.server.access.caller import Caller, OwnWorkspace, Viewer
 from pitboss.server.pages.components import badge, button, link_button, page_head, status_badge
+from pitboss.server.pages.deployment_parts import STYLE as DEPLOYMENT_STYLE
+from pitboss.server.pages.deployment_parts import deployment_table
 from pitboss.server.pages.frame import app_page
 from pitboss.server.pages.skill_links import skill_path
 from pitboss.store.budgets import Budgets
@@ -40,10 +43,10 @@ def home(caller: Viewer, workspace: OwnWorkspace) -> HTMLResponse:
             page_head("Home", link_button("New skill", "/skills/new"), link_button("Backtest", "/backtest", "primary")),
             _tiles(caller, workspace, runs),
             tag("div", _now(workspace), id="now"),
+            _deployments(workspace),
             section("latest", "Latest runs", _latest(workspace, runs)),
-            *_deployments(workspace, runs),
         ]
-    return app_page(caller, "Home", "/", *content, scripts=("home.js",), styles=("home.css",))
+    return app_page(caller, "Home", "/", *content, scripts=("home.js",), styles=("home.css", DEPLOYMENT_STYLE))
 
 
 @router.get("/now")
@@ -60,7 +63,8 @@ def is_live(run: Run) -> bool:
 
 def _active(workspace: Workspace) -> list[Run]:
     statuses: list[Status] = [*sorted(ACTIVE), "queued"]
-    active = [run for status in statuses for run in workspace.runs.listing(WATCHED, status).runs]
+    found = [run for status in statuses for run in workspace.runs.listing(4 * WATCHED, status).runs]
+    active = [run for run in found if not is_live(run)]  # those are among the deployments
     return sorted(active, key=lambda run: (run.status != "queued", run.created_at), reverse=True)
 
 
@@ -101,13 +105,13 @@ def _tiles(caller: Caller, workspace: Workspace, runs: Sequence[Run]) -> Html:
         ]
     counts = workspace.runs.count()
     active = sum(count for status, count in counts.items() if status in ACTIVE)
+    active -= sum(is_live(run) and run.status in ACTIVE for run in runs)
     tiles = [
         _tile("Spent today", figures.usd(spent), *budget),
         _tile("Running now", figures.count(active), f"{figures.count(counts.get('queued', 0))} queued"),
         _tile("Runs", figures.count(sum(counts.values())), f"{figures.count(counts.get('complete', 0))} complete"),
         _tile("Skills", figures.count(len(workspace.skills.list())), tag("a", "see them", href="/skills")),
     ]
-    del runs
     return tag("div", *tiles, class_="tiles even")
 
 
@@ -134,28 +138,15 @@ def _run_row(run: Mapping[str, Any]) -> tuple[object, ...]:
     )
 
 
-def _deployments(workspace: Workspace, runs: Sequence[Run]) -> list[Html]:
-    live = [run for run in runs if is_live(run)]
-    if not live:
-        command = tag("code", "pitboss VENUE run")
-        text = tag("p", "No agent is deployed. On a venue that can be live, ", command, " starts one.", class_="note")
-        return [section("deployments", "Deployments", text)]
-    columns = [("Run", LEFT), ("Skill", LEFT), ("Venue", LEFT), ("Model", LEFT), ("Status", LEFT), ("Ticks", RIGHT), ("Cost", RIGHT)]  # fmt: skip
-    rows: list[tuple[object, ...]] = []
-    for run in live[:LATEST]:
-        row = short(run, workspace.now())
-        rows.append(
-            (
-                tag("a", tag("code", run.id[:8]), href=f"/runs/{run.id}"),
-                row["skill"],
-                str(run.params.get("venue", "")),
-                run.model,
-                status_badge(run.status),
-                figures.count(run.ticks),
-                figures.usd(row["cost_usd"]),
-            )
-        )
-    return [section("deployments", "Deployments", table("Deployments", columns, rows, style="runs"))]
+def _deployments(workspace: Workspace) -> Html:
+    """Deployments that have not ended, halted ones first, and live runs in the foreground that are active."""
+    rows = open_rows(workspace, LATEST)
+    rows += [row for row in foreground_rows(workspace) if row["status"] in ACTIVE][: LATEST - len(rows)]
+    everything = tag("p", tag("a", "All deployments", href="/deployments"), class_="after")
+    if not rows:
+        text = tag("p", "No agent is deployed. The page of a skill has the button that deploys it.", class_="note")
+        return section("deployments", "Deployments", join([text, everything]))
+    return section("deployments", "Deployments", join([deployment_table(rows), everything]))
 
 
 def _first_steps(caller: Caller, prepared: FirstRun | None) -> Html:

@@ -171,7 +171,9 @@ def _bar(run: Run, caller: Caller) -> Html:
     actions: list[Html] = []
     if has_ended and not is_complete and may_write and not run.params.get("mode"):
         actions.append(button("Resume", "resume-run", "primary"))
-    if not has_ended and may_write:
+    if run.params.get("deployed"):  # it takes commands, and ends with its deployment
+        actions.append(link_button("Deployment", f"/deployments/{run.id}"))
+    elif not has_ended and may_write:
         actions.append(button("Cancel", "cancel-run", "danger"))
     if has_ended and origin is not None and origin["run_id"]:
         actions.append(link_button("Compare with source", f"/compare?run={origin['run_id']}&run={run.id}"))

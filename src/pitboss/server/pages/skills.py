@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
 from pitboss.bootstrap.workspace import Workspace
@@ -21,7 +21,11 @@ from pitboss.runs.skill_listing import (
     version_rows,
 )
 from pitboss.server.access.caller import OwnWorkspace, Viewer
-from pitboss.server.pages.components import badge, empty_state, link_button, page_head, status_badge
+from pitboss.server.access.reauthentication import has_password
+from pitboss.server.pages.components import badge, button, empty_state, link_button, page_head, status_badge
+from pitboss.server.pages.deploy_form import SCRIPT as DEPLOY_SCRIPT
+from pitboss.server.pages.deploy_form import deploy_form
+from pitboss.server.pages.deployment_parts import STYLE
 from pitboss.server.pages.frame import app_page
 from pitboss.server.pages.skill_links import backtest_path, edit_path, new_path, skill_path
 from pitboss.server.problem import Problem
@@ -93,6 +97,7 @@ def _examples(rows: Sequence[Mapping[str, Any]]) -> Html:
 
 @router.get("/skills/{name:path}")
 def skill(
+    request: Request,
     name: str,
     caller: Viewer,
     workspace: OwnWorkspace,
@@ -105,9 +110,11 @@ def skill(
     if stored is None:
         raise Problem(404, "not_found", f"there is no skill {name!r}", "the page Skills lists them")
     document, versions = version_document(workspace, stored), version_rows(workspace, name)
+    form = deploy_form(workspace, stored, has_password(request, caller)) if caller.may("operator") else None
     head = page_head(
         name,
         link_button("Copy", new_path(name)),
+        *([button("Deploy", "deploy", aria_haspopup="dialog", aria_controls="deploy")] if form else []),
         link_button("Backtest", backtest_path(name)),
         link_button("Edit", edit_path(name), "primary"),
         about=str(document["plain"].get("description", "")),
@@ -123,7 +130,8 @@ def skill(
     ]
     if len(versions) > 1:
         content.insert(1, section("difference", "Difference", _difference(workspace, name, versions, first, second)))
-    return app_page(caller, name, "/skills", head, *content, styles=("skills.css",))
+    scripts = (DEPLOY_SCRIPT,) if form else ()
+    return app_page(caller, name, "/skills", head, *content, form, scripts=scripts, styles=("skills.css", STYLE))
 
 
 def _versions(name: str, rows: Sequence[Mapping[str, Any]], current: int) -> Html:

@@ -38,6 +38,8 @@ class HyperliquidSignerState:
     orders_left_minute: int
     orders_left_day: int
     opened_notional_left_usd: str
+    order_notional_usd: str
+    """The most that one opening order may be worth; 0 for a signer that opens nothing."""
 
 
 class HyperliquidSignerClient:
@@ -64,6 +66,7 @@ class HyperliquidSignerClient:
                 int(reply["orders_left_minute"]),
                 int(reply["orders_left_day"]),
                 str(reply["opened_notional_left_usd"]),
+                str(reply["order_notional_usd"]),
             )
         except (KeyError, TypeError, ValueError):
             raise TransientError("the signer's answer cannot be read; does its policy name this scheme?") from None

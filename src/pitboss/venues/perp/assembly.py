@@ -81,7 +81,7 @@ def prepare(request: PerpRequest, lake: Lake, settings: Settings) -> PerpRun:
     check_range(request)
     data_venue = choose_venue(request.data_venue or settings.data_venue, lake, symbols)
     period = skill.every_ms
-    assets = _assets(lake, data_venue, symbols)
+    assets = assets_of(lake, data_venue, symbols)
     ticks = ticks_of(request, period)
     prompts = request.builds_prompts
     intervals = (skill.context.bars_interval, *(skill.context.timeframes() if prompts else ()))
@@ -240,7 +240,8 @@ def anonymiser_of_run(
     return replace(anonymiser, author_saw_market=request.is_program)
 
 
-def _assets(lake: Lake, venue: str, symbols: tuple[str, ...]) -> dict[str, Asset]:
+def assets_of(lake: Lake, venue: str, symbols: tuple[str, ...]) -> dict[str, Asset]:
+    """Return lot, leverage and margin tiers of the symbols; raises `UserError` where they are not known."""
     assets = {**lake.assets(venue), **SHIPPED}
     for symbol in symbols:
         if symbol not in assets:

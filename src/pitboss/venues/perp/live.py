@@ -20,6 +20,7 @@ from pitboss.engine.execute import Broker
 from pitboss.live.board import Entry
 from pitboss.live.halt_checks import HaltLimits
 from pitboss.live.pace import pace
+from pitboss.live.runner import nothing_to_close
 from pitboss.live.schedule import schedule
 from pitboss.live.world_source import WorldSource
 from pitboss.runs.live_deployment import LiveDeployment
@@ -62,7 +63,8 @@ def live_intervals(skill: PerpSkill) -> tuple[str, ...]:
 def loss_limit(world: PerpWorld, at: Instant) -> str:
     """Return which loss limit of the account is reached while it still has positions; empty if none is.
 
-    In a backtest positions stay open then; live they are closed, because nobody knows how much further the loss would go.
+    In a backtest, and on paper, which repeats a backtest exactly, positions stay open with their stops. With real money, and in
+    the shadow of it, they are closed: nobody knows how much further the loss would go.
     """
     reached = [halt for halt in halts_at(world, at) if halt in LOSS_HALTS]
     return LOSS_HALTS[reached[0]] if reached and world.positions else ""
@@ -102,7 +104,7 @@ class PerpLive:
             most_usd_per_day=live.most_usd_per_day,
             pace=pace(schedule(period), update_ms, SETTLE_MS),
             halt_limits=HaltLimits(broker_code=BROKER_CODE),
-            must_close=loss_limit,
+            must_close=nothing_to_close if live.deployment.mode == "paper" else loss_limit,
             uses_mcp=True,
         )
 
@@ -175,6 +177,11 @@ class PerpLive:
         """Nothing is done after a commit."""
         del entry, world
 
+    def _data_age_s(self, now: Instant) -> float | None:
+        """Return the age of the oldest of the newest prices; None before there are any."""
+        heard = [at for _, at in self._feed.marks().values()]
+        return max(0, now - min(heard)) / SECOND_MS if heard else None
+
     def status(self, view: LiveView) -> dict[str, Any]:
         """Return the state of the deployment for the host's status page."""
         board = view.board
@@ -188,6 +195,7 @@ class PerpLive:
             "cost_usd": None if board.cost_usd is None else float(board.cost_usd),
             "next_at": iso(view.next_at),
             "trouble": self._feed.trouble(),
+            "data_age_s": self._data_age_s(view.now),
             "account": dict(board.account),
         }
 

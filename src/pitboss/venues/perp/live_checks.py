@@ -7,7 +7,9 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import MINUTE_MS
 from pitboss.runs.live_deployment import DeployRequest
+from pitboss.runs.live_preflight import require_preflight
 from pitboss.venues.perp.exchange_address import exchange_url
+from pitboss.venues.perp.live_preflight import is_local
 
 BASE_INTERVAL = "1m"
 
@@ -26,6 +28,8 @@ def check_deployment(workspace: Workspace, deploy: DeployRequest) -> dict[str, A
             f"mode {deploy.mode} needs an account", "add --account; `pitboss live accounts list` lists them"
         )
     else:
-        account_named(workspace.home, deploy.account, "perp", workspace.owner)
+        account = account_named(workspace.home, deploy.account, "perp", workspace.owner)
+        if deploy.mode == "live" and account.network == "mainnet" and not is_local(exchange_url(workspace.settings)):
+            require_preflight(workspace, deploy.account, account, deploy.skill)
     url = exchange_url(workspace.settings)
     return {"data_venue": "hyperliquid", "base_interval": BASE_INTERVAL, "hyperliquid_url": url}

@@ -25,7 +25,7 @@ from pitboss.sim.metrics import (
 )
 from pitboss.sim.statistics.bootstrap import MIN_BOOTSTRAP_RETURNS
 from pitboss.sim.statistics.returns import deflated_sharpe
-from pitboss.venues.perp.trades import Trade, TradeBook, amount, book
+from pitboss.venues.perp.trades import ADOPTED, Trade, TradeBook, amount, book
 
 
 @exact
@@ -116,6 +116,8 @@ class _Sums:
         for receipt in receipts:
             facts = receipt.facts
             if receipt.kind == "filled":
+                if facts.get("reason") == ADOPTED:  # the account had it already: nothing was traded
+                    continue
                 self.fills += 1
                 self.fees += amount(facts["fee_usd"])
                 self.slippage += amount(facts["slippage_usd"])

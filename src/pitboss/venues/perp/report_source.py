@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.core.instant import INTERVALS, Instant, interval_ms
+from pitboss.core.errors import UserError
+from pitboss.core.instant import INTERVALS, Instant, interval_ms, iso
 from pitboss.core.money import decimal
 from pitboss.core.receipt import Receipt
 from pitboss.report.source import RunReport
+from pitboss.runs.attribution import attribution_document
 from pitboss.runs.report import same_data, shared_report, with_rows
 from pitboss.runs.stored import request_of, shown_records
 from pitboss.runs.venues import venue_of
@@ -25,7 +27,8 @@ from pitboss.venues.perp import baselines as baseline
 from pitboss.venues.perp.assembly import PerpRun
 from pitboss.venues.perp.assumptions import assumptions
 from pitboss.venues.perp.course import PerpCourse
-from pitboss.venues.perp.outcome import read_ledger
+from pitboss.venues.perp.live_words import live_assumptions, live_sentence
+from pitboss.venues.perp.outcome import PerpLedger, read_ledger
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.trades import book
 
@@ -39,19 +42,41 @@ FloatCurve = list[tuple[Instant, float]]
 def build_report(workspace: Workspace, run: Run) -> RunReport:
     """Return everything that the page of a run shows."""
     request = request_of(run)
-    lake_data = _lake_data(workspace, run, request)  # first, so that the market is freed before the records are loaded
+    live = live_sentence(run)
+    lake_data = (
+        _LakeData() if live else _lake_data(workspace, run, request)
+    )  # first, so that the market is freed before the records are loaded
     rows: list[dict[str, Any]] = []
     ledger = read_ledger(with_rows(shown_records(workspace, run), rows))
     shared = shared_report(workspace, run, venue_of(request.skill), ledger, rows)
+    sentences = assumptions(
+        run, request, shared.synthetic, data_available=bool(live) or lake_data.available, receipts=ledger.receipts
+    )
+    if live:
+        shared = _of_deployment(workspace, run, shared, ledger)
     return replace(
         shared,
+        live=live,
         baseline_equity=lake_data.baselines,
         prices=lake_data.prices,
         trades=_trades(ledger.receipts, lake_data.last_closes),
-        assumptions=assumptions(
-            run, request, shared.synthetic, data_available=lake_data.available, receipts=ledger.receipts
-        ),
+        assumptions=live_assumptions(run, sentences) if live else sentences,
     )
+
+
+def _of_deployment(workspace: Workspace, run: Run, shared: RunReport, ledger: PerpLedger) -> RunReport:
+    """Return the report with what only the records of a deployment tell: its period, its first equity, and its replay."""
+    period = {"from": iso(ledger.first_at), "to": iso(ledger.last_at)} if ledger.last_at else {}
+    document = {**shared.document, **period}
+    initial = shared.initial_usd if ledger.first_usd is None else float(ledger.first_usd)
+    deployment = workspace.deployments.of_run(run.id)
+    if deployment is None:
+        return replace(shared, document=document, initial_usd=initial)
+    try:
+        attribution, note = attribution_document(workspace, deployment), ""
+    except UserError as error:
+        attribution, note = None, f"There is no replay: {error.message} ({error.hint})."
+    return replace(shared, document=document, initial_usd=initial, attribution=attribution, attribution_note=note)
 
 
 @dataclass(frozen=True, slots=True)

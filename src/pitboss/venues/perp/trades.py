@@ -21,6 +21,8 @@ from pitboss.core.receipt import Receipt
 from pitboss.venues.perp.trade_memory import RoundTrip
 
 TradeSide = Literal["long", "short"]
+ADOPTED = "adopted"
+"""Reason of the receipt that stands for what an account already had, or for a change that no fill explains."""
 
 
 @noun

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from pitboss.bootstrap.settings import Settings
+    from pitboss.bootstrap.trading_accounts import TradingAccount
     from pitboss.bootstrap.workspace import Workspace
     from pitboss.core.decision_format import DecisionFormat
     from pitboss.core.instant import Instant
@@ -19,12 +20,17 @@ if TYPE_CHECKING:
     from pitboss.report.meaning import Metric, RuleMeaning
     from pitboss.report.shell import ReportPage
     from pitboss.report.source import RunReport
+    from pitboss.runs.account_guardian import AccountGuardian
+    from pitboss.runs.attribution_result import Attribution
     from pitboss.runs.charts import Charts
+    from pitboss.runs.checklist import Check
     from pitboss.runs.live_deployment import DeployRequest, LiveDeployment
     from pitboss.runs.result_table import ResultTable
     from pitboss.sim.connections import Connections
     from pitboss.sim.metrics import Outcome
     from pitboss.skill.names import Names
+    from pitboss.skill.schema import SkillDocument
+    from pitboss.store.deployments import Deployment
     from pitboss.store.runs import Run
     from pitboss.venues.perp.assembly import PerpRun
     from pitboss.venues.perp.course import PerpCourse
@@ -144,6 +150,28 @@ class PerpVenue(Venue):
 
         return open_live(live)
 
+    def open_guardian(
+        self, workspace: "Workspace", deployment: "Deployment"
+    ) -> "AbstractAsyncContextManager[AccountGuardian]":
+        from pitboss.venues.perp.live_guardian import open_guardian
+
+        return open_guardian(workspace, deployment)
+
+    def attribution(
+        self, workspace: "Workspace", run: "Run", span: "tuple[Instant, Instant]", data_venue: str
+    ) -> "Attribution":
+        from pitboss.venues.perp.attribution import attribution
+
+        return attribution(workspace, run, *span, data_venue)
+
+    async def preflight(
+        self, workspace: "Workspace", account: "TradingAccount", skill: "SkillDocument | None"
+    ) -> "list[Check]":
+        from pitboss.venues.perp.live_preflight import preflight_checks
+        from pitboss.venues.perp.skill import PerpSkill
+
+        return await preflight_checks(workspace, account, skill if isinstance(skill, PerpSkill) else None)
+
     def course_difference(self, before: "PerpRun", after: "PerpRun") -> str:
         if before.skill.context.sorted_symbols != after.skill.context.sorted_symbols:
             return "context.symbols"
@@ -165,6 +193,15 @@ class PerpVenue(Venue):
         baseline_outcomes = baselines.outcomes(course)
         metrics, *figures = compute_together([outcome, *baseline_outcomes.values()], prepared.request.seed)
         return metrics, dict(zip(baseline_outcomes, figures, strict=True))
+
+    def measure_again(self, params: Mapping[str, Any], ledger: "PerpLedger") -> dict[str, Any]:
+        """Compute the metrics from the stored records. A deployment has no range and no fixed equity: its records tell both."""
+        if params["to_at"] > params["from_at"]:
+            return Venue.measure_again(self, params, ledger)
+        request = self.request_of(params)
+        initial_usd = request.equity_usd if ledger.first_usd is None else ledger.first_usd
+        step = self.span(params)[2]
+        return self.compute(ledger.outcome(ledger.first_at, ledger.last_at, step, initial_usd), request.seed)
 
     def compute(self, outcome: "Outcome", seed: int) -> dict[str, Any]:
         from pitboss.venues.perp.metrics import compute

@@ -54,6 +54,7 @@ def preflight(
     """
     import asyncio
 
+    from pitboss.terminal.checklist import put_checklist
     from pitboss.venues.predict.preflight import preflight as run_checks
 
     with place.workspace() as workspace:
@@ -61,15 +62,7 @@ def preflight(
         predict = changed_settings(place, network, indexer)
         chain = writer == "sui" or (writer is None and bool(predict.sui_node_url))
         checks = asyncio.run(run_checks(settings, predict, workspace.database, prices_url, underlying, chain))
-    ok = all(check.ok for check in checks)
-    if json:
-        rows = [{"name": check.name, "ok": check.ok, "detail": check.detail} for check in checks]
-        screen.put_json({"ok": ok, "checks": rows})
-    else:
-        screen.put_table(
-            ("check", "ok", "detail"), [(check.name, "yes" if check.ok else "no", check.detail) for check in checks]
-        )
-    return 0 if ok else 1
+    return put_checklist(checks, json)
 
 
 @manager.command

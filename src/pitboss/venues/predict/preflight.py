@@ -3,16 +3,13 @@
 Nothing is signed or sent. A check that depends on one that failed is reported as failed for that reason.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
 from pitboss.bootstrap.machine import SystemClock
 from pitboss.bootstrap.settings import Settings
-from pitboss.core.errors import TransientError, UserError
+from pitboss.core.errors import UserError
 from pitboss.core.instant import SECOND_MS
-from pitboss.core.noun import noun
 from pitboss.data.fetch import Fetcher
 from pitboss.data.hermes import Hermes
+from pitboss.runs.checklist import Check, Refused, checked
 from pitboss.store.database import Database
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.case import dusdc
@@ -26,49 +23,21 @@ MOST_LAG_S = 60
 """The indexer's own default for how far it may be behind."""
 
 
-@noun
-class Check:
-    """One check and its result."""
-
-    name: str
-    ok: bool
-    detail: str
-
-
-class Refused(Exception):
-    """A check that failed, with its reason."""
-
-
 async def preflight(
     settings: Settings, predict: PredictSettings, database: Database, prices_url: str, underlying: str, chain: bool
 ) -> list[Check]:
     """Run all checks; with `chain` also those of the Sui writer."""
     checks: list[Check] = []
     async with open_fetcher() as fetcher:
-        indexer = await _checked(checks, "indexer", lambda: _indexer(predict, fetcher))
+        indexer = await checked(checks, "indexer", lambda: _indexer(predict, fetcher))
         if isinstance(indexer, Indexer):
-            await _checked(checks, "protocol", lambda: _protocol(indexer))
-            await _checked(checks, "markets", lambda: _markets(indexer, underlying))
+            await checked(checks, "protocol", lambda: _protocol(indexer))
+            await checked(checks, "markets", lambda: _markets(indexer, underlying))
             predict = predict.model_copy(update={"predict_id": indexer.predict_id})
-        await _checked(checks, "prices", lambda: _prices(fetcher, prices_url or settings.hermes_url, underlying))
+        await checked(checks, "prices", lambda: _prices(fetcher, prices_url or settings.hermes_url, underlying))
         if chain:
             await _chain_checks(checks, settings, predict, database, indexer)
     return checks
-
-
-async def _checked(checks: list[Check], name: str, work: Callable[[], Awaitable[Any]]) -> Any:
-    """Add the result of a check; return what it found, if anything."""
-    try:
-        result = await work()
-    except UserError as error:
-        checks.append(Check(name, False, f"{error.message}; {error.hint}" if error.hint else error.message))
-    except (TransientError, Refused) as error:
-        checks.append(Check(name, False, str(error)))
-    else:
-        detail, value = result if isinstance(result, tuple) else (result, None)
-        checks.append(Check(name, True, detail))
-        return value
-    return None
 
 
 async def _indexer(predict: PredictSettings, fetcher: Fetcher) -> tuple[str, Indexer]:
@@ -111,12 +80,12 @@ async def _chain_checks(
     try:
         async with open_writer(settings, database, PredictCaps(), predict=predict) as broker:
             checks.append(Check("key", True, f"signs for {broker.sender.address}"))
-            balance = await _checked(checks, "manager", lambda: _manager(broker))
+            balance = await checked(checks, "manager", lambda: _manager(broker))
             if balance is not None and indexer is not None:
-                await _checked(checks, "positions", lambda: _positions(indexer, broker))
-            await _checked(checks, "pause flag", lambda: _pause_flag(broker))
+                await checked(checks, "positions", lambda: _positions(indexer, broker))
+            await checked(checks, "pause flag", lambda: _pause_flag(broker))
             if predict.predict_agent_id:
-                await _checked(checks, "agent", lambda: _agent(broker, predict.predict_agent_id))
+                await checked(checks, "agent", lambda: _agent(broker, predict.predict_agent_id))
     except UserError as error:
         checks.append(Check("writer", False, f"{error.message}; {error.hint}" if error.hint else error.message))
 

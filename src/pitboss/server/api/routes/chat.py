@@ -23,7 +23,7 @@ from pitboss.chat.session import ChatSession
 from pitboss.core import codec
 from pitboss.core.errors import BudgetExceeded
 from pitboss.server.access.caller import OwnWorkspace, Viewer
-from pitboss.server.api.lookup import named_run
+from pitboss.server.api.lookup import named_subject
 from pitboss.server.problem import Problem, problem_document, problem_of, responses
 
 router = APIRouter(prefix="/chat", tags=["chat"])
@@ -106,7 +106,7 @@ def ask(question: ChatQuestion, request: Request, caller: Viewer, workspace: Own
         raise Problem(409, "no_model", error.message, error.hint) from None
     about = ""
     if question.about:
-        about = named_run(workspace, question.about).id
+        about = named_subject(workspace, question.about).id
     desk = desk_of(request.app)
     owner = f"{caller.owner}/{caller.name}"
     conversation = desk.conversations.find(question.conversation, owner, about) if question.conversation else None

@@ -12,7 +12,7 @@
   const stop = /** @type {HTMLButtonElement} */ (drawer.querySelector('[data-do=stop-chat]'));
   const ask = /** @type {HTMLButtonElement} */ (form.querySelector('[type=submit]'));
 
-  const about = (/^\/runs\/([0-9a-zA-Z_-]+)/.exec(location.pathname) || ['', ''])[1];
+  const [, kind, about] = /^\/(run|deployment)s\/([0-9a-zA-Z_-]+)/.exec(location.pathname) || ['', '', ''];
   const key = `pitboss-chat:${about}`;
   const MOST = 24;
   /** @typedef {{text: string, href: string}} Citation */
@@ -250,7 +250,7 @@
   };
 
   const describe = /** @type {HTMLElement} */ (document.getElementById('chat-about'));
-  describe.textContent = about ? `about run ${about}` : 'about this workspace';
+  describe.textContent = about ? `about ${kind} ${about}` : 'about this workspace';
   note.textContent = 'Reads only. Enter asks, Esc closes.';
   try {
     const stored = JSON.parse(sessionStorage.getItem(key) || 'null');

@@ -12,7 +12,7 @@ from pitboss.bootstrap.trading_accounts import TradingAccount
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
-from pitboss.signer.hyperliquid.client import HyperliquidSignerClient
+from pitboss.signer.hyperliquid.client import HyperliquidSignerClient, HyperliquidSignerState
 from pitboss.venues.perp.hyperliquid.account_reader import AccountReader, VenueAccount, VenueClock, agent_problem
 from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
 from pitboss.venues.perp.hyperliquid.exchange_access import ExchangeAccess
@@ -56,10 +56,8 @@ def check_network(url: str, account: TradingAccount) -> None:
         )
 
 
-async def check_signer(workspace: Workspace, account: TradingAccount, info: HyperliquidInfo) -> None:
-    """Refuse a signing process that holds the key of another account or network, that is halted, or that the exchange does
-    not know as an agent of the account.
-    """
+async def matching_signer(workspace: Workspace, account: TradingAccount) -> HyperliquidSignerState:
+    """Return what the signing process says; refuse one that holds the key of another account or network, or that is halted."""
     state = await HyperliquidSignerClient(account.signer_socket(workspace.home)).describe()
     if state.account.lower() != account.address.lower():
         raise UserError(
@@ -69,6 +67,12 @@ async def check_signer(workspace: Workspace, account: TradingAccount, info: Hype
         raise UserError(f"the signer signs for {state.network}, and the account is on {account.network}")
     if state.halt_reason:
         raise UserError(f"the signer is halted: {state.halt_reason}", "`pitboss signer lift --reason …` lifts it")
+    return state
+
+
+async def check_signer(workspace: Workspace, account: TradingAccount, info: HyperliquidInfo) -> None:
+    """Refuse a signing process that does not match the account, or that the exchange does not know as its agent."""
+    state = await matching_signer(workspace, account)
     problem = await agent_problem(info, state.address, account.address)
     if problem:
         raise UserError(problem, "approve the address of the signer as an agent of the account")

@@ -33,10 +33,9 @@ from pitboss.venues.perp.state import (
     TradingTerms,
     WorkingOrder,
 )
+from pitboss.venues.perp.trades import ADOPTED
 from pitboss.venues.perp.working_world import WorkingWorld
 
-ADOPTED = "adopted"
-"""Reason of the receipt that stands for what an account already had, or for a change that no fill explains."""
 FOREIGN = "foreign"
 """Reason of a fill of an order that is not ours."""
 _KINDS = frozenset(get_args(OrderKind))

@@ -1,5 +1,6 @@
 """The page of a perp run: its sections in order, inside the document of `report/shell.py`."""
 
+from pitboss.report.attribution import attribution_section
 from pitboss.report.chart_series import series_of
 from pitboss.report.decisions import anchors, decision_section, select_rows
 from pitboss.report.equity import equity_chart
@@ -45,6 +46,9 @@ def compose(report: RunReport) -> ReportPage:
         ("skill", "Skill", "The skill", skill_section(report)),
         ("verify", "Verify", "Verify this result", verify_section(report)),
     ]
+    if report.live:
+        content = attribution_section(report.attribution, report.attribution_note)
+        sections.insert(6, ("attribution", "Sim vs live", "Simulation against live", content))
     top = [title(report), labels(report), tiles(report, funnel)]
     return ReportPage(
         report.skill_name, top, paragraphs(report, funnel), sections, shapes=shapes(), series=series_of(report)

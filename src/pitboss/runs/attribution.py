@@ -1,0 +1,47 @@
+"""Simulation against live: the difference between a deployment and the paper world with the same decisions, explained by trade.
+
+A venue replays the decisions of a span and matches the trades (`Venue.attribution`); this module finds the deployment, checks the
+span, and writes the document for commands, pages and reports. Nothing is stored.
+"""
+
+from typing import Any
+
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core.errors import UserError
+from pitboss.core.instant import Instant
+from pitboss.runs.attribution_result import Attribution, document_of
+from pitboss.runs.venues import venue_named
+from pitboss.store.deployments import Deployment
+from pitboss.store.recent_records import newest_records
+
+
+def attribute(
+    workspace: Workspace, deployment: Deployment, from_at: Instant, to_at: Instant, data_venue: str = ""
+) -> Attribution:
+    """Replay the decisions of `[from_at, to_at)` on paper and explain the difference."""
+    if to_at <= from_at:
+        raise UserError("the span is empty: --to is not after --from", "swap them, or choose a later --to")
+    run = workspace.runs.get(deployment.run_id)
+    return venue_named(deployment.venue).attribution(workspace, run, (from_at, to_at), data_venue)
+
+
+def attribution_document(
+    workspace: Workspace,
+    deployment: str | Deployment,
+    from_at: Instant | None = None,
+    to_at: Instant | None = None,
+    data_venue: str = "",
+) -> dict[str, Any]:
+    """Return the difference of a span as a plain document; without limits, that of everything recorded."""
+    stored = workspace.deployments.get(deployment) if isinstance(deployment, str) else deployment
+    first, end = whole_span(workspace, stored)
+    begins, ends = first if from_at is None else from_at, end if to_at is None else to_at
+    return document_of(stored, begins, ends, attribute(workspace, stored, begins, ends, data_venue))
+
+
+def whole_span(workspace: Workspace, deployment: Deployment) -> tuple[Instant, Instant]:
+    """Return the span that contains all records of a deployment."""
+    newest = newest_records(workspace.database, deployment.run_id, -1, 1)
+    if not newest:
+        raise UserError(f"deployment {deployment.id} has no records yet", "wait for its first tick")
+    return 0, max(record.tick_at for record in newest) + 1

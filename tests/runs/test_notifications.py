@@ -1,0 +1,301 @@
+"""Notifications: they arrive at real servers, in bounded number and size, without secrets or markup, and failures stay theirs."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from notification_servers import certificate, http_receiver, mail_receiver
+from pitboss.bootstrap.keys import open_secrets
+from pitboss.bootstrap.notification_channels import EmailChannel, WebhookChannel, open_channels
+from pitboss.bootstrap.redact import REDACTOR
+from pitboss.bootstrap.settings import describe, load_settings
+from pitboss.core.errors import TransientError, UserError
+from pitboss.core.instant import MINUTE_MS
+from pitboss.models.secret import Secret
+from pitboss.runs.notifications import (
+    EVENTS,
+    MOST_QUEUED,
+    RETRIES_S,
+    Notification,
+    NotificationLimiter,
+    Notifier,
+    events_of,
+    of_entry,
+    of_state,
+    send_test,
+)
+from pitboss.store.deployments import Deployment
+
+AT = 1_790_000_000_000
+DEPLOYMENT = Deployment("d1", "r1", "trend", 1, "perp", "live", "main", "halted", "daily_loss", "lost 5 %", AT, AT)
+ALL = frozenset(EVENTS)
+
+
+def note(text: str = "hello", event: Any = "fills", at: int = AT, deployment: str = "d1") -> Notification:
+    return Notification(event, "trend filled", text, at, deployment)
+
+
+def go(story: Callable[[], Awaitable[None]]) -> None:
+    async def main() -> None:
+        await story()
+
+    asyncio.run(main())
+
+
+async def no_pause(seconds: float) -> None:
+    del seconds
+
+
+# Channels -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_webhook_gets_json_that_is_signed_with_its_secret() -> None:
+    async def story() -> None:
+        async with http_receiver() as server:
+            channel = WebhookChannel(f"{server.url}/hook", Secret("s3cret-of-the-hook"))
+            await channel.send(note("filled ETH").message())
+        ((path, headers, body),) = server.requests
+        assert path == "/hook"
+        assert json.loads(body)["text"] == "filled ETH"
+        digest = hmac.new(b"s3cret-of-the-hook", body, hashlib.sha256).hexdigest()
+        assert headers["x-pitboss-signature"] == f"sha256={digest}"
+
+    go(story)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org/hook",
+        "https://10.0.0.5/hook",
+        "https://169.254.169.254/latest",
+        "https://user:pass@example.org/hook",
+        "file:///etc/passwd",
+        "https://metadata.internal/",
+    ],
+)
+def test_a_webhook_to_a_private_place_or_without_tls_is_refused_before_anything_is_sent(
+    tmp_path: Path, url: str
+) -> None:
+    (tmp_path / "settings.toml").write_text(f'notify_webhook_url = "{url}"\n')
+    with pytest.raises(UserError):
+        open_channels(load_settings(tmp_path))
+    with pytest.raises(UserError):
+        asyncio.run(WebhookChannel(url).send(note().message()))
+
+
+def test_a_redirect_is_not_followed_and_a_refusal_is_not_repeated() -> None:
+    async def story() -> None:
+        async with http_receiver(302, 404) as server:
+            for status in (302, 404):
+                with pytest.raises(UserError, match=str(status)):
+                    await WebhookChannel(f"{server.url}/hook").send(note().message())
+        assert [path for path, _, _ in server.requests] == ["/hook", "/hook"]
+
+    go(story)
+
+
+def test_telegram_gets_plain_text_and_its_token_is_in_no_message_of_ours(tmp_path: Path) -> None:
+    token = "123456:ABC-very-secret-token"
+
+    async def story() -> None:
+        async with http_receiver(200, 401, 500) as server:
+            lines = f'notify_telegram_chat = "42"\nnotify_telegram_url = "{server.url}"\n'
+            (tmp_path / "settings.toml").write_text(lines)
+            with pytest.raises(UserError, match="without a bot's token"):
+                open_channels(load_settings(tmp_path))
+            open_secrets(tmp_path).set("NOTIFY_TELEGRAM_TOKEN", token)
+            (channel,) = open_channels(load_settings(tmp_path))
+            await channel.send(note("<b>*bold*</b>").message())
+            with pytest.raises(UserError) as refused:
+                await channel.send(note().message())
+            with pytest.raises(TransientError) as failed:
+                await channel.send(note().message())
+        assert token not in f"{refused.value} {failed.value}"
+        path, _, body = server.requests[0]
+        assert path == f"/bot{token}/sendMessage"
+        assert json.loads(body) == {
+            "chat_id": "42",
+            "text": "trend filled\n<b>*bold*</b>",
+            "disable_web_page_preview": True,
+        }
+        assert REDACTOR.redact(f"x {token} y") != f"x {token} y"
+
+    go(story)
+
+
+def test_mail_goes_through_starttls_with_the_password_of_the_secrets(tmp_path: Path) -> None:
+    served, trusting = certificate(tmp_path)
+
+    async def story() -> None:
+        async with mail_receiver(served) as server:
+            password = Secret("mail-pass-word")
+            channel = EmailChannel("localhost", server.port, "a@x.org", ["b@y.org"], "a", password, trusting)
+            await channel.send(note("filled ETH\r\nBcc: evil@z.org").message())
+        assert (server.over_tls, server.logins) == ([True], 1)
+        assert "Subject: pitboss: trend filled" in server.mails[0]
+        assert "\r\nBcc:" not in server.mails[0]
+
+    go(story)
+
+
+def test_mail_is_not_sent_to_a_server_whose_certificate_is_anothers_or_that_has_no_tls(tmp_path: Path) -> None:
+    served, trusting = certificate(tmp_path, "other.example")
+
+    async def story() -> None:
+        async with mail_receiver(served) as server:
+            channel = EmailChannel("localhost", server.port, "a@x.org", ["b@y.org"], context=trusting)
+            with pytest.raises(UserError, match="certificate"):
+                await channel.send(note().message())
+        assert server.mails == []
+        async with mail_receiver() as plain:  # on this machine plain SMTP is allowed
+            await EmailChannel("127.0.0.1", plain.port, "a@x.org", ["b@y.org"]).send(note().message())
+        assert plain.over_tls == [False]
+        async with mail_receiver(password_ok=False) as strict:
+            channel = EmailChannel("127.0.0.1", strict.port, "a@x.org", ["b@y.org"], "a", Secret("wrong-pass"))
+            with pytest.raises(UserError, match="refuses"):
+                await channel.send(note().message())
+
+    go(story)
+
+
+def test_settings_that_lack_something_say_what_and_show_no_address_that_may_be_a_key(tmp_path: Path) -> None:
+    (tmp_path / "settings.toml").write_text('notify_email_to = "me@example.org"\n')
+    with pytest.raises(UserError, match="without a mail server"):
+        open_channels(load_settings(tmp_path))
+    (tmp_path / "settings.toml").write_text('notify_webhook_url = "https://hooks.example.org/T0/B0/abcdefghijklmnop"\n')
+    settings = load_settings(tmp_path)
+    assert [channel.name for channel in open_channels(settings)] == ["webhook"]
+    shown = next(row["value"] for row in describe(settings) if row["key"] == "notify_webhook_url")
+    assert "abcdefghijklmnop" not in shown
+    assert "abcdefghijklmnop" not in REDACTOR.redact("see abcdefghijklmnop")
+    with pytest.raises(UserError, match="no event 'fils'"):
+        events_of("fils")
+
+
+# How often ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_event_of_a_deployment_is_told_once_a_minute_with_a_count() -> None:
+    limiter = NotificationLimiter()
+    first = limiter.offer(note("1"))
+    assert first is not None
+    assert first.count == 1
+    for number in range(50):
+        assert limiter.offer(note(str(number), at=AT + number * 100)) is None
+    assert limiter.offer(note("other", event="halts", at=AT + 10)) is not None
+    assert limiter.offer(note("other", deployment="d2", at=AT + 10)) is not None
+    assert list(limiter.due(AT + MINUTE_MS - 1)) == []
+    (later,) = [each for each in limiter.due(AT + MINUTE_MS) if each.deployment_id == "d1" and each.event == "fills"]
+    assert (later.text, later.count) == ("49", 50)
+    assert list(limiter.due(AT + MINUTE_MS + 1)) == []
+    assert "(50 times in the last minute)" in later.message()["text"]
+
+
+class Collector:
+    """A channel that keeps what it is given, after failing for a while."""
+
+    name = "collector"
+
+    def __init__(self, *failures: Exception) -> None:
+        self.failures = list(failures)
+        self.attempts = 0
+        self.messages: list[Any] = []
+        self.go_on = asyncio.Event()
+        self.go_on.set()
+
+    async def send(self, message: Any) -> None:
+        await self.go_on.wait()
+        self.attempts += 1
+        if self.failures:
+            raise self.failures.pop(0)
+        self.messages.append(message)
+
+
+def test_what_fails_for_a_while_is_repeated_and_a_broken_channel_does_not_hold_up_another() -> None:
+    async def story() -> None:
+        flaky = Collector(*[TransientError("down")] * 3)
+        broken = Collector(*[RuntimeError("a bug")] * 9)
+        good = Collector()
+        async with Notifier([broken, flaky, good], ALL, lambda: AT, no_pause) as notifier:
+            notifier.tell(note("one"))
+        assert [len(each.messages) for each in (broken, flaky, good)] == [0, 1, 1]
+        assert (flaky.attempts, broken.attempts) == (4, 1)
+
+        hopeless = Collector(*[TransientError("down")] * 99)
+        async with Notifier([hopeless], ALL, lambda: AT, no_pause) as notifier:
+            notifier.tell(note("one"))
+        assert hopeless.attempts == len(RETRIES_S) + 1
+        assert notifier.dropped == 1
+
+    go(story)
+
+
+def test_telling_returns_at_once_and_the_queue_is_bounded() -> None:
+    async def story() -> None:
+        slow = Collector()
+        slow.go_on.clear()
+        async with Notifier([slow], ALL, lambda: AT) as notifier:
+            for number in range(3 * MOST_QUEUED):
+                notifier.tell(note(str(number), deployment=f"d{number}"))
+            await asyncio.sleep(0)
+            assert notifier.dropped == 2 * MOST_QUEUED
+            slow.go_on.set()
+        assert slow.messages[-1]["text"] == str(3 * MOST_QUEUED - 1)
+        assert len(slow.messages) == MOST_QUEUED
+
+    go(story)
+
+
+def test_an_event_that_is_not_wanted_is_not_sent() -> None:
+    async def story() -> None:
+        collector = Collector()
+        async with Notifier([collector], events_of("halts"), lambda: AT) as notifier:
+            notifier.tell(note())
+            notifier.tell(note(event="halts"))
+        assert [message["event"] for message in collector.messages] == ["halts"]
+
+    go(story)
+
+
+# What is told ---------------------------------------------------------------------------------------------------------
+
+
+def test_fills_refusals_and_outages_are_found_in_entries() -> None:
+    entry: dict[str, Any] = {
+        "kind": "tick",
+        "flags": ["model_error"],
+        "events": [{"kind": "filled", "symbol": "ETH", "side": "buy", "size": "1", "price": "3000"}],
+        "verdicts": [{"outcome": "refused", "code": "R5", "detail": "too much"}, {"outcome": "allowed"}],
+    }
+    told = {each.event: each.text for each in of_entry(DEPLOYMENT, entry, AT)}
+    assert told == {"fills": "filled ETH buy 1 at 3000", "refusals": "R5 too much", "outages": "model_error"}
+    remark = {"kind": "remark", "detail": "feed: no data"}
+    assert [each.event for each in of_entry(DEPLOYMENT, remark, AT)] == ["outages"]
+    assert list(of_entry(DEPLOYMENT, {"kind": "tick", "flags": [], "events": [], "verdicts": []}, AT)) == []
+    state = of_state(DEPLOYMENT, AT)
+    assert (state.event, state.text) == ("halts", "daily_loss lost 5 %")
+
+
+def test_a_message_is_bounded_on_one_line_and_without_secrets() -> None:
+    REDACTOR.add("a-key-that-was-used-somewhere")
+    message = note("x\n\x1b[31m" + "a-key-that-was-used-somewhere " + "y" * 10_000).message()
+    assert len(message["text"]) <= 500
+    assert message["text"].isprintable()
+    assert "a-key-that-was-used-somewhere" not in message["text"]
+
+
+def test_a_test_says_for_each_channel_whether_it_arrived() -> None:
+    async def story() -> None:
+        assert await send_test([Collector(), Collector(TransientError("down"))], AT) == [
+            ("collector", ""),
+            ("collector", "down"),
+        ]
+
+    go(story)
