@@ -56,6 +56,7 @@ def test_every_file_in_measures_is_a_measurement_in_its_order() -> None:
         "importing",
         "jobs",
         "study",
+        "live_deployments",
         "community_server",
         "web_server",
         "program",

@@ -73,8 +73,8 @@ class Lateness:
             self.calls += len(decision.steps)
             return decision
 
-        Runner._tick = timed_tick
-        DeadlineDecider.decide = timed_decide
+        Runner._tick = timed_tick  # pyright: ignore[reportAttributeAccessIssue]
+        DeadlineDecider.decide = timed_decide  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def deploy_all(workspace: Workspace, count: int) -> None:

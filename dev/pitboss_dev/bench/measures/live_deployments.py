@@ -69,4 +69,4 @@ def _exchange(shift_ms: int) -> Iterator[str]:
             process.terminate()
 
 
-MEASURE = Measure("live_deployments", "200 deployments on paper in one process", measure, 75)
+MEASURE = Measure("live_deployments", "200 deployments on paper in one process", measure, 62)
