@@ -387,7 +387,7 @@ async def compare(story: Story) -> None:
         "result",
         f"live {equity['live']:.2f} USD, paper {equity['paper']:.2f} USD of 10000: on paper a stop is filled near its price,",
     )
-    write("", "at the exchange below it, after the gap; and the two did not open at the same ticks")
+    write("", "at the exchange below it, after the gap; prices and moments of opening can differ too")
     for each in (story.live, story.paper):
         verified = await story.programs.run("runs", "verify", each.run_id)
         write("verified", f"{each.name}: {verified.strip()}")
