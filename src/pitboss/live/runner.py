@@ -28,6 +28,7 @@ from pitboss.live.deadline import with_deadline
 from pitboss.live.halt_checks import HaltChecks
 from pitboss.live.operator_decision import decided_by_limit, decided_by_person
 from pitboss.live.pace import Pace
+from pitboss.live.turns import next_turn
 from pitboss.live.world_source import History, WorldSource
 from pitboss.tick import Ports, TickResult, WorldEvents, tick
 
@@ -158,9 +159,7 @@ class Runner:
 
     async def _tick(self, at: Instant) -> None:
         receipts = await self._update_world(at)
-        await asyncio.sleep(
-            0
-        )  # many deployments tick at once: all read their account before the first builds its prompt
+        await next_turn()  # many deployments tick at once: no tick waits until all others have built their prompts
         flag = FEED_TIMEOUT if receipts is None else self.source.hold_flag(self.state.world, at)
         self._check_halts(at, bool(flag))
         if not flag and self.must_close(self.state.world, at):
