@@ -139,8 +139,7 @@ def test_a_decision_is_asked_again_and_the_fork_is_followed_to_its_end_beside_it
     page.wait_for_selector("#decision[open] .fork-form")
     page.fill("#fork-model", "policy/hold")
     page.click(".fork-form [type=submit]")
-    page.wait_for_selector(".live", timeout=60_000)
-    assert page.locator("[data-do=cancel-run]").count() == 1
+    page.wait_for_selector(".live, #changes table", timeout=60_000)  # a short fork may be over before its page is open
     page.wait_for_selector("#changes table", timeout=120_000)
     changes = page.inner_text("#changes")
     assert "2025-01-22 05:00" in changes
