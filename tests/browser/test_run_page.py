@@ -75,7 +75,7 @@ def test_charts_zoom_pan_and_return_and_their_read_out_follows(
     server: Served, run_id: str, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(server, f"/runs/{run_id}")
-    whole = page.get_attribute(EQUITY, "data-start")
+    whole, prices = (page.get_attribute(figure, "data-start") for figure in (EQUITY, PRICES))
 
     def changed(figure: str, before: str) -> str:
         """Wait until a chart begins elsewhere than before; where it begins then."""
@@ -93,7 +93,7 @@ def test_charts_zoom_pan_and_return_and_their_read_out_follows(
     assert int(changed(EQUITY, later)) < int(later)
     page.keyboard.press("0")
     page.wait_for_selector(f"{EQUITY}[data-start='{whole}']")
-    prices = page.get_attribute(PRICES, "data-start")
+    page.wait_for_selector(f"{PRICES}[data-start='{prices}']")  # each chart is drawn when its own reply arrives
     box = page.locator(f"{EQUITY} svg[role=img]").bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 100)
     page.mouse.down()
