@@ -24,6 +24,7 @@ def test_a_waiting_transaction_is_approved_by_a_person(full_server: Served, open
         dialog.accept()
 
     page.on("dialog", answer)
+    page.get_by_role("button", name="Approve").first.wait_for()
     assert page.get_by_role("button", name="Approve").count() == 2
     page.get_by_role("button", name="Approve").first.click()
     page.get_by_role("button", name="Withdraw").wait_for()
