@@ -185,6 +185,7 @@ class DeploymentRun:
             notify=self._remark,
             open_refusal=self.open_refusal,
             halt=self.control.halt,
+            wake=self.control.wake,
         )
         opening = asyncio.create_task(self._obey_while_opening(asyncio.current_task()))
         try:

@@ -33,8 +33,17 @@ from pitboss.venues.perp.assembly import DECIDERS, make_ports, terms_of
 from pitboss.venues.perp.broker import PaperBroker
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.exchange_address import exchange_url
+from pitboss.venues.perp.hyperliquid.account_news import AccountNews
 from pitboss.venues.perp.hyperliquid.account_reader import VenueAccount
-from pitboss.venues.perp.hyperliquid.live_account import account_line, check_network, check_signer, make_broker
+from pitboss.venues.perp.hyperliquid.account_stream import AccountStream
+from pitboss.venues.perp.hyperliquid.account_watch import AccountWatch
+from pitboss.venues.perp.hyperliquid.live_account import (
+    account_line,
+    check_network,
+    check_signer,
+    followed_account,
+    make_broker,
+)
 from pitboss.venues.perp.hyperliquid.live_source import ReportedSource
 from pitboss.venues.perp.intents import TERMINAL
 from pitboss.venues.perp.live_feeds import shared_feed
@@ -80,6 +89,8 @@ class LiveAccount:
     world_type: type[PerpWorld] = PerpWorld
     reread: Callable[[PerpWorld], Awaitable[tuple[PerpWorld, Sequence[Receipt]]]] | None = None
     """Reads the account again before a verdict; None where it changes at ticks only."""
+    stream: AccountStream | None = None
+    """The streams of an account at an exchange; None on paper."""
 
 
 class PerpLive:
@@ -166,12 +177,13 @@ class PerpLive:
         )
 
     def has_failed(self) -> bool:
-        """Whether the feed has ended for good."""
-        return self._feed.has_failed()
+        """Whether the feed, or what follows the account, has ended for good."""
+        stream = self._account.stream
+        return self._feed.has_failed() or (stream is not None and stream.has_failed())
 
     def raise_failure(self) -> None:
-        """Raise because the feed has ended."""
-        raise TransientError(self._feed.trouble() or "the market data feed has ended")
+        """Raise because the feed or what follows the account has ended."""
+        raise TransientError(self._feed.trouble() or "the market data feed or the streams of the account have ended")
 
     def ticked(self, entry: Entry, world: Any) -> None:
         """Nothing is done after a commit."""
@@ -184,7 +196,7 @@ class PerpLive:
 
     def status(self, view: LiveView) -> dict[str, Any]:
         """Return the state of the deployment for the host's status page."""
-        board = view.board
+        board, stream = view.board, self._account.stream
         return {
             "run_id": view.start.run_id,
             "model": view.start.model,
@@ -196,6 +208,7 @@ class PerpLive:
             "next_at": iso(view.next_at),
             "trouble": self._feed.trouble(),
             "data_age_s": self._data_age_s(view.now),
+            "account_stream": None if stream is None else {"problem": stream.problem, "fills": stream.news.fills},
             "account": dict(board.account),
         }
 
@@ -215,14 +228,19 @@ async def open_live(live: LiveDeployment) -> AsyncIterator[PerpLive]:
         if feed.access is None:
             raise InvariantError("a feed that was opened for an exchange has no access to it")
         line = account_line(feed.access, account, live.workspace.now)
+        now = live.workspace.now
         if live.deployment.mode == "shadow":
-            yield PerpLive(live, feed, terms, _shadow_account(live, feed, terms, await line.read()))
+            paper = _shadow_account(live, feed, terms, await line.read())
+            async with followed_account(url, account, AccountNews(now)) as stream:
+                yield PerpLive(live, feed, terms, replace(paper, stream=stream))
             return
         await check_signer(live.workspace, account, line.info)
         broker = await make_broker(live.workspace, line, account, live.deployment.id, symbols, terms, live.open_refusal)
-        source = ReportedSource(broker, feed, symbols, live.halt)
         first = (await broker.resolve(None)).world
-        yield PerpLive(live, feed, terms, LiveAccount(source, broker, first, ReportedWorld, source.reread))
+        watch = AccountWatch(broker.reconciler, live.wake, now)
+        async with followed_account(url, account, broker.reconciler.news, watch.run()) as stream:
+            source = ReportedSource(broker, feed, stream, live.halt)
+            yield PerpLive(live, feed, terms, LiveAccount(source, broker, first, ReportedWorld, source.reread, stream))
 
 
 def account_of(live: LiveDeployment) -> TradingAccount:

@@ -1,11 +1,15 @@
 """A live account on the fake exchange in virtual time: everything of the broker is real but the network and the key."""
 
-from collections.abc import Callable
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Any
 
 from pitboss.core.instant import Instant
+from pitboss.core.money import CONTEXT
 from pitboss.signer.hyperliquid.client import HyperliquidSignature
 from pitboss.signer.protocol import SigningRefusal
 from pitboss.store.database import Database
@@ -13,9 +17,12 @@ from pitboss.testing.hyperliquid.exchange import FakeExchange
 from pitboss.testing.hyperliquid.faults import FaultPlan, FaultRule
 from pitboss.testing.hyperliquid.rules import VenueRules
 from pitboss.testing.hyperliquid.seeded import SeededNumbers
-from pitboss.testing.hyperliquid.transport import InProcessTransport, VirtualClock
+from pitboss.testing.hyperliquid.streams import StreamHub
+from pitboss.testing.hyperliquid.transport import InProcessTransport, TransportReply, VirtualClock, run_in_virtual_time
 from pitboss.testing.hyperliquid.universe import LISTED
 from pitboss.venues.perp.hyperliquid.account_reader import AccountReader, VenueClock
+from pitboss.venues.perp.hyperliquid.account_stream import AccountStream
+from pitboss.venues.perp.hyperliquid.account_watch import AccountWatch
 from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
 from pitboss.venues.perp.hyperliquid.exchange_client import ExchangeClient
 from pitboss.venues.perp.hyperliquid.info_client import HyperliquidInfo
@@ -28,9 +35,24 @@ from pitboss.venues.perp.hyperliquid.reconcile import MarkSource, Reconciler
 from pitboss.venues.perp.hyperliquid.universe import read_universe
 from pitboss.venues.perp.state import ReportedWorld, TradingTerms
 from pitboss.venues.perp.world import OrderRequest
+from venues.perp.hyperliquid.feed_scene import HubSocket
 
 SYMBOLS = ("BTC", "ETH", "SOL")
 DEPLOYMENT = "d1"
+MESSAGE_S = 0.05
+"""How long a message of a stream is on its way."""
+
+
+class CountingTransport(InProcessTransport):
+    """Counts what is sent by its type."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.sent: Counter[str] = Counter()
+
+    async def post(self, path: str, body: dict[str, Any], timeout_s: float) -> TransportReply:
+        self.sent[body["type"] if path == "/info" else body["action"]["type"]] += 1
+        return await super().post(path, body, timeout_s)
 
 
 class UncheckedSigner:
@@ -68,11 +90,14 @@ class Scene:
         self.exchange = FakeExchange(self.seed, perps, rules=self.rules, deposit=self.deposit)
         self.clock = VirtualClock()
         self.plan = FaultPlan(self.faults, self.seed)
-        self.transport = InProcessTransport(self.exchange, self.clock, self.plan)
+        self.transport = CountingTransport(self.exchange, self.clock, self.plan)
         self.signer = UncheckedSigner(self.now)
         self.memory = MemoryOrders()
         self.gate_reason = ""
         self.random = SeededNumbers(self.seed, "jitter")
+        self.hub: StreamHub | None = None
+        self.sockets: list[HubSocket] = []
+        self.woken, self.reconnected = asyncio.Event(), asyncio.Event()
         self.start()
 
     def now(self) -> Instant:
@@ -108,6 +133,51 @@ class Scene:
         self.broker = HyperliquidBroker(
             self.setup, self.sender, self.reconciler, self.marks, self.budget, lambda: self.gate_reason, self.now
         )
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a test in virtual time, with the streams of the account followed and its positions watched."""
+
+        async def main() -> None:
+            async with self.following():
+                with localcontext(CONTEXT):
+                    await work
+
+        run_in_virtual_time(self.clock, main())
+
+    @asynccontextmanager
+    async def following(self) -> AsyncIterator[None]:
+        """Follow the account of the present process."""
+        self.hub = self.hub or StreamHub(self.transport.gateway)
+        jitter = SeededNumbers(self.seed, "stream")
+        self.stream = AccountStream(
+            self._connect,
+            self.exchange.ready.master_address,
+            self.reconciler.news,
+            elapsed=lambda: self.clock.micros / 1_000_000,
+            random=lambda: jitter.below(1_000) / 1_000,
+        )
+        async with self.stream.followed(AccountWatch(self.reconciler, self.woken.set, self.now).run()):
+            yield
+
+    async def _connect(self) -> HubSocket:
+        await asyncio.sleep(MESSAGE_S)
+        if self.transport.gateway.conditions.outage() is not None:
+            raise ConnectionError("refused")
+        assert self.hub is not None
+        if self.sockets:
+            self.reconnected.set()
+        self.sockets.append(HubSocket(self.hub, MESSAGE_S))
+        return self.sockets[-1]
+
+    async def pause(self, seconds: float) -> None:
+        """Wait as the runner does: until the account has news, and no longer than this."""
+        if self.hub is None:
+            await self.clock.sleep(seconds)
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.woken.wait()
+        self.woken.clear()
 
     async def world(self) -> ReportedWorld:
         """The world of the account, read for the first time."""

@@ -5,15 +5,20 @@ and the address of the API must belong to that network.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import NoReturn
 
+from pitboss.bootstrap.machine import stopwatch, unit_random
 from pitboss.bootstrap.trading_accounts import TradingAccount
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.signer.hyperliquid.client import HyperliquidSignerClient, HyperliquidSignerState
+from pitboss.venues.perp.hyperliquid.account_news import AccountNews
 from pitboss.venues.perp.hyperliquid.account_reader import AccountReader, VenueAccount, VenueClock, agent_problem
+from pitboss.venues.perp.hyperliquid.account_stream import AccountStream
 from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
 from pitboss.venues.perp.hyperliquid.exchange_access import ExchangeAccess
 from pitboss.venues.perp.hyperliquid.exchange_client import ExchangeClient
@@ -26,6 +31,7 @@ from pitboss.venues.perp.hyperliquid.rate_budget import RateBudget
 from pitboss.venues.perp.hyperliquid.reconcile import MarkSource, Reconciler
 from pitboss.venues.perp.hyperliquid.transport import MAINNET_URL, TESTNET_URL
 from pitboss.venues.perp.hyperliquid.universe import read_universe
+from pitboss.venues.perp.hyperliquid.ws_connection import MOST_SNAPSHOT_BYTES, open_connector
 from pitboss.venues.perp.state import TradingTerms
 
 NETWORK_URLS = {MAINNET_URL: "mainnet", TESTNET_URL: "testnet"}
@@ -104,3 +110,14 @@ async def make_broker(
     marks = MarkSource(line.info, setup, workspace.now)
     reconciler = Reconciler(setup, sender, Protector(setup, sender, workspace.now), marks, workspace.now)
     return HyperliquidBroker(setup, sender, reconciler, marks, line.budget, open_refusal, workspace.now)
+
+
+@asynccontextmanager
+async def followed_account(
+    url: str, account: TradingAccount, news: AccountNews, *more: Awaitable[NoReturn]
+) -> AsyncIterator[AccountStream]:
+    """Follow the streams of an account for the duration of the block, with further endless tasks beside."""
+    async with open_connector(url, MOST_SNAPSHOT_BYTES) as connect:
+        stream = AccountStream(connect, account.address, news, elapsed=stopwatch, random=unit_random())
+        async with stream.followed(*more):
+            yield stream

@@ -12,6 +12,7 @@ from pitboss.core.errors import TransientError
 from pitboss.core.instant import MINUTE_MS, SECOND_MS, Instant
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
+from pitboss.venues.perp.hyperliquid.account_news import AccountNews
 from pitboss.venues.perp.hyperliquid.account_reader import (
     FILL_OVERLAP_MS,
     AccountReader,
@@ -89,6 +90,8 @@ class Reconciler:
         """Why nothing may be opened; empty after a pass that succeeded."""
         self.alarm = ""
         """What a person has to look at: a contradiction, or sizes that no fill explains."""
+        self.news = AccountNews(now)
+        """What the streams of the account tell; without streams there is none."""
         self._setup = setup
         self._sender = sender
         self._protector = protector
@@ -103,6 +106,9 @@ class Reconciler:
         self._marks_at: Instant = 0
         self._stops_at: Instant = 0
         self._tried_at: Instant = 0
+        self._sizes_at: Instant = 0
+        self._everything_heard = 0
+        self._world: ReportedWorld | None = None
 
     @property
     def reader(self) -> AccountReader:
@@ -122,6 +128,7 @@ class Reconciler:
     async def run_locked(self, world: ReportedWorld | None) -> Reconciled:
         """Do one pass. The caller holds the lock."""
         self.problem = "the account is being read"
+        self._world = world
         try:
             step = await self._pass(world)
         except TransientError as error:
@@ -130,17 +137,32 @@ class Reconciler:
             raise
         assert step.world is not None
         self.problem = ""
+        self._world = step.world
         return Reconciled(step.world, step.receipts)
+
+    async def protect(self, since: Instant) -> None:
+        """Protect positions by their sizes of now, unless these were read after an instant. Leaves the world to the next pass."""
+        async with self.lock:
+            if self._world is not None and self._sizes_at <= since:
+                await self._protect_sizes(self._world)
+
+    async def _protect_sizes(self, world: ReportedWorld) -> VenueAccount:
+        """Do what is cheap and urgent: a position without a stop does not wait for the rest of a pass."""
+        asked_at = self._now()
+        account = await self.reader.summary("resolve")
+        await self._ask_for_orders(account)
+        await self._protector.protect(world, account.positions, self._last_marks, agrees=False)
+        self._sizes_at = asked_at
+        return account
 
     async def _pass(self, world: ReportedWorld | None) -> AccountStep:
         for order in self._sender.store.open_orders():
             if order.state == "new":  # the lock is ours, so the process that stored it has ended
                 self._sender.change(order, discard(order.fence, "it was given up before it was sent"))
-        account = None
-        if world is not None:  # first what is cheap and urgent: a position without a stop does not wait for the rest
-            account = await self.reader.summary("resolve")
-            await self._ask_for_stops(account)
-            await self._protector.protect(world, account.positions, self._last_marks, agrees=False)
+        if self._everything_heard != self.news.everything:
+            self._everything_heard = self.news.everything
+            self.look_closely()
+        account = None if world is None else await self._protect_sizes(world)
         marks = await self._newest_marks()
         if world is not None and account is not None:
             is_early = 0 <= self._now() - self._tried_at < WHOLE_GAP_MS
@@ -170,14 +192,23 @@ class Reconciler:
         read_at = self._read_at
         if read_at is None or not 0 <= self._now() - read_at < WHOLE_READ_MS:
             return True
+        if self.news.has_unread_fills():
+            return True
         return any(order.fence.is_in_doubt or order.fence.unreported for order in self._sender.store.open_orders())
 
-    async def _ask_for_stops(self, account: VenueAccount) -> None:
-        if 0 <= self._now() - self._stops_at < STOPS_MS:
+    async def _ask_for_orders(self, account: VenueAccount) -> None:
+        """Ask for orders that a stream says have changed, and at intervals for the stops of positions."""
+        statuses = self.news.take_statuses()
+        are_stops_due = not 0 <= self._now() - self._stops_at < STOPS_MS
+        if are_stops_due:
+            self._stops_at = self._now()
+        elif not statuses:
             return
-        self._stops_at = self._now()
         for order in self._sender.store.open_orders():
-            if order.leg == "stop" and order.state == "resting" and order.symbol in account.positions:
+            is_stop = order.leg == "stop" and order.state == "resting" and order.symbol in account.positions
+            told = statuses.get(order.cloid)
+            is_changed = told is not None and (told != "open" or order.state != "resting")
+            if (is_stop and are_stops_due) or is_changed:
                 await self._sender.ask(order)
 
     def look_closely(self) -> None:
@@ -230,6 +261,7 @@ class Reconciler:
         else:
             since = world.fills_from - FILL_OVERLAP_MS
             account = await self.reader.read(since, world.funded_until, self._purpose(world))
+        self.news.on_fills_read(fill.id for fill in account.fills)
         self._on_step("account_read")
         return account
 
