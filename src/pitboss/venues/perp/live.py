@@ -235,7 +235,16 @@ async def open_live(live: LiveDeployment) -> AsyncIterator[PerpLive]:
                 yield PerpLive(live, feed, terms, replace(paper, stream=stream))
             return
         await check_signer(live.workspace, account, line.info)
-        broker = await make_broker(live.workspace, line, account, live.deployment.id, symbols, terms, live.open_refusal)
+        broker = await make_broker(
+            live.workspace,
+            line,
+            account,
+            live.deployment.id,
+            symbols,
+            terms,
+            live.open_refusal,
+            feed.opening_problem,
+        )
         first = (await broker.resolve(None)).world
         watch = AccountWatch(broker.reconciler, live.wake, now)
         async with followed_account(url, account, broker.reconciler.news, watch.run()) as stream:

@@ -94,6 +94,7 @@ class Scene:
         self.signer = UncheckedSigner(self.now)
         self.memory = MemoryOrders()
         self.gate_reason = ""
+        self.data_problems: dict[str, str] = {}
         self.random = SeededNumbers(self.seed, "jitter")
         self.hub: StreamHub | None = None
         self.sockets: list[HubSocket] = []
@@ -131,7 +132,14 @@ class Scene:
             self.setup, self.sender, self.protector, self.marks, self.now, self.clock.sleep, on_step
         )
         self.broker = HyperliquidBroker(
-            self.setup, self.sender, self.reconciler, self.marks, self.budget, lambda: self.gate_reason, self.now
+            self.setup,
+            self.sender,
+            self.reconciler,
+            self.marks,
+            self.budget,
+            lambda: self.gate_reason,
+            lambda symbol: self.data_problems.get(symbol, ""),
+            self.now,
         )
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:

@@ -107,7 +107,16 @@ def test_an_order_is_called_expired_only_by_the_exchanges_time_after_its_expiry(
 @pytest.mark.parametrize("executed", [0.0, 1.0])
 @pytest.mark.parametrize(
     "kind",
-    ["http_500", "http_502_html", "empty_body", "truncated_json", "status_err", "connection_reset", "captive_portal"],
+    [
+        "http_500",
+        "http_502_html",
+        "empty_body",
+        "truncated_json",
+        "status_err",
+        "connection_refused",
+        "connection_reset",
+        "captive_portal",
+    ],
 )
 def test_a_broken_answer_is_no_answer_whether_the_order_was_executed_or_not(kind: str, executed: float):
     async def work() -> None:

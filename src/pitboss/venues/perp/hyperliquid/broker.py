@@ -37,7 +37,11 @@ MOST_ORACLE_GAP = Decimal("0.05")
 
 
 class HyperliquidBroker:
-    """Sends the orders of one account. `gate` says why nothing may be opened: paused, halted, stale; empty if it may."""
+    """Sends the orders of one account.
+
+    `gate` says why nothing may be opened: paused, halted; `data_problem` why not in a symbol: its market data is not plausible.
+    Both are empty if something may.
+    """
 
     def __init__(
         self,
@@ -47,6 +51,7 @@ class HyperliquidBroker:
         marks: MarkSource,
         budget: RateBudget,
         gate: Callable[[], str],
+        data_problem: Callable[[str], str],
         now: Callable[[], Instant],
     ) -> None:
         self.reconciler = reconciler
@@ -55,6 +60,7 @@ class HyperliquidBroker:
         self._marks = marks
         self._budget = budget
         self._gate = gate
+        self._data_problem = data_problem
         self._now = now
 
     # The Broker port ------------------------------------------------------------------------------------------------
@@ -97,7 +103,7 @@ class HyperliquidBroker:
 
     def open_problem(self, symbol: str) -> str:
         """Say why no position in a symbol may be opened now, apart from its price; empty if one may."""
-        problem = self._gate() or self.alarm() or self.reconciler.problem
+        problem = self._gate() or self.alarm() or self.reconciler.problem or self._data_problem(symbol)
         if problem:
             return problem
         doubt = next(

@@ -100,8 +100,9 @@ async def make_broker(
     symbols: tuple[str, ...],
     terms: TradingTerms,
     open_refusal: Callable[[], str],
+    data_problem: Callable[[str], str],
 ) -> HyperliquidBroker:
-    """Build the broker of an account. Its key is with the signing process."""
+    """Build the broker of an account. Its key is with the signing process; `data_problem` is that of its market data."""
     universe = read_universe(await line.info.post({"type": "meta"}))
     setup = AccountSetup(deployment_id, symbols, universe, terms)
     store = StoredOrders(workspace.database, deployment_id, workspace.now)
@@ -109,7 +110,7 @@ async def make_broker(
     sender = FencedSender(account.network, store, signer, line.exchange, line.reader, line.clock, workspace.now)
     marks = MarkSource(line.info, setup, workspace.now)
     reconciler = Reconciler(setup, sender, Protector(setup, sender, workspace.now), marks, workspace.now)
-    return HyperliquidBroker(setup, sender, reconciler, marks, line.budget, open_refusal, workspace.now)
+    return HyperliquidBroker(setup, sender, reconciler, marks, line.budget, open_refusal, data_problem, workspace.now)
 
 
 @asynccontextmanager
