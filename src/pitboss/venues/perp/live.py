@@ -12,7 +12,7 @@ from typing import Any
 from pitboss.bootstrap.trading_accounts import TradingAccount, account_named
 from pitboss.core.errors import InvariantError, TransientError
 from pitboss.core.instant import DAY_MS, SECOND_MS, Instant, interval_ms, iso
-from pitboss.core.money import ZERO
+from pitboss.core.money import ZERO, text
 from pitboss.core.past import NO_PAST
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State, parse_state
@@ -37,12 +37,14 @@ from pitboss.venues.perp.hyperliquid.account_news import AccountNews
 from pitboss.venues.perp.hyperliquid.account_reader import VenueAccount
 from pitboss.venues.perp.hyperliquid.account_stream import AccountStream
 from pitboss.venues.perp.hyperliquid.account_watch import AccountWatch
+from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
 from pitboss.venues.perp.hyperliquid.live_account import (
     account_line,
     check_network,
     check_signer,
     followed_account,
     make_broker,
+    with_account_fees,
 )
 from pitboss.venues.perp.hyperliquid.live_source import ReportedSource
 from pitboss.venues.perp.intents import TERMINAL
@@ -196,7 +198,7 @@ class PerpLive:
 
     def status(self, view: LiveView) -> dict[str, Any]:
         """Return the state of the deployment for the host's status page."""
-        board, stream = view.board, self._account.stream
+        board, stream, broker = view.board, self._account.stream, self._account.broker
         return {
             "run_id": view.start.run_id,
             "model": view.start.model,
@@ -210,6 +212,8 @@ class PerpLive:
             "data_age_s": self._data_age_s(view.now),
             "account_stream": None if stream is None else {"problem": stream.problem, "fills": stream.news.fills},
             "account": dict(board.account),
+            "fees_bps": {"maker": text(self._terms.maker_bps), "taker": text(self._terms.taker_bps)},
+            "actions_left": broker.actions_left if isinstance(broker, HyperliquidBroker) else None,
         }
 
 
@@ -228,7 +232,7 @@ async def open_live(live: LiveDeployment) -> AsyncIterator[PerpLive]:
         if feed.access is None:
             raise InvariantError("a feed that was opened for an exchange has no access to it")
         line = account_line(feed.access, account, live.workspace.now)
-        now = live.workspace.now
+        now, terms = live.workspace.now, await with_account_fees(line, terms)
         if live.deployment.mode == "shadow":
             paper = _shadow_account(live, feed, terms, await line.read())
             async with followed_account(url, account, AccountNews(now)) as stream:

@@ -122,9 +122,9 @@ class Scene:
         self.info = HyperliquidInfo(self.transport, self.budget, self.now, self.clock.sleep)
         self.venue_clock = VenueClock(self.info, self.now)
         self.reader = AccountReader(self.info, self.exchange.ready.master_address, self.venue_clock, self.now)
-        client = ExchangeClient(self.transport, self.budget, self.now, self.clock.sleep)
+        self.client = ExchangeClient(self.transport, self.budget, self.now, self.clock.sleep)
         self.sender = FencedSender(
-            "testnet", self.store, self.signer, client, self.reader, self.venue_clock, self.now, on_step
+            "testnet", self.store, self.signer, self.client, self.reader, self.venue_clock, self.now, on_step
         )
         self.protector = Protector(self.setup, self.sender, self.now, on_step)
         self.marks = MarkSource(self.info, self.setup, self.now)

@@ -66,7 +66,7 @@ def test_a_fill_whose_message_is_lost_gets_its_stop_at_the_next_interval():
         scene.sockets[-1].session.subscriptions.clear()
         fall(scene)
         await asyncio.sleep(2.0)
-        assert scene.stops("ETH") == [Decimal(1)]
+        assert Decimal(1) in scene.stops("ETH")  # beside one of a part, if it was filled in parts
         assert not scene.woken.is_set()
 
     scene = Scene(42)

@@ -13,7 +13,7 @@ from pitboss.core.errors import TransientError
 from pitboss.core.receipt import Receipt
 from pitboss.testing.hyperliquid.faults import TABLE, FaultRule
 from pitboss.venues.perp.state import ReportedWorld
-from venues.perp.hyperliquid import test_account_stream, test_fault_table, test_feed_faults
+from venues.perp.hyperliquid import test_account_limits, test_account_stream, test_fault_table, test_feed_faults
 from venues.perp.hyperliquid.live_scene import Scene, close_request, open_request
 from venues.perp.hyperliquid.test_account_stream import fall, resting
 from venues.perp.hyperliquid.test_fault_table import ORDER, opened, order_count, passes, run
@@ -186,10 +186,14 @@ def test_implausible_market_data_of_a_symbol_opens_nothing_there_and_exits_leave
 
 # the table --------------------------------------------------------------------------------------------------------------------
 
-HERE: Mapping[str, Any] = globals()
-FAULTS: Mapping[str, Any] = vars(test_fault_table)
-FEED: Mapping[str, Any] = vars(test_feed_faults)
-STREAM: Mapping[str, Any] = vars(test_account_stream)
+HERE, FAULTS, FEED, STREAM, LIMITS = "rows", "faults", "feed", "stream", "limits"
+MODULES: Mapping[str, Mapping[str, Any]] = {
+    HERE: globals(),
+    FAULTS: vars(test_fault_table),
+    FEED: vars(test_feed_faults),
+    STREAM: vars(test_account_stream),
+    LIMITS: vars(test_account_limits),
+}
 BROKEN = (FAULTS, "test_a_broken_answer_is_no_answer_whether_the_order_was_executed_or_not")
 TIMEOUTS = (FAULTS, "test_timeouts_freeze_the_symbol_until_the_exchange_or_its_time_has_answered")
 FILLS = (FAULTS, "test_fills_are_counted_once_however_they_are_reported")
@@ -202,7 +206,7 @@ AGENTS = (HERE, "test_an_agent_that_is_revoked_or_expired_stops_opens_with_an_al
 PRICES = (FAULTS, "test_an_impossible_price_opens_nothing_and_exits_leave")
 WRONG_PRICES = (FEED, "test_a_wrong_price_is_no_mark_and_is_told_until_it_ends")
 OUTAGES = (FAULTS, "test_after_an_outage_nothing_opens_before_a_whole_pass_and_there_is_no_busy_loop")
-ROWS: dict[str, dict[str, tuple[Mapping[str, Any], str]]] = {
+ROWS: Mapping[str, Mapping[Any, tuple[str, str]]] = {
     "timeouts": dict.fromkeys(TABLE["timeouts"], TIMEOUTS),
     "broken answers": dict.fromkeys(TABLE["broken answers"], BROKEN)
     | {"order_error": (FAULTS, "test_an_error_of_one_order_is_a_refusal_only_if_its_text_is_listed")},
@@ -214,7 +218,10 @@ ROWS: dict[str, dict[str, tuple[Mapping[str, Any], str]]] = {
     },
     "limits": {
         "rate_limited": (FAULTS, "test_after_a_429_opens_stop_and_exits_leave"),
-        "address_budget_gone": (FAULTS, "test_a_refusal_for_the_address_budget_is_ambiguous_and_stops_opens"),
+        "address_budget_gone": (
+            LIMITS,
+            "test_without_any_action_left_stops_go_one_in_ten_seconds_without_a_storm_and_cancels_at_once",
+        ),
     },
     "fills": dict.fromkeys(("doubled_fills", "fills_out_of_order", "late_fills"), FILLS)
     | dict.fromkeys(("ws_doubled_fill", "ws_fills_out_of_order", "ws_late_fill"), STREAMS)
@@ -261,4 +268,4 @@ ROWS: dict[str, dict[str, tuple[Mapping[str, Any], str]]] = {
 def test_every_fault_of_the_table_has_a_test_that_exists():
     assert {row: set(kinds) for row, kinds in TABLE.items()} == {row: set(kinds) for row, kinds in ROWS.items()}
     named = [place for kinds in ROWS.values() for place in kinds.values()]
-    assert [name for module, name in named if name not in module] == []
+    assert [name for module, name in named if name not in MODULES[module]] == []

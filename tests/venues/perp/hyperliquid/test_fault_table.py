@@ -191,7 +191,7 @@ def test_without_actions_left_opens_stop_and_exits_leave():
     async def work() -> None:
         scene = Scene(8)
         world = await opened(scene)
-        scene.budget.actions_left = 100
+        scene.sender.actions.on_read(100, scene.now())
         placed = await scene.broker.submit(world, open_request("BTC", size="0.01"), scene.now())
         assert "kept for exits" in placed.refusal
         placed = await scene.broker.submit(world, close_request(world), scene.now())

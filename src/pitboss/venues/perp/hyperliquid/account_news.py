@@ -28,7 +28,7 @@ class AccountNews:
         """Counts what demands that everything is read: connections that began or ended, and events that are not fills."""
         self.fills = 0
         """Fills that were told, each counted once."""
-        self.told_at: Instant = 0
+        self.told_at: Instant = -1
         """When the newest news arrived."""
 
     def add_fills(self, ids: Iterable[int]) -> None:
@@ -75,6 +75,10 @@ class AccountNews:
         now = self._now()
         self._unread = {one: at for one, at in self._unread.items() if 0 <= now - at < UNCONFIRMED_MS}
         return bool(self._unread)
+
+    def is_told(self) -> bool:
+        """Return whether there is news that was not taken yet."""
+        return self._is_new.is_set()
 
     async def wait(self) -> None:
         """Return when there is news."""

@@ -7,7 +7,7 @@ and the address of the API must belong to that network.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from pitboss.bootstrap.machine import stopwatch, unit_random
@@ -15,6 +15,7 @@ from pitboss.bootstrap.trading_accounts import TradingAccount
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
+from pitboss.core.money import ZERO
 from pitboss.signer.hyperliquid.client import HyperliquidSignerClient, HyperliquidSignerState
 from pitboss.venues.perp.hyperliquid.account_news import AccountNews
 from pitboss.venues.perp.hyperliquid.account_reader import AccountReader, VenueAccount, VenueClock, agent_problem
@@ -90,6 +91,12 @@ def account_line(access: ExchangeAccess, account: TradingAccount, now: Callable[
     reader = AccountReader(access.info, account.address, clock, now)
     exchange = ExchangeClient(access.transport, access.budget, now, asyncio.sleep)
     return AccountLine(access.info, access.budget, reader, clock, exchange)
+
+
+async def with_account_fees(line: AccountLine, terms: TradingTerms) -> TradingTerms:
+    """Return trading terms with the fee rates that the exchange has for the account; a rebate counts as no fee."""
+    maker, taker = await line.reader.fee_rates()
+    return replace(terms, maker_bps=max(ZERO, maker).scaleb(4), taker_bps=max(ZERO, taker).scaleb(4))
 
 
 async def make_broker(

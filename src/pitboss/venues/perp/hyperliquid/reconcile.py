@@ -7,6 +7,7 @@ A pass over an account that has not changed gives no receipt and sends nothing. 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 
 from pitboss.core.errors import TransientError
 from pitboss.core.instant import MINUTE_MS, SECOND_MS, Instant
@@ -43,6 +44,8 @@ WHOLE_GAP_MS = 3 * SECOND_MS
 """How long after one whole read the next is tried at the earliest: otherwise failures would use up the rate budget."""
 STOPS_MS = 5 * SECOND_MS
 """How often the exchange is asked whether stops still rest: this is when one that was taken away is noticed."""
+URGENT_TIMEOUT_S = 0.8
+"""How long the sizes are waited for where a position may be without a stop; then they are asked for once more."""
 MARKS_MS = 10 * SECOND_MS
 """How often marks are read for the world; an open reads its own."""
 
@@ -149,11 +152,18 @@ class Reconciler:
     async def _protect_sizes(self, world: ReportedWorld) -> VenueAccount:
         """Do what is cheap and urgent: a position without a stop does not wait for the rest of a pass."""
         asked_at = self._now()
-        account = await self.reader.summary("resolve")
-        await self._ask_for_orders(account)
+        account = await self.reader.summary("resolve", URGENT_TIMEOUT_S)
         await self._protector.protect(world, account.positions, self._last_marks, agrees=False)
         self._sizes_at = asked_at
+        if await self._ask_for_orders(account):
+            await self._protector.protect(world, account.positions, self._last_marks, agrees=False)
         return account
+
+    async def protect_told(self) -> None:
+        """Protect positions if a stream has told of a change since sizes were read. The caller holds the lock, and goes on."""
+        if self._world is not None and self.news.told_at >= self._sizes_at and self.news.is_told():
+            with suppress(TransientError):
+                await self._protect_sizes(self._world)
 
     async def _pass(self, world: ReportedWorld | None) -> AccountStep:
         for order in self._sender.store.open_orders():
@@ -164,6 +174,7 @@ class Reconciler:
             self.look_closely()
         account = None if world is None else await self._protect_sizes(world)
         marks = await self._newest_marks()
+        await self.protect_told()
         if world is not None and account is not None:
             is_early = 0 <= self._now() - self._tried_at < WHOLE_GAP_MS
             if is_early or not self._is_whole_read_due():
@@ -185,7 +196,9 @@ class Reconciler:
         if step.mismatch:
             return await self._adopt(world, account, step, orders, marks)
         self._mismatch, self._read_at = "", self._now()
-        return await self._settle(world, account, step, orders, marks)
+        step = await self._settle(world, account, step, orders, marks)
+        await self._sender.read_actions()
+        return step
 
     def _is_whole_read_due(self) -> bool:
         """Return whether orders and fills must be read too: in doubt, after a failure, and at intervals."""
@@ -196,20 +209,22 @@ class Reconciler:
             return True
         return any(order.fence.is_in_doubt or order.fence.unreported for order in self._sender.store.open_orders())
 
-    async def _ask_for_orders(self, account: VenueAccount) -> None:
-        """Ask for orders that a stream says have changed, and at intervals for the stops of positions."""
+    async def _ask_for_orders(self, account: VenueAccount) -> bool:
+        """Ask for orders that a stream says have changed, and at intervals for stops; return whether any is not what it was."""
         statuses = self.news.take_statuses()
         are_stops_due = not 0 <= self._now() - self._stops_at < STOPS_MS
         if are_stops_due:
             self._stops_at = self._now()
         elif not statuses:
-            return
+            return False
+        has_changed = False
         for order in self._sender.store.open_orders():
             is_stop = order.leg == "stop" and order.state == "resting" and order.symbol in account.positions
             told = statuses.get(order.cloid)
             is_changed = told is not None and (told != "open" or order.state != "resting")
             if (is_stop and are_stops_due) or is_changed:
-                await self._sender.ask(order)
+                has_changed |= (await self._sender.ask(order)).state != order.state
+        return has_changed
 
     def look_closely(self) -> None:
         """Read everything at the next pass: something has happened, or messages were lost."""
@@ -231,11 +246,10 @@ class Reconciler:
         """Read the account once. Positions are protected even if its parts do not agree yet."""
         await self._sender.clock.read()  # first: an order in doubt is asked for after it
         account = await self._read(world)
-        orders = await self._match(account)
-        step = self._step(world, account, orders, marks)
-        if step.mismatch and world is not None:
+        if world is not None:
             await self._protector.protect(world, account.positions, marks, agrees=False)
-        return account, orders, step
+        orders = await self._match(account)
+        return account, orders, self._step(world, account, orders, marks)
 
     async def _adopt(
         self,
