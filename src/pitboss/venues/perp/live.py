@@ -231,7 +231,7 @@ async def open_live(live: LiveDeployment) -> AsyncIterator[PerpLive]:
         check_network(url, account)
         if feed.access is None:
             raise InvariantError("a feed that was opened for an exchange has no access to it")
-        line = account_line(feed.access, account, live.workspace.now)
+        line = account_line(feed.access, account.address, live.workspace.now)
         now, terms = live.workspace.now, await with_account_fees(line, terms)
         if live.deployment.mode == "shadow":
             paper = _shadow_account(live, feed, terms, await line.read())

@@ -82,11 +82,12 @@ class GuardedScene:
     async def broker(self) -> HyperliquidBroker:
         """The broker of the deployment's process."""
         access = await self.stack.enter_async_context(open_access(self.server.url, self.workspace.now, unit_random()))
-        line = account_line(access, self.account, self.workspace.now)
+        line = account_line(access, self.account.address, self.workspace.now)
         universe = read_universe(self.exchange.info({"type": "meta"}))
         terms = TradingTerms({symbol: universe[symbol].asset for symbol in SYMBOLS}, daily_loss_halt_pct=Decimal(5))
         await line.clock.read()
-        return await make_broker(self.workspace, line, self.account, self.deployment.id, SYMBOLS, terms, str)
+        deployment = self.deployment.id
+        return await make_broker(self.workspace, line, self.account, deployment, SYMBOLS, terms, str, lambda symbol: "")
 
     async def trade(self) -> None:
         """What a process leaves behind: a position in ETH with its stop, and an order in BTC that rests."""

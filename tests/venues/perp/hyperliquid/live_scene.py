@@ -20,17 +20,15 @@ from pitboss.testing.hyperliquid.seeded import SeededNumbers
 from pitboss.testing.hyperliquid.streams import StreamHub
 from pitboss.testing.hyperliquid.transport import InProcessTransport, TransportReply, VirtualClock, run_in_virtual_time
 from pitboss.testing.hyperliquid.universe import LISTED
-from pitboss.venues.perp.hyperliquid.account_reader import AccountReader, VenueClock
 from pitboss.venues.perp.hyperliquid.account_stream import AccountStream
 from pitboss.venues.perp.hyperliquid.account_watch import AccountWatch
 from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
-from pitboss.venues.perp.hyperliquid.exchange_client import ExchangeClient
-from pitboss.venues.perp.hyperliquid.info_client import HyperliquidInfo
+from pitboss.venues.perp.hyperliquid.exchange_access import access_over
+from pitboss.venues.perp.hyperliquid.live_account import account_line
 from pitboss.venues.perp.hyperliquid.order_building import AccountSetup
 from pitboss.venues.perp.hyperliquid.order_sender import FencedSender, StepLabel, no_step
 from pitboss.venues.perp.hyperliquid.order_store import MemoryOrders, OrderStore, StoredOrders
 from pitboss.venues.perp.hyperliquid.protection import Protector
-from pitboss.venues.perp.hyperliquid.rate_budget import RateBudget
 from pitboss.venues.perp.hyperliquid.reconcile import MarkSource, Reconciler
 from pitboss.venues.perp.hyperliquid.universe import read_universe
 from pitboss.venues.perp.state import ReportedWorld, TradingTerms
@@ -111,7 +109,8 @@ class Scene:
 
     def start(self, on_step: Callable[[StepLabel], None] = no_step) -> None:
         """Start a new process: nothing but the store and the world survives."""
-        self.budget = RateBudget(lambda: self.random.below(1_000) / 1_000)
+        access = access_over(self.transport, self.now, lambda: self.random.below(1_000) / 1_000, self.clock.sleep)
+        self.line = account_line(access, self.exchange.ready.master_address, self.now, self.clock.sleep)
         universe = read_universe(self.exchange.info({"type": "meta"}))
         terms = TradingTerms(
             {symbol: listed.asset for symbol, listed in universe.items()},
@@ -119,12 +118,14 @@ class Scene:
             drawdown_halt_pct=Decimal(15),
         )
         self.setup = AccountSetup(DEPLOYMENT, SYMBOLS, universe, terms)
-        self.info = HyperliquidInfo(self.transport, self.budget, self.now, self.clock.sleep)
-        self.venue_clock = VenueClock(self.info, self.now)
-        self.reader = AccountReader(self.info, self.exchange.ready.master_address, self.venue_clock, self.now)
-        self.client = ExchangeClient(self.transport, self.budget, self.now, self.clock.sleep)
+        self.budget, self.info, self.reader, self.venue_clock = (
+            access.budget,
+            access.info,
+            self.line.reader,
+            self.line.clock,
+        )
         self.sender = FencedSender(
-            "testnet", self.store, self.signer, self.client, self.reader, self.venue_clock, self.now, on_step
+            "testnet", self.store, self.signer, self.line.exchange, self.reader, self.venue_clock, self.now, on_step
         )
         self.protector = Protector(self.setup, self.sender, self.now, on_step)
         self.marks = MarkSource(self.info, self.setup, self.now)

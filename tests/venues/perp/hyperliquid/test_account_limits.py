@@ -8,7 +8,7 @@ import pytest
 
 from pitboss.testing.hyperliquid.faults import FaultRule
 from pitboss.venues.perp.hyperliquid.action_budget import ACTION_RESERVE, READ_MS, TRICKLE_MS, ActionBudget
-from pitboss.venues.perp.hyperliquid.live_account import AccountLine, with_account_fees
+from pitboss.venues.perp.hyperliquid.live_account import with_account_fees
 from pitboss.venues.perp.portfolio import portfolio
 from pitboss.venues.perp.tools.get_portfolio import _account as account_facts  # pyright: ignore[reportPrivateUsage]
 from venues.perp.hyperliquid.live_scene import Scene, close_request, open_request
@@ -96,8 +96,7 @@ def test_fee_rates_are_those_of_the_account_and_are_shown(volume: int, rates: tu
     async def work() -> None:
         scene = Scene(64)
         scene.exchange.account().volume_by_day[scene.exchange.now // 86_400_000 - 1] = Decimal(volume)
-        line = AccountLine(scene.info, scene.budget, scene.reader, scene.venue_clock, scene.client)
-        terms = await with_account_fees(line, replace(scene.setup.terms, taker_bps=Decimal(9)))
+        terms = await with_account_fees(scene.line, replace(scene.setup.terms, taker_bps=Decimal(9)))
         assert (terms.maker_bps, terms.taker_bps) == tuple(map(Decimal, rates))
         facts: dict[str, Any] = account_facts(portfolio(await scene.world(), terms))
         assert (facts["maker_fee"], facts["taker_fee"]) == tuple(f"{rate} bps" for rate in rates)

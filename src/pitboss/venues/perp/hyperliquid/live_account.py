@@ -85,11 +85,16 @@ async def check_signer(workspace: Workspace, account: TradingAccount, info: Hype
         raise UserError(problem, "approve the address of the signer as an agent of the account")
 
 
-def account_line(access: ExchangeAccess, account: TradingAccount, now: Callable[[], Instant]) -> AccountLine:
-    """Return the connection to an account, within the rate budget of the market data. It can read, and nothing else."""
+def account_line(
+    access: ExchangeAccess,
+    address: str,
+    now: Callable[[], Instant],
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+) -> AccountLine:
+    """Return the connection to the account of an address, within the rate budget of the market data. It can sign nothing."""
     clock = VenueClock(access.info, now)
-    reader = AccountReader(access.info, account.address, clock, now)
-    exchange = ExchangeClient(access.transport, access.budget, now, asyncio.sleep)
+    reader = AccountReader(access.info, address, clock, now)
+    exchange = ExchangeClient(access.transport, access.budget, now, sleep)
     return AccountLine(access.info, access.budget, reader, clock, exchange)
 
 
