@@ -19,7 +19,7 @@ from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
 from pitboss.jobs import children
 from pitboss.jobs import placement as place
-from pitboss.jobs.build import build, source_digest
+from pitboss.core.build import build, source_digest
 from pitboss.jobs.capacity import LocalWorkerSlot, WorkerSlots, worker_target
 from pitboss.jobs.executors import local
 from pitboss.jobs.heartbeat import HeartbeatSettings

@@ -188,6 +188,8 @@ def show(deployment: str, /, *, json: Json = False, location: Location) -> int:
         if document[name]:
             screen.put(f"{name.replace('_', ' '):<15}{document[name]}")
     screen.put(f"{'process':<15}{'works on it' if document['attended'] else 'none'}")
+    if len(set(document["builds"].values())) > 1:
+        screen.put(f"{'builds':<15}{', '.join(f'{role} {build}' for role, build in document['builds'].items())}")
     if document["error_text"]:
         screen.put(f"{'error':<15}{document['error_text']}")
     after = document["account_after"] or {}

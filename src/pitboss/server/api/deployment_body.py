@@ -165,6 +165,10 @@ class DeploymentDetails(DeploymentDocument):
         description="They are fixed: deploy again for others. Loosening is not possible.",
     )
     every_s: float | None = Field(examples=[900.0], description="The time between two ticks.")
+    builds: dict[str, str] = Field(
+        examples=[{"deployed_by": "0.1.0+4be1c02d9f57", "host": "0.1.0+4be1c02d9f57"}],
+        description="The build of each process that takes part, as last heard: `deployed_by`, `host`, `signer`, `watchdog`.",
+    )
     account_after: dict[str, Any] | None = Field(
         examples=[{"equity_usd": "10012.22", "cash_usd": "9999.38", "positions": {}, "orders": []}],
         description="The account after the newest record that holds it, as its venue writes it.",

@@ -1,6 +1,6 @@
 """A live deployment on the fake exchange with real sockets: HTTP to the exchange, and two signing processes with keys of their own."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -78,15 +78,19 @@ class GuardedScene:
     account: TradingAccount
     stack: AsyncExitStack
     home: Path
+    signer: RequestHandler
 
-    async def broker(self) -> HyperliquidBroker:
+    async def broker(
+        self, open_refusal: Callable[[], str] = str, heard_signer: Callable[[str], None] = lambda build: None
+    ) -> HyperliquidBroker:
         """The broker of the deployment's process."""
         access = await self.stack.enter_async_context(open_access(self.server.url, self.workspace.now, unit_random()))
         line = account_line(access, self.account, self.workspace.now)
         universe = read_universe(self.exchange.info({"type": "meta"}))
         terms = TradingTerms({symbol: universe[symbol].asset for symbol in SYMBOLS}, daily_loss_halt_pct=Decimal(5))
         await line.clock.read()
-        return await make_broker(self.workspace, line, self.account, self.deployment.id, SYMBOLS, terms, str)
+        more = open_refusal, heard_signer
+        return await make_broker(self.workspace, line, self.account, self.deployment.id, SYMBOLS, terms, *more)
 
     async def trade(self) -> None:
         """What a process leaves behind: a position in ETH with its stop, and an order in BTC that rests."""
@@ -145,6 +149,7 @@ async def guarded_scene(
     second = exchange.ready if shared_key else make_ready_account(seed, "watchdog")
     if not shared_key:
         exchange.approve_agent(exchange.ready.master_address, second.agent_address, "watchdog")
+    handlers: dict[str, RequestHandler] = {}
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(serving(exchange, now=now))
         (home / "settings.toml").write_text(f'hyperliquid_url = "{server.url}"\n')
@@ -158,11 +163,11 @@ async def guarded_scene(
             scheme = HyperliquidScheme(policy(exchange, caps, **policy_fields))
             journal = SigningJournal(home / folder / "journal.db")
             stack.callback(journal.close)
-            handler = RequestHandler(bytes.fromhex(key.removeprefix("0x")), scheme, journal, now)
+            handler = handlers[folder] = RequestHandler(bytes.fromhex(key.removeprefix("0x")), scheme, journal, now)
             await stack.enter_async_context(serving_signer(handler, home / folder / "signer.sock"))
         workspace = stack.enter_context(open_workspace(load_settings(home)))
         file = home / "skill.yaml"
         file.write_text(VENUE.examples()["breakout-hybrid.yaml"], "utf-8")
         skill = load_skill(file, PerpSkill)
         deployment = deploy(workspace, DeployRequest(skill=skill, mode="live", account="main", model="policy/momentum"))
-        yield GuardedScene(workspace, exchange, server, deployment, account, stack, home)
+        yield GuardedScene(workspace, exchange, server, deployment, account, stack, home, handlers["signer"])
