@@ -16,7 +16,7 @@ from typing import Literal
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.core.build import build
+from pitboss.build import build
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import SECOND_MS, Instant
 from pitboss.jobs.worker_settings import worker_name

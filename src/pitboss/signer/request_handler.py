@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
-from pitboss.core.build import build
+from pitboss.build import build
 from pitboss.core.instant import Instant
 from pitboss.signer.installed_schemes import scheme_named
 from pitboss.signer.journal import SigningJournal

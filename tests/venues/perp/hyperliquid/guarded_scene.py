@@ -1,6 +1,6 @@
 """A live deployment on the fake exchange with real sockets: HTTP to the exchange, and two signing processes with keys of their own."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,8 +12,9 @@ from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.trading_accounts import TradingAccount, add_account
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.instant import Instant
+from pitboss.runs.deployment_run import DeploymentRun
 from pitboss.runs.deployments import deploy
-from pitboss.runs.live_deployment import DeployRequest
+from pitboss.runs.live_deployment import DeployRequest, LiveDeployment, read_deployment
 from pitboss.signer.hyperliquid.policy import HyperliquidPolicy
 from pitboss.signer.journal import SigningJournal
 from pitboss.signer.request_handler import RequestHandler
@@ -80,17 +81,20 @@ class GuardedScene:
     home: Path
     signer: RequestHandler
 
-    async def broker(
-        self, open_refusal: Callable[[], str] = str, heard_signer: Callable[[str], None] = lambda build: None
-    ) -> HyperliquidBroker:
+    async def broker(self, process: DeploymentRun | None = None) -> HyperliquidBroker:
         """The broker of the deployment's process."""
         access = await self.stack.enter_async_context(open_access(self.server.url, self.workspace.now, unit_random()))
         line = account_line(access, self.account, self.workspace.now)
         universe = read_universe(self.exchange.info({"type": "meta"}))
         terms = TradingTerms({symbol: universe[symbol].asset for symbol in SYMBOLS}, daily_loss_halt_pct=Decimal(5))
         await line.clock.read()
-        more = open_refusal, heard_signer
-        return await make_broker(self.workspace, line, self.account, self.deployment.id, SYMBOLS, terms, *more)
+        return await make_broker(self.live(process), line, self.account, SYMBOLS, terms)
+
+    def live(self, process: DeploymentRun | None = None) -> LiveDeployment:
+        """The deployment as its venue opens it, in a process or without one."""
+        request = VENUE.request_of(self.workspace.runs.get(self.deployment.run_id).params)
+        ways = {} if process is None else process.ways()
+        return read_deployment(self.workspace, self.deployment, PerpSkill, request, **ways)
 
     async def trade(self) -> None:
         """What a process leaves behind: a position in ETH with its stop, and an order in BTC that rests."""

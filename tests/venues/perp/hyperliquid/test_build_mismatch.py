@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pitboss.core.build import build
+from pitboss.build import build
 from pitboss.core.deployment import OpenCommand
 from pitboss.runs.build_check import BUILD_MISMATCH
 from pitboss.runs.deployment_run import DeploymentRun
@@ -48,10 +48,10 @@ def halt_of(scene: GuardedScene) -> tuple[str, str]:
 def test_a_signer_of_another_build_opens_nothing_and_a_person_resumes_after_its_upgrade(tmp_path: Path) -> None:
     async def story(scene: GuardedScene) -> None:
         process = take_up(scene)
-        broker = await scene.broker(process.open_refusal, lambda build: process.builds.hear("signer", build))
+        broker = await scene.broker(process)
         world = (await broker.resolve(None)).world
         scene.signer.build = OLD
-        for attempt in ("first", "resumed while the signer is still the old one"):
+        for attempt in ("first", "resumed_beside_the_old_signer"):
             placed = await broker.submit(world, open_request(size="0.5", key=attempt), scene.workspace.now())
             assert placed.refusal == f"the signer is build {OLD}, and the host is {build()}"
             assert halt_of(scene) == ("halted", BUILD_MISMATCH)

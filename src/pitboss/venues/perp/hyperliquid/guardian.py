@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from pitboss.bootstrap.trading_accounts import TradingAccount
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.core.build import build
+from pitboss.build import build
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import Instant
 from pitboss.core.noun import noun

@@ -12,6 +12,7 @@ from pitboss.bootstrap.trading_accounts import TradingAccount
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
+from pitboss.runs.live_deployment import LiveDeployment
 from pitboss.signer.hyperliquid.client import HyperliquidSignerClient, HyperliquidSignerState
 from pitboss.venues.perp.hyperliquid.account_reader import AccountReader, VenueAccount, VenueClock, agent_problem
 from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
@@ -91,21 +92,16 @@ def account_line(access: ExchangeAccess, account: TradingAccount, now: Callable[
 
 
 async def make_broker(
-    workspace: Workspace,
-    line: AccountLine,
-    account: TradingAccount,
-    deployment_id: str,
-    symbols: tuple[str, ...],
-    terms: TradingTerms,
-    open_refusal: Callable[[], str],
-    heard_signer: Callable[[str], None] = lambda build: None,
+    live: LiveDeployment, line: AccountLine, account: TradingAccount, symbols: tuple[str, ...], terms: TradingTerms
 ) -> HyperliquidBroker:
-    """Build the broker of an account. Its key is with the signing process, whose build `heard_signer` is told."""
+    """Build the broker of a deployment's account. Its key is with the signing process."""
+    workspace, deployment_id = live.workspace, live.deployment.id
     universe = read_universe(await line.info.post({"type": "meta"}))
     setup = AccountSetup(deployment_id, symbols, universe, terms)
     store = StoredOrders(workspace.database, deployment_id, workspace.now)
-    signer = HyperliquidSignerClient(account.signer_socket(workspace.home), heard=heard_signer)
+    signer = HyperliquidSignerClient(account.signer_socket(workspace.home), heard=live.heard_signer)
     sender = FencedSender(account.network, store, signer, line.exchange, line.reader, line.clock, workspace.now)
     marks = MarkSource(line.info, setup, workspace.now)
-    reconciler = Reconciler(setup, sender, Protector(setup, sender, workspace.now), marks, workspace.now)
-    return HyperliquidBroker(setup, sender, reconciler, marks, line.budget, open_refusal, workspace.now)
+    protector = Protector(setup, sender, workspace.now, alarm=live.alarm)
+    reconciler = Reconciler(setup, sender, protector, marks, workspace.now)
+    return HyperliquidBroker(setup, sender, reconciler, marks, line.budget, live.open_refusal, workspace.now)
