@@ -152,7 +152,7 @@ class Settings(_Declared):
         default="", description="User at the mail server; the password is the secret NOTIFY_EMAIL_PASSWORD."
     )
     notify_events: str = Field(
-        default="fills,refusals,halts,pauses,outages,watchdog",
+        default="fills,refusals,halts,pauses,outages,watchdog,alarms",
         description="What notifications are sent about, with commas between.",
     )
     commit_records: int = Field(default=50, ge=1, description="Free ticks that may share one transaction.")

@@ -12,6 +12,7 @@ from typing import Any
 from pitboss.bootstrap import decider_source
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.build import build
 from pitboss.core.deployment import NEEDS_ACCOUNT, Command, OpenCommand
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
@@ -26,6 +27,8 @@ from pitboss.skill.document import to_plain
 from pitboss.skill.load import read_skill
 from pitboss.skill.schema import SkillDocument
 from pitboss.skill.tighter_caps import loosened
+from pitboss.store.deployment_alarms import newest_alarm
+from pitboss.store.deployment_builds import read_builds, write_builds
 from pitboss.store.deployments import Deployment, SentCommand
 from pitboss.store.lifecycle import ACTIVE
 from pitboss.store.retry import Unreachable
@@ -106,12 +109,14 @@ def deploy(workspace: Workspace, request: DeployRequest) -> Deployment:
     }
     run_id, saved = create_run(workspace, venue, request.skill, stored, params)
     try:
-        return workspace.deployments.create(
+        deployment = workspace.deployments.create(
             run_id, request.skill.name, saved.version, venue.name, request.mode, request.account
         )
     except UserError:  # another deployment has the account
         workspace.runs.delete(run_id)
         raise
+    write_builds(workspace.database, deployment.id, {"deployed_by": build()})
+    return deployment
 
 
 def run_named(workspace: Workspace, prefix: str) -> Run:
@@ -208,9 +213,18 @@ def deployment_details(workspace: Workspace, deployment: Deployment, commands: i
         **deployment_document(workspace, deployment, run),
         "caps": caps,
         "every_s": None if run is None else run.params.get("every_ms", 0) / 1000,
+        "builds": dict(read_builds(workspace.database, deployment.id)),
+        "alarm": _alarm_document(workspace, deployment),
         "account_after": last_account(workspace, deployment),
         "commands": [command_document(each) for each in sent],
     }
+
+
+def _alarm_document(workspace: Workspace, deployment: Deployment) -> dict[str, Any] | None:
+    alarm = newest_alarm(workspace.database, deployment.id)
+    if alarm is None:
+        return None
+    return {**asdict(alarm), "raised_at": iso(alarm.raised_at), "read_at": _iso(alarm.read_at)}
 
 
 def command_document(sent: SentCommand) -> dict[str, Any]:

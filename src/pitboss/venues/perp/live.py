@@ -218,8 +218,8 @@ async def open_live(live: LiveDeployment) -> AsyncIterator[PerpLive]:
         if live.deployment.mode == "shadow":
             yield PerpLive(live, feed, terms, _shadow_account(live, feed, terms, await line.read()))
             return
-        await check_signer(live.workspace, account, line.info)
-        broker = await make_broker(live.workspace, line, account, live.deployment.id, symbols, terms, live.open_refusal)
+        await check_signer(live.workspace, account, line.info, live.heard_signer)
+        broker = await make_broker(live, line, account, symbols, terms)
         source = ReportedSource(broker, feed, symbols, live.halt)
         first = (await broker.resolve(None)).world
         yield PerpLive(live, feed, terms, LiveAccount(source, broker, first, ReportedWorld, source.reread))

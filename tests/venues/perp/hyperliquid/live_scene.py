@@ -72,6 +72,7 @@ class Scene:
         self.signer = UncheckedSigner(self.now)
         self.memory = MemoryOrders()
         self.gate_reason = ""
+        self.alarms: list[str] = []
         self.random = SeededNumbers(self.seed, "jitter")
         self.start()
 
@@ -100,7 +101,7 @@ class Scene:
         self.sender = FencedSender(
             "testnet", self.store, self.signer, client, self.reader, self.venue_clock, self.now, on_step
         )
-        self.protector = Protector(self.setup, self.sender, self.now, on_step)
+        self.protector = Protector(self.setup, self.sender, self.now, on_step, self.alarms.append)
         self.marks = MarkSource(self.info, self.setup, self.now)
         self.reconciler = Reconciler(
             self.setup, self.sender, self.protector, self.marks, self.now, self.clock.sleep, on_step

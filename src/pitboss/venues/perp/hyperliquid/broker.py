@@ -132,7 +132,8 @@ class HyperliquidBroker:
         if not self._sender.begin(orders):
             return Placed(world, refusal="the same order is being sent")
         verdict = self._setup.verdict("open", entry)
-        problem = await self._sender.set_leverage(entry, request.leverage or 1, not listed.only_isolated, verdict)
+        is_cross = not listed.only_isolated
+        problem = await self._sender.set_leverage(entry, request.leverage or 1, is_cross, verdict, self._gate)
         mark = None if problem else await self._fresh_mark(request.symbol, "open")
         problem = problem or self._price_problem(terms, mark)
         if problem:
