@@ -61,6 +61,42 @@ def test_caps_can_be_tightened_and_not_loosened(place: Path) -> None:
     assert "changes only caps" in other
 
 
+def test_caps_are_lowered_at_once_and_raised_later_after_a_confirmation(place: Path) -> None:
+    made = deploy(place)["deployment_id"]
+    change = ("deployments", "caps", made, "--json", "--home", place)
+    limit = done(*change).json["caps"]["max_leverage"]
+    assert done(*change).json["pending"] is None
+    lowered = done(*change, "--set", "risk.max_leverage=1", "--reason", "news").json
+    assert (lowered["caps"]["max_leverage"], lowered["skill_caps"]["max_leverage"]) == (1, limit)
+    assert "would be raised: nothing was done" in refused(*change, "--set", "risk.max_leverage=2")
+    assert "looser than in the skill" in refused(*change, "--set", f"risk.max_leverage={limit + 1}", "--yes")
+    assert "is not a cap" in refused(*change, "--set", "max_steps=1")
+    assert "in effect already" in refused(*change, "--set", "risk.max_leverage=1")
+    assert "no change of caps is pending" in refused(*change, "--cancel")
+    both = ("--set", "risk.max_leverage=2", "--set", "risk.max_orders_per_hour=1", "--yes")
+    mixed = done(*change, *both).json
+    assert (mixed["caps"]["max_leverage"], mixed["caps"]["max_orders_per_hour"]) == (1, 1)
+    assert mixed["pending"]["changes"] == [{"cap": "max_leverage", "from": 1, "to": 2}]
+    text = done("deployments", "caps", made, "--home", place).out
+    assert "pending until" in text
+    assert "max_leverage 1 to 2 (by local)" in text
+    assert done(*change, "--cancel").json["pending"] is None
+    assert done("deployments", "show", made, "--json", "--home", place).json["caps"]["max_leverage"] == 1
+
+
+def test_caps_of_a_live_deployment_are_raised_with_the_typed_name_of_its_account(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_account(place, "main", TradingAccount(address=ADDRESS, network="testnet"))
+    made = deploy(place, "--account", "main", "--confirm", "main", mode="live")["deployment_id"]
+    change = ("deployments", "caps", made, "--json", "--home", place)
+    done(*change, "--set", "risk.max_leverage=1")
+    assert "was not confirmed" in refused(*change, "--set", "risk.max_leverage=2", "--yes")
+    monkeypatch.setenv("PITBOSS_RAISE_CAPS_DELAY_S", "0")
+    raised = done(*change, "--set", "risk.max_leverage=2", "--yes", "--confirm", "main").json
+    assert (raised["caps"]["max_leverage"], raised["pending"]) == (2, None)
+
+
 def test_real_orders_need_an_account_its_typed_name_and_a_free_account(place: Path) -> None:
     assert "--mode live needs --account" in refused("deploy", "skill.yaml", "--mode", "live", "--home", place)
     add_account(place, "main", TradingAccount(address=ADDRESS, network="testnet"))
