@@ -45,6 +45,26 @@ def test_a_deployment_is_made_listed_shown_and_commanded(place: Path) -> None:
     assert "is stopped" in refused("command", made["deployment_id"], "resume", "--home", place)
 
 
+def test_the_run_of_a_deployment_is_left_to_its_commands(place: Path) -> None:
+    made = deploy(place)
+    deployment, run = made["deployment_id"], made["run_id"]
+    for words, name in (
+        (("runs", "cancel", run), "pause"),
+        (("jobs", "cancel", run), "pause"),
+        (("runs", "delete", run), "stop"),
+        (("runs", "delete", run, "--force"), "stop"),
+        (("runs", "resume", run), "resume"),
+        (("jobs", "again", run), "resume"),
+    ):
+        said = refused(*words, "--home", place)
+        assert f"run {run} belongs to a deployment" in said
+        assert f"`pitboss command {run if name == 'resume' else deployment} {name}`" in " ".join(said.split())
+    prune = ("runs", "prune", "--keep", "0", "--yes", "--json", "--home", place)
+    assert done(*prune).json["runs"] == []
+    done("command", deployment, "stop", "--home", place)
+    assert done(*prune).json["runs"] == [run]
+
+
 def test_a_command_that_needs_the_account_waits_for_a_process(place: Path) -> None:
     made = deploy(place)
     said = pitboss("command", made["deployment_id"], "flatten", "--json", "--home", place)

@@ -77,5 +77,7 @@ def test_the_run_of_a_deployment_leads_to_it_and_is_not_cancelled_by_itself(clie
     page = client.get(f"/runs/{made['run_id']}").text
     assert (f'href="/deployments/{made["run_id"]}"' in page, "cancel-run" in page) == (True, False)
     assert client.get(f"/deployments/{made['run_id']}").status_code == 200
-    refused = client.post(f"/api/runs/{made['run_id']}/cancel")
-    assert (refused.status_code, "belongs to a deployment" in refused.json()["detail"]) == (409, True)
+    run = f"/api/runs/{made['run_id']}"
+    for refused in (client.post(f"{run}/cancel"), client.post(f"{run}/resume"), client.delete(run)):
+        assert (refused.status_code, "belongs to a deployment" in refused.json()["detail"]) == (409, True)
+        assert "pitboss command" in refused.json()["hint"]
