@@ -6,6 +6,7 @@ import pytest
 from answers import done, pitboss, refused
 
 from pitboss.bootstrap.trading_accounts import TradingAccount, add_account
+from pitboss.jobs.executors import live
 from pitboss.runs.venues import venue_named
 
 ADDRESS = "0x" + "ab" * 20
@@ -69,6 +70,20 @@ def test_a_command_that_needs_the_account_waits_for_a_process(place: Path) -> No
     made = deploy(place)
     said = pitboss("command", made["deployment_id"], "flatten", "--json", "--home", place)
     assert (said.code, said.json["acked_at"], said.json["state"]) == (1, None, "running")
+
+
+def test_a_command_without_a_process_starts_one_or_says_how(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = deploy(place)["deployment_id"]
+    for words in (("flatten",), ("pause",), ("resume",)):
+        said = pitboss("command", made, *words, "--home", place)
+        assert "no process works on the deployment; `pitboss live host` runs one" in " ".join(said.err.split())
+    started = list[list[str]]()
+    monkeypatch.setenv("PITBOSS_EXECUTOR", "local")
+    monkeypatch.setattr(live, "ensure_host", lambda workspace: started.append([str(workspace.home)]) or True)
+    assert "one is started on this machine" in " ".join(done("command", made, "resume", "--home", place).err.split())
+    assert started == [[str(place)]]
+    assert done("command", made, "stop", "--home", place).err == ""
+    assert len(started) == 1
 
 
 def test_caps_can_be_tightened_and_not_loosened(place: Path) -> None:

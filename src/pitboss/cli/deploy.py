@@ -65,7 +65,7 @@ def deploy(
     from pathlib import Path
 
     from pitboss.cli.live_confirmation import confirm_live
-    from pitboss.jobs.executors.live import ensure_host
+    from pitboss.jobs.executors.live import attend
     from pitboss.runs import deployments
     from pitboss.runs.deployment_caps import tightened_skill
     from pitboss.runs.documents import read_file, read_given
@@ -96,11 +96,13 @@ def deploy(
         deployment = deployments.deploy(workspace, request)
         if mode == "live":
             _warn(workspace, deployment, request.skill)
-        ensure_host(workspace)
+        process = attend(workspace, deployment.id)
     if json:
         screen.put_json({"deployment_id": deployment.id, "state": deployment.state, "run_id": deployment.run_id})
         return 0
     screen.put(f"deployment {deployment.id} is {deployment.state} ({mode})")
+    if process:
+        screen.note(process)
     screen.put(f"next: {location.command_line(f'deployments show {deployment.id}')}")
     return 0
 
@@ -213,18 +215,22 @@ def command(
     import asyncio
 
     from pitboss.core.instant import iso
+    from pitboss.jobs.executors.live import attend
     from pitboss.runs.deployments import command as send
 
     with location.existing_workspace() as workspace:
         sent = asyncio.run(send(workspace, deployment, name, reason, LOCAL_USER))
         state = sent.state or workspace.deployments.get(sent.deployment_id).state
+        process = attend(workspace, sent.deployment_id)
     acked_at = None if sent.acked_at is None else iso(sent.acked_at)
     if json:
         screen.put_json({"command_id": sent.id, "acked_at": acked_at, "state": state, "note": sent.note or None})
     elif acked_at is None:
-        screen.put(f"{name} is stored, but no process has carried it out yet; `pitboss live host` runs one")
+        screen.put(f"{name} is stored, but not carried out yet")
     else:
         screen.put(f"{name}: the deployment is {state}" + (f" ({sent.note})" if sent.note else ""))
+    if process:
+        screen.note(process)
     return 0 if acked_at is not None else 1
 
 

@@ -2,19 +2,17 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
 from pitboss.core.deployment import DeploymentState
-from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
-from pitboss.jobs.executors.live import check_host, ensure_host
+from pitboss.jobs.executors.live import attend, check_host
 from pitboss.runs import deployment_caps
 from pitboss.runs.deployment_activity import activity_details, deployment_rows, foreground_rows
 from pitboss.runs.deployments import command as send
-from pitboss.runs.deployments import command_document, deploy, is_attended, require_confirmed
+from pitboss.runs.deployments import command_document, deploy, require_confirmed
 from pitboss.server.access.caller import Operator, OwnWorkspace, Viewer
 from pitboss.server.access.reauthentication import require_password
 from pitboss.server.api.deployment_body import (
@@ -70,7 +68,7 @@ def create_deployment(
     check_host(workspace)
     deployment = deploy(workspace, asked)
     request.state.audit += f" {deployment.id}"
-    ensure_host(workspace)
+    attend(workspace, deployment.id)
     return NewDeploymentState(deployment_id=deployment.id, state=deployment.state, run_id=deployment.run_id)
 
 
@@ -101,9 +99,7 @@ def send_command(
             require_confirmed(deployment.account, body.confirm)
     sent = asyncio.run(send(workspace, deployment.id, body.command, body.reason, caller.name, WAIT_S))
     state = sent.state or workspace.deployments.get(deployment.id).state
-    if state != "stopped" and not is_attended(workspace, workspace.runs.get(deployment.run_id)):
-        with suppress(UserError):  # the command is stored, whether a process can be started here or not
-            ensure_host(workspace)
+    attend(workspace, deployment.id)
     acked_at = None if sent.acked_at is None else iso(sent.acked_at)
     return CommandResult(command_id=sent.id, acked_at=acked_at, state=state, note=sent.note or None)
 
