@@ -127,6 +127,12 @@ class Settings(_Declared):
         default=False,
         description="Whether a live deployment opens nothing unless a watchdog looks after it and was heard in the last 15 s.",
     )
+    raise_caps_delay_s: int = Field(
+        default=3_600,
+        ge=0,
+        le=604_800,
+        description="How long after it was asked for a raise of a deployment's caps takes effect; lower caps do at once.",
+    )
     notify_webhook_url: str = Field(
         default="",
         repr=False,

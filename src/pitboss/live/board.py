@@ -49,6 +49,8 @@ class Board:
         """The account after the newest tick, from its record."""
         self.last_command = 0
         """The number of the newest command of a person that is recorded."""
+        self.last_caps = 0
+        """The number of the newest change of caps that is recorded."""
         self.feed: deque[Entry] = deque(maxlen=most)
 
     def add(self, record: Record) -> Entry:
@@ -66,6 +68,8 @@ class Board:
             self.events[receipt["kind"], str(receipt["facts"].get("action", ""))] += 1
             if receipt["kind"] == "command":
                 self.last_command = max(self.last_command, receipt["facts"]["number"])
+            elif receipt["kind"] == "caps":
+                self.last_caps = max(self.last_caps, receipt["facts"]["number"])
         entry["events"] = [_event(receipt) for receipt in body["receipts"][-MOST_EVENTS:]]
         if "after" in body:
             self.account = body["after"]

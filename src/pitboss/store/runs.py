@@ -19,7 +19,7 @@ from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.lifecycle import ACTIVE, ENDED, LeaseLost, Status, require_move
 from pitboss.store.run import Figures, Run, figure_columns, new_run_row, no_run, read_run, require_run_row
-from pitboss.store.schema import approval_requests, facts, records, run_events, run_states, runs, skills
+from pitboss.store.schema import approval_requests, deployments, facts, records, run_events, run_states, runs, skills
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +271,7 @@ class Runs:
         """Request a cancel; returns the status. A queued run is cancelled at once."""
         with self._database.write() as connection:
             row = self._require(connection, run_id)
+            _refuse_deployed(connection, run_id, "`pitboss command {} pause` pauses it, `stop` ends it")
             now, epoch = self._database.now(connection), row["lease_epoch"]
             if row["status"] in ACTIVE:
                 rows.change(connection, runs, row, {"cancel_requested": True})
@@ -291,9 +292,10 @@ class Runs:
             return bool(connection.execute(query).scalar())
 
     def delete(self, run_id: str, *, force: bool = False) -> None:
-        """Delete a run and all its records; an active run only with `force`."""
+        """Delete a run and all its records; an active run only with `force`, that of a deployment only if it is stopped."""
         with self._database.write() as connection:
             row = self._require(connection, run_id)
+            _refuse_deployed(connection, run_id, "`pitboss command {} stop` ends it; then its run can be deleted")
             if row["status"] in ACTIVE and not force:
                 raise UserError(f"run {run_id} is {row['status']}", "cancel it first")
             budgets.settle_all(connection, run_id)
@@ -383,3 +385,11 @@ def _filtered(query: Any, filters: RunFilter) -> Any:
         elif value is not None:
             query = query.where(runs.c[name] == value)
     return query
+
+
+def _refuse_deployed(connection: Connection, run_id: str, hint: str) -> None:
+    """Refuse what would take the run away from its deployment. `hint` names the command to it."""
+    query = select(deployments.c.id).where(deployments.c.run_id == run_id, deployments.c.state != "stopped")
+    deployment_id = connection.execute(query).scalar()
+    if deployment_id is not None:
+        raise UserError(f"run {run_id} belongs to a deployment", hint.format(deployment_id))
