@@ -145,7 +145,7 @@ def resume(
 @app.command
 def verify(
     run: Annotated[
-        str, Parameter(help="Id of a run, its first characters, or a file that `runs export --bundle` wrote.")
+        str, Parameter(help="Id of a run, its first characters, `last`, or a file that `runs export --bundle` wrote.")
     ],
     /,
     *,
