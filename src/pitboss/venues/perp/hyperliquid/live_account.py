@@ -92,7 +92,12 @@ def account_line(access: ExchangeAccess, account: TradingAccount, now: Callable[
 
 
 async def make_broker(
-    live: LiveDeployment, line: AccountLine, account: TradingAccount, symbols: tuple[str, ...], terms: TradingTerms
+    live: LiveDeployment,
+    line: AccountLine,
+    account: TradingAccount,
+    symbols: tuple[str, ...],
+    terms: TradingTerms,
+    data_problem: Callable[[str], str] = lambda symbol: "",
 ) -> HyperliquidBroker:
     """Build the broker of a deployment's account. Its key is with the signing process."""
     workspace, deployment_id = live.workspace, live.deployment.id
@@ -104,4 +109,5 @@ async def make_broker(
     marks = MarkSource(line.info, setup, workspace.now)
     protector = Protector(setup, sender, workspace.now, alarm=live.alarm)
     reconciler = Reconciler(setup, sender, protector, marks, workspace.now)
-    return HyperliquidBroker(setup, sender, reconciler, marks, line.budget, live.open_refusal, workspace.now)
+    gate, now = live.open_refusal, workspace.now
+    return HyperliquidBroker(setup, sender, reconciler, marks, line.budget, gate, now, data_problem)
