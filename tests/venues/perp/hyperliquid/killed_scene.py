@@ -113,20 +113,26 @@ async def live(scene: GuardedScene, clock: SharedClock, job: Job, killed: Killed
     return code == -9
 
 
+async def resume(scene: GuardedScene, killed: Killed) -> None:
+    """Let a deployment that is halted go on, as a person does."""
+    stored = scene.stored()
+    if stored.state == "halted":
+        killed.halts.append(f"{stored.code}: {stored.reason}")
+        await command(scene.workspace, stored.id, "resume", "the test goes on", "kim", wait_s=1)
+
+
 async def kill_often(home: Path, seed: int, labels: list[str]) -> Killed:
     """Kill one process after the other, each at the next label; let the last settle, and judge every order."""
     killed, dice = Killed(), Random(seed)
     async with killed_scene(home, seed) as (scene, clock):
         for number, label in enumerate(labels):
             job = Job(seed * 1_000 + number, label, dice.randrange(3), at_once=number % 4 == 3)
-            if await live(scene, clock, job, killed):
-                killed.kills[label] = killed.kills.get(label, 0) + 1
-            else:
+            while not await live(scene, clock, job, killed):
                 killed.unreached += 1
-            stored = scene.stored()
-            if stored.state == "halted":
-                killed.halts.append(f"{stored.code}: {stored.reason}")
-                await command(scene.workspace, stored.id, "resume", "the test goes on", "kim", wait_s=1)
+                assert killed.unreached < len(labels), killed
+                await resume(scene, killed)
+            killed.kills[label] = killed.kills.get(label, 0) + 1
+            await resume(scene, killed)
         await live(scene, clock, Job(seed, ticks=SETTLING_TICKS), killed)
         truth = scene.exchange.truth()
         judge(scene, killed.tally)

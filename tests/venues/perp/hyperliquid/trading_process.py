@@ -44,7 +44,7 @@ from pitboss.venues.perp.state import ReportedWorld
 PERIOD_MS = 5 * MINUTE_MS
 STEP_MS, STEPS_MS = 4 * SECOND_MS, 20 * SECOND_MS
 """How far the clock is put forward at once while what the last tick ordered is being resolved."""
-EARLY_MS = SECOND_MS
+EARLY_MS = 2 * SECOND_MS
 """How long before the next tick it is not put forward any more: the bars need a moment to arrive."""
 TURN_S = 0.02
 BAND = Decimal("0.0005")
