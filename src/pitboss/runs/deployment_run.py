@@ -220,7 +220,8 @@ class DeploymentRun:
                 self._check_builds()
                 stored_run = StoredLiveRun(workspace, deployment.run_id, self.epoch, "", self.board, self._clock)
                 listener = Listener(entry=lambda entry, board: self._entered(entry))
-                await work_live(stored_run, side, Driving(self.stop, self._never, self.control, self._show, listener))
+                driving = Driving(self.stop, self._never, self.control, self._show, listener, measures_stopped=False)
+                await work_live(stored_run, side, driving)
         finally:
             opening.cancel()  # also where the account could not be opened
 

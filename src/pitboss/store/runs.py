@@ -380,7 +380,7 @@ def remove(connection: Connection, database: Database, ids: Sequence[str]) -> No
     for table in (records, run_states, run_events, approval_requests):
         connection.execute(delete(table).where(table.c.run_id.in_(ids)))
     for run_id in ids:
-        for prefix in ("doubt", "guess"):
+        for prefix in ("doubt", "guess", "board"):
             connection.execute(delete(facts).where(facts.c.key.startswith(f"{prefix}/{run_id}/", autoescape=True)))
     connection.execute(delete(runs).where(runs.c.id.in_(ids)))
 
