@@ -14,12 +14,16 @@ from sqlalchemy import Connection, and_, delete, func, or_, select
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
+from pitboss.core.suggestion import did_you_mean, nearest_id
 from pitboss.store import budgets, events, spend
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.lifecycle import ACTIVE, ENDED, LeaseLost, Status, require_move
 from pitboss.store.run import Figures, Run, figure_columns, new_run_row, no_run, read_run, require_run_row
 from pitboss.store.schema import approval_requests, facts, records, run_events, run_states, runs, skills
+
+COMPARED_IDS = 1_000
+"""How many of the latest ids a mistyped one is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +101,11 @@ class Runs:
                 listed = ", ".join(ids[:5]) + (", …" if len(ids) > 5 else "")
                 raise UserError(f"more than one run starts with {prefix!r}: {listed}", "give more of the id")
             newest = self._bounded(select(runs.c.id, runs.c.status)).order_by(runs.c.created_at.desc(), runs.c.id)
-            latest = [f"{row.id} ({row.status})" for row in connection.execute(newest.limit(3))]
-        raise UserError(
-            f"there is no run {prefix!r}",
-            f"the latest are {', '.join(latest)}" if latest else f"there are no runs in {self._database.location}",
-        )
+            latest = connection.execute(newest.limit(COMPARED_IDS)).all()
+        listed = ", ".join(f"{row.id} ({row.status})" for row in latest[:3])
+        hint = f"the latest are {listed}" if latest else f"there are no runs in {self._database.location}"
+        similar = nearest_id(prefix, [row.id for row in latest])
+        raise UserError(f"there is no run {prefix!r}", did_you_mean(similar, hint))
 
     def get(self, prefix: str) -> Run:
         """The run with this id, or the only one whose id starts with it."""
