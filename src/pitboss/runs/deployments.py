@@ -17,7 +17,7 @@ from pitboss.core.deployment import NEEDS_ACCOUNT, Command, OpenCommand
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
 from pitboss.core.money import text
-from pitboss.core.suggestion import did_you_mean, nearest_spelling
+from pitboss.core.suggestion import suggestion
 from pitboss.models import catalog
 from pitboss.runs.deployment_caps import caps_document
 from pitboss.runs.live_deployment import DAILY_COST, DeployRequest
@@ -61,8 +61,7 @@ def deploy(workspace: Workspace, request: DeployRequest) -> Deployment:
     stored = venue.live_request(request, now)
     kind, _, policy = stored.source.partition("/")
     if kind == catalog.POLICY and policy not in venue.policies():
-        names = ", ".join(venue.policies())
-        hint = did_you_mean(nearest_spelling(policy, venue.policies()), f"policies of {venue.name}: {names}")
+        hint = suggestion(policy, venue.policies(), f"policies of {venue.name}:")
         raise UserError(f"there is no policy {policy!r}", hint)
     decider_source.check(workspace, stored)
     extra = venue.check_live(workspace, request)

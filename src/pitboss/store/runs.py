@@ -15,6 +15,7 @@ from sqlalchemy import Connection, and_, delete, func, or_, select
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
+from pitboss.core.suggestion import did_you_mean, nearest_id
 from pitboss.store import budgets, events, spend
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
@@ -28,6 +29,10 @@ _LAST = re.compile(r"last(?:~(\d{1,6}))?")
 def is_relative(name: str) -> bool:
     """Whether a name stands for a run by its place among the newest: `last`, `last~1`, `last~2`, …"""
     return _LAST.fullmatch(name) is not None
+
+
+COMPARED_IDS = 1_000
+"""How many of the latest ids a mistyped one is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +115,11 @@ class Runs:
                 listed = ", ".join(ids[:5]) + (", …" if len(ids) > 5 else "")
                 raise UserError(f"more than one run starts with {prefix!r}: {listed}", "give more of the id")
             newest = self._bounded(select(runs.c.id, runs.c.status)).order_by(runs.c.created_at.desc(), runs.c.id)
-            latest = [f"{row.id} ({row.status})" for row in connection.execute(newest.limit(3))]
-        raise UserError(
-            f"there is no run {prefix!r}",
-            f"the latest are {', '.join(latest)}" if latest else f"there are no runs in {self._database.location}",
-        )
+            latest = connection.execute(newest.limit(COMPARED_IDS)).all()
+        listed = ", ".join(f"{row.id} ({row.status})" for row in latest[:3])
+        hint = f"the latest are {listed}" if latest else f"there are no runs in {self._database.location}"
+        similar = nearest_id(prefix, [row.id for row in latest])
+        raise UserError(f"there is no run {prefix!r}", did_you_mean(similar, hint))
 
     def _newest_id(self, name: str, place: int) -> str:
         """The id of the run at a place among those that belong to no study, newest first."""
