@@ -1,7 +1,7 @@
 """Receipts: one small value for each event at the venue (accepted, filled, funded, …), in order of occurrence.
 
-A command that a person gave to a deployment is one too, and so is a stretch of bars that a paper account could not be given, so
-that the records of a run tell them.
+A command that a person gave to a deployment, a change of its caps, and a stretch of bars that a paper account could not be given
+are some too, so that the records of its run tell them.
 """
 
 from collections.abc import Mapping
@@ -23,6 +23,7 @@ ReceiptKind = Literal[
     "resumed",
     "settled",
     "command",
+    "caps",
     "data_gap",
 ]
 

@@ -46,7 +46,8 @@ EventKind = Literal["watching", "silent", "acted", "failed", "back", "database"]
 class WatchdogSettings:
     """After which silence it acts, whether it closes positions too, and which deployments it watches; empty: all that are live."""
 
-    silent_ms: int = 15 * SECOND_MS
+    silent_ms: int = 13 * SECOND_MS
+    """Two heartbeats may be lost, and orders are cancelled within 15 s of the end of a process."""
     flatten: bool = False
     only: frozenset[str] = frozenset()
     poll_s: float = 0.5

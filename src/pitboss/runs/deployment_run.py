@@ -11,7 +11,7 @@ and drives the run. How it ends:
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from pitboss.bootstrap.live_process import StopCause
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.build import build
+from pitboss.core import codec
 from pitboss.core.deployment import NEEDS_ACCOUNT, DeploymentState, OpenCommand
 from pitboss.core.errors import InvariantError, RunCancelled, TransientError, UserError
 from pitboss.core.instant import SECOND_MS
@@ -30,6 +31,7 @@ from pitboss.runs.live_deployment import LiveDeployment, read_deployment
 from pitboss.runs.live_session import Driving, Listener, StoredLiveRun, work_live
 from pitboss.runs.venues import venue_named
 from pitboss.store.deployment_alarms import overdue_alarms, raise_alarm
+from pitboss.store.deployment_caps import caps_changes, caps_numbers
 from pitboss.store.deployments import Deployment, SentCommand
 from pitboss.store.lifecycle import ACTIVE, LeaseLost
 from pitboss.store.watchdog_beats import watch_problem
@@ -39,6 +41,7 @@ FAULT = "fault"
 UNREAD_ALARM = "unread_alarm"
 LIQUIDATED = "liquidated"
 """The kind of the receipt of a liquidation, at every venue that has them."""
+CAPS_CHANGED = "the caps have changed"
 WATCHDOG_SILENT_MS = 15 * SECOND_MS
 """A watchdog that is demanded must have been heard within this time, or nothing opens."""
 
@@ -85,8 +88,11 @@ class StoredControl:
     ) -> None:
         self._deployments = workspace.deployments
         self._id = deployment_id
+        self._database = workspace.database
         self._notify = notify
         self._on_command = on_command
+        self.caps_number = 0
+        """The change of caps that is in effect in this process."""
 
     def acknowledge(self, command: OpenCommand, note: str) -> DeploymentState:
         """Store that a command was carried out."""
@@ -100,6 +106,18 @@ class StoredControl:
             OpenCommand(each.id, self._id, each.number, each.command, each.reason, each.user_name)
             for each in reversed(sent)
             if each.number > number and each.acked_at is not None
+        ]
+
+    def caps_since(self, number: int) -> Sequence[Mapping[str, str | int]]:
+        """The changes of caps after a number, up to the one in effect here, as facts of receipts."""
+        return [
+            {
+                "number": each.number,
+                "by": each.user_name,
+                "reason": each.reason,
+                "caps": codec.dumps(codec.number_fragments(dict(each.caps))).decode(),
+            }
+            for each in caps_changes(self._database, self._id, number, self.caps_number)
         ]
 
     def halt(self, code: str, reason: str) -> DeploymentState:
@@ -136,9 +154,10 @@ class DeploymentRun:
         self._workspace = workspace.owned_by(deployment.owner)
         self._on_entry = on_entry
         self._on_state = on_state
-        store = StoredControl(self._workspace, deployment.id, self._state_changed, on_command)
-        self.control = Control(store, deployment.state, deployment.code)
         self.builds = BuildCheck(self._workspace.database, deployment.id, build())
+        self._store = StoredControl(self._workspace, deployment.id, self._state_changed, on_command)
+        self.control = Control(self._store, deployment.state, deployment.code)
+        self._is_open = False
         self.board = Board()
         self.status: Callable[[], dict[str, Any]] = dict
 
@@ -191,6 +210,8 @@ class DeploymentRun:
             venue.request_of(run.params),
             **self.ways(),
         )
+        self._store.caps_number = live.caps_number
+        self._is_open = True
         opening = asyncio.create_task(self._obey_while_opening(asyncio.current_task()))
         try:
             async with venue.open_live(live) as side:
@@ -199,7 +220,8 @@ class DeploymentRun:
                 self._check_builds()
                 stored_run = StoredLiveRun(workspace, deployment.run_id, self.epoch, "", self.board, self._clock)
                 listener = Listener(entry=lambda entry, board: self._entered(entry))
-                await work_live(stored_run, side, Driving(self.stop, self._never, self.control, self._show, listener))
+                driving = Driving(self.stop, self._never, self.control, self._show, listener, measures_stopped=False)
+                await work_live(stored_run, side, driving)
         finally:
             opening.cancel()  # also where the account could not be opened
 
@@ -234,6 +256,9 @@ class DeploymentRun:
             alarms = overdue_alarms(self._workspace.database, [self.deployment.id])
             if problem := self._check_builds() or self.halt_for_alarm(alarms.get(self.deployment.id, "")):
                 return problem
+            numbers = caps_numbers(self._workspace.database, [self.deployment.id])
+            if numbers.get(self.deployment.id, 0) != self._store.caps_number:
+                return CAPS_CHANGED
             if not self._workspace.settings.live_require_watchdog:
                 return ""
             return watch_problem(self._workspace.database, self.deployment.id, WATCHDOG_SILENT_MS)
@@ -265,6 +290,14 @@ class DeploymentRun:
         problem = f"nobody has acknowledged within a minute: {text}"
         self.control.halt(UNREAD_ALARM, problem)
         return problem
+
+    def follow_caps(self, number: int) -> None:
+        """End the work if other caps are in effect than those it was begun with: from now on nothing opens, and the host begins
+        it again with the new ones.
+        """
+        if self._is_open and number != self._store.caps_number and not self.stop.requested:
+            self.control.end(CAPS_CHANGED)
+            self.stop.request()
 
     async def _obey_while_opening(self, work: "asyncio.Task[Any] | None") -> None:
         """Carry out commands while the account is not open yet, which an outage can delay; `flatten` and `snapshot` wait."""

@@ -17,6 +17,7 @@ from pitboss.bootstrap.redact import REDACTOR
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import MINUTE_MS, Instant, iso
 from pitboss.core.noun import noun
+from pitboss.core.suggestion import suggestion
 from pitboss.live.board import ALARM_MARK, Entry, display_text
 from pitboss.store.deployments import Deployment
 
@@ -212,8 +213,10 @@ def events_of(text: str) -> frozenset[str]:
     names = frozenset(each.strip() for each in text.split(",") if each.strip())
     unknown = sorted(names - set(EVENTS))
     if unknown:
-        listed = ", ".join(event for event in EVENTS if event != "test")
-        raise UserError(f"notify_events: there is no event {unknown[0][:40]!r}", f"events: {listed}")
+        events = [event for event in EVENTS if event != "test"]
+        raise UserError(
+            f"notify_events: there is no event {unknown[0][:40]!r}", suggestion(unknown[0], events, "events:")
+        )
     return names
 
 

@@ -1,6 +1,6 @@
 """A live deployment on the fake exchange with real sockets: HTTP to the exchange, and two signing processes with keys of their own."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -20,7 +20,7 @@ from pitboss.signer.journal import SigningJournal
 from pitboss.signer.request_handler import RequestHandler
 from pitboss.signer.schemes.hyperliquid_action import HyperliquidScheme
 from pitboss.signer.server import serving_signer
-from pitboss.skill.load import load_skill
+from pitboss.skill.load import check_text
 from pitboss.store import sealed_rows as rows
 from pitboss.store.deployments import Deployment
 from pitboss.store.schema import deployments, runs
@@ -31,6 +31,7 @@ from pitboss.testing.hyperliquid.universe import LISTED
 from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
 from pitboss.venues.perp.hyperliquid.exchange_access import open_access
 from pitboss.venues.perp.hyperliquid.live_account import account_line, make_broker
+from pitboss.venues.perp.hyperliquid.order_store import OrderStore, StoredOrders
 from pitboss.venues.perp.hyperliquid.universe import read_universe
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.state import TradingTerms
@@ -38,6 +39,8 @@ from pitboss.venues.perp.venue import VENUE
 from pitboss.venues.perp.world import OrderRequest
 from venues.perp.hyperliquid.live_scene import SYMBOLS
 
+NOW = SystemClock().now
+VERIFYING = VenueRules(verify_every=1)
 NO_OPENS: dict[str, Any] = {
     "order_notional_usd": 0,
     "opened_notional_per_day_usd": 0,
@@ -80,6 +83,11 @@ class GuardedScene:
     stack: AsyncExitStack
     home: Path
     signer: RequestHandler
+
+    @property
+    def store(self) -> OrderStore:
+        """The orders of the deployment."""
+        return StoredOrders(self.workspace.database, self.deployment.id, self.workspace.now)
 
     async def broker(self, process: DeploymentRun | None = None) -> HyperliquidBroker:
         """The broker of the deployment's process."""
@@ -137,6 +145,12 @@ class GuardedScene:
         return self.workspace.deployments.get(self.deployment.id)
 
 
+def deployed_example(workspace: Workspace) -> Deployment:
+    skill = check_text(VENUE.examples()["breakout-hybrid.yaml"], ".yaml", PerpSkill).skill
+    assert skill is not None
+    return deploy(workspace, DeployRequest(skill=skill, mode="live", account="main", model="policy/momentum"))
+
+
 @asynccontextmanager
 async def guarded_scene(
     home: Path,
@@ -144,12 +158,14 @@ async def guarded_scene(
     watchdog_caps: dict[str, Any] | None = None,
     trading_caps: dict[str, Any] | None = None,
     shared_key: bool = False,
+    deployed: Callable[[Workspace], Deployment] = deployed_example,
+    now: Callable[[], Instant] = NOW,
+    rules: VenueRules = VERIFYING,
+    deposit: Decimal = Decimal(10_000),
     **policy_fields: Any,
 ) -> AsyncIterator[GuardedScene]:
-    now = SystemClock().now
     perps = tuple(perp for perp in LISTED if perp.name in SYMBOLS)
-    start: Instant = now()
-    exchange = FakeExchange(seed, perps, start, VenueRules(verify_every=1))
+    exchange = FakeExchange(seed, perps, now(), rules, deposit=deposit)
     second = exchange.ready if shared_key else make_ready_account(seed, "watchdog")
     if not shared_key:
         exchange.approve_agent(exchange.ready.master_address, second.agent_address, "watchdog")
@@ -170,8 +186,5 @@ async def guarded_scene(
             handler = handlers[folder] = RequestHandler(bytes.fromhex(key.removeprefix("0x")), scheme, journal, now)
             await stack.enter_async_context(serving_signer(handler, home / folder / "signer.sock"))
         workspace = stack.enter_context(open_workspace(load_settings(home)))
-        file = home / "skill.yaml"
-        file.write_text(VENUE.examples()["breakout-hybrid.yaml"], "utf-8")
-        skill = load_skill(file, PerpSkill)
-        deployment = deploy(workspace, DeployRequest(skill=skill, mode="live", account="main", model="policy/momentum"))
+        deployment = deployed(workspace)
         yield GuardedScene(workspace, exchange, server, deployment, account, stack, home, handlers["signer"])

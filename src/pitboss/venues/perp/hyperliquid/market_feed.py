@@ -14,6 +14,7 @@ from pitboss.core.asof import Market
 from pitboss.core.asset import Asset
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import HOUR_MS, Instant, interval_ms
+from pitboss.core.suggestion import suggestion
 from pitboss.venues.perp.hyperliquid.candle_series import CandleSeries
 from pitboss.venues.perp.hyperliquid.catch_up import CatchUp
 from pitboss.venues.perp.hyperliquid.exchange_access import ExchangeAccess
@@ -184,7 +185,9 @@ class HyperliquidFeed:
         assets, contexts = await self._retried(self._requests.universe)
         for symbol in symbols:
             if symbol not in assets:
-                raise UserError(f"Hyperliquid does not trade {symbol!r}", "check context.symbols of the skill")
+                raise UserError(
+                    f"Hyperliquid does not trade {symbol!r}", suggestion(symbol, sorted(assets), "symbols:")
+                )
         await asyncio.gather(*(self._retried(lambda symbol=symbol: self._load_funding(symbol)) for symbol in symbols))
         for symbol in symbols:
             state.assets[symbol] = assets[symbol]
