@@ -11,7 +11,7 @@ from pitboss.core.errors import TransientError
 from pitboss.core.instant import MINUTE_MS
 from pitboss.core.intent import Decision
 from pitboss.live.board import Board
-from pitboss.live.control import Control
+from pitboss.live.control import Control, UnstoredControl
 from pitboss.live.halt_checks import HaltChecks, HaltLimits
 from venues.predict.scene import NOW
 from venues.predict.stage import saying
@@ -74,6 +74,34 @@ def test_a_pause_abandons_the_decision_that_is_being_made() -> None:
 
     assert decider.times == 1
     assert [body["flags"] for body in stand.bodies()] == [["interrupted"], ["paused"]]
+
+
+def test_a_process_that_leaves_opens_nothing_and_begins_no_decision() -> None:
+    control = Control()
+    decider = Asked(lambda: control.end("the caps have changed"))
+    stand = Stand(decider)
+    run(stand, 2, control)
+
+    assert control.open_refusal() == "the caps have changed"
+    assert decider.times == 1
+    assert [body["flags"] for body in stand.bodies()][1] == ["interrupted"]
+    control.deliver(command("pause"))
+    control.acknowledge(command("pause"))
+    assert control.abandoned
+
+
+def test_changes_of_caps_are_told_by_the_records_once() -> None:
+    class ChangedCaps(UnstoredControl):
+        def caps_since(self, number: int) -> Any:
+            return [{"number": each, "by": "kim", "reason": "", "caps": "{}"} for each in (1, 2) if each > number]
+
+    stand = Stand(saying())
+    run(stand, 1, Control(ChangedCaps()))
+    again = Stand(saying(), clock=ManualClock(NOW + 2 * MINUTE_MS), journal=stand.journal, board=stand.board)
+    again.state = stand.runner(1).state
+    asyncio.run(again.runner(1)._record_missed())
+    told = [receipt for body in stand.bodies("span") for receipt in body["receipts"] if receipt["kind"] == "caps"]
+    assert [each["facts"]["number"] for each in told] == [1, 2]
 
 
 def test_a_stop_lets_the_decision_finish_and_ends_the_run() -> None:

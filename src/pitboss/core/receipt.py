@@ -1,6 +1,6 @@
 """Receipts: one small value for each event at the venue (accepted, filled, funded, …), in order of occurrence.
 
-A command that a person gave to a deployment is one too, so that the records of its run tell it.
+A command that a person gave to a deployment and a change of its caps are some too, so that the records of its run tell them.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,17 @@ from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
 
 ReceiptKind = Literal[
-    "accepted", "filled", "rejected", "cancelled", "funded", "liquidated", "halted", "resumed", "settled", "command"
+    "accepted",
+    "filled",
+    "rejected",
+    "cancelled",
+    "funded",
+    "liquidated",
+    "halted",
+    "resumed",
+    "settled",
+    "command",
+    "caps",
 ]
 
 

@@ -16,6 +16,7 @@ from typing import Literal
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.build import build
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import SECOND_MS, Instant
 from pitboss.jobs.worker_settings import worker_name
@@ -139,7 +140,8 @@ class Watchdog:
             each.deployment.id: REDACTOR.redact(each.problem)[:300] for each in self._watched.values() if each.problem
         }
         settings = self._settings
-        beat = WatchdogBeat(worker_name(), tuple(self._watched), settings.silent_ms, settings.flatten, problems)
+        watched = tuple(self._watched)
+        beat = WatchdogBeat(worker_name(), watched, settings.silent_ms, settings.flatten, problems, build())
         try:
             write_beat(self._workspace.database, beat)
         except (Unreachable, UserError) as error:

@@ -12,8 +12,9 @@ from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.trading_accounts import TradingAccount, add_account
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.instant import Instant
+from pitboss.runs.deployment_run import DeploymentRun
 from pitboss.runs.deployments import deploy
-from pitboss.runs.live_deployment import DeployRequest
+from pitboss.runs.live_deployment import DeployRequest, LiveDeployment, read_deployment
 from pitboss.signer.hyperliquid.policy import HyperliquidPolicy
 from pitboss.signer.journal import SigningJournal
 from pitboss.signer.request_handler import RequestHandler
@@ -81,20 +82,27 @@ class GuardedScene:
     account: TradingAccount
     stack: AsyncExitStack
     home: Path
+    signer: RequestHandler
 
     @property
     def store(self) -> OrderStore:
         """The orders of the deployment."""
         return StoredOrders(self.workspace.database, self.deployment.id, self.workspace.now)
 
-    async def broker(self) -> HyperliquidBroker:
+    async def broker(self, process: DeploymentRun | None = None) -> HyperliquidBroker:
         """The broker of the deployment's process."""
         access = await self.stack.enter_async_context(open_access(self.server.url, self.workspace.now, unit_random()))
         line = account_line(access, self.account, self.workspace.now)
         universe = read_universe(self.exchange.info({"type": "meta"}))
         terms = TradingTerms({symbol: universe[symbol].asset for symbol in SYMBOLS}, daily_loss_halt_pct=Decimal(5))
         await line.clock.read()
-        return await make_broker(self.workspace, line, self.account, self.deployment.id, SYMBOLS, terms, str)
+        return await make_broker(self.live(process), line, self.account, SYMBOLS, terms)
+
+    def live(self, process: DeploymentRun | None = None) -> LiveDeployment:
+        """The deployment as its venue opens it, in a process or without one."""
+        request = VENUE.request_of(self.workspace.runs.get(self.deployment.run_id).params)
+        ways = {} if process is None else process.ways()
+        return read_deployment(self.workspace, self.deployment, PerpSkill, request, **ways)
 
     async def trade(self) -> None:
         """What a process leaves behind: a position in ETH with its stop, and an order in BTC that rests."""
@@ -161,6 +169,7 @@ async def guarded_scene(
     second = exchange.ready if shared_key else make_ready_account(seed, "watchdog")
     if not shared_key:
         exchange.approve_agent(exchange.ready.master_address, second.agent_address, "watchdog")
+    handlers: dict[str, RequestHandler] = {}
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(serving(exchange, now=now))
         (home / "settings.toml").write_text(f'hyperliquid_url = "{server.url}"\n')
@@ -174,8 +183,8 @@ async def guarded_scene(
             scheme = HyperliquidScheme(policy(exchange, caps, **policy_fields))
             journal = SigningJournal(home / folder / "journal.db")
             stack.callback(journal.close)
-            handler = RequestHandler(bytes.fromhex(key.removeprefix("0x")), scheme, journal, now)
+            handler = handlers[folder] = RequestHandler(bytes.fromhex(key.removeprefix("0x")), scheme, journal, now)
             await stack.enter_async_context(serving_signer(handler, home / folder / "signer.sock"))
         workspace = stack.enter_context(open_workspace(load_settings(home)))
         deployment = deployed(workspace)
-        yield GuardedScene(workspace, exchange, server, deployment, account, stack, home)
+        yield GuardedScene(workspace, exchange, server, deployment, account, stack, home, handlers["signer"])
