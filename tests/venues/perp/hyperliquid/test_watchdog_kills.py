@@ -22,9 +22,9 @@ from venues.perp.hyperliquid.guarded_scene import GuardedScene, guarded_scene
 from venues.perp.hyperliquid.killed_scene import deployed_skill
 
 PROCESS = Path(__file__).with_name("resting_process.py")
-KILLS, AT_ONCE = 500, 10
+KILLS, AT_ONCE = 500, 5
 """How many hosts are killed, and how many scenes run at the same time: each waits for most of its time."""
-LIMIT_S = 120
+LIMIT_S = 600
 LOOK_S = 0.02
 
 

@@ -37,6 +37,7 @@ from pitboss.venues.perp import live as perp_live
 from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
 from pitboss.venues.perp.hyperliquid.order_sender import StepLabel
 from pitboss.venues.perp.hyperliquid.reconcile import Reconciled, Reconciler
+from pitboss.venues.perp.live_market import MarketFeed
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.policy import close_intent
 from pitboss.venues.perp.state import ReportedWorld
@@ -44,8 +45,8 @@ from pitboss.venues.perp.state import ReportedWorld
 PERIOD_MS = 5 * MINUTE_MS
 STEP_MS, STEPS_MS = 4 * SECOND_MS, 20 * SECOND_MS
 """How far the clock is put forward at once while what the last tick ordered is being resolved."""
-EARLY_MS = 2 * SECOND_MS
-"""How long before the next tick it is not put forward any more: the bars need a moment to arrive."""
+EARLY_MS, LATE_MS = SECOND_MS, 4 * SECOND_MS
+"""How long before the next slot it is not put forward any more, and how long after it a tick may wait for its bars."""
 TURN_S = 0.02
 BAND = Decimal("0.0005")
 
@@ -173,11 +174,12 @@ def compare_first_pass(url: str, began_s: float, recovered: Callable[[], None]) 
     Reconciler.run = compared
 
 
-def trade(job: Job, on_step: Callable[[StepLabel], None]) -> None:
-    """Replace the agent, and hear of the broker's steps."""
+def trade(job: Job, on_step: Callable[[StepLabel], None], feeds: list[MarketFeed]) -> None:
+    """Replace the agent, and hear of the broker's steps and of the feed."""
     ports, make_broker = perp_live.PerpLive.ports, perp_live.make_broker
 
     def traded(side: perp_live.PerpLive, connections: Connections) -> Ports:
+        feeds[:] = [side._feed]
         decider = SteadyTrader() if job.is_steady else RandomTrader(job.seed)
         return ports(side, replace(connections, decider=decider))
 
@@ -191,14 +193,15 @@ def trade(job: Job, on_step: Callable[[StepLabel], None]) -> None:
     perp_live.make_broker = heard
 
 
-def hurry(clock: SharedClock) -> None:
-    """Put the clock forward where a runner waits for its next tick."""
+def hurry(clock: SharedClock, feeds: list[MarketFeed]) -> None:
+    """Put the clock forward where a runner waits for its next tick, and wait there for the bars as long as the tick may."""
 
     async def pause(stop: DeploymentStop, wait_ms: int) -> None:
         del stop
         now = clock.now()
-        tick_at = (now // PERIOD_MS + 1) * PERIOD_MS + perp_live.SETTLE_MS
-        ahead = tick_at - EARLY_MS - now
+        slot = ((now - perp_live.SETTLE_MS) // PERIOD_MS + 1) * PERIOD_MS
+        latest = slot + perp_live.SETTLE_MS + LATE_MS
+        ahead = slot - EARLY_MS - now
         if now % PERIOD_MS < STEPS_MS:
             ahead = min(ahead, STEP_MS)
         if ahead > 0:
@@ -206,6 +209,8 @@ def hurry(clock: SharedClock) -> None:
             await asyncio.sleep(TURN_S)
         else:
             await asyncio.sleep(wait_ms / SECOND_MS)
+            while slot <= clock.now() < latest and any(feed.complete_until() < slot for feed in feeds):  # noqa: ASYNC110
+                await asyncio.sleep(TURN_S)
 
     DeploymentStop.pause = pause
 
@@ -236,8 +241,9 @@ def main(home: str, clock_path: str, job_text: str) -> None:
         killer.is_armed = True
 
     compare_first_pass(settings.hyperliquid_url, began_s, recovered)
-    trade(job, killer.reached)
-    hurry(clock)
+    feeds: list[MarketFeed] = []
+    trade(job, killer.reached, feeds)
+    hurry(clock, feeds)
 
     async def host() -> None:
         live_host = LiveHost(workspace, HostSettings())
