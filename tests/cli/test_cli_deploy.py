@@ -42,6 +42,8 @@ def test_a_deployment_is_made_listed_shown_and_commanded(place: Path) -> None:
     assert [each["command"] for each in shown["commands"]] == ["pause"]
     assert "paused" in done("deployments", "show", made["deployment_id"], "--home", place).out
     assert "paper" in done("deployments", "list", "--home", place).out
+    read = done("deployments", "acknowledge", made["deployment_id"], "--reason", "seen", "--json", "--home", place).json
+    assert (read["state"], read["acked_at"] is not None) == ("paused", True)
     done("command", made["deployment_id"], "stop", "--home", place)
     assert "is stopped" in refused("command", made["deployment_id"], "resume", "--home", place)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, Moment, option
+from pitboss.terminal.options import Json, RangeEnd, option
 from pitboss.terminal.workspace_options import Location
 
 HEADINGS = (
@@ -28,8 +28,11 @@ def attribution(
     deployment: str,
     /,
     *,
-    from_: Annotated[Moment | None, option("--from", "Start of the span. Default: the first record.")] = None,
-    to: Annotated[Moment | None, option("--to", "End of the span, exclusive. Default: the last record.")] = None,
+    from_: Annotated[
+        RangeEnd | None,
+        option("--from", "Start of the span, or -7d before the last record. Default: the first record."),
+    ] = None,
+    to: Annotated[RangeEnd | None, option("--to", "End of the span, exclusive. Default: the last record.")] = None,
     data_venue: Annotated[
         str, option("--data-venue", "Venue whose bars are used. Default: that of the deployment.")
     ] = "",

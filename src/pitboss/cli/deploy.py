@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pitboss.bootstrap.workspace import Workspace
     from pitboss.store.deployments import Deployment
 
-app = App(name="deployments", help="List deployments, show one, and change its caps.")
+app = App(name="deployments", help="List deployments, show one, change its caps, and acknowledge its alarm.")
 deployment_caps.register(app)
 MODES = "; ".join(f"{mode}: {meaning}" for mode, meaning in MODE_MEANINGS.items())
 MEANINGS = "\n    ".join(f"- {name}: {meaning}" for name, meaning in COMMAND_MEANINGS.items())
@@ -183,8 +183,14 @@ def show(deployment: str, /, *, json: Json = False, location: Location) -> int:
         if document[name]:
             screen.put(f"{name.replace('_', ' '):<15}{document[name]}")
     screen.put(f"{'process':<15}{'works on it' if document['attended'] else 'none'}")
+    if len(set(document["builds"].values())) > 1:
+        screen.put(f"{'builds':<15}{', '.join(f'{role} {build}' for role, build in document['builds'].items())}")
     if document["error_text"]:
         screen.put(f"{'error':<15}{document['error_text']}")
+    alarm = document["alarm"]
+    if alarm is not None:
+        read = f"read by {alarm['read_by']}" if alarm["read_at"] else "unread"
+        screen.put(f"{'alarm':<15}{alarm['raised_at']} {alarm['text']} ({read})")
     after = document["account_after"] or {}
     for name in ("equity_usd", "equity", "cash_usd", "cash"):
         if name in after:
@@ -205,6 +211,31 @@ def show(deployment: str, /, *, json: Json = False, location: Location) -> int:
         ]
         screen.put_table(("sent", "command", "by", "state after", "reason"), cells, folds=(4,))
     return 0
+
+
+@app.command
+def acknowledge(
+    deployment: str,
+    /,
+    *,
+    reason: Annotated[str, option("--reason", "What you found. It is recorded.")] = "",
+    json: Json = False,
+    location: Location,
+) -> int:
+    """Say that you have read the alarm of a deployment: the same as `pitboss command DEPLOYMENT acknowledge`.
+
+    An alarm of a live deployment that nobody acknowledges within a minute halts it.
+
+    For example:
+
+        pitboss deployments acknowledge 3f9a
+
+    Parameters
+    ----------
+    deployment
+        Its id, or its first characters.
+    """
+    return command(deployment, "acknowledge", reason=reason, json=json, location=location)
 
 
 def command(

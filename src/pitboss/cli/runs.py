@@ -145,7 +145,7 @@ def resume(
 @app.command
 def verify(
     run: Annotated[
-        str, Parameter(help="Id of a run, its first characters, or a file that `runs export --bundle` wrote.")
+        str, Parameter(help="Id of a run, its first characters, `last`, or a file that `runs export --bundle` wrote.")
     ],
     /,
     *,
@@ -279,8 +279,44 @@ def fork(
 
 
 @app.command
+def compare(
+    *runs: Annotated[str, Parameter(help="Ids of two to eight runs, or their first characters.")],
+    out: Annotated[
+        Path | None, option("--out", "File of the page. Default: reports/compare-….html in the workspace.")
+    ] = None,
+    json: Json = False,
+    location: Location,
+) -> int:
+    """Compare runs: what differs in their inputs, metrics, results and first decisions. Writes a page with their equity.
+
+    Differences are from the first run. `pitboss runs diff` compares two runs byte by byte.
+
+    For example:
+
+        pitboss runs compare 3f9a 81c0
+        pitboss runs compare 3f9a 81c0 77d2 --out leverage.html
+    """
+    from pitboss.cli.runs_compare import show_comparison
+    from pitboss.runs.comparison import comparison
+    from pitboss.runs.comparison_page import write_comparison
+    from pitboss.runs.indexed_runs import IndexedRuns
+
+    with location.existing_workspace() as workspace:
+        stored, indexed = [workspace.runs.get(run) for run in runs], IndexedRuns()
+        document = comparison(workspace, stored, indexed)
+        document["report"] = str(write_comparison(workspace, stored, document, indexed, out))
+    if json:
+        screen.put_json(document)
+    else:
+        show_comparison(document)
+    return 0
+
+
+@app.command
 def diff(first: RunId, second: RunId, /, *, json: Json = False, location: Location) -> int:
-    """Compare two runs: the first record that differs, and the metrics that differ.
+    """Compare two runs byte by byte: the first record that differs, and every figure that differs, unrounded.
+
+    `pitboss runs compare` shows what the difference means.
 
     For example:
 

@@ -6,7 +6,7 @@ from cyclopts import App
 
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
-from pitboss.terminal.options import Duration, Json, Moment, option
+from pitboss.terminal.options import Duration, Json, RangeEnd, option
 from pitboss.terminal.workspace_options import Location
 
 
@@ -67,9 +67,10 @@ def prune(
 def spend(
     *,
     from_: Annotated[
-        Moment | None, option("--from", "First day, such as 2026-11-01. Default: the first one with a cost.")
+        RangeEnd | None,
+        option("--from", "First day, such as 2026-11-01, or -30d for 30 days ago. Default: the first one with a cost."),
     ] = None,
-    to: Annotated[Moment | None, option("--to", "End, exclusive: this day is not included.")] = None,
+    to: Annotated[RangeEnd | None, option("--to", "End, exclusive: this day is not included.")] = None,
     owner: Annotated[str | None, option("--owner", "Only costs of this user.")] = None,
     json: Json = False,
     location: Location,
@@ -82,13 +83,15 @@ def spend(
 
         pitboss runs spend --from 2026-11-01
     """
-    from pitboss.core.instant import iso
+    from pitboss.core.instant import iso, resolved
     from pitboss.core.money import text
     from pitboss.runs.daily_budget import daily_budget_line
     from pitboss.store.spend import spend as spend_rows
 
     with location.existing_workspace() as workspace:
-        costs = spend_rows(workspace.database, from_ or 0, 1 << 62 if to is None else to, owner)
+        from_at = 0 if from_ is None else resolved(from_, workspace.now)
+        to_at = 1 << 62 if to is None else resolved(to, workspace.now)
+        costs = spend_rows(workspace.database, from_at, to_at, owner)
         budget_line = daily_budget_line(workspace, owner or "")
     rows = [
         {

@@ -13,7 +13,7 @@ from pitboss.cli.consent import asker, estimate_line
 from pitboss.cli.study_options import StudyOptions
 from pitboss.cli.study_result import show_estimate, show_study
 from pitboss.cli.study_table import live_scoreboard
-from pitboss.cli.venue_options import VenueOptions, venue_fields
+from pitboss.cli.venue_options import VenueOptions, given_range, venue_fields
 from pitboss.core.errors import BudgetExceeded, RunCancelled, UserError
 from pitboss.jobs.estimate import Estimate, require_consent
 from pitboss.jobs.plan import PlannedRun, planned_runs
@@ -42,7 +42,9 @@ def base_request(
     options.check()
     settings = location.settings()
     document = read_file(path, options.set_, settings)
-    fields = {**options.fields(settings), **venue_fields(location, document, venue_options)}
+    fields_of_venue = venue_fields(location, document, venue_options)
+    span = given_range(location, document, options, fields_of_venue)
+    fields = {**options.fields(settings, span), **fields_of_venue}
     return venue_of(document).request_type()(skill=document, model=model, **fields)
 
 

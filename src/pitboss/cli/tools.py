@@ -82,7 +82,9 @@ def call(
     /,
     *pairs: str,
     args: Annotated[str, option("--args", "The arguments as one JSON object.")] = "",
-    run: Annotated[str, option("--run", "Call the tool at a tick of this run: its id, or its first characters.")] = "",
+    run: Annotated[
+        str, option("--run", "Call the tool at a tick of this run: its id, its first characters, or `last`.")
+    ] = "",
     skill: Annotated[
         Path | None, option("--skill", "Call the tool for this skill on the stored data, with a new account.")
     ] = None,

@@ -6,10 +6,10 @@ from decimal import Decimal
 from typing import Any
 
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.build import build
 from pitboss.core.errors import UserError
 from pitboss.core.money import ZERO
 from pitboss.jobs.batch import JobBuilder
-from pitboss.jobs.build import build
 from pitboss.jobs.estimate import limited_run
 from pitboss.jobs.executors import local
 from pitboss.jobs.worker_settings import open_queue

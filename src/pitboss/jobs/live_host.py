@@ -29,6 +29,7 @@ from pitboss.jobs.live_metrics import HostMetrics, serving_metrics
 from pitboss.jobs.live_notices import notifying, open_notifier
 from pitboss.jobs.worker_settings import open_queue, wait_for_workspace, worker_name
 from pitboss.runs.deployment_run import FAULT, DeploymentRun, Outcome
+from pitboss.store.deployment_alarms import overdue_alarms
 from pitboss.store.deployment_caps import caps_numbers
 from pitboss.store.deployments import Deployment
 from pitboss.store.retry import Unreachable
@@ -190,6 +191,10 @@ class LiveHost:
         for deployment_id, code in self._workspace.deployments.halted(list(self.hosted)).items():
             if self.hosted[deployment_id].run.control.adopt_halt(code):
                 self._listener.state(self._workspace.deployments.get(deployment_id))
+        live = [each for each, hosted in self.hosted.items() if hosted.run.deployment.mode == "live"]
+        if live:
+            for deployment_id, text in overdue_alarms(self._workspace.database, live).items():
+                self.hosted[deployment_id].run.halt_for_alarm(text)
         in_effect = caps_numbers(self._workspace.database, list(self.hosted))
         for deployment_id, hosted in self.hosted.items():
             hosted.run.follow_caps(in_effect.get(deployment_id, 0))

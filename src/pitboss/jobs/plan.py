@@ -124,7 +124,10 @@ def request_at(
     skill = dict(base.skill)
     if sets:
         root = venue_of(skill).skill_type()
-        skill = to_plain(read_skill(override(skill, sets, root), root))
+        try:
+            skill = to_plain(read_skill(override(skill, sets, root), root))
+        except UserError as error:
+            raise UserError(error.message.replace("--set ", "--vary ", 1), error.hint) from None
     changes: dict[str, Any] = {"skill": skill}
     if from_at is not None and to_at is not None:
         changes |= {"from_at": from_at, "to_at": to_at}

@@ -21,6 +21,9 @@ MOST_EVENTS = 20
 FAILURES = frozenset({"model_error", "deadline", "no_feed", "stale_prices", "feed_timeout"})
 """Flags of ticks without a decision because of a failure."""
 
+ALARM_MARK = "alarm: "
+"""How the remark of an alarm begins."""
+
 Entry = dict[str, Any]
 BoardTotals = dict[str, Any]
 """What a board has counted, as plain values: everything but the newest entries."""

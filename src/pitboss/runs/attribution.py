@@ -11,7 +11,7 @@ from typing import Any
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import UserError
-from pitboss.core.instant import Instant
+from pitboss.core.instant import BeforeEnd, Instant, resolved
 from pitboss.runs import run_files
 from pitboss.runs.attribution_result import Attribution, document_of
 from pitboss.runs.venues import venue_named
@@ -33,15 +33,19 @@ def attribute(
 def attribution_document(
     workspace: Workspace,
     deployment: str | Deployment,
-    from_at: Instant | None = None,
-    to_at: Instant | None = None,
+    from_: Instant | BeforeEnd | None = None,
+    to: Instant | BeforeEnd | None = None,
     data_venue: str = "",
 ) -> dict[str, Any]:
-    """Return the difference of a span as a plain document; without limits, that of everything recorded."""
+    """Return the difference of a span as a plain document; without limits, that of everything recorded.
+
+    A time such as `-7d` is counted back from the last record.
+    """
     stored = workspace.deployments.get(deployment) if isinstance(deployment, str) else deployment
     first, end = whole_span(workspace, stored)
-    begins, ends = first if from_at is None else from_at, end if to_at is None else to_at
-    name = f"attribution-{codec.digest([from_at, to_at, data_venue])[:16]}"
+    begins = first if from_ is None else resolved(from_, lambda: end)
+    ends = end if to is None else resolved(to, lambda: end)
+    name = f"attribution-{codec.digest([str(from_), str(to), data_venue])[:16]}"
     return _kept(
         workspace, stored, (begins, ends), name, lambda: _computed(workspace, stored, begins, ends, data_venue)
     )

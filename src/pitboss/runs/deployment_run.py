@@ -18,16 +18,19 @@ from typing import Any, Literal
 from pitboss.bootstrap.live_process import StopCause
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.build import build
 from pitboss.core import codec
 from pitboss.core.deployment import NEEDS_ACCOUNT, DeploymentState, OpenCommand
 from pitboss.core.errors import InvariantError, RunCancelled, TransientError, UserError
 from pitboss.core.instant import SECOND_MS
 from pitboss.core.ports import Clock
-from pitboss.live.board import Board, Entry
+from pitboss.live.board import ALARM_MARK, Board, Entry
 from pitboss.live.control import Control
+from pitboss.runs.build_check import BUILD_MISMATCH, BuildCheck
 from pitboss.runs.live_deployment import LiveDeployment, read_deployment
 from pitboss.runs.live_session import Driving, Listener, StoredLiveRun, work_live
 from pitboss.runs.venues import venue_named
+from pitboss.store.deployment_alarms import overdue_alarms, raise_alarm
 from pitboss.store.deployment_caps import caps_changes, caps_numbers
 from pitboss.store.deployments import Deployment, SentCommand
 from pitboss.store.lifecycle import ACTIVE, LeaseLost
@@ -35,6 +38,9 @@ from pitboss.store.watchdog_beats import watch_problem
 
 LOG = logging.getLogger("pitboss.live")
 FAULT = "fault"
+UNREAD_ALARM = "unread_alarm"
+LIQUIDATED = "liquidated"
+"""The kind of the receipt of a liquidation, at every venue that has them."""
 CAPS_CHANGED = "the caps have changed"
 WATCHDOG_SILENT_MS = 15 * SECOND_MS
 """A watchdog that is demanded must have been heard within this time, or nothing opens."""
@@ -148,6 +154,7 @@ class DeploymentRun:
         self._workspace = workspace.owned_by(deployment.owner)
         self._on_entry = on_entry
         self._on_state = on_state
+        self.builds = BuildCheck(self._workspace.database, deployment.id, build())
         self._store = StoredControl(self._workspace, deployment.id, self._state_changed, on_command)
         self.control = Control(self._store, deployment.state, deployment.code)
         self._is_open = False
@@ -201,9 +208,7 @@ class DeploymentRun:
             deployment,
             venue.skill_type(),
             venue.request_of(run.params),
-            notify=self._remark,
-            open_refusal=self.open_refusal,
-            halt=self.control.halt,
+            **self.ways(),
         )
         self._store.caps_number = live.caps_number
         self._is_open = True
@@ -212,6 +217,7 @@ class DeploymentRun:
             async with venue.open_live(live) as side:
                 opening.cancel()
                 await asyncio.gather(opening, return_exceptions=True)
+                self._check_builds()
                 stored_run = StoredLiveRun(workspace, deployment.run_id, self.epoch, "", self.board, self._clock)
                 listener = Listener(entry=lambda entry, board: self._entered(entry))
                 driving = Driving(self.stop, self._never, self.control, self._show, listener, measures_stopped=False)
@@ -219,8 +225,19 @@ class DeploymentRun:
         finally:
             opening.cancel()  # also where the account could not be opened
 
+    def ways(self) -> dict[str, Callable[..., Any]]:
+        """The ways in which a venue reaches this process: fields of `LiveDeployment`."""
+        return {
+            "notify": self._remark,
+            "open_refusal": self.open_refusal,
+            "halt": self.control.halt,
+            "alarm": self.alarm,
+            "heard_signer": lambda build: self.builds.hear("signer", build),
+        }
+
     def open_refusal(self) -> str:
-        """Why nothing may open at this moment: a command, the stored state, a lost lease, or a watchdog that is missing.
+        """Why nothing may open at this moment: a command, the stored state, a lost lease, processes of different builds, an alarm
+        that nobody has read, or a missing watchdog.
 
         With real orders the database is asked, directly before bytes leave: a process that was suspended must not open what
         the watchdog has halted or another process works on. What cannot be read is a refusal.
@@ -236,6 +253,9 @@ class DeploymentRun:
                 self.control.adopt_halt(code)
             if state != "running":
                 return f"the deployment is {state}"
+            alarms = overdue_alarms(self._workspace.database, [self.deployment.id])
+            if problem := self._check_builds() or self.halt_for_alarm(alarms.get(self.deployment.id, "")):
+                return problem
             numbers = caps_numbers(self._workspace.database, [self.deployment.id])
             if numbers.get(self.deployment.id, 0) != self._store.caps_number:
                 return CAPS_CHANGED
@@ -244,6 +264,32 @@ class DeploymentRun:
             return watch_problem(self._workspace.database, self.deployment.id, WATCHDOG_SILENT_MS)
         except UserError as error:  # `Unreachable` is one
             return f"the state of the deployment cannot be read: {error.message}"
+
+    def _check_builds(self) -> str:
+        """Store the builds of the processes that take part; in mode live, halt where they differ, and say how."""
+        problem = self.builds.problem(WATCHDOG_SILENT_MS)
+        if not problem or self.deployment.mode != "live":
+            return ""
+        self.control.halt(BUILD_MISMATCH, problem)
+        return problem
+
+    def alarm(self, text: str) -> None:
+        """Tell a person of something critical. If nobody acknowledges it within a minute, a live deployment is halted."""
+        self._remark(f"{ALARM_MARK}{text}")
+        if self.deployment.mode == "live":
+            try:
+                raise_alarm(self._workspace.database, self.deployment.id, REDACTOR.redact(text))
+            except UserError as error:  # nothing opens while the database cannot be read
+                LOG.error("alarm not stored", extra={"fields": {"deployment": self.deployment.id, "alarm": text}})
+                LOG.error(error.message)
+
+    def halt_for_alarm(self, text: str) -> str:
+        """Halt for the text of an alarm that nobody has read in time, and say so; nothing if it is empty."""
+        if not text:
+            return ""
+        problem = f"nobody has acknowledged within a minute: {text}"
+        self.control.halt(UNREAD_ALARM, problem)
+        return problem
 
     def follow_caps(self, number: int) -> None:
         """End the work if other caps are in effect than those it was begun with: from now on nothing opens, and the host begins
@@ -273,10 +319,14 @@ class DeploymentRun:
 
     def _state_changed(self, deployment: Deployment) -> None:
         self.deployment = deployment
+        if deployment.state == "running":
+            self.builds.forget()
         self._on_state(deployment)
 
     def _entered(self, entry: Entry) -> None:
         self._on_entry(self.deployment, entry)
+        if any(event["kind"] == LIQUIDATED for event in entry.get("events", ())):
+            self.alarm("the exchange has liquidated positions of the account")
 
     def _remark(self, text: str) -> None:
         self._entered(self.board.remark(self._workspace.now(), text))

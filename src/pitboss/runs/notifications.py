@@ -18,11 +18,12 @@ from pitboss.bootstrap.redact import REDACTOR
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import MINUTE_MS, Instant, iso
 from pitboss.core.noun import noun
-from pitboss.live.board import Entry, display_text
+from pitboss.core.suggestion import suggestion
+from pitboss.live.board import ALARM_MARK, Entry, display_text
 from pitboss.store.deployments import Deployment
 
 LOG = logging.getLogger("pitboss.notify")
-EventName = Literal["fills", "refusals", "halts", "pauses", "outages", "watchdog", "test"]
+EventName = Literal["fills", "refusals", "halts", "pauses", "outages", "watchdog", "alarms", "test"]
 EVENTS: tuple[EventName, ...] = get_args(EventName)
 WINDOW_MS = MINUTE_MS
 MOST_WINDOWS = 2_000
@@ -220,8 +221,10 @@ def events_of(text: str) -> frozenset[str]:
     names = frozenset(each.strip() for each in text.split(",") if each.strip())
     unknown = sorted(names - set(EVENTS))
     if unknown:
-        listed = ", ".join(event for event in EVENTS if event != "test")
-        raise UserError(f"notify_events: there is no event {unknown[0][:40]!r}", f"events: {listed}")
+        events = [event for event in EVENTS if event != "test"]
+        raise UserError(
+            f"notify_events: there is no event {unknown[0][:40]!r}", suggestion(unknown[0], events, "events:")
+        )
     return names
 
 
@@ -259,6 +262,9 @@ def of_entry(deployment: Deployment, entry: Entry, at: Instant) -> Iterator[Noti
         yield about(deployment, "outages", "had no decision", ", ".join(failures), at)
     elif entry["kind"] == "missed":
         yield about(deployment, "outages", "missed ticks", f"{entry.get('slots')} until {entry.get('until')}", at)
+    elif detail.startswith(ALARM_MARK):
+        text = f"{detail.removeprefix(ALARM_MARK)}; acknowledge it: pitboss deployments acknowledge {deployment.id}"
+        yield about(deployment, "alarms", "raises an alarm", text, at)
     elif detail.startswith("feed: "):
         yield about(deployment, "outages", "data", detail, at)
 

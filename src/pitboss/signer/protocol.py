@@ -1,7 +1,8 @@
 """The protocol of the signing process: JSON lines over a Unix socket, and the stable codes of its refusals.
 
 A request is `{"version": 1, "op": "sign", "scheme": …, "request_id": …, "payload": {…}}` or `{"version": 1, "op": "describe"}`.
-A reply is `{"ok": true, …}` or `{"ok": false, "code": …, "message": …}`. A refusal is a value. No message repeats what was sent.
+A reply is `{"ok": true, "build": …, …}`, with the build of the signing process, or `{"ok": false, "code": …, "message": …}`. A refusal is
+a value. No message repeats what was sent.
 """
 
 import json

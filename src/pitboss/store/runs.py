@@ -5,6 +5,7 @@ those writes fail. Commands of the user (list, show, cancel, delete) need no lea
 the runs of lost workers, is in `queue.py`.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, Unpack, cast
@@ -14,12 +15,24 @@ from sqlalchemy import Connection, and_, delete, func, or_, select
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
+from pitboss.core.suggestion import did_you_mean, nearest_id
 from pitboss.store import budgets, events, spend
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.lifecycle import ACTIVE, ENDED, LeaseLost, Status, require_move
 from pitboss.store.run import Figures, Run, figure_columns, new_run_row, no_run, read_run, require_run_row
 from pitboss.store.schema import approval_requests, deployments, facts, records, run_events, run_states, runs, skills
+
+_LAST = re.compile(r"last(?:~(\d{1,6}))?")
+
+
+def is_relative(name: str) -> bool:
+    """Whether a name stands for a run by its place among the newest: `last`, `last~1`, `last~2`, …"""
+    return _LAST.fullmatch(name) is not None
+
+
+COMPARED_IDS = 1_000
+"""How many of the latest ids a mistyped one is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +97,12 @@ class Runs:
         return run_id
 
     def find(self, prefix: str) -> str:
-        """The full id of the only run whose id starts with this prefix."""
+        """The full id of the only run whose id starts with this prefix.
+
+        `last` is the newest run that belongs to no study, `last~N` the one N places before it.
+        """
+        if match := _LAST.fullmatch(prefix):
+            return self._newest_id(prefix, int(match[1] or 0))
         with self._database.read() as connection:
             starts = func.substr(runs.c.id, 1, len(prefix)) == prefix
             found = self._bounded(select(runs.c.id).where(starts)).order_by(runs.c.id).limit(6)
@@ -97,14 +115,26 @@ class Runs:
                 listed = ", ".join(ids[:5]) + (", …" if len(ids) > 5 else "")
                 raise UserError(f"more than one run starts with {prefix!r}: {listed}", "give more of the id")
             newest = self._bounded(select(runs.c.id, runs.c.status)).order_by(runs.c.created_at.desc(), runs.c.id)
-            latest = [f"{row.id} ({row.status})" for row in connection.execute(newest.limit(3))]
-        raise UserError(
-            f"there is no run {prefix!r}",
-            f"the latest are {', '.join(latest)}" if latest else f"there are no runs in {self._database.location}",
-        )
+            latest = connection.execute(newest.limit(COMPARED_IDS)).all()
+        listed = ", ".join(f"{row.id} ({row.status})" for row in latest[:3])
+        hint = f"the latest are {listed}" if latest else f"there are no runs in {self._database.location}"
+        similar = nearest_id(prefix, [row.id for row in latest])
+        raise UserError(f"there is no run {prefix!r}", did_you_mean(similar, hint))
+
+    def _newest_id(self, name: str, place: int) -> str:
+        """The id of the run at a place among those that belong to no study, newest first."""
+        single = self._bounded(select(runs.c.id)).where(runs.c.study_id.is_(None))
+        newest_first = single.order_by(runs.c.created_at.desc(), runs.c.id).offset(place).limit(1)
+        with self._database.read() as connection:
+            found = connection.execute(newest_first).scalar()
+            if found is not None:
+                return found
+            count = connection.execute(self._bounded(select(func.count()).where(runs.c.study_id.is_(None)))).scalar()
+        hint = f"the oldest is last~{count - 1}" if count else f"there are no single runs in {self._database.location}"
+        raise UserError(f"there is no run {name!r}", hint)
 
     def get(self, prefix: str) -> Run:
-        """The run with this id, or the only one whose id starts with it."""
+        """The run that `find` finds."""
         with self._database.read() as connection:
             row = self._fetch(connection, prefix)
         if row is None:

@@ -6,6 +6,7 @@ from starlette.testclient import TestClient
 from pitboss.bootstrap.accounts import Accounts
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.deployment import COMMANDS
+from pitboss.store.deployment_alarms import raise_alarm
 from pitboss.store.deployments import Deployment
 
 
@@ -38,6 +39,10 @@ def test_a_page_shows_state_account_entries_caps_and_commands(
     assert all(f'data-command="{command}"' in page for command in COMMANDS)
     assert f'href="/runs/{live.run_id}"' in page
     assert f'href="/deployments/{live.id}"' in browser_session.get("/deployments").text
+    raise_alarm(workspace.database, live.id, "the exchange has <i>liquidated</i> positions")
+    assert "Alarm. </strong>the exchange has &lt;i&gt;" in browser_session.get(f"/deployments/{live.id}/now").text
+    workspace.deployments.send(live.id, "acknowledge", "", "anna")
+    assert "Alarm." not in browser_session.get(f"/deployments/{live.id}/now").text
     workspace.deployments.halt(live.id, "daily_loss", "3.1 % lost today")
     parts = browser_session.get(f"/deployments/{live.id}/now").text
     for words in ("LIVE · disarmed", "Halted", "daily_loss", "3.1 % lost today", 'data-state="halted"'):

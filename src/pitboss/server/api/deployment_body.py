@@ -165,6 +165,17 @@ class DeploymentDocument(BaseModel):
     cost_usd: float | None = Field(examples=[0.42])
 
 
+class AlarmDocument(BaseModel):
+    """What a person has to read at once. Unread for a minute, it halts the deployment."""
+
+    text: str = Field(examples=["the exchange has liquidated positions of the account"])
+    raised_at: str = Field(examples=[EXAMPLE_AT])
+    read_at: str | None = Field(
+        examples=[None], description="When a person has acknowledged it; null while it is unread."
+    )
+    read_by: str = Field(examples=[""])
+
+
 class CapChange(BaseModel):
     """One cap before and after a change; null for no limit."""
 
@@ -200,6 +211,11 @@ class DeploymentDetails(DeploymentDocument, CapsDocument):
     """A deployment with its caps, its account, its newest commands and its newest entries."""
 
     every_s: float | None = Field(examples=[900.0], description="The time between two ticks.")
+    builds: dict[str, str] = Field(
+        examples=[{"deployed_by": "0.1.0+4be1c02d9f57", "host": "0.1.0+4be1c02d9f57"}],
+        description="The build of each process that takes part, as last heard: `deployed_by`, `host`, `signer`, `watchdog`.",
+    )
+    alarm: AlarmDocument | None = Field(description="Its newest alarm; null if there never was one.")
     account_after: dict[str, Any] | None = Field(
         examples=[{"equity_usd": "10012.22", "cash_usd": "9999.38", "positions": {}, "orders": []}],
         description="The account after the newest record that holds it, as its venue writes it.",

@@ -52,6 +52,7 @@ POSSIBLE: Mapping[Command, str] = {
     "pause": "running",
     "resume": "paused halted",
     "snapshot": "running paused halted",
+    "acknowledge": "running paused halted",
     "flatten": "running paused halted",
     "stop": "running paused halted",
     "kill": "running paused halted",
@@ -165,6 +166,7 @@ def _state(details: Plain) -> Html:
         head,
         facts(about),
         _why(details),
+        _alarm(details["alarm"]),
         tag("div", *tiles, class_="tiles even"),
         data_state=state,
         data_attended="yes" if attended else "no",
@@ -187,6 +189,14 @@ def _why(details: Plain) -> Html | None:
         text = "No process works on it now. One of this machine begins within seconds, or `pitboss live host` runs one."
         return notice(text, f" {details['error_text']}" if details["error_text"] else "")
     return None
+
+
+def _alarm(alarm: Plain | None) -> Html | None:
+    """An alarm that nobody has read."""
+    if alarm is None or alarm["read_at"] is not None:
+        return None
+    rest = " since ", short_time(alarm["raised_at"]), ". Acknowledge it: unread for a minute, it halts the deployment."
+    return notice(tag("strong", "Alarm. "), alarm["text"], *rest, tone="bad")
 
 
 def _tile(name: str, value: object, below: object) -> Html:

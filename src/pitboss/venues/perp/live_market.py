@@ -52,6 +52,10 @@ class MarketFeed(Protocol):
         """The newest mark or mid price of each symbol, and when the venue sent it."""
         ...
 
+    def opening_problem(self, symbol: str) -> str:
+        """Why no position in a symbol may be opened on the data of this moment; empty if one may."""
+        ...
+
     def trouble(self) -> str:
         """The current problem, as text; empty if there is none."""
         ...

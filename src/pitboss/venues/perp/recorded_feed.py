@@ -70,6 +70,11 @@ class RecordedFeed:
                 marks[symbol] = decimal(bars.close.item(closed - 1)), bars.open_at.item(closed - 1) + self._step
         return marks
 
+    def opening_problem(self, symbol: str) -> str:
+        """Return nothing: a recording has closed bars only, whose age the rules judge."""
+        del symbol
+        return ""
+
     def trouble(self) -> str:
         """Return that the recording has ended, once it has."""
         return f"the recording ends at {iso(self.ends_at)}" if self.has_failed() else ""

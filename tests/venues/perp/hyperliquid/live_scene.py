@@ -64,16 +64,26 @@ class Scene:
     """How far the clock of the trading machine is ahead of the exchange's."""
 
     def __post_init__(self) -> None:
+        self.make_exchange()
+        self.signer = UncheckedSigner(self.now)
+        self.memory = MemoryOrders()
+        self.gate_reason = ""
+        self.alarms: list[str] = []
+        self.random = SeededNumbers(self.seed, "jitter")
+        self.start()
+
+    def make_exchange(self) -> None:
+        """Make the exchange and the way to it."""
         perps = tuple(perp for perp in LISTED if perp.name in SYMBOLS)
         self.exchange = FakeExchange(self.seed, perps, rules=self.rules, deposit=self.deposit)
         self.clock = VirtualClock()
         self.plan = FaultPlan(self.faults, self.seed)
         self.transport = InProcessTransport(self.exchange, self.clock, self.plan)
-        self.signer = UncheckedSigner(self.now)
-        self.memory = MemoryOrders()
-        self.gate_reason = ""
-        self.random = SeededNumbers(self.seed, "jitter")
-        self.start()
+
+    def data_problem(self, symbol: str) -> str:
+        """Why the market data forbids to open; without a feed there is no reason."""
+        del symbol
+        return ""
 
     def now(self) -> Instant:
         """The clock of the trading machine."""
@@ -100,14 +110,15 @@ class Scene:
         self.sender = FencedSender(
             "testnet", self.store, self.signer, client, self.reader, self.venue_clock, self.now, on_step
         )
-        self.protector = Protector(self.setup, self.sender, self.now, on_step)
+        self.protector = Protector(self.setup, self.sender, self.now, on_step, self.alarms.append)
         self.marks = MarkSource(self.info, self.setup, self.now)
         self.reconciler = Reconciler(
             self.setup, self.sender, self.protector, self.marks, self.now, self.clock.sleep, on_step
         )
         self.broker = HyperliquidBroker(
-            self.setup, self.sender, self.reconciler, self.marks, self.budget, lambda: self.gate_reason, self.now
-        )
+            self.setup, self.sender, self.reconciler, self.marks, self.budget, lambda: self.gate_reason, self.now,
+            self.data_problem,
+        )  # fmt: skip
 
     async def world(self) -> ReportedWorld:
         """The world of the account, read for the first time."""
