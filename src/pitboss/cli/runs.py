@@ -18,7 +18,7 @@ app = App(name="runs", help="List, show, resume, verify, fork, export, import, c
 app.command(list_, name="list")
 pruning.register(app)
 
-ExportKind = Literal["snapshots", "fills", "equity", "receipts", "decisions"]
+ExportKind = Literal["snapshots", "fills", "trades", "equity", "receipts", "decisions"]
 
 
 @app.command
@@ -132,36 +132,50 @@ def export(
     run: RunId,
     /,
     *,
-    what: Annotated[ExportKind | None, option("--what", "Contents to print.")] = None,
+    what: Annotated[ExportKind | None, option("--what", "Contents to print or write.")] = None,
+    format_: Annotated[
+        Literal["jsonl", "csv", "parquet"] | None,
+        option("--format", "Form of the contents. Default: that of the file's name, else JSON lines."),
+    ] = None,
+    out: Annotated[Path | None, option("--out", "File to write the contents to, instead of printing them.")] = None,
     bundle: Annotated[
         Path | None, option("--bundle", "Write the complete run with the replies of its model to this file instead.")
     ] = None,
     location: Location,
 ) -> int:
-    """Print the contents of a run as JSON lines. Amounts are exact decimals in strings, times ISO-8601 UTC.
+    """Print the contents of a run, or write them to a file. Amounts are exact decimals in strings, times ISO-8601 UTC.
 
-    Exported decisions can be run again with `pitboss backtest --decisions`. A bundle holds the whole run: it can be
+    Trades are round trips, from flat to flat; those that are open at the end have no exit. Exported decisions can be run again with `pitboss backtest --decisions`. A bundle holds the whole run: it can be
     checked with `pitboss runs verify FILE` and imported with `pitboss runs import FILE`.
 
     For example:
 
         pitboss runs export 3f9a --what fills
+        pitboss runs export last --what trades --out trades.csv
+        pitboss runs export 3f9a --what equity --format parquet --out equity.parquet
         pitboss runs export 3f9a --what decisions > decisions.jsonl
         pitboss runs export 3f9a --bundle run.pitboss.zip
     """
-    from pitboss.runs.export import lines
+    from pitboss.runs.export import export_rows
+    from pitboss.runs.export_file import format_of, write_file, write_text
     from pitboss.runs.stored import journal_of
 
     if (what is None) == (bundle is None):
         raise UserError("give either --what or --bundle", "for example --what fills, or --bundle run.pitboss.zip")
+    if bundle is not None and (out is not None or format_ is not None):
+        raise UserError("a bundle has its own form", "leave --format and --out out")
     with location.existing_workspace() as workspace:
         if bundle is not None:
             from pitboss.cli.runs_bundle import export_file
 
             return export_file(workspace, run, bundle)
         stored = workspace.runs.get(run)
-        for line in lines(what or "", stored, journal_of(workspace, stored).records()):
-            sys.stdout.write(line.decode() + "\n")
+        rows = export_rows(what or "", stored, journal_of(workspace, stored).records())
+        if out is None:
+            write_text(rows, format_of(None, format_), sys.stdout)
+        else:
+            count = write_file(rows, format_of(out, format_), out)
+            screen.note(f"wrote {count:,} {'row' if count == 1 else 'rows'} to {out}")
     return 0
 
 
