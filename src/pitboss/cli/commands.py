@@ -61,6 +61,8 @@ COMMANDS = {
     "users": "users:app",
     "tokens": "tokens:app",
     "settings": "settings:settings",
+    "doctor": "doctor:doctor",
+    "completion": "completion:app",
     "venues": "venue:venues_app",
     "data": "data:app",
     "skill": "skill:app",
@@ -140,12 +142,12 @@ def usage(error: CycloptsError) -> tuple[str, str]:
     error.verbose = False
     message, _, hint = str(error).strip().partition(" Did you mean ")
     hint = f"did you mean {hint}" if hint else ""
-    if isinstance(error, UnknownOptionError) and not hint:
+    if isinstance(error, UnknownOptionError):  # the hint of the parser does not know the global options
         from pitboss.core.suggestion import did_you_mean, nearest
 
         option = (error.token.keyword or error.token.value).partition("=")[0]
         names = [name for argument in error.argument_collection for name in argument.names if name.startswith("--")]
-        hint = did_you_mean(nearest(option, [*names, *GLOBAL_OPTIONS]), "")
+        hint = did_you_mean(nearest(option, [*names, *GLOBAL_OPTIONS]), hint)
     chain = " ".join(("pitboss", *(error.command_chain or ())))
     message = message[:1].lower() + message[1:]
     return message.rstrip("."), hint or f"`{chain} --help` lists the arguments and options"
