@@ -155,7 +155,7 @@ def list_(*, json: Json = False, location: Location) -> int:
         )
         for row in rows
     ]
-    screen.put_table(headings, cells, folds=(1, 6))
+    screen.put_table(headings, cells, folds=(1, 6), drop=(2, 5))
     return 0
 
 
