@@ -452,6 +452,16 @@ def test_of_too_many_decisions_proposals_are_shown_and_the_omission_is_stated(re
     assert f"Shown are 2,000 of {3_000 + len(loud):,} decisions" in outline.text
 
 
+def test_the_decisions_open_on_the_proposals_with_the_numbers_of_all_outcomes(report: RunReport) -> None:
+    rows = [{**said(1, START, "noop"), "times": 500, "until": iso(START + DAY_MS)}, said(2, START, "allowed"), said(3, START, "refused")]  # fmt: skip
+    page = html_document(compose(replace(report, decisions=rows)))
+    first, *rest = re.findall(r'<option value="(all|proposed|allowed|refused|noop)">([^<]*)', page)
+    assert first == ("proposed", "Proposals (2)")
+    assert rest == [("all", "All decisions (502)"), ("allowed", "Allowed (1)"), ("refused", "Refused (1)"), ("noop", "No-op (500)")]  # fmt: skip
+    quiet = html_document(compose(replace(report, decisions=rows[:1])))
+    assert re.findall(r'<option value="(all|proposed)">([^<]*)', quiet) == [("all", "All decisions (500)")]
+
+
 def test_equal_no_ops_in_a_row_are_shown_as_one(report: RunReport) -> None:
     rows = [said(seq, START + seq * BAR, "noop") for seq in range(50)]
     text = Outline(html_document(compose(replace(report, decisions=rows)))).text
