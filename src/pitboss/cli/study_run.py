@@ -16,12 +16,13 @@ from pitboss.cli.study_table import live_scoreboard
 from pitboss.cli.venue_options import VenueOptions, venue_fields
 from pitboss.core.errors import BudgetExceeded, RunCancelled, UserError
 from pitboss.jobs.estimate import Estimate, require_consent
-from pitboss.jobs.plan import PlannedRun, planned_runs
+from pitboss.jobs.plan import PlannedRun, planned_runs, unchanged_fields
 from pitboss.jobs.study import study
 from pitboss.jobs.study_page import result_document, write_page
 from pitboss.jobs.study_plans import BuiltPlan
 from pitboss.jobs.study_queue import StudySettings
 from pitboss.jobs.submit_study import estimate_open_runs, study_budget
+from pitboss.report.figures import plural
 from pitboss.report.metric import metric_meaning
 from pitboss.runs.documents import read_file
 from pitboss.runs.venues import venue_of
@@ -59,7 +60,9 @@ def run_study(location: WorkspaceOptions, built: BuiltPlan, study_options: Study
             else:
                 show_estimate(cost)
             return 0
-        screen.note(f"study {built.plan.id}: {len(runs)} runs; {estimate_line(cost)}")
+        screen.note(f"study {built.plan.id}: {plural(len(runs), 'run')}; {estimate_line(cost)}")
+        for name in unchanged_fields(runs):
+            screen.note(f"warning: the values of {name} all give the same run: it changes nothing here")
         if cost.usd:
             for line in cost.basis:
                 screen.note(f"  {line}")
