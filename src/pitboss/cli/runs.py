@@ -67,6 +67,10 @@ def resume(
     max_cost_usd: Annotated[
         Amount | None, option("--max-cost-usd", "New limit: stop when the model has cost this much over the whole run.")
     ] = None,
+    take_over: Annotated[
+        bool,
+        option("--take-over", "Continue the run here even if another process is executing it; that process stops."),
+    ] = False,
     json: Json = False,
     location: Location,
 ) -> int:
@@ -82,7 +86,7 @@ def resume(
     from pitboss.runs.stored import document
 
     with location.existing_workspace() as workspace:
-        finished = resume_run(workspace, location, workspace.runs.find(run), max_cost_usd)
+        finished = resume_run(workspace, location, workspace.runs.find(run), max_cost_usd, take_over)
         if json:
             screen.put_json(document(workspace, finished.run))
         elif finished.is_complete:
@@ -302,17 +306,30 @@ def delete(
     /,
     *,
     force: Annotated[bool, option("--force", "Delete the run even if it is active.")] = False,
+    yes: Annotated[bool, option("--yes", "Delete without asking; needed where there is no terminal.")] = False,
     json: Json = False,
     location: Location,
 ) -> int:
-    """Delete a run with all its records and its report.
+    """Delete a run with all its records and its report. Asks first.
 
     For example:
 
         pitboss runs delete 3f9a
+        pitboss runs delete 3f9a --yes
     """
+    from pitboss.cli.consent import asker
+
     with location.existing_workspace() as workspace:
         run_id = workspace.runs.find(run)
+        if not yes:
+            ask = asker(json)
+            if ask is None:
+                raise UserError(
+                    f"run {run_id} would be deleted for good, with all its records", "add --yes to delete it"
+                )
+            screen.note(f"run {run_id} will be deleted for good, with all its records")
+            if not ask():
+                raise UserError("nothing is deleted", "answer y to delete the run")
         workspace.runs.delete(run_id, force=force)
         workspace.remove_files(run_id)
     if json:

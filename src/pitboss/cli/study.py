@@ -310,7 +310,7 @@ def _point(conditions: tuple[str, ...], fields: list[str]) -> dict[str, str]:
         name, equals, value = condition.partition("=")
         matches = [field for field in fields if name in (field, field.rpartition(".")[2])]
         if not equals or len(matches) != 1:
-            hint = suggestion(name, fields, "this study varies") or "this study varies nothing"
+            hint = suggestion(name if equals else "", fields, "this study varies") or "this study varies nothing"
             raise UserError(f"--where {condition}: not FIELD=VALUE of a varied field", hint)
         point[matches[0]] = value
     return point
