@@ -89,7 +89,11 @@ def test_a_command_without_a_process_starts_one_or_says_how(place: Path, monkeyp
 
 
 def test_caps_can_be_tightened_and_not_loosened(place: Path) -> None:
-    made = deploy(place, "--set", "risk.max_leverage=1")
+    first = deploy(place)
+    answer = done("deploy", "skill.yaml", "--mode", "paper", "--set", "risk.max_leverage=1", "--json", "--home", place)
+    made = answer.json
+    assert (first["skill"], made["skill"]) == ("trend-thesis@1", "trend-thesis@2")
+    assert "the skill with these caps is saved as trend-thesis@2" in answer.err
     shown = done("deployments", "show", made["deployment_id"], "--json", "--home", place).json
     assert shown["caps"]["max_leverage"] == 1
     loose = refused("deploy", "skill.yaml", "--mode", "paper", "--set", "risk.max_leverage=50", "--home", place)

@@ -20,13 +20,6 @@ def test_a_range_is_counted_back_from_the_end_of_the_data_and_the_run_is_the_las
 
     message = refused("backtest", skill, "--from", "-1d", "--model", "replay/last", *where)
     assert f"write replay/{run['run_id']}" in message
-    study = done(
-        "sweep", skill, "--from=-6h", "--vary", "risk.max_leverage=1,2", "--model", "policy/hold", "--json", *where
-    ).json
-    assert {part["to"] for part in done("study", "runs", study["study_id"], "--json", *where).json} == {
-        "2025-06-06T00:00:00Z"
-    }
-    assert done("runs", "show", "last", "--json", *where).json["run_id"] == run["run_id"]
 
 
 def test_a_time_that_is_not_before_the_end_is_refused(home: Path, skill: Path) -> None:

@@ -161,15 +161,6 @@ def test_a_model_that_gives_no_answer_pauses_the_run_at_its_limit_and_not_one_ti
     assert control.code == "model_outage"
 
 
-def test_data_that_stays_unfit_halts_the_run_at_its_limit_and_not_before() -> None:
-    checks = HaltChecks(HaltLimits(stale_ms=10 * MINUTE_MS))
-    assert checks.halt_cause(NOW, stale=True) == ("", "")
-    assert checks.halt_cause(NOW + 10 * MINUTE_MS, stale=True) == ("", "")
-    assert checks.halt_cause(NOW + 10 * MINUTE_MS + 1, stale=True)[0] == "stale_data"
-    assert checks.halt_cause(NOW + 11 * MINUTE_MS, stale=False) == ("", "")
-    assert checks.halt_cause(NOW + 12 * MINUTE_MS, stale=True) == ("", "")
-
-
 def test_orders_that_the_venue_refuses_halt_the_run_at_their_limit_and_not_one_before() -> None:
     refused, allowed = {"outcome": "refused", "code": "R11"}, {"outcome": "allowed", "code": None}
     ours = {"outcome": "refused", "code": "R3_POSITION_CAP"}

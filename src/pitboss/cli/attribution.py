@@ -22,6 +22,8 @@ HEADINGS = (
     "rest",
 )
 AMOUNTS = tuple(range(3, len(HEADINGS)))
+DETAILS = (11, 10, 9, 8, 7, 6, 2)
+"""Columns that are left out first in a narrow window: the parts of the difference, and when a trade was opened."""
 
 
 def attribution(
@@ -67,7 +69,7 @@ def attribution(
     rows = [_cells(row, row["symbol"], row["side"], row["opened_at"]) for row in document["trades"]]
     live, paper = document["live"]["result_usd"], document["paper"]["result_usd"]
     total = {**document["parts"], "live_usd": live, "paper_usd": paper, "difference_usd": document["difference_usd"]}
-    screen.put_table(HEADINGS, [*rows, _cells(total, "total", "", "")], right=AMOUNTS)
+    screen.put_table(HEADINGS, [*rows, _cells(total, "total", "", "")], right=AMOUNTS, drop=DETAILS)
     screen.put(
         f"{document['mode']} deployment {document['deployment_id']}, {document['from']} to {document['compared_until']}; USD"
     )

@@ -112,13 +112,15 @@ def _audit(
 
     from pitboss.audit.default_range import with_range
     from pitboss.audit.memorisation import audit, begin
+    from pitboss.report.figures import plural
     from pitboss.terminal.progress import watching
 
     with place.workspace() as workspace:
         options = replace(options, request=with_range(workspace, options.request, from_, to))
         report, prepared = begin(workspace, options)
         screen.note(
-            f"{options.windows} windows to identify, and {2 * options.repeats} runs of {report.ticks:,} ticks; "
+            f"{plural(options.windows, 'window')} to identify, and {2 * options.repeats} runs of "
+            f"{plural(report.ticks, 'tick')}; "
             "stored answers are used again"
         )
         with watching("audit memory", workspace.runs.cancel_requested) as (watch, stop):
@@ -137,6 +139,7 @@ def _audit(
 def _show(report: "MemorisationReport", json: bool) -> None:
     from pitboss.audit import conclusions as verdicts
     from pitboss.audit import memorisation_text as report_text
+    from pitboss.report.figures import plural
 
     if json:
         screen.put_json(report_text.document(report))
@@ -161,7 +164,7 @@ def _show(report: "MemorisationReport", json: bool) -> None:
     for conclusion in verdicts.conclusions(report):
         screen.put(f"- {conclusion.text}")
     cost = "unknown" if report.cost_usd is None else f"${report.cost_usd:.4f}"
-    again = f"; {report.reused} stored runs were used" if report.reused else ""
+    again = f"; {plural(report.reused, 'stored run')} used again" if report.reused else ""
     screen.put(f"cost {cost}{again}; seed {report.options.request.seed}")
     if report.partial:
         screen.put(f"partial: {report.partial}", "yellow")

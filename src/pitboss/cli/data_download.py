@@ -115,6 +115,7 @@ def download(
             for file in downloaded
         ],
         right=(3, 4, 5),
+        drop=(8, 5, 6),
     )
     for file in downloaded:
         for remark in file.notes:

@@ -50,7 +50,7 @@ def deploy(
     """Run a skill live. On paper it needs no account and no key.
 
     The deployment is stored, and a process of this machine works on it until it is stopped (`pitboss live host` runs one in
-    the foreground). `--set` can only tighten the caps of the skill.
+    the foreground). `--set` can only tighten the caps of the skill; with them it is saved as another version of the skill.
 
     For example:
 
@@ -97,8 +97,12 @@ def deploy(
         if mode == "live":
             _warn(workspace, deployment, request.skill)
         process = attend(workspace, deployment.id)
+    saved = f"{deployment.skill}@{deployment.skill_version}"
+    if set_:
+        screen.note(f"the skill with these caps is saved as {saved}")
     if json:
-        screen.put_json({"deployment_id": deployment.id, "state": deployment.state, "run_id": deployment.run_id})
+        document = {"deployment_id": deployment.id, "state": deployment.state, "run_id": deployment.run_id}
+        screen.put_json({**document, "skill": saved})
         return 0
     screen.put(f"deployment {deployment.id} is {deployment.state} ({mode})")
     if process:
@@ -151,7 +155,7 @@ def list_(*, json: Json = False, location: Location) -> int:
         )
         for row in rows
     ]
-    screen.put_table(headings, cells, folds=(1, 6))
+    screen.put_table(headings, cells, folds=(1, 6), drop=(2, 5))
     return 0
 
 

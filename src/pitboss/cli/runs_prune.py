@@ -41,6 +41,7 @@ def prune(
         pitboss runs prune --keep 200
         pitboss runs prune --older-than 720h --status error --yes
     """
+    from pitboss.report.figures import plural
     from pitboss.store.prune import candidates
     from pitboss.store.prune import prune as remove
 
@@ -58,9 +59,10 @@ def prune(
     if json:
         screen.put_json({"runs": run_ids, "answers": answers, "removed": yes})
     elif yes:
-        screen.put(f"{len(run_ids):,} runs and {answers:,} cached replies are deleted")
+        replies = plural(answers, "cached reply", "cached replies")
+        screen.put(f"deleted {plural(len(run_ids), 'run')} and {replies}")
     else:
-        screen.put(f"{len(run_ids):,} runs would be deleted; --yes deletes them")
+        screen.put(f"{plural(len(run_ids), 'run')} would be deleted; add --yes to delete")
     return 0
 
 
@@ -111,8 +113,9 @@ def spend(
     elif not rows:
         screen.put("no costs are recorded")
     else:
-        names = ("day", "owner", "skill", "model", "calls", "unpriced", "cost_usd", "uncertain_usd")
-        screen.put_table(names, [tuple(str(row[name]) for name in names) for row in rows], right=(4, 5, 6, 7))
+        headings = ("day", "owner", "skill", "model", "calls", "without a price", "cost in USD", "uncertain in USD")
+        cells = [tuple(map(str, row.values())) for row in rows]
+        screen.put_table(headings, cells, right=(4, 5, 6, 7), folds=(2, 3), drop=(1, 5, 7))
     if not json:
         screen.note(budget_line)
     return 0

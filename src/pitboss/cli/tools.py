@@ -39,7 +39,7 @@ def list_(*, venue: VenueName = "", json: Json = False) -> int:
         screen.put_json(tools)
         return 0
     rows = [(tool["name"], tool["category"], ", ".join(tool["modes"]), tool["description"]) for tool in tools]
-    screen.put_table(("name", "category", "modes", "what it does"), rows, folds=(3,))
+    screen.put_table(("name", "category", "modes", "what it does"), rows, folds=(2, 3), drop=(1, 2))
     return 0
 
 

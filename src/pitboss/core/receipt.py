@@ -1,6 +1,7 @@
 """Receipts: one small value for each event at the venue (accepted, filled, funded, …), in order of occurrence.
 
-A command that a person gave to a deployment and a change of its caps are some too, so that the records of its run tell them.
+A command that a person gave to a deployment, a change of its caps, and a stretch of bars that a paper account could not be given
+are some too, so that the records of its run tell them.
 """
 
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ ReceiptKind = Literal[
     "settled",
     "command",
     "caps",
+    "data_gap",
 ]
 
 

@@ -17,7 +17,8 @@ COLUMNS, DATA_COLUMNS, BASELINE_COLUMNS = 280, 2_000, 700
 """Columns of the drawing, and of the data that parts of its time are drawn from: of the run, and of each baseline."""
 NAMES = {
     "agent": "This run",
-    "buy_and_hold": "Buy and hold",
+    "buy_and_hold": "Buy and hold, all equity",
+    "buy_and_hold_capped": "Buy and hold, within the caps",
     "cash": "Cash",
     "alternate": "Alternate",
     "yes_only": "YES only",

@@ -34,7 +34,7 @@
       const text = form.elements.text.value.trim().toLowerCase();
       let shown = 0;
       for (const row of rows) {
-        const fits = outcome === '' || (outcome === 'acting' ? row.dataset.outcome !== 'noop' : row.dataset.outcome === outcome);
+        const fits = outcome === 'all' || (outcome === 'proposed' ? row.dataset.outcome !== 'noop' : row.dataset.outcome === outcome);
         row.hidden = !(fits && (symbol === '' || row.dataset.symbol === symbol) && (text === '' || textOf(row).includes(text)));
         if (!row.hidden) shown += 1;
       }
@@ -54,7 +54,7 @@
     const follow = () => {
       const row = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
       if (!row || row.tagName !== 'TBODY') return;
-      if (row.hidden) { form.reset(); apply(); }
+      if (row.hidden) { form.reset(); form.elements.outcome.value = 'all'; apply(); }
       for (const more of all('details', row)) more.open = true;
       row.scrollIntoView({ block: 'center' });
     };

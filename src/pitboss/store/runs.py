@@ -52,6 +52,8 @@ class RunFilter(TypedDict, total=False):
     skill: str
     besides: str
     """Excludes the runs of this study."""
+    single: bool
+    """Excludes the runs of all studies."""
     before: tuple[Instant, str] | None
     """Only runs that a list shows after the one created at this instant with this id."""
 
@@ -123,13 +125,12 @@ class Runs:
 
     def _newest_id(self, name: str, place: int) -> str:
         """The id of the run at a place among those that belong to no study, newest first."""
-        single = self._bounded(select(runs.c.id)).where(runs.c.study_id.is_(None))
-        newest_first = single.order_by(runs.c.created_at.desc(), runs.c.id).offset(place).limit(1)
+        newest_first = _newest(self._bounded(select(runs.c.id)), 1, None, {"single": True}).offset(place)
         with self._database.read() as connection:
             found = connection.execute(newest_first).scalar()
-            if found is not None:
-                return found
-            count = connection.execute(self._bounded(select(func.count()).where(runs.c.study_id.is_(None)))).scalar()
+        if found is not None:
+            return found
+        count = sum(self.count(single=True).values())
         hint = f"the oldest is last~{count - 1}" if count else f"there are no single runs in {self._database.location}"
         raise UserError(f"there is no run {name!r}", hint)
 
@@ -186,7 +187,7 @@ class Runs:
 
     def count(self, **filters: Unpack[RunFilter]) -> dict[Status, int]:
         """How many runs there are, by status."""
-        query = _filtered(self._bounded(select(runs.c.status, func.count())), filters).group_by(runs.c.status)
+        query = filtered(self._bounded(select(runs.c.status, func.count())), filters).group_by(runs.c.status)
         with self._database.read() as connection:
             counts: Any = connection.execute(query)
             return {status: int(number) for status, number in counts}
@@ -396,15 +397,18 @@ def _same_end(row: Mapping[str, Any], changes: Mapping[str, object]) -> bool:
 
 def _newest(query: Any, limit: int, status: Status | None, filters: RunFilter) -> Any:
     by_status = query if status is None else query.where(runs.c.status == status)
-    return _filtered(by_status, filters).order_by(runs.c.created_at.desc(), runs.c.id).limit(limit)
+    return filtered(by_status, filters).order_by(runs.c.created_at.desc(), runs.c.id).limit(limit)
 
 
-def _filtered(query: Any, filters: RunFilter) -> Any:
+def filtered(query: Any, filters: RunFilter) -> Any:
+    """The query for the runs that fulfil the conditions."""
     for name, value in filters.items():
         if name == "skill":
             query = query.where(runs.c.skill_id.in_(select(skills.c.id).where(skills.c.name == value)))
         elif name == "besides":
             query = query.where(or_(runs.c.study_id.is_(None), runs.c.study_id != value))
+        elif name == "single":
+            query = query.where(runs.c.study_id.is_(None)) if value else query
         elif name == "before" and isinstance(value, tuple):
             query = query.where(
                 or_(

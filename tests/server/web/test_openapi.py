@@ -128,9 +128,7 @@ def call_all(served: tuple[TestClient, dict[str, str]], examples: int) -> int:
             cases += 1
             if exists and case.method != "DELETE":
                 case.path_parameters.update({name: known[name] for name in case.path_parameters if name in known})
-            elif operation.path.endswith(
-                "/events"
-            ):  # the start of an id may be of a queued run, whose events would never end
+            elif case.operation.path.endswith("/events"):  # the start of an id may name a queued run, which never ends
                 case.path_parameters["run_id"] = "none"
             request = case.as_transport_kwargs(base_url=ADDRESS)
             body = {"content": request["data"]} if request.get("data") is not None else {"json": request.get("json")}

@@ -60,6 +60,10 @@ class RecordedFeed:
         if self._now() < at:
             await self._advance(at)
 
+    async def load_since(self, at: Instant) -> Instant:
+        """Return from when on the recording has bars of every symbol; nothing has to be loaded."""
+        return max(at, *(self._market.bars[symbol, self.base_interval].open_at.item(0) for symbol in self.symbols))
+
     def marks(self) -> Mapping[str, tuple[Decimal, Instant]]:
         """Return the newest close of each symbol's base bars and when it was made."""
         view = self._market.view(self._now())

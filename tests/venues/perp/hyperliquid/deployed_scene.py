@@ -78,6 +78,7 @@ class DeployedScene(Scene):
     latency_ms: tuple[int, int] = (0, 0)
     control: Control = field(default_factory=Control)
     opened_before: bool = False
+    risk: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def make_exchange(self) -> None:
         self.feeds = FeedScene(*self.faults, seed=self.seed, history_bars=20)
@@ -105,7 +106,7 @@ class DeployedScene(Scene):
                 runs=Runs(opened.database, self.now, new_id),
                 deployments=Deployments(opened.database, self.now, new_id),
             )
-            skill = read_skill(plain_skill(), PerpSkill)
+            skill = read_skill(plain_skill(risk=self.risk), PerpSkill)
             account = "" if self.mode == "paper" else "main"
             deployment = deploy(workspace, DeployRequest(skill=skill, mode=self.mode, account=account))
             run = workspace.runs.get(deployment.run_id)

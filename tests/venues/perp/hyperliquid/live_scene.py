@@ -62,6 +62,8 @@ class Scene:
     deposit: Decimal = Decimal(100_000)
     clock_error_ms: int = 0
     """How far the clock of the trading machine is ahead of the exchange's."""
+    daily_loss_halt_pct: Decimal = Decimal(5)
+    drawdown_halt_pct: Decimal = Decimal(15)
 
     def __post_init__(self) -> None:
         self.make_exchange()
@@ -99,8 +101,8 @@ class Scene:
         universe = read_universe(self.exchange.info({"type": "meta"}))
         terms = TradingTerms(
             {symbol: listed.asset for symbol, listed in universe.items()},
-            daily_loss_halt_pct=Decimal(5),
-            drawdown_halt_pct=Decimal(15),
+            daily_loss_halt_pct=self.daily_loss_halt_pct,
+            drawdown_halt_pct=self.drawdown_halt_pct,
         )
         self.setup = AccountSetup(DEPLOYMENT, SYMBOLS, universe, terms)
         self.info = HyperliquidInfo(self.transport, self.budget, self.now, self.clock.sleep)

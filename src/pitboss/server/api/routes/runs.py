@@ -16,7 +16,7 @@ from pitboss.runs.run import refuse_live
 from pitboss.runs.stored import long_document
 from pitboss.runs.verification import verify_stored
 from pitboss.server.access.caller import Author, OwnWorkspace, Viewer
-from pitboss.server.api.lookup import cursor_text, named_run, run_cursor
+from pitboss.server.api.lookup import cursor_text, named_run, named_study, run_cursor
 from pitboss.server.api.run_body import BacktestBody, Confirmed, EstimateDocument, Override, Usd, confirmation
 from pitboss.server.api.run_documents import (
     RunDifference,
@@ -90,10 +90,13 @@ def list_runs(
     status: RunStatus | None = None,
     skill: Annotated[str, Query(max_length=200, description="Only runs of this skill.")] = "",
     model: Annotated[str, Query(max_length=300, description="Only runs of this model.")] = "",
+    study: Annotated[str, Query(max_length=100, description="Only runs of this study.")] = "",
 ) -> RunPage:
     """Runs, newest first. Pages are stable: runs that are created meanwhile do not shift them."""
     del caller
-    filters: dict[str, Any] = {name: value for name, value in (("skill", skill), ("model", model)) if value}
+    study_id = named_study(workspace, study) if study else ""
+    given = (("skill", skill), ("model", model), ("study_id", study_id))
+    filters: dict[str, Any] = {name: value for name, value in given if value}
     listing = workspace.runs.listing(limit + 1, status, before=run_cursor(before), **filters)
     page, now = listing.runs[:limit], workspace.now()
     is_more = len(listing.runs) + len(listing.damaged) > limit and bool(page)

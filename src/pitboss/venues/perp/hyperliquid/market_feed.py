@@ -106,6 +106,15 @@ class HyperliquidFeed:
                 raise TransientError("the feed has failed")
             await self.state.wait()
 
+    async def load_since(self, at: Instant, symbols: Collection[str] | None = None) -> Instant:
+        """Load the base bars of symbols (by default all) that opened since an instant, as far as the exchange still has them.
+
+        Returns the instant, or a later one from which every symbol has bars. Raises `TransientError` without an answer.
+        """
+        names = self.state.prices if symbols is None else symbols
+        firsts = [await self._catch_up.load_back(symbol, at) for symbol in sorted(names)]
+        return max((at, *firsts))
+
     def marks(self) -> Mapping[str, tuple[Decimal, Instant]]:
         """Return the mark of each symbol and its venue time; a symbol with an implausible price is left out."""
         return self.state.marks()
