@@ -31,6 +31,7 @@ PROCESS = Path(__file__).with_name("trading_process.py")
 LIMIT_S = 240
 FAULT_SHARE = 0.1
 SETTLING_TICKS = 3
+SLOW = ("no reply in time", "no connection")
 STALE_MS = round(HeartbeatSettings().stale_s * SECOND_MS)
 SYMBOLS = ("BTC", "ETH")
 CAPS: dict[str, Any] = {
@@ -68,6 +69,8 @@ class Killed:
     kills: dict[str, int] = field(default_factory=dict[str, int])
     recovered_ms: list[int] = field(default_factory=list[int])
     wrong: list[str] = field(default_factory=list[str])
+    slow: list[str] = field(default_factory=list[str])
+    """First passes that failed because this machine was too busy to answer."""
     unreached: int = 0
     halts: list[str] = field(default_factory=list[str])
     tally: Tally = field(default_factory=Tally)
@@ -99,6 +102,9 @@ async def live(scene: GuardedScene, clock: SharedClock, job: Job, killed: Killed
         async with asyncio.timeout(LIMIT_S):
             while line := await asyncio.to_thread(process.stdout.readline):
                 said = json.loads(line)
+                if "failed" in said:
+                    slow = any(text in said["failed"] for text in SLOW)
+                    (killed.slow if slow else killed.wrong).append(f"{job}: {said}")
                 if "recovered" not in said:
                     continue
                 killed.recovered_ms.append(said["ms"])

@@ -16,7 +16,7 @@ from pitboss.testing.hyperliquid.seeded import SeededNumbers
 from pitboss.venues.perp.hyperliquid.order_sender import STEP_LABELS, StepLabel
 from pitboss.venues.perp.state import ReportedWorld
 from venues.perp.hyperliquid.faulted_run import Tally, first, judge, random_request, settle
-from venues.perp.hyperliquid.live_scene import Scene
+from venues.perp.hyperliquid.live_scene import Scene, open_request
 
 MOST_PASS_MS = 10_000
 
@@ -110,3 +110,18 @@ def test_the_first_pass_after_a_crash_gives_the_position_of_the_exchange(seed: i
 
 def test_an_order_whose_expiry_passes_after_the_first_pass_ends_in_the_second(tmp_path: Path):
     assert crash(tmp_path, 1_033, "protected") <= MOST_PASS_MS
+
+
+def test_a_process_that_has_opened_the_account_reads_what_was_filled_since_the_stored_world_in_one_pass():
+    async def story(scene: Scene) -> None:
+        stored = await scene.world()
+        placed = await scene.broker.submit(stored, open_request(), scene.now())
+        assert not placed.refusal
+        scene.start()  # the process was killed before it stored the world after the fill
+        await scene.broker.resolve(None)  # the account is opened
+        reconciled = await scene.broker.resolve(stored)
+        sizes = {symbol: one.size for symbol, one in reconciled.world.positions.items()}
+        assert sizes == scene.exchange.truth().positions != {}
+
+    with localcontext(CONTEXT):
+        asyncio.run(story(Scene(1)))

@@ -26,6 +26,7 @@ from shared_clock import SharedClock
 from pitboss.agent.decider import Judge
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
+from pitboss.core.errors import TransientError
 from pitboss.core.instant import MINUTE_MS, SECOND_MS
 from pitboss.core.intent import Decision
 from pitboss.jobs.live_host import HostSettings, LiveHost
@@ -161,7 +162,11 @@ def compare_first_pass(url: str, began_s: float, recovered: Callable[[], None]) 
         if world is None or is_told:
             return await run(reconciler, world)
         before = truth(url)
-        reconciled = await run(reconciler, world)
+        try:
+            reconciled = await run(reconciler, world)
+        except TransientError as error:
+            say(failed=str(error))
+            raise
         after = truth(url)
         if before["fills"] == after["fills"]:
             is_told = True
