@@ -1,7 +1,6 @@
 """A live account on the fake exchange in virtual time: everything of the broker is real but the network and the key."""
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from pitboss.testing.hyperliquid.faults import FaultPlan, FaultRule
 from pitboss.testing.hyperliquid.rules import VenueRules
 from pitboss.testing.hyperliquid.seeded import SeededNumbers
 from pitboss.testing.hyperliquid.streams import StreamHub
-from pitboss.testing.hyperliquid.transport import InProcessTransport, TransportReply, VirtualClock, run_in_virtual_time
+from pitboss.testing.hyperliquid.transport import InProcessTransport, VirtualClock, run_in_virtual_time
 from pitboss.testing.hyperliquid.universe import LISTED
 from pitboss.venues.perp.hyperliquid.account_stream import AccountStream
 from pitboss.venues.perp.hyperliquid.account_watch import AccountWatch
@@ -39,18 +38,6 @@ SYMBOLS = ("BTC", "ETH", "SOL")
 DEPLOYMENT = "d1"
 MESSAGE_S = 0.05
 """How long a message of a stream is on its way."""
-
-
-class CountingTransport(InProcessTransport):
-    """Counts what is sent by its type."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.sent: Counter[str] = Counter()
-
-    async def post(self, path: str, body: dict[str, Any], timeout_s: float) -> TransportReply:
-        self.sent[body["type"] if path == "/info" else body["action"]["type"]] += 1
-        return await super().post(path, body, timeout_s)
 
 
 class UncheckedSigner:
@@ -82,22 +69,33 @@ class Scene:
     deposit: Decimal = Decimal(100_000)
     clock_error_ms: int = 0
     """How far the clock of the trading machine is ahead of the exchange's."""
+    daily_loss_halt_pct: Decimal = Decimal(5)
+    drawdown_halt_pct: Decimal = Decimal(15)
 
     def __post_init__(self) -> None:
-        perps = tuple(perp for perp in LISTED if perp.name in SYMBOLS)
-        self.exchange = FakeExchange(self.seed, perps, rules=self.rules, deposit=self.deposit)
-        self.clock = VirtualClock()
-        self.plan = FaultPlan(self.faults, self.seed)
-        self.transport = CountingTransport(self.exchange, self.clock, self.plan)
+        self.make_exchange()
         self.signer = UncheckedSigner(self.now)
         self.memory = MemoryOrders()
         self.gate_reason = ""
-        self.data_problems: dict[str, str] = {}
+        self.alarms: list[str] = []
         self.random = SeededNumbers(self.seed, "jitter")
         self.hub: StreamHub | None = None
         self.sockets: list[HubSocket] = []
         self.woken, self.reconnected = asyncio.Event(), asyncio.Event()
         self.start()
+
+    def make_exchange(self) -> None:
+        """Make the exchange and the way to it."""
+        perps = tuple(perp for perp in LISTED if perp.name in SYMBOLS)
+        self.exchange = FakeExchange(self.seed, perps, rules=self.rules, deposit=self.deposit)
+        self.clock = VirtualClock()
+        self.plan = FaultPlan(self.faults, self.seed)
+        self.transport = InProcessTransport(self.exchange, self.clock, self.plan)
+
+    def data_problem(self, symbol: str) -> str:
+        """Why the market data forbids to open; without a feed there is no reason."""
+        del symbol
+        return ""
 
     def now(self) -> Instant:
         """The clock of the trading machine."""
@@ -114,8 +112,8 @@ class Scene:
         universe = read_universe(self.exchange.info({"type": "meta"}))
         terms = TradingTerms(
             {symbol: listed.asset for symbol, listed in universe.items()},
-            daily_loss_halt_pct=Decimal(5),
-            drawdown_halt_pct=Decimal(15),
+            daily_loss_halt_pct=self.daily_loss_halt_pct,
+            drawdown_halt_pct=self.drawdown_halt_pct,
         )
         self.setup = AccountSetup(DEPLOYMENT, SYMBOLS, universe, terms)
         self.budget, self.info, self.reader, self.venue_clock = (
@@ -127,21 +125,15 @@ class Scene:
         self.sender = FencedSender(
             "testnet", self.store, self.signer, self.line.exchange, self.reader, self.venue_clock, self.now, on_step
         )
-        self.protector = Protector(self.setup, self.sender, self.now, on_step)
+        self.protector = Protector(self.setup, self.sender, self.now, on_step, self.alarms.append)
         self.marks = MarkSource(self.info, self.setup, self.now)
         self.reconciler = Reconciler(
             self.setup, self.sender, self.protector, self.marks, self.now, self.clock.sleep, on_step
         )
         self.broker = HyperliquidBroker(
-            self.setup,
-            self.sender,
-            self.reconciler,
-            self.marks,
-            self.budget,
-            lambda: self.gate_reason,
-            lambda symbol: self.data_problems.get(symbol, ""),
-            self.now,
-        )
+            self.setup, self.sender, self.reconciler, self.marks, self.budget, lambda: self.gate_reason, self.now,
+            self.data_problem,
+        )  # fmt: skip
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a test in virtual time, with the streams of the account followed and its positions watched."""

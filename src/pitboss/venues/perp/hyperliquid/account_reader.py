@@ -164,6 +164,12 @@ class AccountReader:
     async def read(self, fills_from: Instant, funding_from: Instant, purpose: RequestClass = "read") -> VenueAccount:
         """Read the whole account with its fills and funding since these instants."""
         account = await self.summary(purpose)  # first, because it is the cheapest: where it fails, the rest is not read
+        return await self.with_history(account, fills_from, funding_from, purpose)
+
+    async def with_history(
+        self, account: VenueAccount, fills_from: Instant, funding_from: Instant, purpose: RequestClass = "read"
+    ) -> VenueAccount:
+        """Add open orders, and fills and funding since these instants, to an account of which the summary was read."""
         orders = await self.orders(purpose)
         fills = await self._fills(fills_from, purpose)
         funding: tuple[ReportedFunding, ...] = ()

@@ -29,7 +29,7 @@ class ReportedSource:
         self,
         broker: HyperliquidBroker,
         feed: MarketFeed,
-        stream: AccountStream,
+        stream: AccountStream | None,
         halt: Callable[[str, str], None],
     ) -> None:
         self._broker = broker
@@ -74,5 +74,6 @@ class ReportedSource:
 
     def trouble(self) -> str:
         """Return the current problem of the account, of its streams or of the feed."""
-        problems = (self._broker.reconciler.problem, self._stream.problem, self._feed.trouble())
+        stream_problem = "" if self._stream is None else self._stream.problem
+        problems = (self._broker.reconciler.problem, stream_problem, self._feed.trouble())
         return "; ".join(each for each in problems if each)

@@ -186,7 +186,8 @@ class Reconciler:
                     return await self._settle(world, account, step, orders, marks)
                 if is_early:
                     raise TransientError("orders and fills are read shortly")
-        self._tried_at = self._now()
+        if world is not None:  # what was filled before this process began is read at once after its first look
+            self._tried_at = self._now()
         turn = 1
         account, orders, step = await self._look(world, marks)
         while step.mismatch and turn < READS:
@@ -244,10 +245,9 @@ class Reconciler:
         self, world: ReportedWorld | None, marks: Mapping[str, Mark]
     ) -> tuple[VenueAccount, OrderIndex, AccountStep]:
         """Read the account once. Positions are protected even if its parts do not agree yet."""
+        await self.protect_told()
         await self._sender.clock.read()  # first: an order in doubt is asked for after it
         account = await self._read(world)
-        if world is not None:
-            await self._protector.protect(world, account.positions, marks, agrees=False)
         orders = await self._match(account)
         return account, orders, self._step(world, account, orders, marks)
 
@@ -270,11 +270,16 @@ class Reconciler:
         return await self._settle(world, account, adopted, orders, marks)
 
     async def _read(self, world: ReportedWorld | None) -> VenueAccount:
+        """Read the account. Positions are protected by its sizes before orders and fills are read."""
         if world is None:
             account = await self.reader.read(self._sender.clock.newest - FILL_OVERLAP_MS, 0)
         else:
+            purpose, asked_at = self._purpose(world), self._now()
+            account = await self.reader.summary(purpose)
+            await self._protector.protect(world, account.positions, self._last_marks, agrees=False)
+            self._sizes_at = asked_at
             since = world.fills_from - FILL_OVERLAP_MS
-            account = await self.reader.read(since, world.funded_until, self._purpose(world))
+            account = await self.reader.with_history(account, since, world.funded_until, purpose)
         self.news.on_fills_read(fill.id for fill in account.fills)
         self._on_step("account_read")
         return account
