@@ -66,7 +66,7 @@ def _nothing(title: str, text: str) -> Html:
 
 
 def _page(caller: Caller, *content: Html) -> HTMLResponse:
-    about = "Differences between single runs are often chance: look at the intervals before you believe one."
+    about = "Differences between single runs are often due to chance: check whether their intervals exclude zero."
     return app_page(
         caller, "Compare", "/runs", page_head("Compare runs", about=about), *content, styles=("compare.css",)
     )
