@@ -35,6 +35,7 @@ NOT_RUN = {
     "command": "needs a deployment; tests/cli/test_cli_deploy.py runs it",
     "data download": "needs a network",
     "deploy ": "needs the exchange's data; tests/cli/test_cli_deploy.py runs it",
+    "deployments caps": "needs a deployment; tests/cli/test_cli_deploy.py runs it",
     "deployments show": "needs a deployment; tests/cli/test_cli_deploy.py runs it",
     "data pu(sh|ll)": "needs object storage",
     "jobs wait": "waits for workers, which are processes of their own",

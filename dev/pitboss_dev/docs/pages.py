@@ -118,6 +118,9 @@ def cli_page(markdown: str) -> str:
         "with a hint · 130 stopped by Ctrl-C, with everything committed so far kept. More in [errors.md](errors.md). With "
         "`--json` standard output is one JSON document and nothing else; remarks and progress go to standard error.",
         "`--home` and `--db` may be given with every command, before or after its name.",
+        "`RUN` is the id of a run, the start of it, `last` for the newest run, or `last~1`, `last~2`, … for those before it. "
+        "Runs of studies are not counted there. `--from` and `--to` take dates, ISO times (UTC), and times before the end of "
+        "the data, such as `-30d` or `-12h`; where no data is meant (`runs spend`, `data download`), before now.",
         re.sub(r"## Table of Contents\n.*?(?=\*\*Commands\*\*)", "", first.partition("\n")[2], flags=re.DOTALL).strip(),
         *(_without_common_options(command) for command in commands),
     ]

@@ -54,6 +54,7 @@ from pitboss.skill.schema import SkillDocument
 from pitboss.store.answers import Answers
 from pitboss.store.database import Database
 from pitboss.store.journal import StoredJournal
+from pitboss.store.runs import is_relative
 from pitboss.store.uncertain_charges import UncertainCharges
 
 
@@ -89,7 +90,9 @@ def check_model(workspace: Workspace, request: BacktestRequest, params: Mapping[
     """Refuse a model that cannot be called. `params` are those of a stored run."""
     provider, _, target = request.source.partition("/")
     if provider == catalog.REPLAY:
-        workspace.runs.find(target)
+        run_id = workspace.runs.find(target)
+        if is_relative(target):
+            raise UserError(f"{request.source} would name another run later", f"write {catalog.REPLAY}/{run_id}")
     elif provider == catalog.LOCAL:
         find_weights(target, workspace.home / "models")
     else:

@@ -143,6 +143,12 @@ class Settings(_Declared):
         default=False,
         description="Whether a live deployment opens nothing unless a watchdog wrote a heartbeat for it in the last 15 s.",
     )
+    raise_caps_delay_s: int = Field(
+        default=3_600,
+        ge=0,
+        le=604_800,
+        description="How long after it was asked for a raise of a deployment's caps takes effect; lower caps do at once.",
+    )
     notify_webhook_url: str = Field(
         default="",
         repr=False,
@@ -168,7 +174,7 @@ class Settings(_Declared):
         default="", description="User at the mail server; the password is the secret NOTIFY_EMAIL_PASSWORD."
     )
     notify_events: str = Field(
-        default="fills,refusals,halts,pauses,outages,watchdog",
+        default="fills,refusals,halts,pauses,outages,watchdog,alarms",
         description="What notifications are sent about, with commas between.",
     )
     commit_records: int = Field(default=50, ge=1, description="Free ticks that may share one transaction.")

@@ -63,6 +63,8 @@ COMMANDS = {
     "users": "users:app",
     "tokens": "tokens:app",
     "settings": "settings:settings",
+    "doctor": "doctor:doctor",
+    "completion": "completion:app",
     "venues": "venue:venues_app",
     "data": "data:app",
     "skill": "skill:app",
@@ -148,10 +150,10 @@ def usage(error: CycloptsError) -> tuple[str, str]:
             return f"unexpected argument: {first}", _help_hint(error)
     message, _, hint = str(error).strip().partition(" Did you mean ")
     hint = did_you_mean(hint.partition("?")[0].replace('"', ""), "")
-    if isinstance(error, UnknownOptionError) and not hint:
+    if isinstance(error, UnknownOptionError):  # the hint of the parser does not know the global options
         option = (error.token.keyword or error.token.value).partition("=")[0]
         names = [name for argument in error.argument_collection for name in argument.names if name.startswith("--")]
-        hint = did_you_mean(nearest_spelling(option, [*names, *GLOBAL_OPTIONS]), "")
+        hint = did_you_mean(nearest_spelling(option, [*names, *GLOBAL_OPTIONS]), hint)
     message = message[:1].lower() + message[1:]
     return message.rstrip("."), hint or _help_hint(error)
 

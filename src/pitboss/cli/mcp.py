@@ -62,7 +62,8 @@ def list_(*, json: Json = False, location: Location) -> int:
             )
             for server in servers
         ],
-        folds=(2, 4),
+        folds=(2, 3, 4),
+        drop=(3, 1),
     )
     own = workspace.settings.mcp_catalog
     if any(_MARKS[server["origin"]] for server in servers):

@@ -213,6 +213,7 @@ def _run_campaign(
 
 def _show(result: "CampaignResult", options: dict[str, Any], json: bool, has_account: bool) -> int:
     from pitboss.redteam import report
+    from pitboss.report.figures import plural
 
     if json:
         screen.put_json(report.document(result, options))
@@ -223,7 +224,7 @@ def _show(result: "CampaignResult", options: dict[str, Any], json: bool, has_acc
         for line in report.lines(result):
             screen.put(line, style="bold red" if result.breaches else "")
         screen.put(
-            f"seed {options['seed']}, {options['texts']:,} texts, {options['ticks']} ticks a run; the same seed gives the same result"
+            f"seed {options['seed']}, {plural(options['texts'], 'text')}, {plural(options['ticks'], 'tick')} a run; the same seed gives the same result"
         )
     if result.breaches:
         return BREACHED

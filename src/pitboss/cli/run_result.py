@@ -122,7 +122,9 @@ def show_summary(summary: Mapping[str, Mapping[str, float | None]], digests: Seq
         for name, interval in summary.items()
     ]
     screen.put()
-    screen.put_table(("metric", "mean", "95 % from", "to"), rows, right=(1, 2, 3), title=f"{len(digests)} runs")
+    screen.put_table(
+        ("metric", "mean", "95 % from", "to"), rows, right=(1, 2, 3), title=figures.plural(len(digests), "run")
+    )
     if len(digests) > 1 and len(set(digests)) == 1:
         screen.put("all runs are identical: nothing in them depends on the seed")
 
@@ -153,14 +155,10 @@ def show_refusal(workspace: Workspace, run: Run) -> None:
 
 def _show_warnings(metrics: Plain, has_account: bool) -> None:
     funnel = mapping(metrics.get("funnel"))
-    stages = ("ticks", "asked", "proposals", "accepted", *(("fills",) if has_account else ()))
-    if funnel and not number(funnel.get(stages[-1])):
+    if funnel and not number(funnel.get("fills" if has_account else "accepted")):
         screen.put()
-        screen.put(f"Nothing was {'traded' if has_account else 'done'}. What became of the ticks:", "bold")
-        steps = [(key, figures.count(funnel.get(key))) for key in stages]
-        refused = counts(funnel.get("refused"))
-        steps.insert(3, ("refused", refused or "0"))
-        screen.put_table(("", ""), [(name, value) for name, value in steps])
+        ticks = f"{figures.count(funnel.get('asked'))} of {figures.plural(funnel.get('ticks'), 'tick')}"
+        screen.put(f"Nothing was {'traded' if has_account else 'done'}. A decision was asked for at {ticks}.", "bold")
         reasons = counts(metrics.get("noops_by_flag"))
         if reasons:
             screen.put(f"ticks without a proposal: {reasons}")

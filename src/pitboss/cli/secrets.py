@@ -82,7 +82,8 @@ def list_(*, json: Json = False, location: Location) -> int:
             )
             for row in rows
         ],
-        folds=(2, 4),
+        folds=(1, 2, 4),
+        drop=(3, 1),
     )
     return 0
 

@@ -170,7 +170,7 @@ def list_(*, json: Json = False, location: Location) -> int:
         )
         for study in studies
     ]
-    screen.put_table(("study", "kind", "skill", "runs", "status", "varied"), rows, right=(3,), folds=(5,))
+    screen.put_table(("study", "kind", "skill", "runs", "status", "varied"), rows, right=(3,), folds=(2, 4, 5))
     return 0
 
 
@@ -255,8 +255,9 @@ def runs(
         )
         for run in study_runs
     ]
-    headings = ("run", "status", "model", "point", "repeat", *names)
-    screen.put_table(headings, rows, right=tuple(range(5, len(headings))), folds=(3,))
+    labels = (metric_meaning(name, venue_metrics).label.lower() for name in names)
+    headings = ("run", "status", "model", "point", "repeat", *labels)
+    screen.put_table(headings, rows, right=tuple(range(5, len(headings))), folds=(2, 3), drop=(4, 2))
     return 0
 
 
@@ -291,11 +292,14 @@ def cancel(study: StudyId, /, *, location: Location) -> int:
         pitboss study cancel 7c56
     """
     from pitboss.jobs.study import cancel_study
+    from pitboss.report.figures import plural
 
     with location.existing_workspace() as workspace:
         study_id = workspace.studies.find(study)
         count = cancel_study(workspace, study_id)
-    screen.put(f"study {study_id}: {count} runs are cancelled or will stop; the command that started it continues them")
+    screen.put(
+        f"study {study_id}: {plural(count, 'run')} cancelled or asked to stop; the command that started it continues them"
+    )
     return 0
 
 

@@ -96,7 +96,9 @@ def list_(*, json: Json = False, location: Location) -> int:
         tuple(" ".join(row[name] or ["all"]) if name == "scopes" else str(row[name] or "never") for name in names)
         for row in rows
     ]
-    screen.put_table(("token", "user", "role", "scopes", "state", "label", "used", "expires"), cells, folds=(3, 5))
+    screen.put_table(
+        ("token", "user", "role", "scopes", "state", "label", "used", "expires"), cells, folds=(3, 5), drop=(6, 3, 7)
+    )
     return 0
 
 

@@ -4,6 +4,8 @@ The current time is not read here; that is the `Clock` port.
 """
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pitboss.core.errors import UserError
@@ -78,6 +80,36 @@ def parse_instant(text: str) -> Instant:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeEnd:
+    """A time that is counted back from an end, such as `-30d`. What the end is depends on what the time is used for."""
+
+    length_ms: int
+
+
+def parse_range_end(text: str) -> Instant | BeforeEnd:
+    """Read a time as `parse_instant` does, or one before an end, such as `-30d` or `-12h`."""
+    text = text.strip()
+    if not text.startswith("-"):
+        return parse_instant(text)
+    try:
+        return BeforeEnd(parse_duration(text[1:]))
+    except (UserError, OverflowError):
+        raise UserError(
+            f"cannot read {text[:40]!r} as a time", "write -30d, -12h or a date, such as 2025-06-01"
+        ) from None
+
+
+def resolved(time: Instant | BeforeEnd, end: Callable[[], Instant]) -> Instant:
+    """The instant of a time; `end` is called only if the time is counted back from it."""
+    if not isinstance(time, BeforeEnd):
+        return time
+    at = end() - time.length_ms
+    if at < 0:
+        raise UserError(f"-{duration_text(time.length_ms)} is before 1970", "write a shorter time, such as -30d")
+    return at
 
 
 def iso(at: Instant) -> str:

@@ -241,6 +241,8 @@ def venue_or_none(run: Run) -> Venue | None:
 
 def refuse_live(run: Run) -> None:
     """Raise `UserError` for a run on live prices, which cannot be replayed."""
+    if run.params.get("deployed"):
+        raise UserError(f"run {run.id} belongs to a deployment", f"`pitboss command {run.id} resume` resumes it")
     if run.params.get("mode"):
         raise UserError(
             f"run {run.id} is a live run: only its own command can resume it",

@@ -11,12 +11,13 @@ from typing import Any
 
 from sqlalchemy import Connection, func, or_, select
 
-from pitboss.core.deployment import Command, DeploymentState, Mode, OpenCommand, state_after
+from pitboss.core.deployment import READS_ALARM, Command, DeploymentState, Mode, OpenCommand, state_after
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.core.suggestion import did_you_mean, nearest_id
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
+from pitboss.store.deployment_alarms import mark_read
 from pitboss.store.lifecycle import ACTIVE
 from pitboss.store.schema import LOCAL, deployment_commands, deployments, runs
 
@@ -196,6 +197,8 @@ class Deployments:
                 "note": "",
             }
             rows.add(connection, deployment_commands, values)
+            if command in READS_ALARM:
+                mark_read(connection, deployment_id, user_name, values["sent_at"])
         return SentCommand(**values)
 
     def open_commands(self, deployment_ids: Sequence[str]) -> Sequence[OpenCommand]:

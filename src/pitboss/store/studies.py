@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from sqlalchemy import Table, func, select
 from sqlalchemy.exc import IntegrityError
@@ -20,7 +20,7 @@ from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.lifecycle import Status
 from pitboss.store.run import Run, read_run
-from pitboss.store.runs import Runs
+from pitboss.store.runs import RunFilter, Runs, filtered
 from pitboss.store.schema import LOCAL, runs, studies
 
 T = TypeVar("T")
@@ -137,8 +137,8 @@ class Studies:
         rows.require_intact(studies, row)
         return codec.loads(row["document"])
 
-    def list(self) -> Sequence[StudyLine]:
-        """All studies, the newest first."""
+    def list(self, status: Status | None = None, **filters: Unpack[RunFilter]) -> Sequence[StudyLine]:
+        """All studies, the newest first. With a status or conditions, only the runs that fulfil them are counted."""
         definitions = self._bounded(rows.raw(studies), studies)
         counts_query = (
             select(
@@ -147,14 +147,17 @@ class Studies:
             .where(runs.c.study_id.is_not(None))
             .group_by(runs.c.study_id, runs.c.status)
         )
+        counts_query = filtered(
+            counts_query if status is None else counts_query.where(runs.c.status == status), filters
+        )
         with self._database.read() as connection:
             stored = rows.fetch_all(connection, definitions)
             groups: Any = connection.execute(self._bounded(counts_query, runs)).all()
         counts: dict[str, dict[Status, int]] = {}
         first: dict[str, Instant] = {}
         last: dict[str, Instant] = {}
-        for study_id, status, count, oldest, newest in groups:
-            counts.setdefault(study_id, {})[status] = int(count)
+        for study_id, found, count, oldest, newest in groups:
+            counts.setdefault(study_id, {})[found] = int(count)
             first[study_id] = min(oldest, first.get(study_id, oldest))
             last[study_id] = max(newest, last.get(study_id, newest))
         lines: list[StudyLine] = []
