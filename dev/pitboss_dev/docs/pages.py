@@ -84,9 +84,10 @@ def settings_page() -> str:
     return "\n\n".join(
         [
             "# Settings",
-            f"Each setting is a key of `{FILE}` in the workspace and an environment variable. The environment wins over "
-            "the file, the file over the default; `--home` and `--db` on the command line win over both. `pitboss "
-            "settings` shows the values that hold where you are. Secrets are not settings.",
+            f"Each setting is a key of `{FILE}` in the workspace and an environment variable. The environment takes "
+            "precedence over the file `.env` in the current folder ([secrets.md](secrets.md#which-key-is-used)), that over "
+            f"`{FILE}`, and that over the default; `--home` and `--db` on the command line take precedence over all of them. "
+            "`pitboss settings` shows the values in effect. Secrets are not settings.",
             table(("key", "environment variable", "default", "meaning"), rows),
         ]
     )

@@ -38,7 +38,7 @@ from pitboss.models.limiter import Limiter, fingerprint
 from pitboss.models.local import LocalModel
 from pitboss.models.local_server import LocalServer
 from pitboss.models.local_weights import find_weights
-from pitboss.models.price_list import price
+from pitboss.models.price_list import price, similar_model
 from pitboss.models.priced import Priced
 from pitboss.models.prices import FREE, ModelPrice, flat
 from pitboss.models.providers import OWN, entry
@@ -285,10 +285,10 @@ def known_price(request: BacktestRequest, model_route: Route) -> ModelPrice | No
         return FREE
     model_price = price(model_route.provider.prices, model_route.model, SystemClock().now())
     if model_price is None and not request.any_price:
-        raise UserError(
-            f"the price of {model_route.name} is unknown",
-            "add --price-in and --price-out (USD per million tokens), or --yes to run without a price",
-        )
+        similar = similar_model(model_route.provider.prices, model_route.model)
+        otherwise = "add --price-in and --price-out (USD per million tokens), or --yes to run without a price"
+        hint = f"did you mean {model_route.provider.name}/{similar}? Otherwise {otherwise}" if similar else otherwise
+        raise UserError(f"the price of {model_route.name} is unknown", hint)
     return model_price
 
 

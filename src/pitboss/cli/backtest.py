@@ -130,7 +130,10 @@ def request_for(
     document = read_file(skill, run_options.set_, settings)
     venue = venue_of(document)
     if only is not None and venue is not only:
-        raise UserError(f"{skill.name} is a skill of the {venue.name} venue", "use `pitboss backtest`, which takes any")
+        raise UserError(
+            f"{skill.name} is a skill of the {venue.name} venue",
+            f"use `pitboss {venue.name} backtest {skill}`, or `pitboss backtest`, which takes skills of every venue",
+        )
     fields_of_venue = venue_fields(location, document, venue_options)
     span = given_range(location, document, run_options, fields_of_venue)
     request_fields = {

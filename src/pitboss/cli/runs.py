@@ -67,6 +67,10 @@ def resume(
     max_cost_usd: Annotated[
         Amount | None, option("--max-cost-usd", "New limit: stop when the model has cost this much over the whole run.")
     ] = None,
+    take_over: Annotated[
+        bool,
+        option("--take-over", "Continue the run here even if another process is executing it; that process stops."),
+    ] = False,
     json: Json = False,
     location: Location,
 ) -> int:
@@ -82,7 +86,7 @@ def resume(
     from pitboss.runs.stored import document
 
     with location.existing_workspace() as workspace:
-        finished = resume_run(workspace, location, workspace.runs.find(run), max_cost_usd)
+        finished = resume_run(workspace, location, workspace.runs.find(run), max_cost_usd, take_over)
         if json:
             screen.put_json(document(workspace, finished.run))
         elif finished.is_complete:
@@ -241,8 +245,44 @@ def fork(
 
 
 @app.command
+def compare(
+    *runs: Annotated[str, Parameter(help="Ids of two to eight runs, or their first characters.")],
+    out: Annotated[
+        Path | None, option("--out", "File of the page. Default: reports/compare-….html in the workspace.")
+    ] = None,
+    json: Json = False,
+    location: Location,
+) -> int:
+    """Compare runs: what differs in their inputs, metrics, results and first decisions. Writes a page with their equity.
+
+    Differences are from the first run. `pitboss runs diff` compares two runs byte by byte.
+
+    For example:
+
+        pitboss runs compare 3f9a 81c0
+        pitboss runs compare 3f9a 81c0 77d2 --out leverage.html
+    """
+    from pitboss.cli.runs_compare import show_comparison
+    from pitboss.runs.comparison import comparison
+    from pitboss.runs.comparison_page import write_comparison
+    from pitboss.runs.indexed_runs import IndexedRuns
+
+    with location.existing_workspace() as workspace:
+        stored, indexed = [workspace.runs.get(run) for run in runs], IndexedRuns()
+        document = comparison(workspace, stored, indexed)
+        document["report"] = str(write_comparison(workspace, stored, document, indexed, out))
+    if json:
+        screen.put_json(document)
+    else:
+        show_comparison(document)
+    return 0
+
+
+@app.command
 def diff(first: RunId, second: RunId, /, *, json: Json = False, location: Location) -> int:
-    """Compare two runs: the first record that differs, and the metrics that differ.
+    """Compare two runs byte by byte: the first record that differs, and every figure that differs, unrounded.
+
+    `pitboss runs compare` shows what the difference means.
 
     For example:
 
@@ -266,17 +306,30 @@ def delete(
     /,
     *,
     force: Annotated[bool, option("--force", "Delete the run even if it is active.")] = False,
+    yes: Annotated[bool, option("--yes", "Delete without asking; needed where there is no terminal.")] = False,
     json: Json = False,
     location: Location,
 ) -> int:
-    """Delete a run with all its records and its report.
+    """Delete a run with all its records and its report. Asks first.
 
     For example:
 
         pitboss runs delete 3f9a
+        pitboss runs delete 3f9a --yes
     """
+    from pitboss.cli.consent import asker
+
     with location.existing_workspace() as workspace:
         run_id = workspace.runs.find(run)
+        if not yes:
+            ask = asker(json)
+            if ask is None:
+                raise UserError(
+                    f"run {run_id} would be deleted for good, with all its records", "add --yes to delete it"
+                )
+            screen.note(f"run {run_id} will be deleted for good, with all its records")
+            if not ask():
+                raise UserError("nothing is deleted", "answer y to delete the run")
         workspace.runs.delete(run_id, force=force)
         workspace.remove_files(run_id)
     if json:

@@ -9,6 +9,7 @@ from pitboss.cli.run_status import Status
 from pitboss.cli.study_options import NO_OPTIONS, Out, StudyOptions
 from pitboss.cli.venue_options import VenueOptions, with_venue_options
 from pitboss.core.errors import UserError
+from pitboss.core.suggestion import suggestion
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, RangeOptions, option
 from pitboss.terminal.workspace_options import Location
@@ -309,8 +310,8 @@ def _point(conditions: tuple[str, ...], fields: list[str]) -> dict[str, str]:
         name, equals, value = condition.partition("=")
         matches = [field for field in fields if name in (field, field.rpartition(".")[2])]
         if not equals or len(matches) != 1:
-            varied = ", ".join(fields) or "nothing"
-            raise UserError(f"--where {condition}: not FIELD=VALUE of a varied field", f"this study varies {varied}")
+            hint = suggestion(name if equals else "", fields, "this study varies") or "this study varies nothing"
+            raise UserError(f"--where {condition}: not FIELD=VALUE of a varied field", hint)
         point[matches[0]] = value
     return point
 

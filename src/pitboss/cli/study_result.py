@@ -123,7 +123,7 @@ def _show_forward(forward: Plain, metric: Metric) -> None:
     screen.put(
         f"all test periods, {figures.plural(forward['days'], 'day')}: "
         f"{figures.percent(forward['total_return_pct'], signed=True)}{interval and f' (95 %: {interval})'}, "
-        f"Sharpe {figures.plain(forward['sharpe'])}"
+        f"Sharpe {figures.sharpe(forward['sharpe'], forward['sharpe_ci'])}"
     )
 
 
@@ -143,7 +143,7 @@ def _show_arena(arena: Plain) -> None:
             figures.percent(entry["total_return_pct"], signed=True),
             _interval_text(entry["total_return_ci"]),
             *((figures.plain(entry["brier"], 4),) if forecasts else ()),
-            figures.plain(entry["sharpe"]),
+            figures.sharpe(entry["sharpe"], entry["sharpe_ci"]),
             figures.NONE if entry["deflated_sharpe"] is None else f"{entry['deflated_sharpe']:.0%}",
             str(entry["repeats"]),
             figures.usd(entry["cost_per_run_usd"]),

@@ -16,7 +16,7 @@ from pitboss.cli.study_table import live_scoreboard
 from pitboss.cli.venue_options import VenueOptions, given_range, venue_fields
 from pitboss.core.errors import BudgetExceeded, RunCancelled, UserError
 from pitboss.jobs.estimate import Estimate, require_consent
-from pitboss.jobs.plan import PlannedRun, planned_runs
+from pitboss.jobs.plan import PlannedRun, planned_runs, unchanged_fields
 from pitboss.jobs.study import study
 from pitboss.jobs.study_page import result_document, write_page
 from pitboss.jobs.study_plans import BuiltPlan
@@ -63,6 +63,8 @@ def run_study(location: WorkspaceOptions, built: BuiltPlan, study_options: Study
                 show_estimate(cost)
             return 0
         screen.note(f"study {built.plan.id}: {plural(len(runs), 'run')}; {estimate_line(cost)}")
+        for name in unchanged_fields(runs):
+            screen.note(f"warning: the values of {name} all give the same run: it changes nothing here")
         if cost.usd:
             for line in cost.basis:
                 screen.note(f"  {line}")

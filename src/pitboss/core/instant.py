@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pitboss.core.errors import UserError
+from pitboss.core.suggestion import did_you_mean, suggestion
 
 Instant = int
 """Milliseconds since 1970-01-01T00:00:00Z."""
@@ -34,6 +35,7 @@ INTERVALS: dict[str, int] = {
 """The supported bar intervals, shortest first."""
 
 _UNITS = {"ms": 1, "s": SECOND_MS, "m": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS}
+_WORDY_INTERVAL = re.compile(r"(\d{1,6})\s*([smhd])[a-z]*")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
@@ -42,7 +44,17 @@ def interval_ms(name: str) -> int:
     try:
         return INTERVALS[name]
     except KeyError:
-        raise UserError(f"unknown interval {name!r}", f"one of {', '.join(INTERVALS)}") from None
+        raise UserError(f"unknown interval {name!r}", interval_hint(name)) from None
+
+
+def interval_hint(name: str) -> str:
+    """The hint for an unknown interval: the one of the same length (`1h` for `60m` or `1hour`), else a similar one or all."""
+    match = _WORDY_INTERVAL.fullmatch(name.strip().lower())
+    length = int(match[1]) * _UNITS[match[2]] if match else None
+    if length is None:
+        return suggestion(name, INTERVALS)
+    same = next((interval for interval in INTERVALS if INTERVALS[interval] == length), None)
+    return did_you_mean(same, f"one of {', '.join(INTERVALS)}")
 
 
 def parse_duration(text: str) -> int:

@@ -35,7 +35,7 @@ def compose(report: RunReport, money: str) -> ReportPage:
             funnel_section(funnel),
         ),
         ("refused", "Refused", "What the engine refused", refusal_section(report, funnel, anchors(rows))),
-        ("decisions", "Decisions", "Every decision and why", decision_section(report, rows)),
+        ("decisions", "Decisions", "Decisions and reasons", decision_section(report, rows)),
         ("metrics", "Metrics", "All metrics", metric_section(report)),
         (
             "limits",

@@ -54,6 +54,14 @@ def percent(value: object) -> str:
     return figures.percent(value, signed=True)
 
 
+def sharpe(metrics: Plain) -> str:
+    """Format a Sharpe ratio with its interval, or flagged if it is of too few days."""
+    has_interval = pair(metrics.get(INTERVALS["sharpe"]))
+    return (
+        with_interval(metrics, "sharpe", figures.plain) if has_interval else figures.sharpe(metrics.get("sharpe"), None)
+    )
+
+
 def with_interval(metrics: Plain, name: str, form: Callable[[object], str]) -> str:
     """Format a figure with its 95 % interval in brackets."""
     bounds = pair(metrics.get(INTERVALS[name]))

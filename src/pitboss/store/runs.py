@@ -15,12 +15,13 @@ from sqlalchemy import Connection, and_, delete, func, or_, select
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
+from pitboss.core.suggestion import did_you_mean, nearest_id
 from pitboss.store import budgets, events, spend
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.lifecycle import ACTIVE, ENDED, LeaseLost, Status, require_move
 from pitboss.store.run import Figures, Run, figure_columns, new_run_row, no_run, read_run, require_run_row
-from pitboss.store.schema import approval_requests, facts, records, run_events, run_states, runs, skills
+from pitboss.store.schema import approval_requests, deployments, facts, records, run_events, run_states, runs, skills
 
 _LAST = re.compile(r"last(?:~(\d{1,6}))?")
 
@@ -28,6 +29,10 @@ _LAST = re.compile(r"last(?:~(\d{1,6}))?")
 def is_relative(name: str) -> bool:
     """Whether a name stands for a run by its place among the newest: `last`, `last~1`, `last~2`, …"""
     return _LAST.fullmatch(name) is not None
+
+
+COMPARED_IDS = 1_000
+"""How many of the latest ids a mistyped one is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +117,11 @@ class Runs:
                 listed = ", ".join(ids[:5]) + (", …" if len(ids) > 5 else "")
                 raise UserError(f"more than one run starts with {prefix!r}: {listed}", "give more of the id")
             newest = self._bounded(select(runs.c.id, runs.c.status)).order_by(runs.c.created_at.desc(), runs.c.id)
-            latest = [f"{row.id} ({row.status})" for row in connection.execute(newest.limit(3))]
-        raise UserError(
-            f"there is no run {prefix!r}",
-            f"the latest are {', '.join(latest)}" if latest else f"there are no runs in {self._database.location}",
-        )
+            latest = connection.execute(newest.limit(COMPARED_IDS)).all()
+        listed = ", ".join(f"{row.id} ({row.status})" for row in latest[:3])
+        hint = f"the latest are {listed}" if latest else f"there are no runs in {self._database.location}"
+        similar = nearest_id(prefix, [row.id for row in latest])
+        raise UserError(f"there is no run {prefix!r}", did_you_mean(similar, hint))
 
     def _newest_id(self, name: str, place: int) -> str:
         """The id of the run at a place among those that belong to no study, newest first."""
@@ -297,6 +302,7 @@ class Runs:
         """Request a cancel; returns the status. A queued run is cancelled at once."""
         with self._database.write() as connection:
             row = self._require(connection, run_id)
+            _refuse_deployed(connection, run_id, "`pitboss command {} pause` pauses it, `stop` ends it")
             now, epoch = self._database.now(connection), row["lease_epoch"]
             if row["status"] in ACTIVE:
                 rows.change(connection, runs, row, {"cancel_requested": True})
@@ -317,9 +323,10 @@ class Runs:
             return bool(connection.execute(query).scalar())
 
     def delete(self, run_id: str, *, force: bool = False) -> None:
-        """Delete a run and all its records; an active run only with `force`."""
+        """Delete a run and all its records; an active run only with `force`, that of a deployment only if it is stopped."""
         with self._database.write() as connection:
             row = self._require(connection, run_id)
+            _refuse_deployed(connection, run_id, "`pitboss command {} stop` ends it; then its run can be deleted")
             if row["status"] in ACTIVE and not force:
                 raise UserError(f"run {run_id} is {row['status']}", "cancel it first")
             budgets.settle_all(connection, run_id)
@@ -379,7 +386,7 @@ def remove(connection: Connection, database: Database, ids: Sequence[str]) -> No
     for table in (records, run_states, run_events, approval_requests):
         connection.execute(delete(table).where(table.c.run_id.in_(ids)))
     for run_id in ids:
-        for prefix in ("doubt", "guess"):
+        for prefix in ("doubt", "guess", "board"):
             connection.execute(delete(facts).where(facts.c.key.startswith(f"{prefix}/{run_id}/", autoescape=True)))
     connection.execute(delete(runs).where(runs.c.id.in_(ids)))
 
@@ -412,3 +419,11 @@ def filtered(query: Any, filters: RunFilter) -> Any:
         elif value is not None:
             query = query.where(runs.c[name] == value)
     return query
+
+
+def _refuse_deployed(connection: Connection, run_id: str, hint: str) -> None:
+    """Refuse what would take the run away from its deployment. `hint` names the command to it."""
+    query = select(deployments.c.id).where(deployments.c.run_id == run_id, deployments.c.state != "stopped")
+    deployment_id = connection.execute(query).scalar()
+    if deployment_id is not None:
+        raise UserError(f"run {run_id} belongs to a deployment", hint.format(deployment_id))

@@ -15,6 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.core.instant import Instant
+from pitboss.core.suggestion import did_you_mean, nearest_id
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.lifecycle import Status
@@ -121,7 +122,10 @@ class Studies:
             return ids[0]
         if ids and prefix:
             raise UserError(f"more than one study starts with {prefix!r}: {', '.join(ids)}", "give more of the id")
-        raise UserError(f"there is no study {prefix!r}", "`pitboss study list` lists them")
+        with self._database.read() as connection:
+            every = connection.execute(self._bounded(select(studies.c.id), studies)).scalars().all()
+        hint = did_you_mean(nearest_id(prefix, every), "`pitboss study list` lists them")
+        raise UserError(f"there is no study {prefix!r}", hint)
 
     def document(self, study_id: str) -> dict[str, Any]:
         """The definition of a study."""

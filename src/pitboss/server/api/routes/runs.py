@@ -28,7 +28,7 @@ from pitboss.server.api.run_documents import (
     Verification,
 )
 from pitboss.server.api.tagged import NOT_MODIFIED, tagged_json
-from pitboss.server.problem import Problem, refused_as, responses
+from pitboss.server.problem import refused_as, responses
 
 router = APIRouter(prefix="/runs", tags=["runs"], responses=responses())
 
@@ -127,9 +127,6 @@ def cancel_run(run_id: str, caller: Author, workspace: OwnWorkspace) -> RunState
     """A queued run is cancelled at once, an active one at its next tick. What is done is kept and can be resumed."""
     del caller
     run = named_run(workspace, run_id)
-    if run.params.get("deployed"):
-        hint = f"POST /api/deployments/{run.id}/commands with the command stop"
-        raise Problem(409, "conflict", f"run {run.id} belongs to a deployment, which would continue it", hint)
     with refused_as(409, "conflict"):
         status = workspace.runs.request_cancel(run.id)
     return RunState(run_id=run.id, status=status, cancel_requested=True)

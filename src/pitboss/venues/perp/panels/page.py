@@ -38,7 +38,7 @@ def compose(report: RunReport) -> ReportPage:
         ("prices", "Prices", "Prices and orders", _prices(report, row_ids)),
         ("funnel", "Funnel", "From ticks to fills", funnel_section(funnel)),
         ("refused", "Refused", "Refused by the engine", refusal_section(report, funnel, row_ids)),
-        ("decisions", "Decisions", "All decisions", decision_section(report, rows)),
+        ("decisions", "Decisions", "Decisions", decision_section(report, rows)),
         ("trades", "Trades", "Round trips", trade_section(report)),
         ("metrics", "Metrics", "All metrics", metric_section(report)),
         ("costs", "Costs", "Costs", cost_section(report)),

@@ -40,7 +40,7 @@ def compose(report: PredictReport) -> ReportPage:
         ("spread", "Spread", "Cost of the spread", spread_section(report)),
         ("funnel", "Funnel", "From ticks to fills", funnel_section(funnel)),
         ("refused", "Refused", "Refused by the engine", refusal_section(run, funnel, anchors(rows))),
-        ("decisions", "Decisions", "All decisions", decision_section(run, rows)),
+        ("decisions", "Decisions", "Decisions", decision_section(run, rows)),
         ("metrics", "Figures", "All figures", figure_section(report)),
         ("limits", "Limits", "Assumptions and limits", assumption_section(run, assumptions, LIMITS)),
         ("skill", "Skill", "The skill", skill_section(run)),
