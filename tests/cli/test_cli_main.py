@@ -31,7 +31,7 @@ GROUPS = {words[:-1] for words in ALL}
 
 def test_every_promised_command_is_there() -> None:
     names = {" ".join(words) for words in ALL}
-    runs = ["list", "show", "cancel", "resume", "verify", "export", "diff", "delete"]
+    runs = ["list", "show", "cancel", "resume", "verify", "export", "compare", "diff", "delete"]
     promised = ["backtest", "report", "demo", "init", "settings", "models list", "tools list", "tools show"]
     promised += [f"data {name}" for name in ("import", "list", "check", "demo")]
     promised += [f"skill {name}" for name in ("check", "preview", "schema")] + [f"runs {name}" for name in runs]

@@ -196,6 +196,24 @@ def test_a_comparison_fits_into_100_columns_and_says_warnings_in_sentences(
     assert not any(sign in "".join(table) for sign in "{}[]")
 
 
+def test_runs_compare_writes_a_page_and_prints_tables_of_80_columns(
+    home: Path, skill: Path, run: dict[str, Any]
+) -> None:
+    quiet = done("backtest", skill, *RANGE, "--model", "policy/hold", "--json", "--home", home).json
+    words = ("runs", "compare", run["run_id"], quiet["run_id"], run["run_id"])
+    assert "each of them once" in refused(*words, "--home", home)
+    shown = done(*words[:4], "--home", home).out
+    sentences = ("Difference of final equity", "  at ", "page ")
+    assert max(len(line) for line in shown.splitlines() if not line.startswith(sentences)) <= 80
+    for text in ("inputs that differ", "policy/hold", "B − A", "B against A", "A: open ", "; B: held"):
+        assert text in shown, text
+    document = done(*words[:4], "--json", "--out", home / "two.html", "--home", home).json
+    assert document["report"] == str(home / "two.html")
+    assert f'href="reports/{run["run_id"]}.html"' in (home / "two.html").read_text("utf-8")
+    (default,) = (home / "reports").glob("compare-*.html")
+    assert str(default) in shown
+
+
 def test_a_damaged_run_is_named_and_the_others_are_listed(home: Path, skill: Path, run: dict[str, Any]) -> None:
     second = done("backtest", skill, *RANGE, "--model", "policy/hold", "--json", "--home", home).json
     with sqlite3.connect(home / "pitboss.db") as connection:
@@ -248,7 +266,7 @@ def test_a_limit_that_cannot_be_is_a_mistake(home: Path, limit: str) -> None:
 
 
 def test_a_deleted_run_is_gone_with_its_report(home: Path, run: dict[str, Any]) -> None:
-    done("runs", "delete", run["run_id"], "--home", home)
+    done("runs", "delete", run["run_id"], "--yes", "--home", home)
     assert done("runs", "list", "--json", "--home", home).json == []
     assert not Path(run["report"]).exists()
 

@@ -155,7 +155,9 @@ def test_a_backtest_is_judged_recorded_verified_resumed_forked_and_reported(toy:
     assert "above the cap or the cash at hand" in page
     fills = toy.run("runs", "export", run["run_id"], "--what", "fills").splitlines()
     assert len(fills) == run["metrics"]["bets"]
-    toy.run("runs", "fork", run["run_id"], "--at", "2025-02-11T00:00:00Z", "--model", "policy/heads")
+    fork = toy.json("runs", "fork", run["run_id"], "--at", "2025-02-11T00:00:00Z", "--model", "policy/heads")
+    (differing,) = toy.json("runs", "compare", run["run_id"], fork["run_id"])["decisions"]
+    assert differing["decisions"][0]["tick_at"] >= "2025-02-11"
 
 
 def test_decisions_come_from_a_file_and_a_policy_too(toy: Toy) -> None:

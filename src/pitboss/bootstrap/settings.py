@@ -18,13 +18,16 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 
 from pitboss.core.errors import UserError
 from pitboss.core.redaction import HIDDEN
+from pitboss.core.suggestion import did_you_mean, fold_spelling, nearest, nearest_spelling
 from pitboss.data.object_storage import read_address
 
 FILE = "settings.toml"
 DEFAULT_HOME = Path(".pitboss")
 PREFIX = "PITBOSS_"
-NOT_SETTINGS = ("secret_key", "traceback")
+NOT_SETTINGS = ("secret_key", "traceback", "test_database_url", "test_s3_url")
 """Environment variables with the prefix that are read elsewhere."""
+SIMILAR = 0.75
+"""How similar an unknown variable must be to a setting to be taken for a misspelt one; any other may be meant for another version."""
 
 
 class _Environment(EnvSettingsSource):
@@ -127,6 +130,12 @@ class Settings(_Declared):
         default=False,
         description="Whether a live deployment opens nothing unless a watchdog looks after it and was heard in the last 15 s.",
     )
+    raise_caps_delay_s: int = Field(
+        default=3_600,
+        ge=0,
+        le=604_800,
+        description="How long after it was asked for a raise of a deployment's caps takes effect; lower caps do at once.",
+    )
     notify_webhook_url: str = Field(
         default="",
         repr=False,
@@ -152,7 +161,7 @@ class Settings(_Declared):
         default="", description="User at the mail server; the password is the secret NOTIFY_EMAIL_PASSWORD."
     )
     notify_events: str = Field(
-        default="fills,refusals,halts,pauses,outages,watchdog",
+        default="fills,refusals,halts,pauses,outages,watchdog,alarms",
         description="What notifications are sent about, with commas between.",
     )
     commit_records: int = Field(default=50, ge=1, description="Free ticks that may share one transaction.")
@@ -283,7 +292,7 @@ def load_settings(home: Path | None = None, database_url: str | None = None) -> 
         changes = _venue_values(settings)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise _invalid(".".join(str(part) for part in first["loc"]), first["msg"]) from None
+        raise _invalid(str(first["loc"][0]), first["msg"]) from None
     changes["home"] = root
     if database_url:
         changes["database_url"] = database_url
@@ -310,14 +319,31 @@ def _venue_values(settings: Settings) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for model in venue_settings():
         values |= model.of(settings).model_dump(exclude_unset=True)
+    names = [name for name, _ in _fields()]
     unknown = [name for name in extra if name not in values]
     if unknown:
-        raise _invalid(unknown[0], "no such setting")
+        raise UserError(
+            f"{FILE}: there is no setting {unknown[0][:60]!r}",
+            did_you_mean(nearest_spelling(unknown[0], names), "`pitboss settings` lists them"),
+        )
+    for variable in sorted(variables - {*names, *NOT_SETTINGS}):
+        if similar := nearest(variable, names, fold_spelling, SIMILAR):
+            raise UserError(f"{_variable(variable)} is not a setting", did_you_mean(_variable(similar), "unset it"))
     return values
 
 
 def _invalid(name: str, message: str) -> UserError:
-    return UserError(f"setting {name}: {message}", "`pitboss settings` lists them")
+    """The error for a value that does not fit: it names where the value comes from, and what the setting is for."""
+    variable = _variable(name)
+    origin = (
+        variable if any(value and each.upper() == variable for each, value in os.environ.items()) else f"{FILE}: {name}"
+    )
+    field = dict(_fields()).get(name)
+    return UserError(f"{origin}: {message[:1].lower()}{message[1:]}", field.description or "" if field else "")
+
+
+def _variable(name: str) -> str:
+    return f"{PREFIX}{name.upper()}"
 
 
 def _file(path: Path) -> dict[str, Any]:
@@ -337,7 +363,7 @@ def describe(settings: Settings) -> list[dict[str, Any]]:
     return [
         {
             "key": name,
-            "variable": f"{PREFIX}{name.upper()}",
+            "variable": _variable(name),
             "value": _shown(field, getattr(settings, name, field.default)),
             "default": str(field.default),
             "meaning": field.description,

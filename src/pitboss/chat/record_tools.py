@@ -243,7 +243,7 @@ _TOOLS: tuple[tuple[str, str, Find, Schema], ...] = (
         "compare_runs",
         "Compare two runs: the first record in which they differ, and the metrics that do.",
         compare_runs,
-        schema(("second",), first=RUN, second=text("The other run's id, or the start of it.", 64, 1)),
+        schema(("second",), first=RUN, second=text("The other run's id, the start of it, or `last~1`.", 64, 1)),
     ),
     ("list_data", "List the market data here: venue, kind, symbol, interval, extent, gaps.", list_data, schema()),
 )

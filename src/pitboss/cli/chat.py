@@ -42,7 +42,7 @@ def chat(
     Parameters
     ----------
     about
-        A run or a deployment: its id, or its first characters. Default: the whole workspace.
+        A run or a deployment: its id, its first characters, or `last` for the newest run. Default: the whole workspace.
     """
     import asyncio
 

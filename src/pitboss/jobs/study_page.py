@@ -3,19 +3,17 @@
 The layout is in `report/study` and `report/arena`; the document comes from `study_status.py` and `arena.py`.
 """
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.core.errors import UserError
 from pitboss.jobs.arena import arena
 from pitboss.jobs.study_status import Document, evaluated_study
 from pitboss.report.arena import compose as compose_arena
 from pitboss.report.shell import ReportPage, html_document
 from pitboss.report.study import compose as compose_study
+from pitboss.runs.page_file import with_report_link, write_page_file
 
 
 def result_document(workspace: Workspace, study_id: str) -> Document:
@@ -30,16 +28,7 @@ def write_page(workspace: Workspace, document: Mapping[str, Any], out: Path | No
     name = f"{'arena' if is_arena else 'study'}-{document['study_id']}.html"
     path = (out or workspace.home / "reports" / name).absolute()
     page = html_document(page_of(linked(document, path.parent)))
-    part = path.with_name(f".{path.name}.part")
-    try:
-        if out is None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(page, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise UserError(f"cannot write {path}: {error.strerror}", "name another file with --out") from None
-    return path
+    return write_page_file(page, path, make_folder=out is None)
 
 
 def page_of(document: Mapping[str, Any]) -> ReportPage:
@@ -52,12 +41,5 @@ def linked(document: Mapping[str, Any], folder: Path) -> Document:
     name = "entries" if "entries" in document else "trials"
     return {
         **document,
-        name: [{**entry, "runs": [_with_link(run, folder) for run in entry["runs"]]} for entry in document[name]],
+        name: [{**entry, "runs": [with_report_link(run, folder) for run in entry["runs"]]} for entry in document[name]],
     }
-
-
-def _with_link(run: Mapping[str, Any], folder: Path) -> Document:
-    report = run.get("report")
-    if not report or not Path(report).is_file():
-        return dict(run)
-    return {**run, "href": quote(os.path.relpath(report, folder))}

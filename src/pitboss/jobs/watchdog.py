@@ -16,6 +16,7 @@ from typing import Literal
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.build import build
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import SECOND_MS, Instant
 from pitboss.jobs.worker_settings import worker_name
@@ -45,7 +46,8 @@ EventKind = Literal["watching", "silent", "acted", "failed", "back", "database"]
 class WatchdogSettings:
     """After which silence it acts, whether it closes positions too, and which deployments it watches; empty: all that are live."""
 
-    silent_ms: int = 15 * SECOND_MS
+    silent_ms: int = 13 * SECOND_MS
+    """Two heartbeats may be lost, and orders are cancelled within 15 s of the end of a process."""
     flatten: bool = False
     only: frozenset[str] = frozenset()
     poll_s: float = 0.5
@@ -138,7 +140,8 @@ class Watchdog:
             each.deployment.id: REDACTOR.redact(each.problem)[:300] for each in self._watched.values() if each.problem
         }
         settings = self._settings
-        beat = WatchdogBeat(worker_name(), tuple(self._watched), settings.silent_ms, settings.flatten, problems)
+        watched = tuple(self._watched)
+        beat = WatchdogBeat(worker_name(), watched, settings.silent_ms, settings.flatten, problems, build())
         try:
             write_beat(self._workspace.database, beat)
         except (Unreachable, UserError) as error:

@@ -30,6 +30,36 @@ def format_metric(value: object, form: Form) -> str:
     return figures.NONE if number(value) is None else _FORMS[form](value)
 
 
+_DIGITS: dict[Form, int] = {"share": 3, "signed_share": 3, "score": 4, "count": 0, "whole": 0, "days": 1}
+"""Decimals of the values that are shown in a form, where they are not two."""
+_SMALL_USD, _SMALL_DIGITS = 0.01, 6
+"""Amounts below a cent have more digits."""
+
+
+def shown_difference(value: float | None, base: float | None, form: Form) -> float | None:
+    """The difference of two metrics as a reader of their shown, rounded values computes it; None if one is unknown."""
+    if value is None or base is None:
+        return None
+    digits = _DIGITS.get(form, 2)
+    if form == "usd" and 0 < max(abs(value), abs(base)) < _SMALL_USD:
+        digits = _SMALL_DIGITS
+    return round(round(value, digits) - round(base, digits), digits)
+
+
+def format_difference(value: float | None, form: Form) -> str:
+    """A difference of metrics with its sign; that of percentages in percentage points."""
+    if value is None:
+        return figures.NONE
+    if form in ("percent", "signed_percent"):
+        return f"{figures.plain(value, signed=True)} pp"
+    if form in ("share", "signed_share"):
+        return f"{figures.plain(100 * value, 1, signed=True)} pp"
+    if form == "usd":
+        return figures.usd(value, signed=True)
+    text = figures.plain(value, _DIGITS.get(form, 2), signed=True)
+    return f"{text} days" if form == "days" else text
+
+
 def metric_section(report: RunReport) -> Html:
     """Every named metric, then any other number of the run."""
     metrics = report.metrics

@@ -131,7 +131,7 @@ async def _watchdog(workspace: Workspace) -> str:
 
 
 async def _notifications(workspace: Workspace) -> str:
-    channels = open_channels(workspace.settings)
+    channels = open_channels(workspace.settings, workspace.owner)
     if not channels:
         raise Refused("no channel is set: notify_webhook_url, notify_telegram_chat or notify_email_to")
     results = await send_test(channels, workspace.now())

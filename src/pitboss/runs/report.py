@@ -1,17 +1,15 @@
 """Write the HTML report of a stored run, and build the parts of it that are the same for every venue."""
 
-import os
 import shlex
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from pitboss import __version__
-from pitboss.bootstrap.machine import new_id, program_name
+from pitboss.bootstrap.machine import program_name
 from pitboss.bootstrap.settings import find_home
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
@@ -24,6 +22,7 @@ from pitboss.report.shell import ReportPage, html_document
 from pitboss.report.source import RunReport
 from pitboss.runs.blind import report_lines
 from pitboss.runs.lineage import is_by_programs
+from pitboss.runs.page_file import write_page_file
 from pitboss.runs.stored import decision_rows, document, is_synthetic, request_of, shown_records
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
@@ -41,20 +40,8 @@ def write_report(workspace: Workspace, run_id: str, out: Path | None = None, pag
     The default path is in the reports folder of the workspace. `page` is the composed page, if there is one already.
     """
     run = workspace.runs.get(run_id)
-    path = (out or workspace.report_path(run.id)).absolute()
     html = html_document(page_of(workspace, run) if page is None else page)
-    # a unique name, because another process may write the same report
-    part = path.with_name(f".{path.name}.{new_id()[:8]}.part")
-    try:
-        if out is None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(html, encoding="utf-8")
-        os.replace(part, path)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}", "name another file with --out") from None
-    finally:
-        with suppress(OSError):
-            part.unlink()  # also after an interrupt
+    path = write_page_file(html, out or workspace.report_path(run.id), make_folder=out is None)
     workspace.runs.set_report(run.id, str(path))
     return path
 

@@ -38,9 +38,10 @@ def test_runs_are_compared_with_their_equity_and_first_difference(client: TestCl
     work_off(workspace)
     page = client.get("/compare", params={"run": [first, second]})
     assert page.status_code == 200, page.text
-    for words in ("Equity of the runs from 100", "Paired differences", "First difference", "Total return"):
+    for words in ("Equity of the runs from 100", "Paired differences", "First decisions that differ", "Total return"):
         assert words in page.text
-    assert page.text.count(f'href="/runs/{second}"') >= 2
+    assert f'href="/runs/{second}"' in page.text
+    assert f'href="/runs/{second}#d0"' in page.text
     document = client.get("/api/compare", params={"run": [first, second]}).json()
     assert [run["run_id"] for run in document["runs"]] == [first, second]
     assert document["difference"]["same"] is False

@@ -54,7 +54,7 @@ def _compose_judged(arena: Plain, runs: Sequence[Plain]) -> ReportPage:
 
 
 def _style() -> str:
-    return resource("pitboss.report.arena", "arena.css")
+    return resource("pitboss.report", "hues.css") + resource("pitboss.report.arena", "arena.css")
 
 
 def _title(arena: Plain) -> Html:

@@ -49,6 +49,7 @@ class RunSummary(RunFacts):
     result: Any = None
     result_metric: str = Field(examples=["total_return_pct"])
     silent_s: int | None = None
+    study_id: str | None = Field(None, description="The study that it belongs to; null for a single run.")
 
 
 class RunDocument(RunFacts):

@@ -57,7 +57,7 @@ def _object(required: tuple[str, ...] = (), **properties: Schema) -> Schema:
     }
 
 
-RUN = _text("A run's id, or the start of it.", 64)
+RUN = _text("A run's id, the start of it, or `last`.", 64)
 SKILL = _text("A skill: a file under the working directory (trend.yaml), or a saved name (trend, trend@2).", 300)
 TEXT = _text("The document itself, YAML or JSON, instead of skill.", MAX_BYTES // 2)
 SET = _text("Changes to the skill for this once, one a line, such as risk.max_leverage=2.", 4_000, 0)
