@@ -51,7 +51,7 @@ def test_the_deepest_and_the_longest_drawdown_are_those_of_the_metrics(values: l
 def test_the_rolling_sharpe_is_that_of_the_last_days() -> None:
     draw = np.random.default_rng(1)
     daily = draw.normal(0.001, 0.01, 40)
-    equity = 1_000.0 * np.cumprod(1 + daily)
+    equity = (1_000.0 * np.cumprod(1 + daily)).astype(np.float64)
     moments, values = rolling_sharpe(1_000.0, at(*range(1, 41)), equity, days=30)
     assert moments.tolist() == at(*range(30, 41)).tolist()
     assert values[-1] == pytest.approx(sharpe(daily[-30:].tolist()))

@@ -136,14 +136,20 @@ def _drawdown_table(drawdowns: list[Drawdown]) -> Html:
     rows = [
         (
             figures.drawdown(each.depth_pct),
-            figures.clock(each.peak_at),
-            figures.clock(each.trough_at),
-            figures.clock(each.recovered_at) if each.recovered_at is not None else "not by the end",
+            _moment(each.peak_at),
+            _moment(each.trough_at),
+            _moment(each.recovered_at) if each.recovered_at is not None else "not by the end",
             figures.span(each.end_at - each.peak_at),
         )
         for each in drawdowns
     ]
     return table("Worst drawdowns", columns, rows, style="drawdowns")
+
+
+def _moment(at: Instant) -> Html:
+    """An instant that is broken between its day and its time, if anywhere."""
+    day, _, time = figures.clock(at).partition(" ")
+    return join([tag("span", day, class_="day"), " ", time])
 
 
 def _rolling_chart(at: Floats, values: Floats) -> Html:
