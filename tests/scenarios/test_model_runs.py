@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import signal
 from collections import Counter
 from collections.abc import Mapping
@@ -205,9 +206,16 @@ def test_an_answer_that_came_is_never_paid_for_again_after_a_kill(
         run_id = wait_for_records(run, home, 5)
         os.kill(run.pid, signal.SIGKILL)
         run.communicate()
-        done = here("runs", "resume", run_id, "--json", "--home", home, **environment(server)).json
+        resumed = here("runs", "resume", run_id, "--json", "--home", home, **environment(server))
+        done = resumed.json
         times = Counter(orjson.dumps(question["messages"]) for question in server.questions)
     assert (done["status"], done["ticks"]) == ("complete", TICKS)
+    if speculate != "0":
+        requested = re.search(r"since the resume: .* (\d+) requested in advance, (\d+) of them unused", resumed.err)
+        assert requested is not None, resumed.err
+        assert int(requested[2]) <= int(requested[1])
+        assert 0 < done["speculation"]["used"] <= done["speculation"]["asked"]
+        assert f"{done['speculation']['used']} used" in here("runs", "show", run_id, "--home", home).out
     assert len(times) == TICKS if speculate == "0" else len(times) >= TICKS
     assert sum(times.values()) - len(times) <= under_way
     again = home.parent / "again"

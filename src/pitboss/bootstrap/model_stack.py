@@ -74,13 +74,14 @@ class ModelConnection:
         return ZERO if self.cached is None else self.cached.paid_usd()
 
     def news(self) -> str:
-        """A one-line summary of calls and speculation."""
+        """A one-line summary of calls and speculation since this connection was opened."""
         if self.cached is None:
             return ""
         text = f"{self.cached.calls} calls of the model, {self.cached.hits} replies from the cache or a shared call"
         tally = self.speculation.tally if self.speculation else None
         if tally is not None and tally.launched:
-            text += f"; {tally.launched} requested in advance, {tally.wasted} of them unused ({tally.waste_pct:.0f} %)"
+            # not `tally.wasted`, which a resumed run begins with the waste of earlier executions
+            text += f"; {tally.launched} requested in advance, {tally.launched - tally.used} of them unused"
         if self.budget is not None and self.budget.uncertain:
             text += f"; up to {usd(self.budget.uncertain)} more for interrupted calls that may have been charged"
         return text
