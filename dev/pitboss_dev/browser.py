@@ -10,8 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-PACKAGES = ("chromium",)
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PACKAGES = ("chromium-headless-shell",)
 LONGEST_S = 600
 
 
@@ -32,7 +32,7 @@ def install_browser() -> str | None:
     if _succeeds(sys.executable, "-m", "playwright", "install", "chromium"):
         return find_browser()
     if os.geteuid() == 0 and shutil.which("apt-get"):
-        print("  Playwright could not download a browser; installing the package chromium")
+        print("  Playwright could not download a browser; installing the package chromium-headless-shell")
         quiet = ("-y", "-q", "-o", "DPkg::Lock::Timeout=60")
         if not _succeeds("apt-get", "install", *quiet, *PACKAGES):
             _succeeds("apt-get", "update", "-q") and _succeeds("apt-get", "install", *quiet, *PACKAGES)

@@ -7,10 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pitboss.report
 import pitboss.server.pages
+from pitboss.report.shell import CHART_SCRIPTS
 from pitboss_dev.npm import NotInstalled, installed
 
 STATIC = Path(pitboss.server.pages.__file__).parent / "static"
+REPORT = Path(pitboss.report.__file__).parent
 TYPESCRIPT = "typescript@5.9.3"
 OPTIONS = ("--noEmit", "--allowJs", "--checkJs", "--strict", "--target", "es2022", "--lib", "es2022,dom,dom.iterable")
 
@@ -22,8 +25,7 @@ def main() -> int:
     except NotInstalled as reason:
         print(f"types of scripts not checked: {reason}")
         return 0
-    scripts = sorted(STATIC.glob("*.js"))
-    assert scripts, f"there is no script in {STATIC}"
+    scripts = [*sorted(STATIC.glob("*.js")), *(REPORT / name for name in CHART_SCRIPTS)]
     words = ["node", str(compiler), *OPTIONS, str(STATIC / "types.d.ts"), *map(str, scripts)]
     return subprocess.run(words, check=False).returncode
 

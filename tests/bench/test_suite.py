@@ -57,6 +57,7 @@ def test_every_file_in_measures_is_a_measurement_in_its_order() -> None:
         "jobs",
         "study",
         "live_deployments",
+        "halt_latency",
         "community_server",
         "web_server",
         "program",

@@ -44,21 +44,48 @@ def test_a_setting_that_may_hold_a_key_is_not_shown(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("file", "variable", "message"),
+    ("file", "variable", "message", "hint"),
     [
-        ('predict_idd = "0x1"\n', "", "setting predict_idd: no such setting"),
-        ("sui_gas_budget = 3\n", "", "setting sui_gas_budget: Input should be greater than or equal to 1000000"),
-        ("", "moon", "setting sui_network: Input should be 'testnet', 'devnet', 'localnet' or 'mainnet'"),
+        ('predict_idd = "0x1"\n', "", "settings.toml: there is no setting 'predict_idd'", "did you mean predict_id?"),
+        ("lease_stal_s = 3\n", "", "settings.toml: there is no setting 'lease_stal_s'", "did you mean lease_stale_s?"),
+        ("moon = 3\n", "", "settings.toml: there is no setting 'moon'", "`pitboss settings` lists them"),
+        (
+            "sui_gas_budget = 3\n",
+            "",
+            "settings.toml: sui_gas_budget: input should be greater than or equal to 1000000",
+            PredictSettings.model_fields["sui_gas_budget"].description,
+        ),
+        (
+            "",
+            "moon",
+            "PITBOSS_SUI_NETWORK: input should be 'testnet', 'devnet', 'localnet' or 'mainnet'",
+            PredictSettings.model_fields["sui_network"].description,
+        ),
     ],
 )
-def test_an_unknown_key_or_a_bad_value_of_a_venue_is_refused_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, variable: str, message: str
+def test_an_unknown_key_or_a_bad_value_is_refused_with_its_place_and_a_hint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, variable: str, message: str, hint: str
 ) -> None:
     (tmp_path / "settings.toml").write_text(file)
     monkeypatch.setenv("PITBOSS_SUI_NETWORK", variable)
     with pytest.raises(UserError) as caught:
         load_settings(tmp_path)
-    assert (caught.value.message, caught.value.hint) == (message, "`pitboss settings` lists them")
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+@pytest.mark.parametrize(
+    ("variable", "suggested"),
+    [("PITBOSS_LAESE_STALE_S", "PITBOSS_LEASE_STALE_S"), ("PITBOSS_PREDICTID", "PITBOSS_PREDICT_ID")],
+)
+def test_a_misspelt_variable_is_refused_with_the_right_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, suggested: str
+) -> None:
+    monkeypatch.setenv("PITBOSS_MOON", "variables that resemble no setting are ignored")
+    load_settings(tmp_path)
+    monkeypatch.setenv(variable, "3")
+    with pytest.raises(UserError) as caught:
+        load_settings(tmp_path)
+    assert (caught.value.message, caught.value.hint) == (f"{variable} is not a setting", f"did you mean {suggested}?")
 
 
 def test_a_child_process_gets_the_settings_of_venues_that_are_set(tmp_path: Path) -> None:

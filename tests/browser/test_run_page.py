@@ -30,6 +30,8 @@ def test_a_refused_decision_is_found_and_its_rule_and_margin_are_read(
     server: Served, run_id: str, open_page: Callable[..., Any]
 ) -> None:
     page = open_page(server, f"/runs/{run_id}")
+    rows_shown(page, 92)  # the proposals
+    page.select_option(".log-filters [name=outcome]", "all")
     rows_shown(page, 552)
     assert page.locator(".log-row").count() < 60  # of the 552 only those in sight exist
     page.select_option(".log-filters [name=outcome]", "refused")
@@ -120,7 +122,7 @@ def test_the_page_and_its_drawer_fit_a_phone_and_a_wide_window(
 ) -> None:
     for size, theme in ((NARROW, "light"), (WIDE, "dark")):
         page = open_page(server, f"/runs/{run_id}", size, theme)
-        rows_shown(page, 552)
+        rows_shown(page, 92)
         assert overflow(page) == 0
         page.locator(".log-row").first.click()
         page.wait_for_selector("#decision[open] .decision")

@@ -1,16 +1,24 @@
 """A workspace with a small market in it, and a skill to run there."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from answers import done
+from fitting_tables import checked_tables
 from market import FROM, SKILL, TO, rows, write_bars, write_funding
 
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
+
+
+@pytest.fixture(autouse=True)
+def checked() -> Iterator[list[Sequence[str]]]:
+    """The headings of the tables that were printed; each table fits into windows of 80 and 120 columns."""
+    with checked_tables() as seen:
+        yield seen
 
 
 @pytest.fixture(scope="session")

@@ -97,3 +97,19 @@ def test_the_demo_market_is_labelled_wherever_it_is_listed(tmp_path: Path) -> No
     assert all(one["synthetic"] for one in done("data", "list", "--json", "--home", tmp_path).json)
     assert "SYNTHETIC" in done("data", "list", "--home", tmp_path).out
     assert "SYNTHETIC" in done("data", "demo", "--home", tmp_path).out
+
+
+def test_problems_are_grouped_by_kind_with_examples(home: Path) -> None:
+    for file in (home / "lake").rglob("*.parquet"):
+        file.write_bytes(b"no parquet")
+    shown = pitboss("data", "check", "--home", home)
+    lines = shown.out.splitlines()
+    assert shown.code == 1
+    assert lines[0] == "UNUSABLE: unreadable, 4 files"
+    assert len(lines) == 5
+    assert lines[-1] == "  … and 1 more"
+    assert "data check --all" in shown.err
+    every = pitboss("data", "check", "--all", "--home", home)
+    assert len(every.out.splitlines()) == 5
+    assert "more" not in every.out
+    assert "--all" not in every.err

@@ -6,6 +6,7 @@ import pytest
 from answers import done, pitboss, refused
 
 from pitboss.bootstrap.trading_accounts import TradingAccount, add_account
+from pitboss.jobs.executors import live
 from pitboss.runs.venues import venue_named
 
 ADDRESS = "0x" + "ab" * 20
@@ -41,8 +42,30 @@ def test_a_deployment_is_made_listed_shown_and_commanded(place: Path) -> None:
     assert [each["command"] for each in shown["commands"]] == ["pause"]
     assert "paused" in done("deployments", "show", made["deployment_id"], "--home", place).out
     assert "paper" in done("deployments", "list", "--home", place).out
+    read = done("deployments", "acknowledge", made["deployment_id"], "--reason", "seen", "--json", "--home", place).json
+    assert (read["state"], read["acked_at"] is not None) == ("paused", True)
     done("command", made["deployment_id"], "stop", "--home", place)
     assert "is stopped" in refused("command", made["deployment_id"], "resume", "--home", place)
+
+
+def test_the_run_of_a_deployment_is_left_to_its_commands(place: Path) -> None:
+    made = deploy(place)
+    deployment, run = made["deployment_id"], made["run_id"]
+    for words, name in (
+        (("runs", "cancel", run), "pause"),
+        (("jobs", "cancel", run), "pause"),
+        (("runs", "delete", run, "--yes"), "stop"),
+        (("runs", "delete", run, "--yes", "--force"), "stop"),
+        (("runs", "resume", run), "resume"),
+        (("jobs", "again", run), "resume"),
+    ):
+        said = refused(*words, "--home", place)
+        assert f"run {run} belongs to a deployment" in said
+        assert f"`pitboss command {run if name == 'resume' else deployment} {name}`" in " ".join(said.split())
+    prune = ("runs", "prune", "--keep", "0", "--yes", "--json", "--home", place)
+    assert done(*prune).json["runs"] == []
+    done("command", deployment, "stop", "--home", place)
+    assert done(*prune).json["runs"] == [run]
 
 
 def test_a_command_that_needs_the_account_waits_for_a_process(place: Path) -> None:
@@ -51,14 +74,68 @@ def test_a_command_that_needs_the_account_waits_for_a_process(place: Path) -> No
     assert (said.code, said.json["acked_at"], said.json["state"]) == (1, None, "running")
 
 
+def test_a_command_without_a_process_starts_one_or_says_how(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = deploy(place)["deployment_id"]
+    for words in (("flatten",), ("pause",), ("resume",)):
+        said = pitboss("command", made, *words, "--home", place)
+        assert "no process works on the deployment; `pitboss live host` runs one" in " ".join(said.err.split())
+    started = list[list[str]]()
+    monkeypatch.setenv("PITBOSS_EXECUTOR", "local")
+    monkeypatch.setattr(live, "ensure_host", lambda workspace: started.append([str(workspace.home)]) or True)
+    assert "one is started on this machine" in " ".join(done("command", made, "resume", "--home", place).err.split())
+    assert started == [[str(place)]]
+    assert done("command", made, "stop", "--home", place).err == ""
+    assert len(started) == 1
+
+
 def test_caps_can_be_tightened_and_not_loosened(place: Path) -> None:
-    made = deploy(place, "--set", "risk.max_leverage=1")
+    first = deploy(place)
+    answer = done("deploy", "skill.yaml", "--mode", "paper", "--set", "risk.max_leverage=1", "--json", "--home", place)
+    made = answer.json
+    assert (first["skill"], made["skill"]) == ("trend-thesis@1", "trend-thesis@2")
+    assert "the skill with these caps is saved as trend-thesis@2" in answer.err
     shown = done("deployments", "show", made["deployment_id"], "--json", "--home", place).json
     assert shown["caps"]["max_leverage"] == 1
     loose = refused("deploy", "skill.yaml", "--mode", "paper", "--set", "risk.max_leverage=50", "--home", place)
     assert "risk.max_leverage would be looser" in loose
     other = refused("deploy", "skill.yaml", "--mode", "paper", "--set", "max_steps=1", "--home", place)
     assert "changes only caps" in other
+
+
+def test_caps_are_lowered_at_once_and_raised_later_after_a_confirmation(place: Path) -> None:
+    made = deploy(place)["deployment_id"]
+    change = ("deployments", "caps", made, "--json", "--home", place)
+    limit = done(*change).json["caps"]["max_leverage"]
+    assert done(*change).json["pending"] is None
+    lowered = done(*change, "--set", "risk.max_leverage=1", "--reason", "news").json
+    assert (lowered["caps"]["max_leverage"], lowered["skill_caps"]["max_leverage"]) == (1, limit)
+    assert "would be raised: nothing was done" in refused(*change, "--set", "risk.max_leverage=2")
+    assert "looser than in the skill" in refused(*change, "--set", f"risk.max_leverage={limit + 1}", "--yes")
+    assert "is not a cap" in refused(*change, "--set", "max_steps=1")
+    assert "in effect already" in refused(*change, "--set", "risk.max_leverage=1")
+    assert "no change of caps is pending" in refused(*change, "--cancel")
+    both = ("--set", "risk.max_leverage=2", "--set", "risk.max_orders_per_hour=1", "--yes")
+    mixed = done(*change, *both).json
+    assert (mixed["caps"]["max_leverage"], mixed["caps"]["max_orders_per_hour"]) == (1, 1)
+    assert mixed["pending"]["changes"] == [{"cap": "max_leverage", "from": 1, "to": 2}]
+    text = done("deployments", "caps", made, "--home", place).out
+    assert "pending until" in text
+    assert "max_leverage 1 to 2 (by local)" in text
+    assert done(*change, "--cancel").json["pending"] is None
+    assert done("deployments", "show", made, "--json", "--home", place).json["caps"]["max_leverage"] == 1
+
+
+def test_caps_of_a_live_deployment_are_raised_with_the_typed_name_of_its_account(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_account(place, "main", TradingAccount(address=ADDRESS, network="testnet"))
+    made = deploy(place, "--account", "main", "--confirm", "main", mode="live")["deployment_id"]
+    change = ("deployments", "caps", made, "--json", "--home", place)
+    done(*change, "--set", "risk.max_leverage=1")
+    assert "was not confirmed" in refused(*change, "--set", "risk.max_leverage=2", "--yes")
+    monkeypatch.setenv("PITBOSS_RAISE_CAPS_DELAY_S", "0")
+    raised = done(*change, "--set", "risk.max_leverage=2", "--yes", "--confirm", "main").json
+    assert (raised["caps"]["max_leverage"], raised["pending"]) == (2, None)
 
 
 def test_real_orders_need_an_account_its_typed_name_and_a_free_account(place: Path) -> None:

@@ -19,7 +19,7 @@ def test_old_runs_go_when_asked_and_the_kept_one_verifies(home: Path, skill: Pat
         home,
     )
     made = [done(*asked, "--json", "--seed", number).json for number in range(3)]
-    assert "1 runs would be deleted" in done("runs", "prune", "--keep", 2, "--home", home).out
+    assert "1 run would be deleted" in done("runs", "prune", "--keep", 2, "--home", home).out
     assert len(done("runs", "list", "--json", "--home", home).json) == 3
     pruned = done("runs", "prune", "--keep", 1, "--yes", "--json", "--home", home).json
     assert len(pruned["runs"]) == 2

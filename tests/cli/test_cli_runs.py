@@ -266,7 +266,7 @@ def test_a_limit_that_cannot_be_is_a_mistake(home: Path, limit: str) -> None:
 
 
 def test_a_deleted_run_is_gone_with_its_report(home: Path, run: dict[str, Any]) -> None:
-    done("runs", "delete", run["run_id"], "--home", home)
+    done("runs", "delete", run["run_id"], "--yes", "--home", home)
     assert done("runs", "list", "--json", "--home", home).json == []
     assert not Path(run["report"]).exists()
 

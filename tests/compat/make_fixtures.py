@@ -162,7 +162,7 @@ class Program:
             last = json.loads(self.tell(["runs", "export", run_id, "--what", "snapshots"]).splitlines()[-1])["after"]
             if last["positions"] and last.get("waiting", True):
                 return run_id, records
-            self.tell(["runs", "delete", run_id])
+            self.tell(["runs", "delete", run_id, "--yes"])
         raise SystemExit(f"{' '.join(words)}: never stopped where it was meant to")
 
     def _stopped(self, words: Sequence[str], least: int) -> tuple[str, int]:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from pitboss.core.errors import UserError
 from pitboss.core.instant import (
     DAY_MS,
+    HOUR_MS,
     INTERVALS,
     day_of,
     duration_text,
@@ -14,6 +15,8 @@ from pitboss.core.instant import (
     iso,
     parse_duration,
     parse_instant,
+    parse_range_end,
+    resolved,
 )
 
 INSTANTS = st.integers(parse_instant("1970-01-01"), parse_instant("2200-01-01"))
@@ -85,3 +88,26 @@ def test_a_duration_is_printed_and_read_back_exactly(length_ms: int) -> None:
 
 def test_intervals_are_printed_by_their_names() -> None:
     assert {duration_text(length_ms): length_ms for length_ms in INTERVALS.values()} == INTERVALS
+
+
+def test_a_range_may_end_at_a_date_or_a_time_before_the_end() -> None:
+    asked: list[int] = []
+
+    def end() -> int:
+        asked.append(1)
+        return 10 * DAY_MS
+
+    assert resolved(parse_range_end("1970-01-03"), end) == 2 * DAY_MS
+    assert not asked
+    assert resolved(parse_range_end(" -3d "), end) == 7 * DAY_MS
+    assert resolved(parse_range_end("-12h"), end) == 10 * DAY_MS - 12 * HOUR_MS
+    assert resolved(parse_range_end("-0d"), end) == 10 * DAY_MS
+    with pytest.raises(UserError, match="before 1970"):
+        resolved(parse_range_end("-11d"), end)
+
+
+@pytest.mark.parametrize("text", ["-30", "-d", "--3d", "-2025-01-01", "-" + "9" * 400 + "d"])
+def test_a_time_before_the_end_that_cannot_be_read_is_a_users_mistake(text: str) -> None:
+    with pytest.raises(UserError, match="as a time") as raised:
+        parse_range_end(text)
+    assert "-30d" in raised.value.hint

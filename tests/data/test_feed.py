@@ -8,7 +8,7 @@ from lake_files import HOUR, MIN5, START, bar_rows, make_bars, write
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, INTERVALS, iso, parse_instant
-from pitboss.data.feed import base_intervals, check_gaps, data_digest, load_market
+from pitboss.data.feed import base_intervals, check_gaps, choose_venue, data_digest, load_market
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.data.resample import resample
@@ -61,9 +61,23 @@ def test_an_unknown_symbol_is_refused_with_the_nearest_known_one(tmp_path: Path,
     with pytest.raises(UserError, match="no bars of btc for venue hyperliquid") as refused:
         load_market(lake, "hyperliquid", ["btc"], ["5m"], TO)
     assert refused.value.hint == "did you mean BTC?"
-    with pytest.raises(UserError, match="no bars of BTC for venue binance") as refused:
+    with pytest.raises(UserError, match="there is no data of venue 'binance'") as refused:
         load_market(lake, "binance", ["BTC"], ["5m"], TO)
     assert refused.value.hint == "venues with data: hyperliquid"
+    with pytest.raises(UserError, match="no data of venue") as refused:
+        load_market(lake, "hyperliqid", ["BTC"], ["5m"], TO)
+    assert refused.value.hint == "did you mean hyperliquid?"
+
+
+def test_only_the_symbol_that_lacks_bars_is_named(tmp_path: Path, lake: Lake) -> None:
+    put_bars(lake, tmp_path, "BTC", "5m", START, TO)
+    put_bars(lake, tmp_path, "ETH", "4h", START, TO)
+    with pytest.raises(UserError, match=r"cover \S+ to \S+ for ETH$"):
+        base_intervals(lake, "hyperliquid", ["BTC", "ETH"], HOUR, START, TO)
+    import_paths(lake, [tmp_path / "in"], venue="mine")
+    (tmp_path / "in" / "5m" / "SOL.parquet").write_bytes((tmp_path / "in" / "5m" / "BTC.parquet").read_bytes())
+    import_paths(lake, [tmp_path / "in" / "5m" / "SOL.parquet"], venue="mine")
+    assert choose_venue("", lake, ["BTC", "SOL", "XRP"]) == "mine"
 
 
 def test_an_imported_interval_is_used_if_it_covers_the_span_else_it_is_built(tmp_path: Path, lake: Lake) -> None:

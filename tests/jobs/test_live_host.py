@@ -20,6 +20,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS
 from pitboss.jobs.heartbeat import HeartbeatSettings
 from pitboss.jobs.live_host import HostListener, HostSettings, LiveHost
+from pitboss.runs.deployment_caps import change_caps
 from pitboss.runs.deployments import command, deploy, deployment_details
 from pitboss.runs.live_deployment import DeployRequest
 from pitboss.runs.stored import journal_of
@@ -145,6 +146,31 @@ def test_deployments_share_one_feed_go_on_at_another_host_and_a_kill_ends_one_at
             assert second.id in host.hosted
         assert (first.id, "stopped") in scene.ended
         assert [scene.state(each) for each in (first, second)] == ["stopped", "paused"]
+
+    story(tmp_path, tell)
+
+
+def test_lower_caps_are_taken_over_by_the_process_and_told_by_its_records(tmp_path: Path) -> None:
+    async def tell(scene: Scene) -> None:
+        deployment = scene.deploy()
+        async with scene.hosting() as host:
+            await scene.attended(host, deployment)
+            before = host.hosted[deployment.id].run
+            await eventually(lambda: before.status())  # its account is open
+            change_caps(scene.workspace, deployment, ["risk.max_leverage=1"], "news", "kim", lambda raised: None)
+            await eventually(before.open_refusal)
+            assert before.open_refusal() == "the caps have changed"
+
+            def told() -> list[Any]:
+                records = journal_of(scene.workspace, scene.workspace.runs.get(deployment.run_id)).records()
+                receipts = [each for record in records for each in codec.loads(record.covered)["receipts"]]
+                return [each["facts"] for each in receipts if each["kind"] == "caps"]
+
+            await eventually(told)
+            (facts,) = told()
+            assert (facts["by"], facts["reason"], codec.loads(facts["caps"])["max_leverage"]) == ("kim", "news", 1)
+            after = host.hosted[deployment.id].run
+            assert (after is before, after.open_refusal(), scene.state(deployment)) == (False, "", "running")
 
     story(tmp_path, tell)
 

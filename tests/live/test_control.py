@@ -11,7 +11,7 @@ from pitboss.core.errors import TransientError
 from pitboss.core.instant import MINUTE_MS
 from pitboss.core.intent import Decision
 from pitboss.live.board import Board
-from pitboss.live.control import Control
+from pitboss.live.control import Control, UnstoredControl
 from pitboss.live.halt_checks import HaltChecks, HaltLimits
 from venues.predict.scene import NOW
 from venues.predict.stage import saying
@@ -76,6 +76,34 @@ def test_a_pause_abandons_the_decision_that_is_being_made() -> None:
     assert [body["flags"] for body in stand.bodies()] == [["interrupted"], ["paused"]]
 
 
+def test_a_process_that_leaves_opens_nothing_and_begins_no_decision() -> None:
+    control = Control()
+    decider = Asked(lambda: control.end("the caps have changed"))
+    stand = Stand(decider)
+    run(stand, 2, control)
+
+    assert control.open_refusal() == "the caps have changed"
+    assert decider.times == 1
+    assert [body["flags"] for body in stand.bodies()][1] == ["interrupted"]
+    control.deliver(command("pause"))
+    control.acknowledge(command("pause"))
+    assert control.abandoned
+
+
+def test_changes_of_caps_are_told_by_the_records_once() -> None:
+    class ChangedCaps(UnstoredControl):
+        def caps_since(self, number: int) -> Any:
+            return [{"number": each, "by": "kim", "reason": "", "caps": "{}"} for each in (1, 2) if each > number]
+
+    stand = Stand(saying())
+    run(stand, 1, Control(ChangedCaps()))
+    again = Stand(saying(), clock=ManualClock(NOW + 2 * MINUTE_MS), journal=stand.journal, board=stand.board)
+    again.state = stand.runner(1).state
+    asyncio.run(again.runner(1)._record_missed())
+    told = [receipt for body in stand.bodies("span") for receipt in body["receipts"] if receipt["kind"] == "caps"]
+    assert [each["facts"]["number"] for each in told] == [1, 2]
+
+
 def test_a_stop_lets_the_decision_finish_and_ends_the_run() -> None:
     control = Control()
     stand = Stand(Asked(lambda: control.deliver(command("stop"))))
@@ -131,15 +159,6 @@ def test_a_model_that_gives_no_answer_pauses_the_run_at_its_limit_and_not_one_ti
         run(Stand(decider), ticks, control)
         assert (decider.times, control.state) == (ticks, state)
     assert control.code == "model_outage"
-
-
-def test_data_that_stays_unfit_halts_the_run_at_its_limit_and_not_before() -> None:
-    checks = HaltChecks(HaltLimits(stale_ms=10 * MINUTE_MS))
-    assert checks.halt_cause(NOW, stale=True) == ("", "")
-    assert checks.halt_cause(NOW + 10 * MINUTE_MS, stale=True) == ("", "")
-    assert checks.halt_cause(NOW + 10 * MINUTE_MS + 1, stale=True)[0] == "stale_data"
-    assert checks.halt_cause(NOW + 11 * MINUTE_MS, stale=False) == ("", "")
-    assert checks.halt_cause(NOW + 12 * MINUTE_MS, stale=True) == ("", "")
 
 
 def test_orders_that_the_venue_refuses_halt_the_run_at_their_limit_and_not_one_before() -> None:

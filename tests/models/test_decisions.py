@@ -120,7 +120,7 @@ def test_text_that_is_not_utf8_names_its_line_too(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_a_users_mistake(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"cannot read .*absent\.jsonl"):
         BacktestOptions(from_=START, to=START + STEP, decisions=tmp_path / "absent.jsonl").read_decisions(
-            STEP, DECISION
+            (START, START + STEP), STEP, DECISION
         )
 
 

@@ -7,6 +7,7 @@ hash to what its digest covers.
 """
 
 import asyncio
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import localcontext
@@ -34,7 +35,9 @@ from pitboss.runs.run import verify
 from pitboss.runs.venues import venue_named
 from pitboss.sim.connections import UNCONNECTED
 from pitboss.tick import WorldEvents, tick
+from pitboss.venues.perp import attribution
 from pitboss.venues.perp.assembly import make_ports, terms_of
+from pitboss.venues.perp.attribution import compare
 from pitboss.venues.perp.broker import PaperBroker
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.paper_source import PaperSource
@@ -118,6 +121,29 @@ def test_a_span_ends_when_its_last_order_has_had_a_bar(lived: Lived) -> None:
     ]
     hours = (sent[0] + 1 - lived.scene.first_at) / HOUR_MS
     assert lived.attributed(0, hours)["compared_until"] == iso(sent[0] - 15 * MINUTE_MS)
+
+
+def test_a_span_is_replayed_again_only_if_its_records_or_its_bars_have_changed(
+    lived: Lived, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replays = list[Any]()
+
+    def counted(*arguments: Any) -> Any:
+        replays.append(arguments)
+        return compare(*arguments)
+
+    monkeypatch.setattr(attribution, "compare", counted)
+    first = lived.attributed(0.5, 4.5)
+    assert [lived.attributed(0.5, 4.5) for _ in range(2)] == [first, first]
+    assert len(replays) == 1
+    assert lived.attributed(0.5, 4) != first
+    workspace = lived.live.workspace
+    file = next(series.paths[0] for series in workspace.lake.series_files() if series.kind == "bars")
+    os.utime(file, ns=(1, 1))
+    assert (lived.attributed(0.5, 4.5), len(replays)) == (first, 3)
+    for _ in range(2):
+        with pytest.raises(UserError, match="no records between"):
+            lived.attributed(100, 101)
 
 
 def test_missing_bars_are_an_error_that_says_how_to_get_them(lived: Lived) -> None:

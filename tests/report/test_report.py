@@ -359,6 +359,35 @@ def test_the_summary_states_the_significance_and_the_distance_to_holding(page: s
     assert "the agent did worse by" in text
 
 
+def changed(report: RunReport, own: dict[str, Any], **baselines: dict[str, Any]) -> str:
+    """The text of the page with other figures of the run and of its baselines."""
+    metrics, old = {**report.metrics, **own}, report.document["baselines"]
+    document = {**report.document, "metrics": metrics, "baselines": {**old, **baselines}}
+    return Outline(html_document(compose(replace(report, document=document)))).text
+
+
+def test_differences_are_those_of_the_figures_shown(report: RunReport) -> None:
+    text = changed(
+        report,
+        {"total_return_pct": 2.524, "total_fees_usd": 0.014, "total_funding_usd": 0.014, "total_slippage_usd": 0.014, "total_penalties_usd": 0},
+        buy_and_hold={"total_return_pct": -26.014},
+        buy_and_hold_capped={"total_return_pct": -9.996},
+    )  # fmt: skip
+    assert "this run did better by 28.53 points" in text  # 2.52 less −26.01; the exact figures differ by 28.538
+    assert "Buy and hold, within the caps −10.00% this run did better by 12.52 points" in text
+    assert "the agent did better by 28.53 percentage points" in text
+    assert "cost $0.03," in text  # three times $0.01
+
+
+def test_a_sharpe_of_fewer_than_twenty_days_is_flagged(report: RunReport) -> None:
+    short = changed(report, {"sharpe": 2.42, "sharpe_ci": None}, buy_and_hold={"sharpe": -3.36})
+    assert "2.42 <20 days : too few to mean anything" in short
+    assert "2.42 (<20 days)" in short
+    assert "−3.36 (<20 days)" in short
+    assert "<20 days" not in Outline(html_document(compose(report))).text
+    assert "<20 days" not in changed(report, {"sharpe": None, "sharpe_ci": None}, buy_and_hold={"sharpe": None})
+
+
 def test_an_interval_above_zero_and_a_better_result_are_stated(report: RunReport) -> None:
     metrics = {**report.metrics, "total_return_pct": 60.0, "total_return_ci": [5.0, 130.0]}
     text = Outline(html_document(compose(replace(report, document={**report.document, "metrics": metrics})))).text
@@ -450,6 +479,32 @@ def test_of_too_many_decisions_proposals_are_shown_and_the_omission_is_stated(re
     assert page.count("data-outcome=") == 2_000
     assert {f"d{row['seq']}" for row in loud} <= set(outline.ids)
     assert f"Shown are 2,000 of {3_000 + len(loud):,} decisions" in outline.text
+
+
+def test_the_decisions_open_on_the_proposals_with_the_numbers_of_all_outcomes(report: RunReport) -> None:
+    rows = [{**said(1, START, "noop"), "times": 500, "until": iso(START + DAY_MS)}, said(2, START, "allowed"), said(3, START, "refused")]  # fmt: skip
+    page = html_document(compose(replace(report, decisions=rows)))
+    first, *rest = re.findall(r'<option value="(all|proposed|allowed|refused|noop)">([^<]*)', page)
+    assert first == ("proposed", "Proposals (2)")
+    assert rest == [("all", "All decisions (502)"), ("allowed", "Allowed (1)"), ("refused", "Refused (1)"), ("noop", "No-op (500)")]  # fmt: skip
+    quiet = html_document(compose(replace(report, decisions=rows[:1])))
+    assert re.findall(r'<option value="(all|proposed)">([^<]*)', quiet) == [("all", "All decisions (500)")]
+
+
+def test_a_trade_has_its_prices_size_excursions_and_a_link_into_its_chart(report: RunReport) -> None:
+    trade = {
+        "symbol": "BTC", "side": "short", "opened_at": START, "closed_at": START + DAY_MS, "entry_price": "84000", "exit_price": "82000.5",
+        "max_size": "0.05", "pnl_usd": "97.1", "best_pct": 3.5, "worst_pct": -1.25, "fees_usd": "1.2", "funding_usd": "-0.3", "exit_reason": "take_profit",
+    }  # fmt: skip
+    still_open = {**trade, "symbol": "XYZ", "closed_at": None, "exit_price": None, "exit_reason": "still open"}
+    page = html_document(compose(replace(report, trades=[trade, still_open])))
+    text = Outline(page).text
+    row = "BTC short 0.05 84,000.0 82,000.5 +$97.10 +2.31% +3.50% −1.25% $1.20 −$0.30 take profit"
+    assert f"2025-03-01 00:00 2025-03-02 00:00 {row}" in text
+    assert f'<a href="#price-BTC" data-range="{START} {START + DAY_MS}">' in page
+    assert page.count("data-range=") == 1, "a symbol without a chart has no link"
+    assert "BTC 1 100% +$97.10 +$97.10 +$97.10 1 d $1.20 −$0.30" in text  # its row of the table of symbols
+    assert "All 2 100% +$194.20" in text
 
 
 def test_equal_no_ops_in_a_row_are_shown_as_one(report: RunReport) -> None:

@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from pitboss.bootstrap.keys import open_secrets
 from pitboss.bootstrap.notification_channels import EmailChannel, WebhookChannel, open_channels
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.settings import describe, load_settings
+from pitboss.bootstrap.workspace import open_workspace
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import MINUTE_MS
+from pitboss.jobs.live_notices import check_channels, open_notifier
 from pitboss.models.secret import Secret
 from pitboss.runs.notifications import (
     EVENTS,
@@ -223,13 +226,13 @@ def test_what_fails_for_a_while_is_repeated_and_a_broken_channel_does_not_hold_u
         flaky = Collector(*[TransientError("down")] * 3)
         broken = Collector(*[RuntimeError("a bug")] * 9)
         good = Collector()
-        async with Notifier([broken, flaky, good], ALL, lambda: AT, no_pause) as notifier:
+        async with Notifier({"local": [broken, flaky, good]}, ALL, lambda: AT, no_pause) as notifier:
             notifier.tell(note("one"))
         assert [len(each.messages) for each in (broken, flaky, good)] == [0, 1, 1]
         assert (flaky.attempts, broken.attempts) == (4, 1)
 
         hopeless = Collector(*[TransientError("down")] * 99)
-        async with Notifier([hopeless], ALL, lambda: AT, no_pause) as notifier:
+        async with Notifier({"local": [hopeless]}, ALL, lambda: AT, no_pause) as notifier:
             notifier.tell(note("one"))
         assert hopeless.attempts == len(RETRIES_S) + 1
         assert notifier.dropped == 1
@@ -241,7 +244,7 @@ def test_telling_returns_at_once_and_the_queue_is_bounded() -> None:
     async def story() -> None:
         slow = Collector()
         slow.go_on.clear()
-        async with Notifier([slow], ALL, lambda: AT) as notifier:
+        async with Notifier({"local": [slow]}, ALL, lambda: AT) as notifier:
             for number in range(3 * MOST_QUEUED):
                 notifier.tell(note(str(number), deployment=f"d{number}"))
             await asyncio.sleep(0)
@@ -256,7 +259,7 @@ def test_telling_returns_at_once_and_the_queue_is_bounded() -> None:
 def test_an_event_that_is_not_wanted_is_not_sent() -> None:
     async def story() -> None:
         collector = Collector()
-        async with Notifier([collector], events_of("halts"), lambda: AT) as notifier:
+        async with Notifier({"local": [collector]}, events_of("halts"), lambda: AT) as notifier:
             notifier.tell(note())
             notifier.tell(note(event="halts"))
         assert [message["event"] for message in collector.messages] == ["halts"]
@@ -299,3 +302,49 @@ def test_a_test_says_for_each_channel_whether_it_arrived() -> None:
         ]
 
     go(story)
+
+
+def test_two_users_are_told_of_their_own_deployments_by_webhook_telegram_and_mail(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with http_receiver() as web, mail_receiver() as mail:
+            lines = [f'notify_webhook_url = "{web.url}/local"', f'notify_telegram_url = "{web.url}"']
+            lines += ['notify_email_host = "127.0.0.1"', f"notify_email_port = {mail.port}"]
+            (tmp_path / "settings.toml").write_text("\n".join(lines))
+            tables = [
+                f"[{owner}]\nnotify_webhook_url = '{web.url}/{owner}'\nnotify_telegram_chat = '{owner}'\n"
+                f"notify_email_to = '{owner}@example.org'\n"
+                for owner in ("anna", "otto")
+            ]
+            (tmp_path / "notifications.toml").write_text("\n".join(tables))
+            open_secrets(tmp_path).set("NOTIFY_TELEGRAM_TOKEN", "123456:a-bot-token")
+            open_secrets(tmp_path).set("NOTIFY_WEBHOOK_SECRET_ANNA", "a-secret-of-hers")
+            with open_workspace(load_settings(tmp_path)) as workspace:
+                check_channels(workspace)
+                async with open_notifier(workspace) as notifier:
+                    for owner in ("anna", "otto", "nobody"):
+                        notifier.tell(of_state(replace(DEPLOYMENT, id=owner, owner=owner, skill=f"of-{owner}"), AT))
+            told = {
+                path: body.decode() for path, _, body in web.requests if path != "/bot123456:a-bot-token/sendMessage"
+            }
+            chats = [json.loads(body) for path, _, body in web.requests if path not in told]
+            assert set(told) == {"/anna", "/otto"}
+            assert all(f"of-{path[1:]}" in body for path, body in told.items())
+            assert {path for path, headers, _ in web.requests if "x-pitboss-signature" in headers} == {"/anna"}
+            assert sorted((each["chat_id"], each["text"].split()[0]) for each in chats) == [
+                ("anna", "of-anna"),
+                ("otto", "of-otto"),
+            ]
+            assert len(mail.mails) == 2
+            for text in mail.mails:
+                owner = "anna" if "anna@example.org" in text else "otto"
+                assert f"of-{owner}" in text
+                assert f"of-{'otto' if owner == 'anna' else 'anna'}" not in text
+
+    go(story)
+
+
+def test_a_table_of_an_owner_that_cannot_be_read_says_where(tmp_path: Path) -> None:
+    (tmp_path / "notifications.toml").write_text("[anna]\nnotify_chat = '1'\n")
+    with pytest.raises(UserError, match="notify_chat"):
+        open_channels(load_settings(tmp_path), "anna")
+    assert open_channels(load_settings(tmp_path)) == []

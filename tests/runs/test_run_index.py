@@ -15,6 +15,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.curve import points
 from pitboss.core.instant import HOUR_MS, iso
 from pitboss.core.snapshot import Record
+from pitboss.report.decisions import PROPOSED
 from pitboss.report.shell import html_document
 from pitboss.runs import run_files, stored
 from pitboss.runs.indexed_runs import IndexedRuns, keep_index, keep_page, read_index
@@ -23,7 +24,7 @@ from pitboss.runs.report import page_of
 from pitboss.runs.run import ledger_of, start
 from pitboss.runs.run_charts import equity_points, run_chart
 from pitboss.runs.run_files import INDEX, KINDS, PAGE, SERIES
-from pitboss.runs.run_index import PROPOSED, RowFilter, RunIndex
+from pitboss.runs.run_index import RowFilter, RunIndex
 from pitboss.runs.stored import decision_rows, journal_of
 from pitboss.runs.venues import venue_of
 from pitboss.store.runs import Run

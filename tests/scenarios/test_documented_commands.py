@@ -35,6 +35,7 @@ NOT_RUN = {
     "command": "needs a deployment; tests/cli/test_cli_deploy.py runs it",
     "data download": "needs a network",
     "deploy ": "needs the exchange's data; tests/cli/test_cli_deploy.py runs it",
+    "deployments caps": "needs a deployment; tests/cli/test_cli_deploy.py runs it",
     "deployments show": "needs a deployment; tests/cli/test_cli_deploy.py runs it",
     "data pu(sh|ll)": "needs object storage",
     "jobs wait": "waits for workers, which are processes of their own",
@@ -57,10 +58,11 @@ NOT_RUN = {
     "watchdog": "watches until it is stopped; tests/venues/perp/hyperliquid/test_watchdog.py runs it",
     "worker .*--db postgresql|PITBOSS_DATABASE_URL=": "needs a Postgres",
     "PITBOSS_TELEMETRY=http": "needs a collector",
+    r"runs delete \S+$": "asks at a terminal; tests/cli/test_cli_hints.py answers",
     ".*coin": "needs the example venue installed; tests/venues/test_toy_venue.py runs these",
 }
 """Command lines that are parsed only: a pattern of their beginning, and why."""
-OTHER_PROGRAMS = ("make", "pip", "python", "python3", "source")
+OTHER_PROGRAMS = ("cp", "docker", "make", "pip", "python", "python3", "source")
 """Not run here: `tests/test_docs.py` checks the targets of `make`, `tests/scenarios/test_demo_figures.py` runs the demo."""
 SHORTER = {
     "--cuts": "1",

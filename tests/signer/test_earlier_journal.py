@@ -34,7 +34,8 @@ def test_a_journal_of_an_earlier_version_opens_with_its_signatures_and_counts(tm
     earlier.close()
     journal = SigningJournal(tmp_path / "journal.db")
     handler = RequestHandler(KEY, EvmScheme(POLICY), journal, lambda: at)
-    assert handler.handle(line("a", payload())) == {"ok": True, "raw": "0xkept", "hash": "0xhash", "number": 1}
+    kept = {"ok": True, "build": handler.build, "raw": "0xkept", "hash": "0xhash", "number": 1}
+    assert handler.handle(line("a", payload())) == kept
     assert use_of_day(journal, at).count == 1
     assert handler.handle(line("b", payload()))["code"] == "S14_NONCE_USED"
     assert recent_signatures(journal, 5) == [("a", "evm_transaction:1337:0", 1, "0xhash")]

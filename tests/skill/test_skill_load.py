@@ -45,7 +45,7 @@ ERRORS: list[tuple[dict[str, Any], str, str, str]] = [
     # words
     ({"strategy__leash": "strickt"}, "strategy.leash", "must be one of strict, balanced, adaptive, not 'strickt'", "did you mean strict?"),
     ({"strategy__style": "mean-reversion"}, "strategy.style", "must be one of momentum", "did you mean mean_reversion?"),
-    ({"schedule__every": "2h"}, "schedule.every", "must be one of 5m, 15m, 1h, 4h, 1d, not '2h'", "did you mean"),
+    ({"schedule__every": "2h"}, "schedule.every", "must be one of 5m, 15m, 1h, 4h, 1d, not '2h'", "for example 5m"),
     ({"schedule__every": "fortnight"}, "schedule.every", "must be one of 5m", "for example 5m"),
     ({"venue": "perps"}, "venue", "must be perp here, not 'perps'", "only perp skills are accepted here"),
     ({"venue": "predict"}, "venue", "must be perp here, not 'predict'", "only perp skills are accepted here"),

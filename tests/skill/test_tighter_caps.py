@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitboss.skill.tighter_caps import loosened
+from pitboss.skill.tighter_caps import loosened, tightened
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,17 @@ def test_two_documents_that_tighten_each_other_are_the_same(one, other):
     if not loosened(one, other) and not loosened(other, one):
         same = {name: value for name, value in one.items() if value is not None}
         assert same == {name: value for name, value in other.items() if value is not None}
+
+
+@given(CAPS, CAPS)
+def test_of_a_mixed_change_the_tighter_part_loosens_nothing_and_leaves_only_raises(before, wanted):
+    now = tightened(before, wanted)
+    assert loosened(before, now) == []
+    assert loosened(before, wanted) == loosened(now, wanted)
+    assert tightened(now, wanted) == now
+
+
+def test_the_tighter_part_of_nested_caps():
+    before = {"transactions": {"per_day": 5, "usd": 10}, "allowed": ["A"]}
+    wanted = {"transactions": {"per_day": 6, "usd": 9}, "allowed": ["A", "B"]}
+    assert tightened(before, wanted) == {"transactions": {"per_day": 5, "usd": 9}, "allowed": ["A"]}

@@ -210,6 +210,29 @@ def test_a_run_is_found_by_the_beginning_of_its_id(bench):
     assert many.value.hint == "give more of the id"
 
 
+def test_last_is_the_newest_run_that_belongs_to_no_study(bench):
+    with pytest.raises(UserError, match="there is no run 'last'"):
+        bench.runs.find("last")
+    first = bench.queued()
+    bench.at += 1
+    second = bench.queued()
+    bench.at += 1
+    (part,) = bench.queue.enqueue([bench.job(study_id="one")])
+    bench.at += 1
+    skill = bench.skills.save("trend", "1" * 64, b"")
+    bench.runs.owned_by("someone").create(skill.id, 1, "policy/hold", {})
+
+    own = bench.runs.owned_by(bench.runs.get(first).owner)
+    assert [own.find(name) for name in ("last", "last~0", "last~1")] == [second, second, first]
+    assert own.get("last").id == second
+    assert own.get(part).study_id == "one"
+    with pytest.raises(UserError, match="there is no run 'last~2'") as raised:
+        own.find("last~2")
+    assert raised.value.hint == "the oldest is last~1"
+    with pytest.raises(UserError, match="there is no run 'last~'"):
+        own.find("last~")
+
+
 def test_an_id_that_is_the_beginning_of_another_is_found_itself(bench):
     skill = bench.skills.save("trend", "1" * 64, b"")
     names = iter(["ab", "abc"])

@@ -26,8 +26,8 @@ def bench(
     """Measure speed, memory and the cost of a tick. Takes a few minutes; only ratios within one run mean anything.
 
     Measurements: policy_year, model_tick, hydration, warm_rerun, speculation, predict_week, memory_year, memory, history,
-    model_calls, parts, report_page, run_page, importing, jobs, study, live_deployments, community_server, web_server,
-    program. Peers are installed into environments of their own the first time, and skipped with a reason where that does not work.
+    model_calls, parts, report_page, run_page, importing, jobs, study, live_deployments, halt_latency, community_server,
+    web_server, program. Peers are installed into environments of their own the first time, and skipped with a reason where that does not work.
 
     For example:
 

@@ -84,9 +84,10 @@ def settings_page() -> str:
     return "\n\n".join(
         [
             "# Settings",
-            f"Each setting is a key of `{FILE}` in the workspace and an environment variable. The environment wins over "
-            "the file, the file over the default; `--home` and `--db` on the command line win over both. `pitboss "
-            "settings` shows the values that hold where you are. Secrets are not settings.",
+            f"Each setting is a key of `{FILE}` in the workspace and an environment variable. The environment takes "
+            "precedence over the file `.env` in the current folder ([secrets.md](secrets.md#which-key-is-used)), that over "
+            f"`{FILE}`, and that over the default; `--home` and `--db` on the command line take precedence over all of them. "
+            "`pitboss settings` shows the values in effect. Secrets are not settings.",
             table(("key", "environment variable", "default", "meaning"), rows),
         ]
     )
@@ -117,6 +118,10 @@ def cli_page(markdown: str) -> str:
         "with a hint · 130 stopped by Ctrl-C, with everything committed so far kept. More in [errors.md](errors.md). With "
         "`--json` standard output is one JSON document and nothing else; remarks and progress go to standard error.",
         "`--home` and `--db` may be given with every command, before or after its name.",
+        "`RUN` is the id of a run, the start of it, `last` for the newest run, or `last~1`, `last~2`, … for those before it. "
+        "Runs of studies are not counted there. `--from` and `--to` take dates, ISO times (UTC), and times before the end of "
+        "the data, such as `-30d` or `-12h`; where no data is meant (`runs spend`, `data download`), before now.",
+        "`pitboss completion install` makes the tab key complete commands and options in bash, zsh, fish and PowerShell.",
         re.sub(r"## Table of Contents\n.*?(?=\*\*Commands\*\*)", "", first.partition("\n")[2], flags=re.DOTALL).strip(),
         *(_without_common_options(command) for command in commands),
     ]

@@ -1,10 +1,11 @@
 """The default range of an audit: the newest month of the data, for a skill of any venue; without data a fixed range."""
 
 from dataclasses import replace
+from functools import cache
 from typing import TypeVar
 
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.core.instant import DAY_MS, INTERVALS, Instant
+from pitboss.core.instant import DAY_MS, INTERVALS, BeforeEnd, Instant, resolved
 from pitboss.data.feed import choose_venue
 from pitboss.data.lake import Lake
 from pitboss.runs.venues import venue_of
@@ -17,13 +18,23 @@ R = TypeVar("R", bound=BacktestRequest)
 
 
 def with_range(
-    workspace: Workspace, request: R, from_at: Instant | None, to_at: Instant | None, most_ticks: int | None = None
+    workspace: Workspace,
+    request: R,
+    from_: Instant | BeforeEnd | None,
+    to: Instant | BeforeEnd | None,
+    most_ticks: int | None = None,
 ) -> R:
     """The request with missing ends of its range filled in, at most so many ticks before its end."""
     venue = venue_of(request.skill)
-    if to_at is None:
-        to_at = venue.preview(replace(request, from_at=0, to_at=1), workspace.lake, workspace.settings).at
-    if from_at is None:
+
+    @cache
+    def end() -> Instant:
+        return venue.preview(replace(request, from_at=0, to_at=1), workspace.lake, workspace.settings).at
+
+    to_at = end() if to is None else resolved(to, end)
+    if from_ is not None:
+        from_at = resolved(from_, end)
+    else:
         skill = read_skill(request.skill, venue.skill_type())
         length = DAYS * DAY_MS
         from_at = to_at - (length if most_ticks is None else min(length, most_ticks * skill.every_ms))

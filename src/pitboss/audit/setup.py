@@ -20,7 +20,7 @@ from pitboss.audit.tool_probe import ToolProbe
 from pitboss.bootstrap import mcp_tools as mcp
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import ReplayMismatch, ToolFailed, UserError
-from pitboss.core.instant import Instant, parse_instant
+from pitboss.core.instant import BeforeEnd, Instant, parse_instant, resolved
 from pitboss.core.ports import Tool
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
@@ -49,8 +49,8 @@ class AuditRequest:
 
     skill: Mapping[str, Any] | None = None
     run: str = ""
-    from_at: Instant | None = None
-    to_at: Instant | None = None
+    from_at: Instant | BeforeEnd | None = None
+    to_at: Instant | BeforeEnd | None = None
     tools: tuple[str, ...] = ()
     tool_files: tuple[Path, ...] = ()
     data_venue: str = ""
@@ -136,7 +136,8 @@ async def _of_run(
     run = workspace.runs.get(options.run)
     refuse_live(run)
     request = request_of(run)
-    from_at, to_at = options.from_at or request.from_at, options.to_at or request.to_at
+    from_at = resolved(options.from_at or request.from_at, lambda: request.to_at)
+    to_at = resolved(options.to_at or request.to_at, lambda: request.to_at)
     if not request.from_at <= from_at < to_at <= request.to_at:
         raise UserError("--from and --to are not within the run", "leave them out, or choose a part of its range")
     records = [record for record in journal_of(workspace, run).records() if record.kind != "close"]

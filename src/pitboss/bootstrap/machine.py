@@ -50,6 +50,13 @@ def let_threads_alternate() -> None:
     sys.setswitchinterval(SWITCH_S)
 
 
+def open_in_browser(path: Path) -> bool:
+    """Open a file in the user's browser; whether there is one."""
+    import webbrowser
+
+    return webbrowser.open(path.absolute().as_uri())
+
+
 def program_name() -> str:
     """How this program is called from a shell in the current folder: `pitboss` if the shell finds this one, else its path."""
     typed = Path(sys.argv[0])

@@ -21,7 +21,7 @@ from pitboss.bootstrap.redact import REDACTOR, secrets_of
 from pitboss.bootstrap.settings import Settings
 from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch, UserError
-from pitboss.core.suggestion import did_you_mean, nearest_spelling
+from pitboss.core.suggestion import suggestion
 from pitboss.models.secret import Secret
 from pitboss.store.approvals import Approval
 from pitboss.tools.mcp import catalog
@@ -81,7 +81,7 @@ def find_tool(entry: ServerEntry, tool: str) -> str:
     if tool not in entry.tools:
         raise UserError(
             f"{tool!r} is not a tool that {entry.id} may offer",
-            did_you_mean(nearest_spelling(tool, entry.tools), f"allowed: {', '.join(entry.tools) or 'none'}"),
+            suggestion(tool, entry.tools, "allowed:") or "it may offer none",
         )
     return tool
 

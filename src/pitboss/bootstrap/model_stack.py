@@ -39,7 +39,7 @@ from pitboss.models.limiter import Limiter, fingerprint
 from pitboss.models.local import LocalModel
 from pitboss.models.local_server import LocalServer
 from pitboss.models.local_weights import find_weights
-from pitboss.models.price_list import price
+from pitboss.models.price_list import price, similar_model
 from pitboss.models.priced import Priced
 from pitboss.models.prices import FREE, ModelPrice, flat
 from pitboss.models.providers import OWN, entry
@@ -55,6 +55,7 @@ from pitboss.skill.schema import SkillDocument
 from pitboss.store.answers import Answers
 from pitboss.store.database import Database
 from pitboss.store.journal import StoredJournal
+from pitboss.store.runs import is_relative
 from pitboss.store.uncertain_charges import UncertainCharges
 
 
@@ -91,7 +92,9 @@ def check_model(workspace: Workspace, request: BacktestRequest, params: Mapping[
     """Refuse a model that cannot be called. `params` are those of a stored run."""
     provider, _, target = request.source.partition("/")
     if provider == catalog.REPLAY:
-        workspace.runs.find(target)
+        run_id = workspace.runs.find(target)
+        if is_relative(target):
+            raise UserError(f"{request.source} would name another run later", f"write {catalog.REPLAY}/{run_id}")
     elif provider == catalog.LOCAL:
         find_weights(target, workspace.home / "models")
     else:
@@ -284,10 +287,10 @@ def known_price(request: BacktestRequest, model_route: Route) -> ModelPrice | No
         return FREE
     model_price = price(model_route.provider.prices, model_route.model, SystemClock().now())
     if model_price is None and not request.any_price:
-        raise UserError(
-            f"the price of {model_route.name} is unknown",
-            "add --price-in and --price-out (USD per million tokens), or --yes to run without a price",
-        )
+        similar = similar_model(model_route.provider.prices, model_route.model)
+        otherwise = "add --price-in and --price-out (USD per million tokens), or --yes to run without a price"
+        hint = f"did you mean {model_route.provider.name}/{similar}? Otherwise {otherwise}" if similar else otherwise
+        raise UserError(f"the price of {model_route.name} is unknown", hint)
     return model_price
 
 

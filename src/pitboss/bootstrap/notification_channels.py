@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from pitboss.bootstrap.keys import key_for, open_secrets
 from pitboss.bootstrap.machine import environment
+from pitboss.bootstrap.owner_channels import LOCAL, settings_of
 from pitboss.bootstrap.redact import REDACTOR, keys_in
 from pitboss.bootstrap.settings import Settings
 from pitboss.core import codec
@@ -179,9 +180,13 @@ class EmailChannel:
             server.send_message(mail)
 
 
-def open_channels(settings: Settings) -> list[NotificationChannel]:
-    """The channels that the settings name. Raises `UserError` for one that lacks something."""
+def open_channels(settings: Settings, owner: str = LOCAL) -> list[NotificationChannel]:
+    """The channels of an owner. Raises `UserError` for one that lacks something."""
     from pitboss.tools.mcp.address import check_url
+
+    settings = settings_of(settings, owner)
+    # One secret for all would let an owner sign messages that seem to be for another.
+    own = "" if owner == LOCAL else f"_{owner.upper().replace('-', '_')}"
 
     def secret(name: str) -> "Secret | None":
         return key_for((name,), environment, open_secrets(settings.home))
@@ -190,7 +195,7 @@ def open_channels(settings: Settings) -> list[NotificationChannel]:
     if settings.notify_webhook_url:
         REDACTOR.add(*keys_in(settings.notify_webhook_url))  # the address of many services is its key
         check_url(settings.notify_webhook_url, loopback=True)
-        channels.append(WebhookChannel(settings.notify_webhook_url, secret(WEBHOOK_SECRET)))
+        channels.append(WebhookChannel(settings.notify_webhook_url, secret(WEBHOOK_SECRET + own)))
     if settings.notify_telegram_chat:
         token = secret(TELEGRAM_TOKEN)
         if token is None:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pitboss.core import codec
 from pitboss.core.errors import UserError
-from pitboss.core.suggestion import did_you_mean, nearest_spelling
+from pitboss.core.suggestion import suggestion
 
 FILE = "accounts.toml"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
@@ -75,9 +75,7 @@ def account_named(home: Path, name: str, venue: str, owner: str | None) -> Tradi
         if account.venue == venue and owner in (None, account.owner)
     }
     if name not in accounts:
-        listed = ", ".join(sorted(accounts))
-        otherwise = f"accounts: {listed}" if listed else "`pitboss live accounts add` makes one"
-        hint = did_you_mean(nearest_spelling(name, accounts), otherwise)
+        hint = suggestion(name, sorted(accounts), "accounts:") or "`pitboss live accounts add` makes one"
         raise UserError(f"there is no account {name!r} of venue {venue}", hint)
     return accounts[name]
 
@@ -103,7 +101,9 @@ def remove_account(home: Path, name: str) -> None:
     """Remove an account from the file; everything else in it stays as it is, comments included."""
     accounts = read_accounts(home)
     if name not in accounts:
-        raise UserError(f"there is no account {name!r}", f"accounts: {', '.join(sorted(accounts)) or 'none'}")
+        raise UserError(
+            f"there is no account {name!r}", suggestion(name, sorted(accounts), "accounts:") or "there are none"
+        )
     parts = re.split(r"(?m)^(?=[ \t]*\[)", _text(home))
     header = re.compile(rf"[ \t]*\[[ \t]*[\"']?{re.escape(name)}[\"']?[ \t]*\]")
     left = "".join(part for part in parts if not header.match(part))

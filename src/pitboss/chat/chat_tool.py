@@ -73,5 +73,5 @@ def schema(required: tuple[str, ...] = (), **properties: Schema) -> Schema:
     }
 
 
-RUN = text("A run's id, or the start of it; left out: the run that the conversation is about.", 64)
+RUN = text("A run's id, the start of it, or `last`; left out: the run that the conversation is about.", 64)
 TICK = text("A tick's time (UTC), such as 2025-01-21T04:00:00Z.", 40)

@@ -12,12 +12,12 @@ from pitboss.core.money import ZERO
 from pitboss.core.money import text as exact_text
 from pitboss.core.ports import ToolSpec
 from pitboss.prompt import render
+from pitboss.report.decisions import PROPOSED
 from pitboss.report.meaning import unknown_rule
 from pitboss.runs import record_text
 from pitboss.runs.compare import compare
 from pitboss.runs.explain import FIRST_REFUSED, explain
 from pitboss.runs.record_text import number_text
-from pitboss.runs.run_index import PROPOSED
 from pitboss.runs.stored import journal_of, one_line, spend_of
 from pitboss.runs.venues import venue_of
 from pitboss.skill.document import to_json
@@ -243,7 +243,7 @@ _TOOLS: tuple[tuple[str, str, Find, Schema], ...] = (
         "compare_runs",
         "Compare two runs: the first record in which they differ, and the metrics that do.",
         compare_runs,
-        schema(("second",), first=RUN, second=text("The other run's id, or the start of it.", 64, 1)),
+        schema(("second",), first=RUN, second=text("The other run's id, the start of it, or `last~1`.", 64, 1)),
     ),
     ("list_data", "List the market data here: venue, kind, symbol, interval, extent, gaps.", list_data, schema()),
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, Moment, option
+from pitboss.terminal.options import Json, RangeEnd, option
 from pitboss.terminal.workspace_options import Location
 
 HEADINGS = (
@@ -22,14 +22,19 @@ HEADINGS = (
     "rest",
 )
 AMOUNTS = tuple(range(3, len(HEADINGS)))
+DETAILS = (11, 10, 9, 8, 7, 6, 2)
+"""Columns that are left out first in a narrow window: the parts of the difference, and when a trade was opened."""
 
 
 def attribution(
     deployment: str,
     /,
     *,
-    from_: Annotated[Moment | None, option("--from", "Start of the span. Default: the first record.")] = None,
-    to: Annotated[Moment | None, option("--to", "End of the span, exclusive. Default: the last record.")] = None,
+    from_: Annotated[
+        RangeEnd | None,
+        option("--from", "Start of the span, or -7d before the last record. Default: the first record."),
+    ] = None,
+    to: Annotated[RangeEnd | None, option("--to", "End of the span, exclusive. Default: the last record.")] = None,
     data_venue: Annotated[
         str, option("--data-venue", "Venue whose bars are used. Default: that of the deployment.")
     ] = "",
@@ -64,7 +69,7 @@ def attribution(
     rows = [_cells(row, row["symbol"], row["side"], row["opened_at"]) for row in document["trades"]]
     live, paper = document["live"]["result_usd"], document["paper"]["result_usd"]
     total = {**document["parts"], "live_usd": live, "paper_usd": paper, "difference_usd": document["difference_usd"]}
-    screen.put_table(HEADINGS, [*rows, _cells(total, "total", "", "")], right=AMOUNTS)
+    screen.put_table(HEADINGS, [*rows, _cells(total, "total", "", "")], right=AMOUNTS, drop=DETAILS)
     screen.put(
         f"{document['mode']} deployment {document['deployment_id']}, {document['from']} to {document['compared_until']}; USD"
     )

@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 from pitboss.cli.audit_memory import memory
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, Moment, Override, option
+from pitboss.terminal.options import Json, Override, RangeEnd, option
 from pitboss.terminal.workspace_options import Location
 
 if TYPE_CHECKING:
@@ -28,13 +28,16 @@ def lookahead(
     skill: Path | None = None,
     /,
     *,
-    run: Annotated[str, option("--run", "Audit this stored run: its id, or the start of it.")] = "",
+    run: Annotated[str, option("--run", "Audit this stored run: its id, its first characters, or `last`.")] = "",
     cuts: Annotated[int, option("--cuts", "Number of random ticks at which to cut and compare.")] = 100,
     seed: Annotated[int, option("--seed", "The same seed makes the same cuts.")] = 0,
     from_: Annotated[
-        Moment | None, option("--from", "First tick. Default: 30 days before the end, or 2,000 ticks.")
+        RangeEnd | None,
+        option(
+            "--from", "First tick, or -7d before the end of the data. Default: 30 days before the end, or 2,000 ticks."
+        ),
     ] = None,
-    to: Annotated[Moment | None, option("--to", "End of the range. Default: as far as the data goes.")] = None,
+    to: Annotated[RangeEnd | None, option("--to", "End of the range. Default: as far as the data goes.")] = None,
     tools: Annotated[str, option("--tools", "Only these tools, separated by commas. Default: all.")] = "",
     tool_file: Annotated[
         tuple[Path, ...],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
 from pitboss.terminal import screen
-from pitboss.terminal.options import Amount, Json, Moment, Override, option
+from pitboss.terminal.options import Amount, Json, Override, RangeEnd, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
 if TYPE_CHECKING:
@@ -22,9 +22,12 @@ def memory(
     *,
     model: Annotated[str, option("--model", "The model to test, instead of the skill's.")] = "",
     from_: Annotated[
-        Moment | None, option("--from", "First instant of the range. Default: 30 days before its end.")
+        RangeEnd | None,
+        option(
+            "--from", "First instant of the range, or -90d before the end of the data. Default: 30 days before its end."
+        ),
     ] = None,
-    to: Annotated[Moment | None, option("--to", "End of the range. Default: as far as the data goes.")] = None,
+    to: Annotated[RangeEnd | None, option("--to", "End of the range. Default: as far as the data goes.")] = None,
     windows: Annotated[int, option("--windows", "Number of anonymous windows to ask about; 0 for none.")] = 40,
     repeats: Annotated[int, option("--repeats", "Pairs of runs, one with names and one blind; 0 for none.")] = 3,
     seed: Annotated[int, option("--seed", "Seed of the windows, of the anonymisation and of the runs.")] = 0,
@@ -102,20 +105,22 @@ def memory(
 
 
 def _audit(
-    place: WorkspaceOptions, options: "MemorisationRequest", from_at: int | None, to_at: int | None
+    place: WorkspaceOptions, options: "MemorisationRequest", from_: "RangeEnd | None", to: "RangeEnd | None"
 ) -> "tuple[MemorisationReport, int]":
     import asyncio
     from dataclasses import replace
 
     from pitboss.audit.default_range import with_range
     from pitboss.audit.memorisation import audit, begin
+    from pitboss.report.figures import plural
     from pitboss.terminal.progress import watching
 
     with place.workspace() as workspace:
-        options = replace(options, request=with_range(workspace, options.request, from_at, to_at))
+        options = replace(options, request=with_range(workspace, options.request, from_, to))
         report, prepared = begin(workspace, options)
         screen.note(
-            f"{options.windows} windows to identify, and {2 * options.repeats} runs of {report.ticks:,} ticks; "
+            f"{plural(options.windows, 'window')} to identify, and {2 * options.repeats} runs of "
+            f"{plural(report.ticks, 'tick')}; "
             "stored answers are used again"
         )
         with watching("audit memory", workspace.runs.cancel_requested) as (watch, stop):
@@ -134,6 +139,7 @@ def _audit(
 def _show(report: "MemorisationReport", json: bool) -> None:
     from pitboss.audit import conclusions as verdicts
     from pitboss.audit import memorisation_text as report_text
+    from pitboss.report.figures import plural
 
     if json:
         screen.put_json(report_text.document(report))
@@ -158,7 +164,7 @@ def _show(report: "MemorisationReport", json: bool) -> None:
     for conclusion in verdicts.conclusions(report):
         screen.put(f"- {conclusion.text}")
     cost = "unknown" if report.cost_usd is None else f"${report.cost_usd:.4f}"
-    again = f"; {report.reused} stored runs were used" if report.reused else ""
+    again = f"; {plural(report.reused, 'stored run')} used again" if report.reused else ""
     screen.put(f"cost {cost}{again}; seed {report.options.request.seed}")
     if report.partial:
         screen.put(f"partial: {report.partial}", "yellow")

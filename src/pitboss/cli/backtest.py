@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pitboss.cli.venue_options import VenueOptions, venue_fields, venue_parameters
+from pitboss.cli.venue_options import VenueOptions, given_range, venue_fields, venue_parameters
 from pitboss.core.errors import UserError
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import period_ms, venue_of, venues
@@ -130,11 +130,15 @@ def request_for(
     document = read_file(skill, run_options.set_, settings)
     venue = venue_of(document)
     if only is not None and venue is not only:
-        raise UserError(f"{skill.name} is a skill of the {venue.name} venue", "use `pitboss backtest`, which takes any")
+        raise UserError(
+            f"{skill.name} is a skill of the {venue.name} venue",
+            f"use `pitboss {venue.name} backtest {skill}`, or `pitboss backtest`, which takes skills of every venue",
+        )
     fields_of_venue = venue_fields(location, document, venue_options)
+    span = given_range(location, document, run_options, fields_of_venue)
     request_fields = {
-        **run_options.fields(settings),
-        "decisions": run_options.read_decisions(period_ms(document), venue.decision()),
+        **run_options.fields(settings, span),
+        "decisions": run_options.read_decisions(span, period_ms(document), venue.decision()),
         **fields_of_venue,
     }
     built = build_request(document, request_fields, settings)

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
+from cyclopts.exceptions import UnknownCommandError, UnusedCliTokensError
 
 from pitboss import __version__
+from pitboss.core.suggestion import did_you_mean, nearest_spelling, suggestion
 from pitboss.terminal.workspace_options import WorkspaceOptions
 
 GLOBAL_OPTIONS = ("--home", "--db", "--help", "--version")
@@ -61,6 +63,8 @@ COMMANDS = {
     "users": "users:app",
     "tokens": "tokens:app",
     "settings": "settings:settings",
+    "doctor": "doctor:doctor",
+    "completion": "completion:app",
     "venues": "venue:venues_app",
     "data": "data:app",
     "skill": "skill:app",
@@ -138,14 +142,22 @@ def usage(error: CycloptsError) -> tuple[str, str]:
     if group in ("secrets", "users"):  # the input may be the secret, so none of it is repeated
         return "invalid arguments", f"see `pitboss {group} --help`; a secret value is never given on the command line"
     error.verbose = False
+    if isinstance(error, UnusedCliTokensError | UnknownCommandError) and error.unused_tokens:
+        first = error.unused_tokens[0]
+        if first.startswith("-"):
+            return f"unknown option: {first}", suggestion(first.partition("=")[0], GLOBAL_OPTIONS)
+        if isinstance(error, UnusedCliTokensError):
+            return f"unexpected argument: {first}", _help_hint(error)
     message, _, hint = str(error).strip().partition(" Did you mean ")
-    hint = f"did you mean {hint}" if hint else ""
-    if isinstance(error, UnknownOptionError) and not hint:
-        from pitboss.core.suggestion import did_you_mean, nearest
-
+    hint = did_you_mean(hint.partition("?")[0].replace('"', ""), "")
+    if isinstance(error, UnknownOptionError):  # the hint of the parser does not know the global options
         option = (error.token.keyword or error.token.value).partition("=")[0]
         names = [name for argument in error.argument_collection for name in argument.names if name.startswith("--")]
-        hint = did_you_mean(nearest(option, [*names, *GLOBAL_OPTIONS]), "")
-    chain = " ".join(("pitboss", *(error.command_chain or ())))
+        hint = did_you_mean(nearest_spelling(option, [*names, *GLOBAL_OPTIONS]), hint)
     message = message[:1].lower() + message[1:]
-    return message.rstrip("."), hint or f"`{chain} --help` lists the arguments and options"
+    return message.rstrip("."), hint or _help_hint(error)
+
+
+def _help_hint(error: CycloptsError) -> str:
+    chain = " ".join(("pitboss", *(error.command_chain or ())))
+    return f"`{chain} --help` lists the arguments and options"

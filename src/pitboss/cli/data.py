@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import App
 
+from pitboss.cli.data_check import check
 from pitboss.cli.data_download import download
 from pitboss.cli.data_transfer import pull, push
 from pitboss.terminal import screen
@@ -13,6 +14,7 @@ from pitboss.terminal.options import Json, Moment, option
 from pitboss.terminal.workspace_options import Location
 
 app = App(name="data", help="Import, download, list, check, push and pull market data; generate a demo market.")
+app.command(check)
 app.command(download)
 app.command(push)
 app.command(pull)
@@ -87,7 +89,11 @@ def import_(
         for file in imported
     ]
     screen.put_table(
-        ("file", "kind", "symbol", "interval", "rows", "added", "replaced"), rows, right=(4, 5, 6), folds=(0,)
+        ("file", "kind", "symbol", "interval", "rows", "added", "replaced"),
+        rows,
+        right=(4, 5, 6),
+        folds=(0,),
+        drop=(6, 3),
     )
     for file in imported:
         for remark in file.notes:
@@ -132,39 +138,11 @@ def list_(*, json: Json = False, location: Location) -> int:
         ],
         right=(4, 7),
         folds=(0,),
+        drop=(5, 6),
     )
     for venue in sorted({row["venue"] for row in series if row["synthetic"]}):
         screen.put(f"{venue} is SYNTHETIC: generated, not real")
     return 0
-
-
-@app.command
-def check(*, json: Json = False, location: Location) -> int:
-    """Check every stored file for gaps, duplicates and bad rows. Exit code 1 if any file is unusable.
-
-    For example:
-
-        pitboss data check
-    """
-    from pitboss.data.quality import check_lake
-    from pitboss.runs.listing import times
-
-    findings = check_lake(location.lake())
-    unusable = sum(not finding.usable for finding in findings)
-    if json:
-        screen.put_json({"ok": not unusable, "findings": [times(asdict(finding)) for finding in findings]})
-    elif findings:
-        worst_first = sorted(findings, key=lambda finding: ("error", "warning", "note").index(finding.severity))
-        rows = [
-            (finding.severity if finding.usable else "UNUSABLE", finding.problem, finding.file, finding.detail)
-            for finding in worst_first
-        ]
-        screen.put_table(("severity", "problem", "file", "detail"), rows, folds=(2, 3))
-        if unusable:
-            screen.note("hint: import the unusable files again with --replace, or remove them")
-    else:
-        screen.put("no problems found")
-    return 1 if unusable else 0
 
 
 @app.command(name="extract-events")

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from pitboss.terminal import screen
-from pitboss.terminal.options import Json, Moment, option
+from pitboss.terminal.options import Json, RangeEnd, option
 from pitboss.terminal.progress import progress_bar
 from pitboss.terminal.workspace_options import Location
 
@@ -25,8 +25,10 @@ def download(
     *,
     symbols: Annotated[str, option("--symbols", "Symbols, such as BTC,ETH; with hyperliquid also all.")] = "",
     interval: Annotated[str, option("--interval", "Length of a bar, or several, such as 15m,1h.")] = "",
-    from_: Annotated[Moment | None, Parameter(name=("--from", "--since"), help="Open time of the first bar.")] = None,
-    to: Annotated[Moment | None, option("--to", "End, exclusive. Only closed bars are stored. Default: now.")] = None,
+    from_: Annotated[
+        RangeEnd | None, Parameter(name=("--from", "--since"), help="Open time of the first bar; -30d is 30 days ago.")
+    ] = None,
+    to: Annotated[RangeEnd | None, option("--to", "End, exclusive. Only closed bars are stored. Default: now.")] = None,
     kinds: Annotated[str, option("--kinds", "Kinds of data, such as bars,funding. Default: those of the source.")] = "",
     url: Urls = (),
     base_url: Annotated[str, option("--base-url", "Address of the source instead of its public one.")] = "",
@@ -57,18 +59,21 @@ def download(
     import asyncio
 
     from pitboss.bootstrap.download import run_download
+    from pitboss.bootstrap.machine import SystemClock
     from pitboss.core.errors import TransientError, UserError
+    from pitboss.core.instant import resolved
     from pitboss.data.download import DownloadProgress
     from pitboss.data.source import DownloadRequest
     from pitboss.runs.listing import times
 
+    now = SystemClock().now
     request = DownloadRequest(
         venue,
         _split_list(symbols),
         _split_list(interval),
         _split_list(kinds),
-        from_ or 0,
-        to or 0,
+        0 if from_ is None else resolved(from_, now),
+        0 if to is None else resolved(to, now),
         base_url,
         url,
         files,
@@ -110,6 +115,7 @@ def download(
             for file in downloaded
         ],
         right=(3, 4, 5),
+        drop=(8, 5, 6),
     )
     for file in downloaded:
         for remark in file.notes:

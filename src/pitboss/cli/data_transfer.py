@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from pitboss.report.figures import plural
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, option
 from pitboss.terminal.progress import progress_bar
@@ -53,7 +54,7 @@ def push(
     if json:
         screen.put_json({**asdict(pushed), "pinned": pinned})
         return 0
-    content = f"{pushed.files:,} files, {pushed.bytes / 1e6:,.1f} MB"
+    content = f"{plural(pushed.files, 'file')}, {pushed.bytes / 1e6:,.1f} MB"
     upload = (
         f"{pushed.sent_files:,} sent, {pushed.sent_bytes / 1e6:,.1f} MB" if pushed.sent_files else "nothing to send"
     )
@@ -80,7 +81,11 @@ def pull(*, json: Json = False, location: Location) -> int:
     if json:
         screen.put_json(asdict(pulled))
         return 0
-    content = f"{pulled.files:,} files, {pulled.bytes / 1e6:,.1f} MB" if pulled.files else "nothing, all files are here"
+    content = (
+        f"{plural(pulled.files, 'file')}, {pulled.bytes / 1e6:,.1f} MB"
+        if pulled.files
+        else "nothing, all files are here"
+    )
     screen.put(f"fetched {content}, from {pulled.where}")
     screen.put(f"  push {pulled.pin}")
     return 0

@@ -5,17 +5,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App
 
+from pitboss.cli import deployment_caps
 from pitboss.core.deployment import COMMAND_MEANINGS, MODE_MEANINGS, Command, Mode
 from pitboss.terminal import screen
 from pitboss.terminal.options import Amount, Json, Override, option
-from pitboss.terminal.workspace_options import Location
+from pitboss.terminal.workspace_options import LOCAL_USER, Location
 
 if TYPE_CHECKING:
     from pitboss.bootstrap.workspace import Workspace
     from pitboss.store.deployments import Deployment
 
-app = App(name="deployments", help="List deployments and show one.")
-USER = "local"
+app = App(name="deployments", help="List deployments, show one, change its caps, and acknowledge its alarm.")
+deployment_caps.register(app)
 MODES = "; ".join(f"{mode}: {meaning}" for mode, meaning in MODE_MEANINGS.items())
 MEANINGS = "\n    ".join(f"- {name}: {meaning}" for name, meaning in COMMAND_MEANINGS.items())
 
@@ -49,7 +50,7 @@ def deploy(
     """Run a skill live. On paper it needs no account and no key.
 
     The deployment is stored, and a process of this machine works on it until it is stopped (`pitboss live host` runs one in
-    the foreground). `--set` can only tighten the caps of the skill.
+    the foreground). `--set` can only tighten the caps of the skill; with them it is saved as another version of the skill.
 
     For example:
 
@@ -63,8 +64,10 @@ def deploy(
     """
     from pathlib import Path
 
-    from pitboss.jobs.executors.live import ensure_host
+    from pitboss.cli.live_confirmation import confirm_live
+    from pitboss.jobs.executors.live import attend
     from pitboss.runs import deployments
+    from pitboss.runs.deployment_caps import tightened_skill
     from pitboss.runs.documents import read_file, read_given
     from pitboss.runs.live_deployment import DeployRequest
 
@@ -77,7 +80,7 @@ def deploy(
             return read_given(workspace, skill, None, overrides)
 
         request = DeployRequest(
-            skill=deployments.tightened_skill(read, set_),
+            skill=tightened_skill(read, set_),
             mode=mode,
             account=account,
             model=model,
@@ -89,15 +92,21 @@ def deploy(
             any_price=yes,
         )
         if mode == "live":
-            _confirm_live(account, confirm)
+            confirm_live(account, confirm)
         deployment = deployments.deploy(workspace, request)
         if mode == "live":
             _warn(workspace, deployment, request.skill)
-        ensure_host(workspace)
+        process = attend(workspace, deployment.id)
+    saved = f"{deployment.skill}@{deployment.skill_version}"
+    if set_:
+        screen.note(f"the skill with these caps is saved as {saved}")
     if json:
-        screen.put_json({"deployment_id": deployment.id, "state": deployment.state, "run_id": deployment.run_id})
+        document = {"deployment_id": deployment.id, "state": deployment.state, "run_id": deployment.run_id}
+        screen.put_json({**document, "skill": saved})
         return 0
     screen.put(f"deployment {deployment.id} is {deployment.state} ({mode})")
+    if process:
+        screen.note(process)
     screen.put(f"next: {location.command_line(f'deployments show {deployment.id}')}")
     return 0
 
@@ -113,20 +122,6 @@ def _warn(workspace: "Workspace", deployment: "Deployment", skill: Any) -> None:
     problem = preflight_problem(workspace, deployment.account, account, skill)
     if problem:
         screen.note(f"warning: {problem}; `pitboss live preflight --account {deployment.account}` checks everything")
-
-
-def _confirm_live(account: str, confirm: str) -> None:
-    """Have a person type the name of the account before real orders are sent."""
-    from pitboss.core.errors import UserError
-    from pitboss.runs.deployments import require_confirmed
-    from pitboss.terminal.question import ask, has_terminal
-
-    if not account:
-        raise UserError("--mode live needs --account", "`pitboss live accounts list` lists them")
-    typed = confirm
-    if not confirm and has_terminal():
-        typed = ask(f"Orders will be sent to account {account}. Type its name to confirm:")
-    require_confirmed(account, typed)
 
 
 @app.command(name="list")
@@ -160,7 +155,7 @@ def list_(*, json: Json = False, location: Location) -> int:
         )
         for row in rows
     ]
-    screen.put_table(headings, cells, folds=(1, 6))
+    screen.put_table(headings, cells, folds=(1, 6), drop=(2, 5))
     return 0
 
 
@@ -188,8 +183,14 @@ def show(deployment: str, /, *, json: Json = False, location: Location) -> int:
         if document[name]:
             screen.put(f"{name.replace('_', ' '):<15}{document[name]}")
     screen.put(f"{'process':<15}{'works on it' if document['attended'] else 'none'}")
+    if len(set(document["builds"].values())) > 1:
+        screen.put(f"{'builds':<15}{', '.join(f'{role} {build}' for role, build in document['builds'].items())}")
     if document["error_text"]:
         screen.put(f"{'error':<15}{document['error_text']}")
+    alarm = document["alarm"]
+    if alarm is not None:
+        read = f"read by {alarm['read_by']}" if alarm["read_at"] else "unread"
+        screen.put(f"{'alarm':<15}{alarm['raised_at']} {alarm['text']} ({read})")
     after = document["account_after"] or {}
     for name in ("equity_usd", "equity", "cash_usd", "cash"):
         if name in after:
@@ -212,6 +213,31 @@ def show(deployment: str, /, *, json: Json = False, location: Location) -> int:
     return 0
 
 
+@app.command
+def acknowledge(
+    deployment: str,
+    /,
+    *,
+    reason: Annotated[str, option("--reason", "What you found. It is recorded.")] = "",
+    json: Json = False,
+    location: Location,
+) -> int:
+    """Say that you have read the alarm of a deployment: the same as `pitboss command DEPLOYMENT acknowledge`.
+
+    An alarm of a live deployment that nobody acknowledges within a minute halts it.
+
+    For example:
+
+        pitboss deployments acknowledge 3f9a
+
+    Parameters
+    ----------
+    deployment
+        Its id, or its first characters.
+    """
+    return command(deployment, "acknowledge", reason=reason, json=json, location=location)
+
+
 def command(
     deployment: str,
     name: Command,
@@ -224,18 +250,22 @@ def command(
     import asyncio
 
     from pitboss.core.instant import iso
+    from pitboss.jobs.executors.live import attend
     from pitboss.runs.deployments import command as send
 
     with location.existing_workspace() as workspace:
-        sent = asyncio.run(send(workspace, deployment, name, reason, USER))
+        sent = asyncio.run(send(workspace, deployment, name, reason, LOCAL_USER))
         state = sent.state or workspace.deployments.get(sent.deployment_id).state
+        process = attend(workspace, sent.deployment_id)
     acked_at = None if sent.acked_at is None else iso(sent.acked_at)
     if json:
         screen.put_json({"command_id": sent.id, "acked_at": acked_at, "state": state, "note": sent.note or None})
     elif acked_at is None:
-        screen.put(f"{name} is stored, but no process has carried it out yet; `pitboss live host` runs one")
+        screen.put(f"{name} is stored, but not carried out yet")
     else:
         screen.put(f"{name}: the deployment is {state}" + (f" ({sent.note})" if sent.note else ""))
+    if process:
+        screen.note(process)
     return 0 if acked_at is not None else 1
 
 

@@ -86,7 +86,7 @@ def list_(*, json: Json = False, location: Location) -> int:
     ]
     if cells:
         headings = ("run", "status", "progress", "model", "owner", "priority", "requeues", "worker")
-        screen.put_table(headings, cells, right=(2, 5, 6), folds=(3, 7))
+        screen.put_table(headings, cells, right=(2, 5, 6), folds=(3, 7), drop=(6, 5, 4, 7))
     else:
         screen.note("runs that have ended: pitboss runs list")
     return 0

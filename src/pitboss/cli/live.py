@@ -127,6 +127,7 @@ def preflight(
 def notify(
     *,
     test: Annotated[bool, option("--test", "Send a test through every channel.")] = False,
+    owner: Annotated[str, option("--owner", "Whose channels: those of `notifications.toml`.")] = "local",
     json: Json = False,
     location: Location,
 ) -> int:
@@ -142,7 +143,7 @@ def notify(
     from pitboss.runs.notifications import events_of, send_test
 
     with location.existing_workspace() as workspace:
-        channels = open_channels(workspace.settings)
+        channels = open_channels(workspace.settings, owner)
         events = sorted(events_of(workspace.settings.notify_events))
         problems = dict(asyncio.run(send_test(channels, workspace.now()))) if test else {}
     ok = not any(problems.values())

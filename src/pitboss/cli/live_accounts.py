@@ -32,7 +32,7 @@ def list_(*, json: Json = False, location: Location) -> int:
         (name, account.venue, account.network, account.address, account.signer, account.owner)
         for name, account in sorted(accounts.items())
     ]
-    screen.put_table(("account", "venue", "network", "address", "signer", "owner"), cells, folds=(3, 4))
+    screen.put_table(("account", "venue", "network", "address", "signer", "owner"), cells, folds=(3, 4), drop=(5, 4))
     return 0
 
 

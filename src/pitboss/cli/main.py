@@ -51,6 +51,11 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
 
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        if os.path.isfile(".env"):
+            from pitboss.bootstrap.env_file import load_env_file
+
+            if warning := load_env_file():
+                screen.note(f"warning: {warning}")
         import_command(arguments)
         code = app.meta(arguments, print_error=False, exit_on_error=False, result_action="return_value")
         sys.stdout.flush()

@@ -13,6 +13,7 @@ from pitboss.cli import mcp_record as recording
 from pitboss.cli import mcp_serve as serving
 from pitboss.core.errors import ToolFailed, UserError
 from pitboss.core.instant import iso
+from pitboss.core.suggestion import suggestion
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, option
 from pitboss.terminal.question import agrees, has_terminal
@@ -61,7 +62,8 @@ def list_(*, json: Json = False, location: Location) -> int:
             )
             for server in servers
         ],
-        folds=(2, 4),
+        folds=(2, 3, 4),
+        drop=(3, 1),
     )
     own = workspace.settings.mcp_catalog
     if any(_MARKS[server["origin"]] for server in servers):
@@ -141,7 +143,9 @@ async def _check(workspace: "Workspace", entry: "ServerEntry", call: str, argume
         connected_ms = (stopwatch() - started_s) * 1_000
         statuses = _tool_statuses(workspace, entry, definitions)
         if call and call not in definitions:
-            raise UserError(f"{entry.id} has no tool {call} now", f"it has {', '.join(sorted(definitions)) or 'none'}")
+            raise UserError(
+                f"{entry.id} has no tool {call} now", suggestion(call, sorted(definitions), "it has") or "it has none"
+            )
         if call:
             # The current definition is used unapproved, because no model sees the answer.
             requested = RequestedTool(name_of(entry.id, call), entry, call, None)

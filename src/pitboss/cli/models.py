@@ -111,6 +111,7 @@ def cutoffs(*, json: Json = False) -> int:
         ("models", "until", "of its", "source", "as of"),
         [(", ".join(row.models), str(row.until or UNKNOWN), row.kind or "", row.source, row.as_of) for row in table()],
         folds=(0, 3),
+        drop=(4, 3, 2),
     )
     return 0
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from pitboss.core.errors import UserError
+from pitboss.core.suggestion import suggestion
 from pitboss.terminal import screen
 from pitboss.terminal.options import Amount, Json, Override, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
@@ -137,7 +138,10 @@ def _slots(text: str) -> tuple[Any, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     strange = [name for name in names if name not in SLOTS]
     if strange or not names:
-        raise UserError(f"--slots: {strange[0] if strange else text!r} is not a slot", f"any of {', '.join(SLOTS)}")
+        raise UserError(
+            f"--slots: {strange[0] if strange else text!r} is not a slot",
+            suggestion((strange or [text])[0], SLOTS, "any of"),
+        )
     return names
 
 
@@ -209,6 +213,7 @@ def _run_campaign(
 
 def _show(result: "CampaignResult", options: dict[str, Any], json: bool, has_account: bool) -> int:
     from pitboss.redteam import report
+    from pitboss.report.figures import plural
 
     if json:
         screen.put_json(report.document(result, options))
@@ -219,7 +224,7 @@ def _show(result: "CampaignResult", options: dict[str, Any], json: bool, has_acc
         for line in report.lines(result):
             screen.put(line, style="bold red" if result.breaches else "")
         screen.put(
-            f"seed {options['seed']}, {options['texts']:,} texts, {options['ticks']} ticks a run; the same seed gives the same result"
+            f"seed {options['seed']}, {plural(options['texts'], 'text')}, {plural(options['ticks'], 'tick')} a run; the same seed gives the same result"
         )
     if result.breaches:
         return BREACHED

@@ -15,6 +15,7 @@ def report(
     out: Annotated[
         Path | None, option("--out", "File of the report. Default: reports/RUN.html in the workspace.")
     ] = None,
+    open_: Annotated[bool, option("--open", "Open the report in the browser.")] = False,
     json: Json = False,
     location: Location,
 ) -> int:
@@ -23,7 +24,9 @@ def report(
     For example:
 
         pitboss report 3f9a --out march.html
+        pitboss report last --open
     """
+    from pitboss.bootstrap.machine import open_in_browser
     from pitboss.runs.report import write_report
 
     with location.existing_workspace() as workspace:
@@ -33,4 +36,6 @@ def report(
         screen.put_json({"run_id": run_id, "report": str(path)})
     else:
         screen.put(str(path))
+    if open_ and not open_in_browser(path):
+        screen.note("no browser was found on this machine; open the file yourself")
     return 0

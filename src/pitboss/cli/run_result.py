@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.cli.run_work import resume_command
 from pitboss.core.instant import iso
 from pitboss.report import figures
 from pitboss.report.fork_text import fork_sentence, program_names
@@ -128,7 +129,9 @@ def show_summary(summary: Mapping[str, Mapping[str, float | None]], digests: Seq
         for name, interval in summary.items()
     ]
     screen.put()
-    screen.put_table(("metric", "mean", "95 % from", "to"), rows, right=(1, 2, 3), title=f"{len(digests)} runs")
+    screen.put_table(
+        ("metric", "mean", "95 % from", "to"), rows, right=(1, 2, 3), title=figures.plural(len(digests), "run")
+    )
     if len(digests) > 1 and len(set(digests)) == 1:
         screen.put("all runs are identical: nothing in them depends on the seed")
 
@@ -159,14 +162,10 @@ def show_refusal(workspace: Workspace, run: Run) -> None:
 
 def _show_warnings(metrics: Plain, has_account: bool) -> None:
     funnel = mapping(metrics.get("funnel"))
-    stages = ("ticks", "asked", "proposals", "accepted", *(("fills",) if has_account else ()))
-    if funnel and not number(funnel.get(stages[-1])):
+    if funnel and not number(funnel.get("fills" if has_account else "accepted")):
         screen.put()
-        screen.put(f"Nothing was {'traded' if has_account else 'done'}. What became of the ticks:", "bold")
-        steps = [(key, figures.count(funnel.get(key))) for key in stages]
-        refused = counts(funnel.get("refused"))
-        steps.insert(3, ("refused", refused or "0"))
-        screen.put_table(("", ""), [(name, value) for name, value in steps])
+        ticks = f"{figures.count(funnel.get('asked'))} of {figures.plural(funnel.get('ticks'), 'tick')}"
+        screen.put(f"Nothing was {'traded' if has_account else 'done'}. A decision was asked for at {ticks}.", "bold")
         reasons = counts(metrics.get("noops_by_flag"))
         if reasons:
             screen.put(f"ticks without a proposal: {reasons}")
@@ -183,7 +182,7 @@ def _show_next(location: WorkspaceOptions, run: Run) -> None:
         kind = "fills" if venue_of(run.params["skill"]).has_account else "receipts"
         screen.put(f"  {location.command_line(f'runs export {run.id} --what {kind}')}")
     else:
-        screen.put(f"  {location.command_line(f'runs resume {run.id}')}")
+        screen.put(f"  {location.command_line(resume_command(run))}")
 
 
 def _figure(name: str, value: float | None) -> str:

@@ -1,5 +1,6 @@
 """The statuses of a run, and its status text in `runs list`."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 Status = Literal["queued", "loading", "running", "computing_metrics", "complete", "error", "cancelled"]
@@ -8,11 +9,11 @@ SILENT_AFTER_S = 600
 """Seconds without a commit after which an active run was most likely killed; a slow model takes less."""
 
 
-def status_text(row: dict[str, Any]) -> str:
+def status_text(row: Mapping[str, Any]) -> str:
     """Status and progress. Whether a worker is alive is unknown here, only how long it has committed nothing."""
     if row["status"] == "complete":
         return "complete"
-    text = f"{row['status']} {row['progress_pct']:.0f} %"
+    text = f"{row['status'].replace('_', ' ')} {row['progress_pct']:.0f} %"
     silent_s = row["silent_s"]
     if silent_s is None or silent_s < SILENT_AFTER_S:
         return text

@@ -8,9 +8,11 @@ from typing import Any
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
+from pitboss.core.money import text
 from pitboss.report.quality import quality_of, quality_warnings
 from pitboss.runs.report import write_report
-from pitboss.runs.run import refuse_live, resume, start
+from pitboss.runs.run import BUDGET, refuse_live, resume, start
+from pitboss.runs.stored import request_of
 from pitboss.sim.request import BacktestRequest
 from pitboss.sim.watch import Watch
 from pitboss.store.runs import Run
@@ -48,7 +50,11 @@ def start_run(
 
 
 def resume_run(
-    workspace: Workspace, location: WorkspaceOptions, run_id: str, max_cost_usd: Decimal | None = None
+    workspace: Workspace,
+    location: WorkspaceOptions,
+    run_id: str,
+    max_cost_usd: Decimal | None = None,
+    take_over: bool = False,
 ) -> FinishedRun:
     """Resume a run, with another limit on its cost if one is given, or the one that a daily budget needs."""
     run = workspace.runs.get(run_id)
@@ -61,7 +67,7 @@ def resume_run(
 
     async def work(watch: Watch, stop: StopRequest) -> Run:
         stop.set_run(full_id)
-        return await resume(workspace, full_id, watch, max_cost_usd)
+        return await resume(workspace, full_id, watch, max_cost_usd, take_over)
 
     return _wait_until_ended(workspace, location, "resuming", work)
 
@@ -93,8 +99,16 @@ def _wait_until_ended(
     else:
         how = "cancelled" if stop.cancelled else "stopped" if code == 130 else "ended early"
         screen.note(f"run {run.id} {how} after {run.progress:.0%}; everything up to there is kept")
-        screen.note(f"hint: continue it with `{location.command_line(f'runs resume {run.id}')}`")
+        screen.note(f"hint: continue it with `{location.command_line(resume_command(run))}`")
     return FinishedRun(run, code)
+
+
+def resume_command(run: Run) -> str:
+    """The command that continues a run; for one that its limit on cost ended, with twice that limit."""
+    limit_usd = request_of(run).max_cost_usd
+    if limit_usd is None or not (run.error_text or "").startswith(BUDGET):
+        return f"runs resume {run.id}"
+    return f"runs resume {run.id} --max-cost-usd {text(2 * max(limit_usd, run.cost_usd))}"
 
 
 def _with_report(workspace: Workspace, run: Run) -> Run:

@@ -8,69 +8,17 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from pitboss.cli import runs_prune as pruning
-from pitboss.cli.run_status import Status, status_text
+from pitboss.cli.runs_list import list_
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
 from pitboss.terminal.options import Amount, Json, Override, RunId, option
 from pitboss.terminal.workspace_options import Location
 
 app = App(name="runs", help="List, show, resume, verify, fork, export, import, compare, delete and prune runs.")
+app.command(list_, name="list")
 pruning.register(app)
 
-ExportKind = Literal["snapshots", "fills", "equity", "receipts", "decisions"]
-MAX_LISTED = 1_000_000
-
-
-@app.command(name="list")
-def list_(
-    *,
-    limit: Annotated[int, option("--limit", "Maximum number of runs to list.")] = 100,
-    status: Annotated[Status | None, option("--status", "Only runs with this status.")] = None,
-    json: Json = False,
-    location: Location,
-) -> int:
-    """List runs, newest first.
-
-    For example:
-
-        pitboss runs list --status complete
-    """
-    from pitboss.report.fork_text import model_column
-    from pitboss.runs.listing import result_text, short
-    from pitboss.runs.stored import one_line
-
-    if not 1 <= limit <= MAX_LISTED:
-        raise UserError(f"--limit: {limit} is not between 1 and {MAX_LISTED}", "for example --limit 20")
-    with location.existing_workspace() as workspace:
-        listing, now = workspace.runs.listing(limit, status), workspace.now()
-    for run_id in listing.damaged:
-        screen.note(f"run {run_id} is not listed: its row was changed after it was written")
-        screen.note(f"hint: `{location.command_line(f'runs verify {run_id}')}` lists the differences")
-    rows = [short(run, now) for run in listing.runs]
-    if json:
-        screen.put_json(rows)
-        return 0
-    if not rows:
-        home = f"the workspace {workspace.home}" + ("" if workspace.home.is_dir() else ", which does not exist yet")
-        screen.put(f"no run in {home} can be read" if listing.damaged else f"there are no runs in {home}")
-        return 0
-    cells = [
-        (
-            row["run_id"],
-            status_text(row),
-            one_line(row["skill"]),
-            one_line(model_column(row)),
-            f"{row['from'][:10]} to {row['to'][:10]}",
-            result_text(row),
-            row["created_at"][:16].replace("T", " "),
-        )
-        for row in rows
-    ]
-    result = "result" if any(row["result_label"] for row in rows) else "return"
-    screen.put_table(
-        ("run", "status", "skill", "model", "range", result, "created"), cells, right=(5,), folds=(2, 3, 4, 6)
-    )
-    return 0
+ExportKind = Literal["snapshots", "fills", "trades", "equity", "receipts", "decisions"]
 
 
 @app.command
@@ -119,6 +67,10 @@ def resume(
     max_cost_usd: Annotated[
         Amount | None, option("--max-cost-usd", "New limit: stop when the model has cost this much over the whole run.")
     ] = None,
+    take_over: Annotated[
+        bool,
+        option("--take-over", "Continue the run here even if another process is executing it; that process stops."),
+    ] = False,
     json: Json = False,
     location: Location,
 ) -> int:
@@ -134,7 +86,7 @@ def resume(
     from pitboss.runs.stored import document
 
     with location.existing_workspace() as workspace:
-        finished = resume_run(workspace, location, workspace.runs.find(run), max_cost_usd)
+        finished = resume_run(workspace, location, workspace.runs.find(run), max_cost_usd, take_over)
         if json:
             screen.put_json(document(workspace, finished.run))
         elif finished.is_complete:
@@ -145,7 +97,7 @@ def resume(
 @app.command
 def verify(
     run: Annotated[
-        str, Parameter(help="Id of a run, its first characters, or a file that `runs export --bundle` wrote.")
+        str, Parameter(help="Id of a run, its first characters, `last`, or a file that `runs export --bundle` wrote.")
     ],
     /,
     *,
@@ -184,36 +136,50 @@ def export(
     run: RunId,
     /,
     *,
-    what: Annotated[ExportKind | None, option("--what", "Contents to print.")] = None,
+    what: Annotated[ExportKind | None, option("--what", "Contents to print or write.")] = None,
+    format_: Annotated[
+        Literal["jsonl", "csv", "parquet"] | None,
+        option("--format", "Form of the contents. Default: that of the file's name, else JSON lines."),
+    ] = None,
+    out: Annotated[Path | None, option("--out", "File to write the contents to, instead of printing them.")] = None,
     bundle: Annotated[
         Path | None, option("--bundle", "Write the complete run with the replies of its model to this file instead.")
     ] = None,
     location: Location,
 ) -> int:
-    """Print the contents of a run as JSON lines. Amounts are exact decimals in strings, times ISO-8601 UTC.
+    """Print the contents of a run, or write them to a file. Amounts are exact decimals in strings, times ISO-8601 UTC.
 
-    Exported decisions can be run again with `pitboss backtest --decisions`. A bundle holds the whole run: it can be
+    Trades are round trips, from flat to flat; those that are open at the end have no exit. Exported decisions can be run again with `pitboss backtest --decisions`. A bundle holds the whole run: it can be
     checked with `pitboss runs verify FILE` and imported with `pitboss runs import FILE`.
 
     For example:
 
         pitboss runs export 3f9a --what fills
+        pitboss runs export last --what trades --out trades.csv
+        pitboss runs export 3f9a --what equity --format parquet --out equity.parquet
         pitboss runs export 3f9a --what decisions > decisions.jsonl
         pitboss runs export 3f9a --bundle run.pitboss.zip
     """
-    from pitboss.runs.export import lines
+    from pitboss.runs.export import export_rows
+    from pitboss.runs.export_file import format_of, write_file, write_text
     from pitboss.runs.stored import journal_of
 
     if (what is None) == (bundle is None):
         raise UserError("give either --what or --bundle", "for example --what fills, or --bundle run.pitboss.zip")
+    if bundle is not None and (out is not None or format_ is not None):
+        raise UserError("a bundle has its own form", "leave --format and --out out")
     with location.existing_workspace() as workspace:
         if bundle is not None:
             from pitboss.cli.runs_bundle import export_file
 
             return export_file(workspace, run, bundle)
         stored = workspace.runs.get(run)
-        for line in lines(what or "", stored, journal_of(workspace, stored).records()):
-            sys.stdout.write(line.decode() + "\n")
+        rows = export_rows(what or "", stored, journal_of(workspace, stored).records())
+        if out is None:
+            write_text(rows, format_of(None, format_), sys.stdout)
+        else:
+            count = write_file(rows, format_of(out, format_), out)
+            screen.note(f"wrote {count:,} {'row' if count == 1 else 'rows'} to {out}")
     return 0
 
 
@@ -340,17 +306,30 @@ def delete(
     /,
     *,
     force: Annotated[bool, option("--force", "Delete the run even if it is active.")] = False,
+    yes: Annotated[bool, option("--yes", "Delete without asking; needed where there is no terminal.")] = False,
     json: Json = False,
     location: Location,
 ) -> int:
-    """Delete a run with all its records and its report.
+    """Delete a run with all its records and its report. Asks first.
 
     For example:
 
         pitboss runs delete 3f9a
+        pitboss runs delete 3f9a --yes
     """
+    from pitboss.cli.consent import asker
+
     with location.existing_workspace() as workspace:
         run_id = workspace.runs.find(run)
+        if not yes:
+            ask = asker(json)
+            if ask is None:
+                raise UserError(
+                    f"run {run_id} would be deleted for good, with all its records", "add --yes to delete it"
+                )
+            screen.note(f"run {run_id} will be deleted for good, with all its records")
+            if not ask():
+                raise UserError("nothing is deleted", "answer y to delete the run")
         workspace.runs.delete(run_id, force=force)
         workspace.remove_files(run_id)
     if json:

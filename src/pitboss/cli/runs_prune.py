@@ -6,7 +6,7 @@ from cyclopts import App
 
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
-from pitboss.terminal.options import Duration, Json, Moment, option
+from pitboss.terminal.options import Duration, Json, RangeEnd, option
 from pitboss.terminal.workspace_options import Location
 
 
@@ -41,6 +41,7 @@ def prune(
         pitboss runs prune --keep 200
         pitboss runs prune --older-than 720h --status error --yes
     """
+    from pitboss.report.figures import plural
     from pitboss.store.prune import candidates
     from pitboss.store.prune import prune as remove
 
@@ -58,18 +59,20 @@ def prune(
     if json:
         screen.put_json({"runs": run_ids, "answers": answers, "removed": yes})
     elif yes:
-        screen.put(f"{len(run_ids):,} runs and {answers:,} cached replies are deleted")
+        replies = plural(answers, "cached reply", "cached replies")
+        screen.put(f"deleted {plural(len(run_ids), 'run')} and {replies}")
     else:
-        screen.put(f"{len(run_ids):,} runs would be deleted; --yes deletes them")
+        screen.put(f"{plural(len(run_ids), 'run')} would be deleted; add --yes to delete")
     return 0
 
 
 def spend(
     *,
     from_: Annotated[
-        Moment | None, option("--from", "First day, such as 2026-11-01. Default: the first one with a cost.")
+        RangeEnd | None,
+        option("--from", "First day, such as 2026-11-01, or -30d for 30 days ago. Default: the first one with a cost."),
     ] = None,
-    to: Annotated[Moment | None, option("--to", "End, exclusive: this day is not included.")] = None,
+    to: Annotated[RangeEnd | None, option("--to", "End, exclusive: this day is not included.")] = None,
     owner: Annotated[str | None, option("--owner", "Only costs of this user.")] = None,
     json: Json = False,
     location: Location,
@@ -82,13 +85,15 @@ def spend(
 
         pitboss runs spend --from 2026-11-01
     """
-    from pitboss.core.instant import iso
+    from pitboss.core.instant import iso, resolved
     from pitboss.core.money import text
     from pitboss.runs.daily_budget import daily_budget_line
     from pitboss.store.spend import spend as spend_rows
 
     with location.existing_workspace() as workspace:
-        costs = spend_rows(workspace.database, from_ or 0, 1 << 62 if to is None else to, owner)
+        from_at = 0 if from_ is None else resolved(from_, workspace.now)
+        to_at = 1 << 62 if to is None else resolved(to, workspace.now)
+        costs = spend_rows(workspace.database, from_at, to_at, owner)
         budget_line = daily_budget_line(workspace, owner or "")
     rows = [
         {
@@ -108,8 +113,9 @@ def spend(
     elif not rows:
         screen.put("no costs are recorded")
     else:
-        names = ("day", "owner", "skill", "model", "calls", "unpriced", "cost_usd", "uncertain_usd")
-        screen.put_table(names, [tuple(str(row[name]) for name in names) for row in rows], right=(4, 5, 6, 7))
+        headings = ("day", "owner", "skill", "model", "calls", "without a price", "cost in USD", "uncertain in USD")
+        cells = [tuple(map(str, row.values())) for row in rows]
+        screen.put_table(headings, cells, right=(4, 5, 6, 7), folds=(2, 3), drop=(1, 5, 7))
     if not json:
         screen.note(budget_line)
     return 0

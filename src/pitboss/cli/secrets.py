@@ -5,6 +5,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from pitboss.core.errors import UserError
+from pitboss.core.suggestion import did_you_mean, nearest
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json
 from pitboss.terminal.workspace_options import Location
@@ -44,9 +45,9 @@ def set_(name: str, /, *more: Surplus, location: Location) -> int:
     _, replaced = set_key(location.settings(), variable, value)
     screen.note(f"{variable} is {'replaced' if replaced else 'stored'}")
     if variable not in owners() and variable not in key_users(location.settings()):
-        screen.note(
-            f"no provider of this version uses {variable}; `pitboss models list` and `pitboss mcp list` list those in use"
-        )
+        similar = nearest(variable, [*owners(), *key_users(location.settings())], cutoff=0.8)
+        hint = did_you_mean(similar, "`pitboss models list` and `pitboss mcp list` list those in use")
+        screen.note(f"no provider of this version uses {variable}; {hint}")
     if in_environment(variable):
         screen.note(f"{variable} is also an environment variable, which takes precedence")
     return 0
@@ -81,7 +82,8 @@ def list_(*, json: Json = False, location: Location) -> int:
             )
             for row in rows
         ],
-        folds=(2, 4),
+        folds=(1, 2, 4),
+        drop=(3, 1),
     )
     return 0
 

@@ -19,6 +19,6 @@ def settings(*, json: Json = False, location: Location) -> int:
         screen.put_json(rows)
         return 0
     cells = [(row["key"], row["value"], row["default"], row["meaning"]) for row in rows]
-    screen.put_table(("key", "value", "default", "meaning"), cells, folds=(1, 3))
+    screen.put_table(("key", "value", "default", "meaning"), cells, folds=(1, 2, 3), drop=(2,))
     screen.put("\nset them in settings.toml of the workspace, or by environment variables such as PITBOSS_MAX_GAP")
     return 0

@@ -22,6 +22,7 @@ def init(
     scheme: Literal["evm_transaction", "hyperliquid_action", "sui_transaction"] = "evm_transaction",
     account: str | None = None,
     network: Literal["mainnet", "testnet"] | None = None,
+    reduce_only: bool = False,
     import_key: bool = False,
     key_fd: int | None = None,
     passphrase_fd: PassphraseFd = None,
@@ -33,6 +34,7 @@ def init(
 
         pitboss signer init
         pitboss signer init --scheme hyperliquid_action --account 0x…
+        pitboss signer init --scheme hyperliquid_action --account 0x… --reduce-only --folder .pitboss/watchdog
 
     Parameters
     ----------
@@ -44,6 +46,8 @@ def init(
         For hyperliquid_action: the address of the master account. Its own key is refused.
     network
         Network of the example policy; testnet if left out.
+    reduce_only
+        For hyperliquid_action: sign reduce-only orders and cancels alone, as the key of a watchdog needs.
     import_key
         Take a key from a hidden prompt instead of making a new one.
     key_fd
@@ -58,6 +62,7 @@ def init(
         scheme=scheme,
         account=account,
         network=network,
+        reduce_only=reduce_only,
         import_key=import_key,
         key_fd=key_fd,
         passphrase_fd=passphrase_fd,

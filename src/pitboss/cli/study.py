@@ -9,6 +9,7 @@ from pitboss.cli.run_status import Status
 from pitboss.cli.study_options import NO_OPTIONS, Out, StudyOptions
 from pitboss.cli.venue_options import VenueOptions, with_venue_options
 from pitboss.core.errors import UserError
+from pitboss.core.suggestion import suggestion
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, RangeOptions, option
 from pitboss.terminal.workspace_options import Location
@@ -169,7 +170,7 @@ def list_(*, json: Json = False, location: Location) -> int:
         )
         for study in studies
     ]
-    screen.put_table(("study", "kind", "skill", "runs", "status", "varied"), rows, right=(3,), folds=(5,))
+    screen.put_table(("study", "kind", "skill", "runs", "status", "varied"), rows, right=(3,), folds=(2, 4, 5))
     return 0
 
 
@@ -254,8 +255,9 @@ def runs(
         )
         for run in study_runs
     ]
-    headings = ("run", "status", "model", "point", "repeat", *names)
-    screen.put_table(headings, rows, right=tuple(range(5, len(headings))), folds=(3,))
+    labels = (metric_meaning(name, venue_metrics).label.lower() for name in names)
+    headings = ("run", "status", "model", "point", "repeat", *labels)
+    screen.put_table(headings, rows, right=tuple(range(5, len(headings))), folds=(2, 3), drop=(4, 2))
     return 0
 
 
@@ -290,11 +292,14 @@ def cancel(study: StudyId, /, *, location: Location) -> int:
         pitboss study cancel 7c56
     """
     from pitboss.jobs.study import cancel_study
+    from pitboss.report.figures import plural
 
     with location.existing_workspace() as workspace:
         study_id = workspace.studies.find(study)
         count = cancel_study(workspace, study_id)
-    screen.put(f"study {study_id}: {count} runs are cancelled or will stop; the command that started it continues them")
+    screen.put(
+        f"study {study_id}: {plural(count, 'run')} cancelled or asked to stop; the command that started it continues them"
+    )
     return 0
 
 
@@ -305,8 +310,8 @@ def _point(conditions: tuple[str, ...], fields: list[str]) -> dict[str, str]:
         name, equals, value = condition.partition("=")
         matches = [field for field in fields if name in (field, field.rpartition(".")[2])]
         if not equals or len(matches) != 1:
-            varied = ", ".join(fields) or "nothing"
-            raise UserError(f"--where {condition}: not FIELD=VALUE of a varied field", f"this study varies {varied}")
+            hint = suggestion(name if equals else "", fields, "this study varies") or "this study varies nothing"
+            raise UserError(f"--where {condition}: not FIELD=VALUE of a varied field", hint)
         point[matches[0]] = value
     return point
 

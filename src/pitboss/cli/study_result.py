@@ -67,10 +67,11 @@ def _show_trials(document: Plain) -> None:
         for trial in trials[:MAX_TRIALS]
     ]
     screen.put(
-        f"{document['skill']} · {document['kind']} · {document['runs']} runs · {period(document['from'], document['to'])}",
+        f"{document['skill']} · {document['kind']} · {figures.plural(document['runs'], 'run')} · {period(document['from'], document['to'])}",
         "bold",
     )
-    headings = ("trial", "point", by, *names, "runs")
+    labels = [metric_meaning(name, venue_metrics).label.lower() for name in (by, *names)]
+    headings = ("trial", "point", *labels, "runs")
     screen.put_table(headings, rows, right=tuple(range(2, 3 + len(names))), folds=(1,))
     if len(trials) > MAX_TRIALS:
         screen.put(f"… and {len(trials) - MAX_TRIALS} more")
@@ -98,7 +99,7 @@ def _show_luck(luck: Plain) -> None:
         screen.put("probability of overfitting: unknown (it needs two trials and twelve days)")
     else:
         screen.put(
-            f"probability of overfitting: {overfitting['probability']:.1%} of {overfitting['splits']} splits (Sharpe "
+            f"probability of overfitting: {overfitting['probability']:.1%} of {figures.plural(overfitting['splits'], 'split')} (Sharpe "
             f"{overfitting['inside']:.2f} in sample, {overfitting['outside']:.2f} out of sample)"
         )
 
@@ -122,12 +123,15 @@ def _show_forward(forward: Plain, metric: Metric) -> None:
     screen.put(
         f"all test periods, {figures.plural(forward['days'], 'day')}: "
         f"{figures.percent(forward['total_return_pct'], signed=True)}{interval and f' (95 %: {interval})'}, "
-        f"Sharpe {figures.plain(forward['sharpe'])}"
+        f"Sharpe {figures.sharpe(forward['sharpe'], forward['sharpe_ci'])}"
     )
 
 
 def _show_arena(arena: Plain) -> None:
-    screen.put(f"{arena['skill']} · arena · {arena['runs']} runs · {period(arena['from_at'], arena['to_at'])}", "bold")
+    screen.put(
+        f"{arena['skill']} · arena · {figures.plural(arena['runs'], 'run')} · {period(arena['from_at'], arena['to_at'])}",
+        "bold",
+    )
     for warning in arena["warnings"]:
         screen.put(f"note: {warning}", "yellow")
     forecasts = any(entry["brier"] is not None for entry in arena["entries"])
@@ -139,7 +143,7 @@ def _show_arena(arena: Plain) -> None:
             figures.percent(entry["total_return_pct"], signed=True),
             _interval_text(entry["total_return_ci"]),
             *((figures.plain(entry["brier"], 4),) if forecasts else ()),
-            figures.plain(entry["sharpe"]),
+            figures.sharpe(entry["sharpe"], entry["sharpe_ci"]),
             figures.NONE if entry["deflated_sharpe"] is None else f"{entry['deflated_sharpe']:.0%}",
             str(entry["repeats"]),
             figures.usd(entry["cost_per_run_usd"]),
@@ -161,17 +165,24 @@ def _show_arena(arena: Plain) -> None:
         "cost per run",
         "latency",
     )
-    screen.put_table(headings, rows, right=(3, *range(5, len(headings))))
+    screen.put_table(headings, rows, right=(3, *range(5, len(headings))), folds=(1, 4))
     distinct = sum(pair["told_apart"] for pair in arena["pairs"])
-    screen.put(f"{distinct} of {len(arena['pairs'])} pairs differ significantly. {arena['correction']}")
+    screen.put(
+        f"{distinct} of {figures.plural(len(arena['pairs']), 'pair')} differ significantly. {arena['correction']}"
+    )
     if arena["overfitting"] is not None:
         overfitting = arena["overfitting"]
-        screen.put(f"probability of overfitting: {overfitting['probability']:.1%} of {overfitting['splits']} splits")
+        screen.put(
+            f"probability of overfitting: {overfitting['probability']:.1%} of {figures.plural(overfitting['splits'], 'split')}"
+        )
 
 
 def _show_judged(arena: Plain) -> None:
     """An arena without accounts: entrants by the metric of their venue."""
-    screen.put(f"{arena['skill']} · arena · {arena['runs']} runs · {period(arena['from_at'], arena['to_at'])}", "bold")
+    screen.put(
+        f"{arena['skill']} · arena · {figures.plural(arena['runs'], 'run')} · {period(arena['from_at'], arena['to_at'])}",
+        "bold",
+    )
     for warning in arena["warnings"]:
         screen.put(f"note: {warning}", "yellow")
     meanings = meanings_of(arena)
@@ -187,9 +198,10 @@ def _show_judged(arena: Plain) -> None:
         )
         for entry in arena["entries"]
     ]
-    headings = ("rank", "entrant", *names, "runs", "cost per run", "latency")
-    screen.put_table(headings, rows, right=tuple(range(2, len(headings))))
-    screen.put(f"Ranked by {arena['by']}. {NOT_TESTED}")
+    labels = [metric_meaning(name, meanings).label.lower() for name in names]
+    headings = ("rank", "entrant", *labels, "runs", "cost per run", "latency")
+    screen.put_table(headings, rows, right=tuple(range(2, len(headings))), folds=(1,))
+    screen.put(f"Ranked by {metric_meaning(arena['by'], meanings).label.lower()}. {NOT_TESTED}")
 
 
 def _interval_text(value: Any) -> str:

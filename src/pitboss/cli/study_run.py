@@ -13,15 +13,16 @@ from pitboss.cli.consent import asker, estimate_line
 from pitboss.cli.study_options import StudyOptions
 from pitboss.cli.study_result import show_estimate, show_study
 from pitboss.cli.study_table import live_scoreboard
-from pitboss.cli.venue_options import VenueOptions, venue_fields
+from pitboss.cli.venue_options import VenueOptions, given_range, venue_fields
 from pitboss.core.errors import BudgetExceeded, RunCancelled, UserError
 from pitboss.jobs.estimate import Estimate, require_consent
-from pitboss.jobs.plan import PlannedRun, planned_runs
+from pitboss.jobs.plan import PlannedRun, planned_runs, unchanged_fields
 from pitboss.jobs.study import study
 from pitboss.jobs.study_page import result_document, write_page
 from pitboss.jobs.study_plans import BuiltPlan
 from pitboss.jobs.study_queue import StudySettings
 from pitboss.jobs.submit_study import estimate_open_runs, study_budget
+from pitboss.report.figures import plural
 from pitboss.report.metric import metric_meaning
 from pitboss.runs.documents import read_file
 from pitboss.runs.venues import venue_of
@@ -42,7 +43,9 @@ def base_request(
     options.check()
     settings = location.settings()
     document = read_file(path, options.set_, settings)
-    fields = {**options.fields(settings), **venue_fields(location, document, venue_options)}
+    fields_of_venue = venue_fields(location, document, venue_options)
+    span = given_range(location, document, options, fields_of_venue)
+    fields = {**options.fields(settings, span), **fields_of_venue}
     return venue_of(document).request_type()(skill=document, model=model, **fields)
 
 
@@ -59,7 +62,9 @@ def run_study(location: WorkspaceOptions, built: BuiltPlan, study_options: Study
             else:
                 show_estimate(cost)
             return 0
-        screen.note(f"study {built.plan.id}: {len(runs)} runs; {estimate_line(cost)}")
+        screen.note(f"study {built.plan.id}: {plural(len(runs), 'run')}; {estimate_line(cost)}")
+        for name in unchanged_fields(runs):
+            screen.note(f"warning: the values of {name} all give the same run: it changes nothing here")
         if cost.usd:
             for line in cost.basis:
                 screen.note(f"  {line}")
@@ -112,14 +117,15 @@ def _execute(workspace: Workspace, location: WorkspaceOptions, built: BuiltPlan,
     if outcome is None:
         complete, total = board.complete
         screen.note(
-            f"study {plan.id} stopped: {complete} of {total} runs are done, everything is kept, and {continue_hint}"
+            f"study {plan.id} stopped: {complete} of {plural(total, 'run')} done, everything is kept, and {continue_hint}"
         )
         screen.note(f"hint: {location.command_line(f'study show {plan.id}')}")
         return STOPPED
     if outcome.failed:
         first = outcome.failed[0]
         screen.complain(
-            f"{len(outcome.failed)} runs have no result; {first.id}: {first.error_text or first.status}", continue_hint
+            f"{plural(len(outcome.failed), 'run')} without a result; {first.id}: {first.error_text or first.status}",
+            continue_hint,
         )
         return 1
     return 0

@@ -16,6 +16,7 @@ from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.jobs.plan import PlannedRun
 from pitboss.jobs.study_queue import StudyObserver
+from pitboss.report.figures import plural
 from pitboss.report.meaning import Metric
 from pitboss.report.measures import format_metric
 from pitboss.sim.study.axis import describe_point
@@ -87,7 +88,7 @@ class Scoreboard:
         waiting = len(self._members) - counts.get("complete", 0) - working - sum(other_counts.values())
         counts_by_label = {"complete": counts.get("complete", 0), "active": working, "waiting": waiting, **other_counts}
         text = ", ".join(f"{count:,} {label}" for label, count in counts_by_label.items() if count)
-        return f"{self._label}: {len(self._members):,} runs, {text}"
+        return f"{self._label}: {plural(len(self._members), 'run')}, {text}"
 
     def _share(self) -> float:
         """The share of the work that is done, over all known runs."""
@@ -109,16 +110,17 @@ class Scoreboard:
         """The current table."""
         now, share = self._status.copy(), self._share()
         table = Table(box=None, show_edge=False, pad_edge=False, header_style="bold")
+        score = self._metric.label.lower()
         for heading, min_width in (
             ("run", 12),
             ("point", None),
             ("repeat", 6),
             ("status", 12),
-            (self._by, len(self._by)),
+            (score, len(score)),
         ):
-            # If the window is too narrow, the parameters are cut.
-            justify = "right" if heading == self._by else "left"
-            table.add_column(heading, justify=justify, no_wrap=True, min_width=min_width)
+            # If the window is too narrow, the parameters wrap.
+            justify = "right" if heading == score else "left"
+            table.add_column(heading, justify=justify, no_wrap=heading != "point", overflow="fold", min_width=min_width)
         working = [(run_id, *now[run_id]) for run_id in now if now[run_id][0] in COUNTED_STATUSES[1:]]
         scored = [(run_id, value) for run_id, value in self._scores.copy().items() if value is not None]
         best = sorted(scored, key=lambda item: item[1] if self._smaller_is_better else -item[1])[:MAX_BEST]

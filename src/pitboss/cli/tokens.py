@@ -6,6 +6,7 @@ from cyclopts import App
 
 from pitboss.core.errors import UserError
 from pitboss.core.role import ROLES, Role
+from pitboss.core.suggestion import suggestion
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, option
 from pitboss.terminal.workspace_options import Location
@@ -54,7 +55,9 @@ def create(
         accounts = Accounts(workspace)
         found = accounts.users.get(user)
         if found is None:
-            raise UserError(f"there is no user {user!r}", "`pitboss users list` lists them")
+            raise UserError(
+                f"there is no user {user!r}", suggestion(user, [each.name for each in accounts.users.list()], "users:")
+            )
         token, stored = accounts.create_token(found, label, role, days, scope or None)
         limits = " ".join(sorted(stored.scopes or ()))
         AuditLog(workspace.database, workspace.now).append(
@@ -93,7 +96,9 @@ def list_(*, json: Json = False, location: Location) -> int:
         tuple(" ".join(row[name] or ["all"]) if name == "scopes" else str(row[name] or "never") for name in names)
         for row in rows
     ]
-    screen.put_table(("token", "user", "role", "scopes", "state", "label", "used", "expires"), cells, folds=(3, 5))
+    screen.put_table(
+        ("token", "user", "role", "scopes", "state", "label", "used", "expires"), cells, folds=(3, 5), drop=(6, 3, 7)
+    )
     return 0
 
 

@@ -39,7 +39,7 @@ def list_(*, venue: VenueName = "", json: Json = False) -> int:
         screen.put_json(tools)
         return 0
     rows = [(tool["name"], tool["category"], ", ".join(tool["modes"]), tool["description"]) for tool in tools]
-    screen.put_table(("name", "category", "modes", "what it does"), rows, folds=(3,))
+    screen.put_table(("name", "category", "modes", "what it does"), rows, folds=(2, 3), drop=(1, 2))
     return 0
 
 
@@ -82,7 +82,9 @@ def call(
     /,
     *pairs: str,
     args: Annotated[str, option("--args", "The arguments as one JSON object.")] = "",
-    run: Annotated[str, option("--run", "Call the tool at a tick of this run: its id, or its first characters.")] = "",
+    run: Annotated[
+        str, option("--run", "Call the tool at a tick of this run: its id, its first characters, or `last`.")
+    ] = "",
     skill: Annotated[
         Path | None, option("--skill", "Call the tool for this skill on the stored data, with a new account.")
     ] = None,

@@ -36,7 +36,7 @@ def list_(*, json: Json = False) -> int:
         return 0
     headings = ("name", "package", "version", "commands", "description")
     cells = [(row["name"], row["package"], row["version"], ", ".join(row["commands"]), row["summary"]) for row in rows]
-    screen.put_table(headings, cells, folds=(4,))
+    screen.put_table(headings, cells, folds=(3, 4), drop=(1, 2))
     return 0
 
 

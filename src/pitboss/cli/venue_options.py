@@ -14,7 +14,9 @@ from pitboss.runs.venues import venue_of
 from pitboss.terminal.workspace_options import WorkspaceOptions
 
 if TYPE_CHECKING:
+    from pitboss.core.instant import Instant
     from pitboss.runs.venue import Venue
+    from pitboss.terminal.options import RangeOptions
 
 VenueOptions = Mapping[str, Any]
 """The options of each venue by `of_<venue>`; None where none was given."""
@@ -63,6 +65,16 @@ def venue_fields(location: WorkspaceOptions, skill: dict[str, Any], venue_option
         )
     kind = venue.options()
     return (venue_options.get(own_name) or kind()).fields(location, skill) if kind else {}
+
+
+def given_range(
+    location: WorkspaceOptions, skill: dict[str, Any], options: "RangeOptions", fields_of_venue: Mapping[str, Any]
+) -> "tuple[Instant, Instant]":
+    """Both ends of the range that the options give; the end of the data is that of the data which the run uses."""
+    from pitboss.runs.data_end import end_of_data
+
+    data_venue = fields_of_venue.get("data_venue") or options.data_venue
+    return options.span(lambda: end_of_data(skill, location.lake(), location.settings(), data_venue))
 
 
 def _first_changed_option(options: Any) -> str:

@@ -10,8 +10,8 @@ from pitboss.terminal.workspace_options import Location
 def watchdog(
     *deployments: str,
     silent: Annotated[
-        Duration, option("--silent", "Act when the process of a deployment is silent for longer, such as 15s.")
-    ] = 15_000,
+        Duration, option("--silent", "Act when the process of a deployment is silent for longer, such as 13s.")
+    ] = 13_000,
     flatten: Annotated[bool, option("--flatten", "Also close the positions, with orders that only reduce.")] = False,
     location: Location,
 ) -> int:
@@ -23,7 +23,7 @@ def watchdog(
     For example:
 
         pitboss watchdog
-        pitboss watchdog 3f9a --silent 15s --flatten
+        pitboss watchdog 3f9a --silent 13s --flatten
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def watchdog(
     from pitboss.jobs.watchdog import Watchdog, WatchdogEvent, WatchdogSettings
 
     if silent < 10_000:
-        raise UserError("--silent is shorter than two heartbeats", "give 10s or more; 15s is the default")
+        raise UserError("--silent is shorter than two heartbeats", "give 10s or more; 13s is the default")
 
     def told(event: WatchdogEvent) -> None:
         name = "" if event.deployment is None else f"{event.deployment.id[:8]} "

@@ -16,7 +16,7 @@ from pitboss.core.noun import noun
 
 Mode = Literal["paper", "shadow", "live"]
 DeploymentState = Literal["running", "paused", "halted", "stopped"]
-Command = Literal["pause", "resume", "flatten", "stop", "kill", "snapshot"]
+Command = Literal["pause", "resume", "flatten", "stop", "kill", "snapshot", "acknowledge"]
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 COMMANDS: tuple[Command, ...] = get_args(Command)
@@ -32,6 +32,7 @@ COMMAND_MEANINGS: Mapping[Command, str] = {
     "stop": "finish the current tick and end the deployment; positions stay",
     "kill": "end the deployment at once, without waiting for the current tick; positions stay",
     "snapshot": "record the account now; nothing changes",
+    "acknowledge": "say that you have read the alarm; one that nobody reads within a minute halts the deployment",
 }
 NEEDS_ACCOUNT: frozenset[Command] = frozenset({"flatten", "snapshot"})
 """Commands that only a process with the account can carry out."""
@@ -42,7 +43,10 @@ _AFTER: Mapping[Command, Mapping[DeploymentState, DeploymentState]] = {
     "stop": {"running": "stopped", "paused": "stopped", "halted": "stopped"},
     "kill": {"running": "stopped", "paused": "stopped", "halted": "stopped"},
     "snapshot": {"running": "running", "paused": "paused", "halted": "halted"},
+    "acknowledge": {"running": "running", "paused": "paused", "halted": "halted"},
 }
+READS_ALARM: frozenset[Command] = frozenset({"acknowledge", "resume"})
+"""Commands that only a person who has read the alarm sends."""
 
 
 @noun

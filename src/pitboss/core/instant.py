@@ -4,9 +4,12 @@ The current time is not read here; that is the `Clock` port.
 """
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pitboss.core.errors import UserError
+from pitboss.core.suggestion import did_you_mean, suggestion
 
 Instant = int
 """Milliseconds since 1970-01-01T00:00:00Z."""
@@ -32,6 +35,7 @@ INTERVALS: dict[str, int] = {
 """The supported bar intervals, shortest first."""
 
 _UNITS = {"ms": 1, "s": SECOND_MS, "m": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS}
+_WORDY_INTERVAL = re.compile(r"(\d{1,6})\s*([smhd])[a-z]*")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
@@ -40,7 +44,17 @@ def interval_ms(name: str) -> int:
     try:
         return INTERVALS[name]
     except KeyError:
-        raise UserError(f"unknown interval {name!r}", f"one of {', '.join(INTERVALS)}") from None
+        raise UserError(f"unknown interval {name!r}", interval_hint(name)) from None
+
+
+def interval_hint(name: str) -> str:
+    """The hint for an unknown interval: the one of the same length (`1h` for `60m` or `1hour`), else a similar one or all."""
+    match = _WORDY_INTERVAL.fullmatch(name.strip().lower())
+    length = int(match[1]) * _UNITS[match[2]] if match else None
+    if length is None:
+        return suggestion(name, INTERVALS)
+    same = next((interval for interval in INTERVALS if INTERVALS[interval] == length), None)
+    return did_you_mean(same, f"one of {', '.join(INTERVALS)}")
 
 
 def parse_duration(text: str) -> int:
@@ -66,6 +80,36 @@ def parse_instant(text: str) -> Instant:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeEnd:
+    """A time that is counted back from an end, such as `-30d`. What the end is depends on what the time is used for."""
+
+    length_ms: int
+
+
+def parse_range_end(text: str) -> Instant | BeforeEnd:
+    """Read a time as `parse_instant` does, or one before an end, such as `-30d` or `-12h`."""
+    text = text.strip()
+    if not text.startswith("-"):
+        return parse_instant(text)
+    try:
+        return BeforeEnd(parse_duration(text[1:]))
+    except (UserError, OverflowError):
+        raise UserError(
+            f"cannot read {text[:40]!r} as a time", "write -30d, -12h or a date, such as 2025-06-01"
+        ) from None
+
+
+def resolved(time: Instant | BeforeEnd, end: Callable[[], Instant]) -> Instant:
+    """The instant of a time; `end` is called only if the time is counted back from it."""
+    if not isinstance(time, BeforeEnd):
+        return time
+    at = end() - time.length_ms
+    if at < 0:
+        raise UserError(f"-{duration_text(time.length_ms)} is before 1970", "write a shorter time, such as -30d")
+    return at
 
 
 def iso(at: Instant) -> str:

@@ -1,6 +1,7 @@
 """Receipts: one small value for each event at the venue (accepted, filled, funded, …), in order of occurrence.
 
-A command that a person gave to a deployment is one too, so that the records of its run tell it.
+A command that a person gave to a deployment, a change of its caps, and a stretch of bars that a paper account could not be given
+are some too, so that the records of its run tell them.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,18 @@ from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
 
 ReceiptKind = Literal[
-    "accepted", "filled", "rejected", "cancelled", "funded", "liquidated", "halted", "resumed", "settled", "command"
+    "accepted",
+    "filled",
+    "rejected",
+    "cancelled",
+    "funded",
+    "liquidated",
+    "halted",
+    "resumed",
+    "settled",
+    "command",
+    "caps",
+    "data_gap",
 ]
 
 

@@ -5,6 +5,10 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
 PREFIX = "did you mean"
+SHORTEST_ID = 6
+"""Characters from which on a similar id is more than a coincidence."""
+LISTED = 20
+"""Most names in a hint that lists them."""
 
 
 def nearest(name: str, choices: Iterable[str], fold: Callable[[str], str] = str, cutoff: float = 0.6) -> str | None:
@@ -17,8 +21,8 @@ def nearest(name: str, choices: Iterable[str], fold: Callable[[str], str] = str,
 
 
 def nearest_spelling(name: str, choices: Iterable[str]) -> str | None:
-    """The same without regard to case, spaces, underscores and hyphens, and with more tolerance."""
-    return nearest(name, choices, fold_spelling, 0.5)
+    """The same without regard to case, spaces, underscores and hyphens."""
+    return nearest(name, choices, fold_spelling)
 
 
 def fold_spelling(name: str) -> str:
@@ -26,6 +30,19 @@ def fold_spelling(name: str) -> str:
     return re.sub(r"[\s_-]", "", name).lower()
 
 
-def did_you_mean(suggestion: str | None, otherwise: str) -> str:
+def nearest_id(prefix: str, ids: Iterable[str]) -> str | None:
+    """The id whose beginning is almost `prefix`: one or two wrong characters. None for a prefix too short to tell."""
+    size = len(prefix)
+    return nearest(prefix, ids, lambda text: text[:size].lower(), 0.75) if size >= SHORTEST_ID else None
+
+
+def suggestion(name: str, choices: Iterable[str], label: str = "one of") -> str:
+    """The hint for an unknown name: the choice most similar to it, else a list of the choices; empty if there are none."""
+    names = list(choices)
+    listed = ", ".join(names[:LISTED]) + (", …" if len(names) > LISTED else "")
+    return did_you_mean(nearest_spelling(name, names), f"{label} {listed}" if names else "")
+
+
+def did_you_mean(similar: str | None, otherwise: str) -> str:
     """The hint for an unknown name."""
-    return f"{PREFIX} {suggestion}?" if suggestion else otherwise
+    return f"{PREFIX} {similar}?" if similar else otherwise

@@ -16,13 +16,14 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, INTERVALS, Instant, interval_ms, iso
 from pitboss.core.market import Bars, CalendarEvent, NewsItem, Points
 from pitboss.core.order_book import Books
+from pitboss.core.suggestion import suggestion
 from pitboss.data.books import hash_books
 from pitboss.data.lake import Lake
 from pitboss.data.listings import late_base_interval, required_span, run_listings
 from pitboss.data.news_latency import Delay, Latency, arrivals
 from pitboss.data.resample import resample
 from pitboss.data.sentiment import with_mood
-from pitboss.data.series import POINT_KINDS, suggestion
+from pitboss.data.series import POINT_KINDS
 
 MAX_GAP = 12
 DEFAULT_VENUE = "hyperliquid"
@@ -172,13 +173,11 @@ def check_symbols(lake: Lake, venue: str, symbols: Iterable[str]) -> None:
     """Refuse symbols without bars, with the nearest symbol that has some."""
     for symbol in symbols:
         if not lake.intervals(venue, symbol):
-            imported = lake.symbols(venue)
-            if imported:
-                hint = suggestion(symbol, imported, "imported symbols")
-            elif lake.venues():
-                hint = f"venues with data: {', '.join(lake.venues())}"
-            else:
-                hint = "import some with `pitboss data import PATH`, or generate some with `pitboss data demo`"
+            imported, venues = lake.symbols(venue), lake.venues()
+            if venues and venue not in venues:
+                raise UserError(f"there is no data of venue {venue!r}", suggestion(venue, venues, "venues with data:"))
+            hint = suggestion(symbol, imported, "imported symbols:")
+            hint = hint or "import some with `pitboss data import PATH`, or generate some with `pitboss data demo`"
             raise UserError(f"no bars of {symbol} for venue {venue}", hint)
 
 
@@ -213,10 +212,19 @@ def base_intervals(
             return intervals
         if requested in intervals:
             return iter([requested])
+    lengths = {requested: INTERVALS[requested]} if requested else INTERVALS
+    lacking = [
+        symbol
+        for symbol in names
+        if not any(
+            tick_ms % length == 0 and _spans(lake, venue, symbol, interval, from_at, to_at)
+            for interval, length in lengths.items()
+        )
+    ]
     raise UserError(
         f"no bars {f'of {requested} ' if requested else ''}that fit the schedule cover"
-        f" {iso(from_at)} to {iso(to_at)} for {', '.join(names)}",
-        _covered(lake, venue, names),
+        f" {iso(from_at)} to {iso(to_at)} for {', '.join(lacking or names)}",
+        _covered(lake, venue, lacking or names),
     )
 
 
@@ -332,8 +340,13 @@ def _covered(lake: Lake, venue: str, symbols: list[str]) -> str:
 
 
 def choose_venue(requested: str, lake: Lake, symbols: Sequence[str]) -> str:
-    """The requested data venue; if none is requested, the only one with bars of all symbols, else the default one."""
+    """The requested data venue; if none is requested, the one with bars of the most symbols, else the default one.
+
+    A venue that lacks one of the symbols is chosen too, so that the error names the missing symbol.
+    """
     if requested:
         return requested
-    candidates = [venue for venue in lake.venues("bars") if all(lake.intervals(venue, symbol) for symbol in symbols)]
-    return candidates[0] if len(candidates) == 1 else DEFAULT_VENUE
+    counts = {venue: sum(bool(lake.intervals(venue, symbol)) for symbol in symbols) for venue in lake.venues("bars")}
+    most = max(counts.values(), default=0)
+    candidates = [venue for venue, count in counts.items() if count == most]
+    return candidates[0] if most and len(candidates) == 1 else DEFAULT_VENUE

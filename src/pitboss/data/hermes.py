@@ -12,6 +12,7 @@ from typing import Any
 from pitboss.core.errors import UserError
 from pitboss.core.instant import SECOND_MS, Instant, iso
 from pitboss.core.noun import noun
+from pitboss.core.suggestion import suggestion
 from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, RequestRefused, address
 
 URL = "https://hermes.pyth.network"
@@ -52,7 +53,9 @@ def feed_of(symbol: str) -> str:
     """The feed of a symbol, or a feed's own id."""
     feed_id = FEEDS.get(symbol.upper()) or symbol.lower().removeprefix("0x")
     if not _ID.fullmatch(feed_id):
-        raise UserError(f"no Pyth feed is known for {symbol!r}", f"{', '.join(FEEDS)}, or a feed id of 64 hex digits")
+        raise UserError(
+            f"no Pyth feed is known for {symbol!r}", f"{suggestion(symbol, FEEDS)}; or give a feed id of 64 hex digits"
+        )
     return feed_id
 
 

@@ -15,6 +15,7 @@ import polars as pl
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
+from pitboss.core.suggestion import did_you_mean, nearest_spelling
 from pitboss.data import order_book_rows as bookrows
 from pitboss.data.excerpt import excerpts
 from pitboss.data.file_reader import READABLE, format_of, read_hashed
@@ -134,8 +135,16 @@ def _files(paths: list[Path]) -> list[Path]:
         elif path.exists():
             files.append(path)
         else:
-            raise UserError(f"{path}: no such file or folder")
+            raise UserError(f"{path}: no such file or folder", _similar_file(path))
     return list(dict.fromkeys(files))
+
+
+def _similar_file(path: Path) -> str:
+    try:
+        siblings = sorted(entry.name for entry in path.parent.iterdir())
+    except OSError:
+        return f"there is no folder {path.parent}"
+    return did_you_mean(nearest_spelling(path.name, siblings), f"look at what is in {path.parent.absolute()}")
 
 
 def _walk(folder: Path) -> Iterator[Path]:

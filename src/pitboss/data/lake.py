@@ -142,6 +142,12 @@ class Lake:
         finish_interrupted(self.root)
         return find_series(self.root, kind, venue)
 
+    def revision(self) -> object:
+        """A plain value that changes whenever data does. Nothing is read but the list of the files."""
+        paths = [path for series in self.series_files() for path in series.paths]
+        stats = [(path, path.stat()) for path in paths]
+        return [[str(path.relative_to(self.root)), stat.st_size, stat.st_mtime_ns] for path, stat in stats]
+
     def list(self) -> list[SeriesInfo]:
         """Every series with its number of rows, time span and number of gaps."""
         return [self._info(files) for files in self.series_files()]

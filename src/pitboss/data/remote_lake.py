@@ -82,6 +82,10 @@ class RemoteLake(Lake):
 
     # listing
 
+    def revision(self) -> object:
+        """The push that it shows."""
+        return self.pin
+
     def folder(self, kind: str, venue: str, symbol: str | None, interval: str | None) -> Path:
         """The folder of one series, with all its files."""
         path = super().folder(kind, venue, symbol, interval)

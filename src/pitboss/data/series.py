@@ -3,13 +3,13 @@
 Used by `lake`. It defines stored rows; reading of imported files is in `table` and `importing`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
 
 from pitboss.core.errors import UserError
-from pitboss.core.suggestion import did_you_mean, nearest
+from pitboss.core.suggestion import suggestion
 
 TIME = pl.Datetime("ms", "UTC")
 
@@ -119,17 +119,10 @@ ALIASES = {"book": "l2", "books": "l2"}
 def series(kind: str) -> SeriesKind:
     """The layout of a kind; an unknown one is a `UserError`."""
     if kind not in SERIES:
-        raise UserError(f"unknown kind of data {kind!r}", suggestion(kind, SERIES, "kinds"))
+        raise UserError(f"unknown kind of data {kind!r}", suggestion(kind, sorted(SERIES), "kinds:"))
     return SERIES[kind]
 
 
 def count_noun(count: int, noun: str) -> str:
     """`1 bar`, `2 bars`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def suggestion(text: str, valid: Iterable[str], noun: str) -> str:
-    """A hint for an invalid name: the nearest valid one, or all of them."""
-    names = sorted(valid)
-    listed = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
-    return did_you_mean(nearest(text, names, str.casefold), f"{noun}: {listed}" if names else "")

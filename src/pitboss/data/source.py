@@ -11,8 +11,8 @@ import polars as pl
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
+from pitboss.core.suggestion import suggestion
 from pitboss.data.fetch import Fetcher
-from pitboss.data.series import suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,5 +104,5 @@ class DataSource:
         """The requested kinds, in this source's order."""
         for kind in request.kinds:
             if kind not in self.kinds:
-                raise UserError(f"{self.name} has no {kind!r}", suggestion(kind, self.kinds, "kinds"))
+                raise UserError(f"{self.name} has no {kind!r}", suggestion(kind, sorted(self.kinds), "kinds:"))
         return tuple(kind for kind in self.kinds if kind in (request.kinds or self.usual))

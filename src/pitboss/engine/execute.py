@@ -20,12 +20,16 @@ from pitboss.engine.guard import Judgement
 
 @noun
 class Placed:
-    """The broker's answer: the world after it and its receipts, or the reason for a refusal."""
+    """The broker's answer: the world after it and its receipts, or the reason for a refusal with the code of its rule.
+
+    Without a code a refusal is the venue's own.
+    """
 
     world: Any
     receipts: tuple[Receipt, ...] = ()
     order_id: str | None = None
     refusal: str = ""
+    code: str = ""
 
 
 class Broker(Protocol):
@@ -81,6 +85,7 @@ def apply_answer(world: Any, judgement: Judgement, placed: Placed | None) -> tup
     if judgement.order is None and judgement.cancel_id is None:
         raise InvariantError(f"something was sent that the guard did not allow: {verdict.code} {verdict.detail}")
     if placed.refusal:
-        return world, replace(verdict, outcome="refused", code=judgement.venue_code, detail=placed.refusal), ()
+        code = placed.code or judgement.venue_code
+        return world, replace(verdict, outcome="refused", code=code, detail=placed.refusal), ()
     allowed = Verdict(verdict.outcome, verdict.code, verdict.detail, verdict.margins, placed.order_id)
     return placed.world, allowed, placed.receipts

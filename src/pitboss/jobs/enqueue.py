@@ -6,14 +6,15 @@ from decimal import Decimal
 from typing import Any
 
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.build import build
 from pitboss.core.errors import UserError
 from pitboss.core.money import ZERO
 from pitboss.jobs.batch import JobBuilder
-from pitboss.jobs.build import build
 from pitboss.jobs.estimate import limited_run
 from pitboss.jobs.executors import local
 from pitboss.jobs.worker_settings import open_queue
 from pitboss.runs.daily_budget import limit_of
+from pitboss.runs.run import refuse_live
 from pitboss.sim.request import BacktestRequest
 from pitboss.store.budgets import cost_of_run
 from pitboss.store.queue import Job
@@ -55,7 +56,9 @@ def enqueue_jobs(workspace: Workspace, jobs: Sequence[Job], daily_usd: Decimal |
 
 def enqueue_again(workspace: Workspace, run_id: str, priority: int | None = None) -> None:
     """Enqueue a run that ended early once more; what it may still cost is reserved from the daily budget."""
-    request = limited_run(workspace, workspace.runs.get(run_id))
+    run = workspace.runs.get(run_id)
+    refuse_live(run)
+    request = limited_run(workspace, run)
     limit = limit_of(workspace, request)
     paid_usd = cost_of_run(workspace.database, run_id)
     open_queue(workspace).enqueue_again(

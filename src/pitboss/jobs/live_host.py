@@ -29,6 +29,8 @@ from pitboss.jobs.live_metrics import HostMetrics, serving_metrics
 from pitboss.jobs.live_notices import notifying, open_notifier
 from pitboss.jobs.worker_settings import open_queue, wait_for_workspace, worker_name
 from pitboss.runs.deployment_run import FAULT, DeploymentRun, Outcome
+from pitboss.store.deployment_alarms import overdue_alarms
+from pitboss.store.deployment_caps import caps_numbers
 from pitboss.store.deployments import Deployment
 from pitboss.store.retry import Unreachable
 
@@ -189,6 +191,13 @@ class LiveHost:
         for deployment_id, code in self._workspace.deployments.halted(list(self.hosted)).items():
             if self.hosted[deployment_id].run.control.adopt_halt(code):
                 self._listener.state(self._workspace.deployments.get(deployment_id))
+        live = [each for each, hosted in self.hosted.items() if hosted.run.deployment.mode == "live"]
+        if live:
+            for deployment_id, text in overdue_alarms(self._workspace.database, live).items():
+                self.hosted[deployment_id].run.halt_for_alarm(text)
+        in_effect = caps_numbers(self._workspace.database, list(self.hosted))
+        for deployment_id, hosted in self.hosted.items():
+            hosted.run.follow_caps(in_effect.get(deployment_id, 0))
         for command in self._workspace.deployments.open_commands(list(self.hosted)):
             hosted = self.hosted.get(command.deployment_id)
             if hosted is None:

@@ -1,4 +1,4 @@
-"""Notifications of a host and of a watchdog: what happens to their deployments is told through the channels of the workspace."""
+"""Notifications of a host and of a watchdog: what happens to their deployments is told through the channels of their owner."""
 
 import logging
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pitboss.bootstrap.notification_channels import NotificationChannel, open_channels
+from pitboss.bootstrap.owner_channels import LOCAL, read_owners
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.jobs.host_listener import HostListener
@@ -21,18 +22,35 @@ LOG = logging.getLogger("pitboss.notify")
 
 
 def open_notifier(workspace: Workspace) -> Notifier:
-    """The notifier of the channels that the settings name; without any if they cannot be used, for deployments must go on."""
+    """The notifier of the channels of all owners; without those that cannot be used, for deployments must go on."""
+    channels: dict[str, list[NotificationChannel]] = {}
+    for owner in _owners(workspace):
+        try:
+            channels[owner] = open_channels(workspace.settings, owner)
+        except UserError as error:
+            fields = {"owner": owner, "error": error.message, "hint": error.hint}
+            LOG.error("no notifications", extra={"fields": fields})
     try:
-        channels, events = check_channels(workspace)
+        events = events_of(workspace.settings.notify_events)
     except UserError as error:
         LOG.error("no notifications", extra={"fields": {"error": error.message, "hint": error.hint}})
-        channels, events = [], frozenset[str]()
+        events = frozenset[str]()
     return Notifier(channels, events, workspace.now)
 
 
-def check_channels(workspace: Workspace) -> tuple[list[NotificationChannel], frozenset[str]]:
-    """The channels and events that the settings name. Raises `UserError` if one of them cannot be used."""
-    return open_channels(workspace.settings), events_of(workspace.settings.notify_events)
+def _owners(workspace: Workspace) -> list[str]:
+    try:
+        return [LOCAL, *read_owners(workspace.home)]
+    except UserError as error:
+        LOG.error("no notifications", extra={"fields": {"error": error.message, "hint": error.hint}})
+        return [LOCAL]
+
+
+def check_channels(workspace: Workspace) -> None:
+    """Raise `UserError` if a channel of an owner, or the events, cannot be used."""
+    for owner in (LOCAL, *read_owners(workspace.home)):
+        open_channels(workspace.settings, owner)
+    events_of(workspace.settings.notify_events)
 
 
 def notifying(listener: HostListener, notifier: Notifier, workspace: Workspace) -> HostListener:

@@ -110,10 +110,35 @@ def planned_runs(plan: StudyPlan, trials: Sequence[Trial]) -> list[PlannedRun]:
     return planned
 
 
+def unchanged_fields(planned: Sequence[PlannedRun]) -> list[str]:
+    """The varied fields that change nothing: all runs that differ in such a field alone are the same run."""
+    values: dict[tuple[str, str], set[str]] = {}
+    contents: dict[tuple[str, str], set[str]] = {}
+    for run in planned:
+        trial, point = run.trial, dict(run.trial.point)
+        content = _content(run.request)
+        for name, value in point.items():
+            rest = name, codec.digest([{**point, name: None}, trial.from_at, trial.to_at, run.repeat])
+            values.setdefault(rest, set()).add(value)
+            contents.setdefault(rest, set()).add(content)
+    varied = {name for (name, _), different in values.items() if len(different) > 1}
+    return sorted(varied - {name for (name, _), different in contents.items() if len(different) > 1})
+
+
+def _content(request: BacktestRequest) -> str:
+    """A digest of everything in a request that decides its result."""
+    seed = 0 if _ignores_seed(request) else request.seed
+    skill = codec.number_fragments({**request.skill, "model": request.source})
+    return codec.digest([skill, codec.plain(replace(request, skill={}, model="", seed=seed))])
+
+
 def repeats_of(plan: StudyPlan, request: BacktestRequest) -> int:
     """The number of repeats of a request: one for a program that ignores the seed."""
-    ignores_seed = request.source.startswith("policy/") and request.source != "policy/random"
-    return 1 if ignores_seed else plan.repeats
+    return 1 if _ignores_seed(request) else plan.repeats
+
+
+def _ignores_seed(request: BacktestRequest) -> bool:
+    return request.source.startswith("policy/") and request.source != "policy/random"
 
 
 def request_at(
@@ -124,7 +149,10 @@ def request_at(
     skill = dict(base.skill)
     if sets:
         root = venue_of(skill).skill_type()
-        skill = to_plain(read_skill(override(skill, sets, root), root))
+        try:
+            skill = to_plain(read_skill(override(skill, sets, root), root))
+        except UserError as error:
+            raise UserError(error.message.replace("--set ", "--vary ", 1), error.hint) from None
     changes: dict[str, Any] = {"skill": skill}
     if from_at is not None and to_at is not None:
         changes |= {"from_at": from_at, "to_at": to_at}

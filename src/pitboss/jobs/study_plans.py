@@ -61,6 +61,11 @@ def sweep_plan(
             "leave --walk-forward out",
         )
     axes = tuple(axes)
+    if not axes and not walk and search is None and repeats == 1:
+        raise UserError(
+            "nothing is varied, so there is one run",
+            "give --vary, such as --vary risk.max_leverage=1,2,5; or use `pitboss backtest`",
+        )
     span = request.from_at, request.to_at
     if search is not None:
         if walk:

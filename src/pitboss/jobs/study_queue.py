@@ -11,10 +11,10 @@ from typing import Literal
 from pitboss.bootstrap.decider_source import may_cost
 from pitboss.bootstrap.machine import new_id
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.build import build
 from pitboss.core.errors import InvariantError, RunCancelled
 from pitboss.core.money import ZERO
 from pitboss.jobs.batch import JobBuilder
-from pitboss.jobs.build import build
 from pitboss.jobs.plan import PlannedRun, StudyPlan
 from pitboss.store.budgets import cost_of_run
 from pitboss.store.queue import Job, Queue

@@ -12,8 +12,8 @@ from typing import Any
 
 from pitboss.bootstrap.decider_source import may_cost
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.build import build
 from pitboss.core.instant import parse_instant
-from pitboss.jobs.build import build
 from pitboss.jobs.enqueue import enqueue, ensure_workers
 from pitboss.jobs.estimate import Estimate, estimate, limited
 from pitboss.jobs.worker_settings import open_queue

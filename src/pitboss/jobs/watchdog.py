@@ -16,6 +16,7 @@ from typing import Literal
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.build import build
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import SECOND_MS, Instant
 from pitboss.jobs.worker_settings import worker_name
@@ -45,7 +46,8 @@ EventKind = Literal["watching", "silent", "acted", "failed", "back", "database"]
 class WatchdogSettings:
     """After which silence it acts, whether it closes positions too, and which deployments it watches; empty: all that are live."""
 
-    silent_ms: int = 15 * SECOND_MS
+    silent_ms: int = 13 * SECOND_MS
+    """Two heartbeats may be lost, and orders are cancelled within 15 s of the end of a process."""
     flatten: bool = False
     only: frozenset[str] = frozenset()
     poll_s: float = 0.5
@@ -138,7 +140,8 @@ class Watchdog:
             each.deployment.id: REDACTOR.redact(each.problem)[:300] for each in self._watched.values() if each.problem
         }
         settings = self._settings
-        beat = WatchdogBeat(worker_name(), tuple(self._watched), settings.silent_ms, settings.flatten, problems)
+        watched = tuple(self._watched)
+        beat = WatchdogBeat(worker_name(), watched, settings.silent_ms, settings.flatten, problems, build())
         try:
             write_beat(self._workspace.database, beat)
         except (Unreachable, UserError) as error:
@@ -190,7 +193,7 @@ class Watchdog:
         if silent_ms <= self._settings.silent_ms:
             if watched.is_silent:
                 watched.is_silent = False
-                self._tell(WatchdogEvent("back", watched.deployment, "its process is heard again"))
+                self._tell(WatchdogEvent("back", watched.deployment, "its process writes heartbeats again"))
             if now_s - watched.checked_s >= CHECK_S:
                 watched.checked_s = now_s
                 watched.problem = await self._problem(watched)
@@ -199,7 +202,7 @@ class Watchdog:
             return
         if not watched.is_silent:
             watched.is_silent, watched.look_s, watched.acts_from_s, watched.told = True, FIRST_LOOK_S, 0.0, None
-            text = f"its process is silent for {silent_ms / SECOND_MS:.0f} s"
+            text = f"its process wrote no heartbeat for {silent_ms / SECOND_MS:.0f} s"
             self._tell(WatchdogEvent("silent", watched.deployment, text))
         if now_s < watched.acts_from_s:
             return
@@ -212,7 +215,7 @@ class Watchdog:
 
     def _halt(self, deployment: Deployment, silent_ms: int) -> None:
         """Halt, so that no process goes on with it. A halt or an end that is stored stays as it is."""
-        reason = f"the watchdog heard nothing of its process for {silent_ms / SECOND_MS:.0f} s"
+        reason = f"its process wrote no heartbeat for {silent_ms / SECOND_MS:.0f} s; halted by the watchdog"
         try:
             self._workspace.deployments.halt(deployment.id, CODE, reason)
         except (Unreachable, UserError) as error:  # orders are cancelled all the same

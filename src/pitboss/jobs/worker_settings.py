@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pitboss.bootstrap.machine import new_id, stopwatch
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
-from pitboss.jobs.build import build
+from pitboss.build import build
 from pitboss.jobs.heartbeat import RECOVERY_GRACE_S, HeartbeatSettings
 from pitboss.store.queue import Queue
 from pitboss.store.retry import retry_while_unreachable

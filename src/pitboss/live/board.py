@@ -21,13 +21,22 @@ MOST_EVENTS = 20
 FAILURES = frozenset({"model_error", "deadline", "no_feed", "stale_prices", "feed_timeout"})
 """Flags of ticks without a decision because of a failure."""
 
+ALARM_MARK = "alarm: "
+"""How the remark of an alarm begins."""
+
 Entry = dict[str, Any]
+BoardTotals = dict[str, Any]
+"""What a board has counted, as plain values: everything but the newest entries."""
+COUNTS = ("next_seq", "ticks", "acted", "skips", "errors", "missed_slots", "last_tick_at", "last_command", "last_caps")
+"""The fields of a board that are plain numbers."""
 
 
 class Board:
     """Counts and entries of one run."""
 
     def __init__(self, most: int = MOST_ENTRIES) -> None:
+        self.next_seq = 0
+        """The number of the record that is added next."""
         self.ticks = 0
         self.acted = 0
         self.skips = 0
@@ -46,11 +55,14 @@ class Board:
         """The account after the newest tick, from its record."""
         self.last_command = 0
         """The number of the newest command of a person that is recorded."""
+        self.last_caps = 0
+        """The number of the newest change of caps that is recorded."""
         self.feed: deque[Entry] = deque(maxlen=most)
 
     def add(self, record: Record) -> Entry:
         """Add one record and return its entry."""
         body = record.body()
+        self.next_seq = record.seq + 1
         entry: Entry = {"seq": record.seq, "kind": record.kind, "at": iso(record.tick_at)}
         if record.kind == "tick":
             entry |= self._ticked(record.tick_at, body)
@@ -63,11 +75,36 @@ class Board:
             self.events[receipt["kind"], str(receipt["facts"].get("action", ""))] += 1
             if receipt["kind"] == "command":
                 self.last_command = max(self.last_command, receipt["facts"]["number"])
+            elif receipt["kind"] == "caps":
+                self.last_caps = max(self.last_caps, receipt["facts"]["number"])
         entry["events"] = [_event(receipt) for receipt in body["receipts"][-MOST_EVENTS:]]
         if "after" in body:
             self.account = body["after"]
         self.feed.append(entry)
         return entry
+
+    def totals(self) -> BoardTotals:
+        """What was counted, to begin another board with."""
+        return {
+            **{name: getattr(self, name) for name in COUNTS},
+            "cost_usd": None if self.cost_usd is None else str(self.cost_usd),
+            "day_cost": str(self._day_cost),
+            "day": self._day,
+            "flags": dict(self.flags),
+            "refusals": dict(self.refusals),
+            "events": [[*names, count] for names, count in self.events.items()],
+            "account": self.account,
+        }
+
+    def begin_with(self, totals: Mapping[str, Any]) -> None:
+        """Count on from the totals of another board; the entries before them are not shown."""
+        for name in COUNTS:
+            setattr(self, name, totals[name])
+        self.cost_usd = None if totals["cost_usd"] is None else Decimal(totals["cost_usd"])
+        self._day, self._day_cost = totals["day"], Decimal(totals["day_cost"])
+        self.flags, self.refusals = Counter(totals["flags"]), Counter(totals["refusals"])
+        self.events = Counter({(kind, action): count for kind, action, count in totals["events"]})
+        self.account = totals["account"]
 
     def restore(self, records: Iterable[Record]) -> None:
         """Add the existing records of a resumed run."""

@@ -7,7 +7,7 @@ ticks and acknowledges it, which changes the stored state. What is stored is beh
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from pitboss.core.deployment import Command, DeploymentState, OpenCommand, state_after
@@ -33,6 +33,10 @@ class ControlStore(Protocol):
 
     def acknowledged_since(self, number: int) -> Sequence[OpenCommand]:
         """The commands after this number that are acknowledged, oldest first: some while no process had the account."""
+        ...
+
+    def caps_since(self, number: int) -> Sequence[Mapping[str, str | int]]:
+        """The changes of caps after this number that are in effect in this process, oldest first, as facts of receipts."""
         ...
 
     def halt(self, code: str, reason: str) -> DeploymentState:
@@ -61,6 +65,11 @@ class UnstoredControl:
         del number
         return ()
 
+    def caps_since(self, number: int) -> Sequence[Mapping[str, str | int]]:
+        """None: the caps of such a run do not change."""
+        del number
+        return ()
+
     def halt(self, code: str, reason: str) -> DeploymentState:
         """Halted."""
         del code, reason
@@ -86,6 +95,7 @@ class Control:
         self._delivered: set[int] = set()
         self._wake = asyncio.Event()
         self._abandon = asyncio.Event()
+        self._ending = ""
 
     @property
     def stopped(self) -> bool:
@@ -97,8 +107,20 @@ class Control:
         """Whether a command waits to be carried out."""
         return bool(self._commands)
 
+    @property
+    def abandoned(self) -> bool:
+        """Whether a decision in progress is abandoned, and none may begin."""
+        return self._abandon.is_set()
+
+    def end(self, cause: str) -> None:
+        """Let nothing open any more and abandon a decision in progress, because this process is about to leave the deployment."""
+        self._ending = cause
+        self._abandon.set()
+
     def open_refusal(self) -> str:
         """Why nothing may open at this moment; empty if it may."""
+        if self._ending:
+            return self._ending
         closing = next((each.command for each in self._commands if each.command in CLOSES), None)
         if closing is not None:
             return f"{closing} was commanded"
@@ -123,12 +145,16 @@ class Control:
         """The commands after this number that were acknowledged without being recorded."""
         return self._store.acknowledged_since(number)
 
+    def unrecorded_caps(self, number: int) -> Sequence[Mapping[str, str | int]]:
+        """The changes of caps after this number that are in effect and not recorded, as facts of receipts."""
+        return self._store.caps_since(number)
+
     def acknowledge(self, command: OpenCommand, note: str = "") -> DeploymentState:
         """Store that the oldest command was carried out, and take over the state after it."""
         self.state = self._store.acknowledge(command, note)
         self.code = "" if self.state == "running" else self.code or command.command
         self._commands.popleft()
-        if not any(each.command in ABANDONS for each in self._commands):
+        if not self._ending and not any(each.command in ABANDONS for each in self._commands):
             self._abandon.clear()
         if not self._commands:
             self._wake.clear()

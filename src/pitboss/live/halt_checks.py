@@ -16,7 +16,7 @@ REJECT_RATE, STALE_DATA, MODEL_OUTAGE = "reject_rate", "stale_data", "model_outa
 
 @dataclass(frozen=True, slots=True)
 class HaltLimits:
-    """How much is tolerated. `broker_code` is the code of a refusal by the venue itself, such as `R11_BROKER_REJECT`."""
+    """How much is tolerated. `broker_code` is the code of a refusal by the venue itself, such as `R13_VENUE`."""
 
     broker_code: str = ""
     most_rejects: int = 5

@@ -24,7 +24,7 @@ from pitboss.core.snapshot import ZERO_COST_EXTRA, Record, RecordKind, seal
 from pitboss.core.state import State
 from pitboss.live.board import Board, Entry
 from pitboss.live.control import Control
-from pitboss.live.deadline import with_deadline
+from pitboss.live.deadline import INTERRUPTED, with_deadline
 from pitboss.live.halt_checks import HaltChecks
 from pitboss.live.operator_decision import decided_by_limit, decided_by_person
 from pitboss.live.pace import Pace
@@ -99,7 +99,7 @@ class Runner:
         with localcontext(CONTEXT):
             last = self.state.tick_at
             self._last = self.pace.schedule.before(self.clock.now()) if last is None else last
-            await self._record_missed_commands()
+            await self._record_missed()
             while not self.over():
                 await self._step()
             until = self.clock.now() + self.pace.schedule.period_ms
@@ -191,6 +191,8 @@ class Runner:
     def _control_flag(self) -> str:
         """Why the agent is not asked, as the flag of a no-op; empty if it is."""
         control = self.control
+        if control.abandoned:
+            return INTERRUPTED
         if control.state == "halted" and control.code in ASKED_WHEN_HALTED:
             return ""
         return "" if control.state == "running" else control.state
@@ -204,13 +206,14 @@ class Runner:
             state = self.control.acknowledge(command, note)
             self._remark(f"{command.command} by {command.user_name}: {state}" + (f" ({note})" if note else ""))
 
-    async def _record_missed_commands(self) -> None:
-        """Record the commands that took effect while no process had the account."""
-        commands = self.control.unrecorded(self.board.last_command)
-        if commands:
-            at = max(self.clock.now(), self._last)
+    async def _record_missed(self) -> None:
+        """Record the commands and the changes of caps that took effect while no process had the account."""
+        at = max(self.clock.now(), self._last)
+        commands = [_told(command, at) for command in self.control.unrecorded(self.board.last_command)]
+        caps = [Receipt("caps", at, facts=facts) for facts in self.control.unrecorded_caps(self.board.last_caps)]
+        told = (*commands, *caps)
+        if told:
             covered = {"until_at": at, "ticks": 0, "flags": {}, "after": self.ports.summary(self.state.world)}
-            told = tuple(_told(command, at) for command in commands)
             await self._record("span", at, self.state.tick_at, self.state.world, told, covered)
 
     async def _carry_out(self, command: OpenCommand) -> str:

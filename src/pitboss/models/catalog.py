@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from pitboss.core.errors import UserError
-from pitboss.core.suggestion import did_you_mean, nearest
-from pitboss.models import standin
+from pitboss.core.suggestion import did_you_mean, fold_spelling, nearest, nearest_spelling, suggestion
+from pitboss.models import price_list, standin
 from pitboss.models.providers import LOCAL, PRESET, PROVIDERS, REPLAY
 
 Kind = Literal["policy", "standin", "model"]
 POLICY = "policy"
+NAMING = f"write PROVIDER/MODEL, {POLICY}/NAME or {standin.NAME}; `pitboss models list` lists them"
 P = TypeVar("P")
 
 
@@ -55,18 +56,26 @@ def describe(name: str) -> CatalogEntry:
         return CatalogEntry(name, "policy", "")
     if name == standin.NAME:
         return CatalogEntry(name, "standin", standin.LABEL)
-    raise unknown(
-        "model", name, [standin.NAME, *(f"{prefix}/<model>" for prefix in (POLICY, *PROVIDERS, LOCAL, REPLAY))]
-    )
+    raise UserError(f"unknown model {name!r}", did_you_mean(_similar_model(name), NAMING))
 
 
 def choose_policy(policies: Mapping[str, P], name: str) -> P:
     """The policy of a bare name. An unknown one is refused."""
     if name not in policies:
-        raise unknown("policy", f"{POLICY}/{name}", [f"{POLICY}/{other}" for other in policies])
+        names = [f"{POLICY}/{other}" for other in policies]
+        raise UserError(f"unknown policy {f'{POLICY}/{name}'!r}", suggestion(f"{POLICY}/{name}", names))
     return policies[name]
 
 
-def unknown(kind: str, name: str, choices: list[str]) -> UserError:
-    """The error for a name that does not exist, with the nearest one that does."""
-    return UserError(f"unknown {kind} {name!r}", did_you_mean(nearest(name, choices), f"one of {', '.join(choices)}"))
+def _similar_model(name: str) -> str | None:
+    """What a wrong name may stand for: another spelling of its provider, or a provider that has a model of this name."""
+    prefix, slash, model = name.partition("/")
+    if not slash:
+        listed_at = price_list.provider_of(name)
+        return next(
+            (f"{each.name}/{name}" for each in PROVIDERS.values() if listed_at and each.prices == listed_at), None
+        )
+    if similar := nearest(name, [standin.NAME], fold_spelling, 0.7):
+        return similar
+    similar = nearest_spelling(prefix, (POLICY, *PROVIDERS, LOCAL, REPLAY, PRESET))
+    return f"{similar}/{model}" if similar and model else None

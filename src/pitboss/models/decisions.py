@@ -18,7 +18,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso, parse_instant
 from pitboss.core.intent import Decision
 from pitboss.core.market import Ints
-from pitboss.core.suggestion import did_you_mean, nearest
+from pitboss.core.suggestion import suggestion
 
 _LINE_KEYS = ("tick_at", "proposal")
 _EXAMPLE = '{"tick_at": "2025-06-01T12:00:00Z", "proposal": {"action": "close", "symbol": "BTC", "reason": "…"}}'
@@ -130,7 +130,7 @@ def _instant(value: Any, location: str) -> Instant:
 def _require_known_keys(entry: Mapping[str, Any], keys: Iterable[str], location: str, prefix: str) -> None:
     for key in entry:
         if key not in keys:
-            hint = did_you_mean(nearest(key, keys), f"known keys: {', '.join(keys)}")
+            hint = suggestion(key, keys, "known keys:")
             raise UserError(f"{location}: unknown key {prefix}{key[:60]!r}", hint)
 
 

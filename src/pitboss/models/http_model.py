@@ -16,11 +16,13 @@ from yarl import URL
 
 from pitboss.core.errors import UserError
 from pitboss.core.ports import ModelReply, ModelRequest, ToolCall
+from pitboss.core.suggestion import did_you_mean
 from pitboss.models import http_pool, http_post
 from pitboss.models.call import CallContext, CallResult, ModelClient
 from pitboss.models.failures import Failure, malformed
 from pitboss.models.json_body import encode_json
 from pitboss.models.optional_settings import OptionalSettings, changed_settings
+from pitboss.models.price_list import similar_model
 from pitboss.models.providers import Provider
 from pitboss.models.secret import Secret
 from pitboss.models.text_stream import TextStream
@@ -54,6 +56,7 @@ class HttpModel(ModelClient, Generic[Form]):
         """
         self.name = name
         self._model = model or name.partition("/")[2]
+        self._prices = provider.prices
         self.timeout_s = timeout_s
         self._first_form = self._form = form
         self._can_stream = True
@@ -117,6 +120,8 @@ class HttpModel(ModelClient, Generic[Form]):
             latency_ms = round((self._clock() - started_s) * 1000, 3)
             rejected = (*settings.names, *changed_settings(self._first_form, form))
             return replace(result, reply=replace(outcome, latency_ms=latency_ms, rejected_settings=rejected))
+        if outcome.code == "unknown_model":
+            outcome = replace(outcome, hint=did_you_mean(similar_model(self._prices, self._model), outcome.hint))
         is_adapted = self._adapt(form, settings, body, request, outcome)
         if not is_adapted and stream is not None and outcome.code in ADAPTABLE:
             self._can_stream, is_adapted = False, True

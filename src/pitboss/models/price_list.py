@@ -13,6 +13,7 @@ from typing import Any
 from pitboss.core.instant import Instant
 from pitboss.core.intent import NO_USAGE, Usage
 from pitboss.core.money import ZERO
+from pitboss.core.suggestion import fold_spelling, nearest
 from pitboss.models.prices import FREE, Active, ModelPrice, Rates, TokenRate
 
 FREE_PROVIDERS = frozenset({"local", "ollama"})
@@ -39,6 +40,31 @@ def price_of(provider_id: str | None, model: str, usage: Usage, at: Instant | No
     if listed is None or (usage == NO_USAGE and listed != FREE):
         return None
     return listed.cost(usage, at)
+
+
+def provider_of(model: str) -> str | None:
+    """The list's name of the provider whose models are called like this one; None where there is none."""
+    try:
+        return (
+            import_module("genai_prices.data_snapshot")
+            .get_snapshot()
+            .find_provider_model(model, None, None, None)[0]
+            .id
+        )
+    except (LookupError, ImportError):
+        return None
+
+
+def similar_model(provider_id: str | None, model: str) -> str | None:
+    """The listed model of a provider whose name is most similar to a wrong one; None if none is."""
+    if not provider_id:
+        return None
+    try:
+        provider = import_module("genai_prices.data_snapshot").get_snapshot().find_provider(None, provider_id, None)
+    except (LookupError, ImportError):
+        return None
+    similar = nearest(model, [entry.id for entry in provider.models if not entry.deprecated], fold_spelling, 0.7)
+    return None if similar == model else similar
 
 
 Listed = tuple[tuple[Any, Rates], ...]

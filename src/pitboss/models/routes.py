@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pitboss.core.errors import KeyMissing, UserError
 from pitboss.core.noun import noun
 from pitboss.core.plain_http import HTTP_HOSTS, check_plain_http
-from pitboss.core.suggestion import did_you_mean, nearest
+from pitboss.core.suggestion import did_you_mean, nearest, suggestion
 from pitboss.models.providers import PRESET, PROVIDERS, Dialect, Provider, origin
 from pitboss.models.secret import Secret
 
@@ -80,7 +80,7 @@ def _preset(model: str, values: Mapping[str, str]) -> Route:
 def _preset_provider(name: str) -> Provider:
     provider = PROVIDERS.get(f"{name}-chat") or PROVIDERS.get(name)
     if provider is None:
-        hint = did_you_mean(nearest(name, PROVIDERS), f"one of {', '.join(PROVIDERS)}")
+        hint = suggestion(name, PROVIDERS)
         raise UserError(f"LLM_PROVIDER is {name!r}, which is not a provider", hint)
     return provider
 

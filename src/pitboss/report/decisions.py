@@ -5,7 +5,8 @@ to a limit of bytes, refusals first. The page states both omissions and how to r
 """
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pitboss.report import figures
@@ -19,6 +20,8 @@ REASON_BUDGET, DETAIL_BUDGET = 600_000, 600_000
 MOST_TEXT, MOST_ARGUMENTS, MOST_RESULT, MOST_CALLS = 1_500, 400, 700, 12
 OUTCOMES = {"allowed": "Allowed", "reduced": "Reduced", "refused": "Refused", "noop": "No-op"}
 SIGNS = {"allowed": "✓", "reduced": "✓", "refused": "✕", "noop": "·"}
+PROPOSED, ALL = "proposed", "all"
+"""Choices of a list of decisions besides single outcomes: everything but no-ops, and everything."""
 _RANK = {"refused": 0, "allowed": 1, "reduced": 1}
 
 
@@ -89,7 +92,7 @@ def decision_section(report: RunReport, rows: Sequence[Plain]) -> Html:
     listing = tag("table", tag("caption", "Decisions in time order"), head(columns), *bodies, class_="decisions")
     return join(
         [
-            _filters(rows),
+            _filters(report.decisions, rows),
             tag("p", " ".join(notes), class_="note") if notes else Html(),
             scroll_region("Decisions", listing, style="tall"),
             tag("p", "On paper only the first 200 rows are printed.", class_="print-only"),
@@ -97,15 +100,25 @@ def decision_section(report: RunReport, rows: Sequence[Plain]) -> Html:
     )
 
 
-def _filters(rows: Sequence[Plain]) -> Html:
+def outcome_choices(counts: Mapping[str, int]) -> list[tuple[str, str]]:
+    """The outcomes that a list of decisions can be limited to, with their numbers. It opens on the first: proposals, if there are any."""
+    every = [(ALL, f"All decisions ({figures.count(sum(counts.values()))})")]
+    proposed = sum(count for outcome, count in counts.items() if outcome != "noop")
+    if proposed and counts.get("noop"):
+        every.insert(0, (PROPOSED, f"Proposals ({figures.count(proposed)})"))
+    return every + [
+        (key, f"{name} ({figures.count(counts[key])})") for key, name in OUTCOMES.items() if counts.get(key)
+    ]
+
+
+def _filters(decisions: Sequence[Plain], rows: Sequence[Plain]) -> Html:
     symbols = sorted({str(row["symbol"]) for row in rows if row.get("symbol")})
-    present = {str(row.get("outcome") or "noop") for row in rows}
-    outcomes = [("", "All outcomes"), *[(key, name) for key, name in OUTCOMES.items() if key in present]]
-    if len(present) > 1 and "noop" in present:
-        outcomes.insert(1, ("acting", "Proposals only"))
+    counts: Counter[str] = Counter()
+    for row in decisions:
+        counts[str(row.get("outcome") or "noop")] += tick_count(row)
     return tag(
         "form",
-        _select("outcome", "Outcome", outcomes),
+        _select("outcome", "Show", outcome_choices(counts)),
         _select("symbol", "Symbol", [("", "All symbols"), *[(name, name) for name in symbols]])
         if symbols
         else tag("input", type="hidden", name="symbol", value=""),

@@ -1,22 +1,24 @@
 """The equity chart of a run against its baselines, with the drawdown below it."""
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
 
 from pitboss.report import figures
+from pitboss.report.chart_data import chart_json, line_data
 from pitboss.report.frame import Frame, grid, padded_range, round_ticks, tick_labels, time_axis
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.series import Floats, as_arrays, downsample, drawdown, value_at
+from pitboss.report.series import Floats, as_arrays, downsample, drawdown
 from pitboss.report.source import Plain, RunReport, instant
 
-WIDTH, LEFT, RIGHT = 1120.0, 72.0, 128.0
+WIDTH, LEFT, RIGHT = 1120.0, 68.0, 16.0
 TOP, MAIN, GAP, LOWER, FOOT = 14.0, 292.0, 26.0, 92.0, 30.0
-COLUMNS = 560
+COLUMNS, DATA_COLUMNS, BASELINE_COLUMNS = 280, 2_000, 700
+"""Columns of the drawing, and of the data that parts of its time are drawn from: of the run, and of each baseline."""
 NAMES = {
     "agent": "This run",
-    "buy_and_hold": "Buy and hold",
+    "buy_and_hold": "Buy and hold, all equity",
+    "buy_and_hold_capped": "Buy and hold, within the caps",
     "cash": "Cash",
     "alternate": "Alternate",
     "yes_only": "YES only",
@@ -58,7 +60,6 @@ def equity_chart(report: RunReport) -> Html:
         time_axis(lower, main.top),
         _start_line(main, report.initial_usd),
         *[_curve(main, line) for line in reversed(lines)],
-        _end_labels(main, lines, report.initial_usd),
         _fall_area(lower, agent.at, fall),
         _halts(report, main, lower),
         tag("line", class_="cursor", y1=main.top, y2=lower.bottom, x1=0, x2=0),
@@ -66,16 +67,16 @@ def equity_chart(report: RunReport) -> Html:
         role="img",
         tabindex="0",
         aria_label=_spoken(report, lines, fall),
-        data_hover=_hover(main, lines, agent, fall),
     )
     return tag(
         "figure",
-        tag("figcaption", _legend(lines), tag("output", class_="readout", aria_live="off")),
+        tag("figcaption", _legend(lines, report.initial_usd), tag("output", class_="readout", aria_live="off")),
         tag("div", svg, class_="scroll"),
-        class_="chart",
+        class_="chart timed",
         data_part="equity",
         data_start=int(main.start),
         data_end=int(main.end),
+        data_chart=_data(report, main, lines, fall),
     )
 
 
@@ -146,27 +147,6 @@ def _start_line(frame: Frame, initial: float) -> Html:
     return tag("line", class_="start", x1=frame.left, x2=frame.right, y1=y, y2=y)
 
 
-def _end_labels(frame: Frame, lines: list[ChartLine], initial: float) -> Html:
-    """Name and result at the end of each curve, moved apart where they would overlap."""
-    placed = sorted(((frame.y(float(line.values[-1])), line) for line in lines), key=lambda item: item[0])
-    labels: list[Html] = []
-    y_free = frame.top
-    for index, (y, line) in enumerate(placed):
-        room_below = frame.bottom - 30 * (len(placed) - 1 - index)
-        y = min(max(y, y_free), room_below)
-        y_free = y + 30
-        x = frame.right + 10
-        labels.append(
-            tag(
-                "text",
-                tag("tspan", line.name, x=x, y=f"{y:.1f}"),
-                tag("tspan", figures.percent(line.change(initial), signed=True), x=x, dy="1.15em", class_="strong"),
-                class_=f"end {_style(line)}",
-            )
-        )
-    return join(labels)
-
-
 def _fall_area(frame: Frame, at: Floats, fall: Floats) -> Html:
     keep = downsample(at, fall, frame.start, frame.end, COLUMNS)
     points = frame.points(at[keep], -fall[keep])
@@ -218,7 +198,8 @@ def halt_name(halt: Plain) -> str:
     )
 
 
-def _legend(lines: list[ChartLine]) -> Html:
+def _legend(lines: list[ChartLine], initial: float) -> Html:
+    """The curves with their change over the time shown."""
     items = [
         tag(
             "li",
@@ -230,6 +211,8 @@ def _legend(lines: list[ChartLine]) -> Html:
                 aria_hidden="true",
             ),
             line.name,
+            tag("b", figures.percent(line.change(initial), signed=True)),
+            data_line=line.name,
         )
         for line in lines
     ]
@@ -246,23 +229,18 @@ def _spoken(report: RunReport, lines: list[ChartLine], fall: Floats) -> str:
     return f"Line chart from {first} to {last}. Change over the period: {changes}. Deepest drawdown {deepest}."
 
 
-def _hover(frame: Frame, lines: list[ChartLine], agent: ChartLine, fall: Floats) -> str:
-    """The values of the hover read-out as JSON: one sample per column."""
-    columns = min(COLUMNS, max(len(agent.at), 2))
-    moments = np.linspace(frame.start, frame.end, columns)
-    rows = [
-        {"name": line.name, "kind": "usd", "values": value_at(line.at, line.values, moments).round(2).tolist()}
+def _data(report: RunReport, frame: Frame, lines: list[ChartLine], fall: Floats) -> str:
+    """The data of the chart: the curves, the drawdown and the halts."""
+    curves = [
+        line_data(
+            line.name, _style(line), line.at, line.values, BASELINE_COLUMNS if line.key != "agent" else DATA_COLUMNS
+        )
         for line in lines
     ]
-    rows.append({"name": "Drawdown", "kind": "pct", "values": (-value_at(agent.at, fall, moments)).round(2).tolist()})
-    return json.dumps(
-        {
-            "left": frame.left,
-            "right": frame.right,
-            "width": WIDTH,
-            "start": frame.start,
-            "end": frame.end,
-            "rows": rows,
-        },
-        separators=(",", ":"),
-    )
+    falls = line_data("Drawdown", "fall", lines[0].at, -fall, DATA_COLUMNS // 2, area=True)
+    halts = [(at, halt_name(halt)) for halt in report.halts if (at := instant(halt.get("at"))) is not None]
+    panes = [
+        {"height": int(MAIN), "format": "usd", "lines": curves, "level": report.initial_usd},
+        {"height": int(LOWER), "format": "pct", "label": "Drawdown", "lines": [falls], "high": 0},
+    ]
+    return chart_json(frame.start, frame.end, panes, halts=halts)

@@ -5,11 +5,14 @@ own rounding (`pitboss.prompt.render`); nothing here reaches a model.
 """
 
 from datetime import UTC, datetime
+from decimal import Decimal
 
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, Instant
-from pitboss.report.source import number
+from pitboss.report.source import number, pair
 
 NONE = "–"
+FEW_DAYS = "<20 days"
+"""The flag of a Sharpe ratio of fewer daily returns than an interval needs."""
 MINUS = "\u2212"
 
 
@@ -43,6 +46,20 @@ def usd(value: object, *, signed: bool = False, digits: int | None = None) -> st
 def percent(value: object, *, signed: bool = False, digits: int = 2) -> str:
     numeric = number(value)
     return NONE if numeric is None else _sign(numeric, f"{abs(numeric):,.{digits}f}%", signed)
+
+
+def sharpe(value: object, interval: object) -> str:
+    """A Sharpe ratio, flagged if it is of too few days: then it has no interval."""
+    text = plain(value)
+    return text if text == NONE or pair(interval) else f"{text} ({FEW_DAYS})"
+
+
+def difference(first: object, second: object, digits: int = 2) -> Decimal | None:
+    """The difference of two numbers as they are shown, so that a reader who subtracts gets the same."""
+    shown = [number(value) for value in (first, second)]
+    if shown[0] is None or shown[1] is None:
+        return None
+    return Decimal(f"{shown[0]:.{digits}f}") - Decimal(f"{shown[1]:.{digits}f}")
 
 
 def drawdown(value: object) -> str:

@@ -91,11 +91,17 @@ def _row(key: str, metric: Metric, metrics: Plain, baselines: list[Plain], has_i
     reach = figures.NONE if key in INTERVALS else ""
     if interval is not None:
         reach = " to ".join(format_metric(value, metric.form) for value in interval)
+
+    def shown(values: Plain) -> str:
+        if key == "sharpe":  # baselines are of the same days
+            return figures.sharpe(values.get(key), metrics.get("sharpe_ci"))
+        return format_metric(values.get(key), metric.form) if key in values else figures.NONE
+
     return (
         metric.label,
-        format_metric(metrics.get(key), metric.form),
+        shown(metrics),
         *((reach,) if has_intervals else ()),
-        *[format_metric(baseline.get(key), metric.form) if key in baseline else figures.NONE for baseline in baselines],
+        *map(shown, baselines),
         f"{metric.meaning} {_parts(metrics.get(key))}".strip(),
     )
 

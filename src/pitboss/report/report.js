@@ -1,4 +1,4 @@
-// Optional interaction: hover read-outs, filters, theme. The page is complete without it.
+// Optional interaction: filters, theme. The page is complete without it.
 // Data reaches the page as text nodes, never as markup.
 (() => {
   'use strict';
@@ -16,68 +16,7 @@
   button.addEventListener('click', () => { root.dataset.theme = dark() ? 'light' : 'dark'; remember(root.dataset.theme); name(); });
   name();
 
-  // Read-outs of the charts.
-  const digits = (size) => (size >= 10000 ? 1 : size >= 100 ? 2 : size >= 1 ? 4 : size >= 0.01 ? 6 : 8);
-  const fixed = (value, places) => value.toLocaleString('en-US', { minimumFractionDigits: places, maximumFractionDigits: places });
-  const show = (value, kind) => {
-    const size = Math.abs(value);
-    const sign = value < 0 ? '\u2212' : '';
-    if (kind === 'usd') return `${sign}$${fixed(size, 2)}`;
-    if (kind === 'pct') return `${sign}${fixed(size, 2)}%`;
-    return sign + fixed(size, digits(size));
-  };
-  const clock = (at) => new Date(at).toISOString().slice(0, 16).replace('T', ' ');
-
-  const attach = (svg) => {
-    const data = JSON.parse(svg.dataset.hover);
-    const line = svg.querySelector('.cursor');
-    const readout = svg.closest('figure').querySelector('.readout');
-    const count = data.rows[0].values.length;
-    const instant = (index) => (data.at ? data.first + data.at[index] : data.start + ((data.end - data.start) * index) / Math.max(count - 1, 1));
-    let current = count - 1;
-    const nearest = (at) => {
-      if (!data.at) return Math.round(((at - data.start) / (data.end - data.start)) * (count - 1));
-      let low = 0;
-      let high = count - 1;
-      while (low < high) {
-        const middle = (low + high + 1) >> 1;
-        if (data.first + data.at[middle] <= at) low = middle; else high = middle - 1;
-      }
-      return low;
-    };
-    const point = (index) => {
-      current = Math.min(Math.max(index, 0), count - 1);
-      const at = instant(current);
-      const x = data.left + ((data.right - data.left) * (at - data.start)) / (data.end - data.start);
-      line.setAttribute('x1', x);
-      line.setAttribute('x2', x);
-      line.style.visibility = 'visible';
-      readout.replaceChildren(`${clock(at)} UTC`);
-      for (const row of data.rows) {
-        const value = document.createElement('b');
-        value.textContent = show(row.values[current], row.kind);
-        readout.append(` · ${row.name} `, value);
-      }
-    };
-    const leave = () => { line.style.visibility = 'hidden'; readout.replaceChildren(); };
-    svg.addEventListener('pointermove', (event) => {
-      const box = svg.getBoundingClientRect();
-      const x = ((event.clientX - box.left) / box.width) * data.width;
-      if (x < data.left || x > data.right) leave();
-      else point(nearest(data.start + ((x - data.left) / (data.right - data.left)) * (data.end - data.start)));
-    });
-    svg.addEventListener('pointerleave', leave);
-    svg.addEventListener('blur', leave);
-    svg.addEventListener('keydown', (event) => {
-      const jump = { ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20, Home: -count, End: count }[event.key];
-      if (!jump) return;
-      event.preventDefault();
-      point(line.style.visibility === 'visible' ? current + jump : current);
-    });
-  };
-  for (const svg of all('svg[data-hover]')) attach(svg);
-  // A script that puts a chart into the page announces it on the new figure.
-  document.addEventListener('chart-added', (event) => { for (const svg of all('svg[data-hover]', event.target)) attach(svg); });
+  const count = (value) => value.toLocaleString('en-US');
 
   // Filters of the decisions.
   const form = document.querySelector('.filters');
@@ -95,11 +34,11 @@
       const text = form.elements.text.value.trim().toLowerCase();
       let shown = 0;
       for (const row of rows) {
-        const fits = outcome === '' || (outcome === 'acting' ? row.dataset.outcome !== 'noop' : row.dataset.outcome === outcome);
+        const fits = outcome === 'all' || (outcome === 'proposed' ? row.dataset.outcome !== 'noop' : row.dataset.outcome === outcome);
         row.hidden = !(fits && (symbol === '' || row.dataset.symbol === symbol) && (text === '' || textOf(row).includes(text)));
         if (!row.hidden) shown += 1;
       }
-      form.querySelector('.shown').textContent = `${fixed(shown, 0)} of ${fixed(rows.length, 0)} rows`;
+      form.querySelector('.shown').textContent = `${count(shown)} of ${count(rows.length)} rows`;
     };
     form.addEventListener('input', apply);
     form.addEventListener('submit', (event) => event.preventDefault());
@@ -115,7 +54,7 @@
     const follow = () => {
       const row = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
       if (!row || row.tagName !== 'TBODY') return;
-      if (row.hidden) { form.reset(); apply(); }
+      if (row.hidden) { form.reset(); form.elements.outcome.value = 'all'; apply(); }
       for (const more of all('details', row)) more.open = true;
       row.scrollIntoView({ block: 'center' });
     };

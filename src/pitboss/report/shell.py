@@ -17,6 +17,8 @@ from pitboss.report.markup import Html, join, tag
 Part = tuple[str, str, str, Html]
 """Key, short name for the navigation bar, heading, content."""
 NO_MARKUP = Html()
+CHART_SCRIPTS = ("chart_drawing.js", "chart_range.js")
+"""Scripts of pages with charts that carry their data, in this order."""
 FOOT = "Results of a simulation do not predict future results. All times are UTC, all money is USD."
 
 
@@ -42,9 +44,10 @@ class ReportPage:
 
 def html_document(page: ReportPage) -> str:
     """A report as one HTML document that needs no other file."""
-    script = resource("pitboss.report", "report.js")
     style = resource("pitboss.report", "report.css") + page.style
     body = join([page.shapes, _layout(page)])
+    scripts = ("report.js", *(CHART_SCRIPTS if "data-chart=" in body else ()))
+    script = "".join(resource("pitboss.report", name) for name in scripts)
     head = tag(
         "head",
         tag("meta", charset="utf-8"),

@@ -11,28 +11,37 @@ and drives the run. How it ends:
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
 from pitboss.bootstrap.live_process import StopCause
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.build import build
+from pitboss.core import codec
 from pitboss.core.deployment import NEEDS_ACCOUNT, DeploymentState, OpenCommand
 from pitboss.core.errors import InvariantError, RunCancelled, TransientError, UserError
 from pitboss.core.instant import SECOND_MS
 from pitboss.core.ports import Clock
-from pitboss.live.board import Board, Entry
+from pitboss.live.board import ALARM_MARK, Board, Entry
 from pitboss.live.control import Control
+from pitboss.runs.build_check import BUILD_MISMATCH, BuildCheck
 from pitboss.runs.live_deployment import LiveDeployment, read_deployment
 from pitboss.runs.live_session import Driving, Listener, StoredLiveRun, work_live
 from pitboss.runs.venues import venue_named
+from pitboss.store.deployment_alarms import overdue_alarms, raise_alarm
+from pitboss.store.deployment_caps import caps_changes, caps_numbers
 from pitboss.store.deployments import Deployment, SentCommand
 from pitboss.store.lifecycle import ACTIVE, LeaseLost
 from pitboss.store.watchdog_beats import watch_problem
 
 LOG = logging.getLogger("pitboss.live")
 FAULT = "fault"
+UNREAD_ALARM = "unread_alarm"
+LIQUIDATED = "liquidated"
+"""The kind of the receipt of a liquidation, at every venue that has them."""
+CAPS_CHANGED = "the caps have changed"
 WATCHDOG_SILENT_MS = 15 * SECOND_MS
 """A watchdog that is demanded must have been heard within this time, or nothing opens."""
 
@@ -79,8 +88,11 @@ class StoredControl:
     ) -> None:
         self._deployments = workspace.deployments
         self._id = deployment_id
+        self._database = workspace.database
         self._notify = notify
         self._on_command = on_command
+        self.caps_number = 0
+        """The change of caps that is in effect in this process."""
 
     def acknowledge(self, command: OpenCommand, note: str) -> DeploymentState:
         """Store that a command was carried out."""
@@ -94,6 +106,18 @@ class StoredControl:
             OpenCommand(each.id, self._id, each.number, each.command, each.reason, each.user_name)
             for each in reversed(sent)
             if each.number > number and each.acked_at is not None
+        ]
+
+    def caps_since(self, number: int) -> Sequence[Mapping[str, str | int]]:
+        """The changes of caps after a number, up to the one in effect here, as facts of receipts."""
+        return [
+            {
+                "number": each.number,
+                "by": each.user_name,
+                "reason": each.reason,
+                "caps": codec.dumps(codec.number_fragments(dict(each.caps))).decode(),
+            }
+            for each in caps_changes(self._database, self._id, number, self.caps_number)
         ]
 
     def halt(self, code: str, reason: str) -> DeploymentState:
@@ -130,8 +154,10 @@ class DeploymentRun:
         self._workspace = workspace.owned_by(deployment.owner)
         self._on_entry = on_entry
         self._on_state = on_state
-        store = StoredControl(self._workspace, deployment.id, self._state_changed, on_command)
-        self.control = Control(store, deployment.state, deployment.code)
+        self.builds = BuildCheck(self._workspace.database, deployment.id, build())
+        self._store = StoredControl(self._workspace, deployment.id, self._state_changed, on_command)
+        self.control = Control(self._store, deployment.state, deployment.code)
+        self._is_open = False
         self.board = Board()
         self.status: Callable[[], dict[str, Any]] = dict
 
@@ -182,23 +208,36 @@ class DeploymentRun:
             deployment,
             venue.skill_type(),
             venue.request_of(run.params),
-            notify=self._remark,
-            open_refusal=self.open_refusal,
-            halt=self.control.halt,
+            **self.ways(),
         )
+        self._store.caps_number = live.caps_number
+        self._is_open = True
         opening = asyncio.create_task(self._obey_while_opening(asyncio.current_task()))
         try:
             async with venue.open_live(live) as side:
                 opening.cancel()
                 await asyncio.gather(opening, return_exceptions=True)
+                self._check_builds()
                 stored_run = StoredLiveRun(workspace, deployment.run_id, self.epoch, "", self.board, self._clock)
                 listener = Listener(entry=lambda entry, board: self._entered(entry))
-                await work_live(stored_run, side, Driving(self.stop, self._never, self.control, self._show, listener))
+                driving = Driving(self.stop, self._never, self.control, self._show, listener, measures_stopped=False)
+                await work_live(stored_run, side, driving)
         finally:
             opening.cancel()  # also where the account could not be opened
 
+    def ways(self) -> dict[str, Callable[..., Any]]:
+        """The ways in which a venue reaches this process: fields of `LiveDeployment`."""
+        return {
+            "notify": self._remark,
+            "open_refusal": self.open_refusal,
+            "halt": self.control.halt,
+            "alarm": self.alarm,
+            "heard_signer": lambda build: self.builds.hear("signer", build),
+        }
+
     def open_refusal(self) -> str:
-        """Why nothing may open at this moment: a command, the stored state, a lost lease, or a watchdog that is missing.
+        """Why nothing may open at this moment: a command, the stored state, a lost lease, processes of different builds, an alarm
+        that nobody has read, or a missing watchdog.
 
         With real orders the database is asked, directly before bytes leave: a process that was suspended must not open what
         the watchdog has halted or another process works on. What cannot be read is a refusal.
@@ -214,11 +253,51 @@ class DeploymentRun:
                 self.control.adopt_halt(code)
             if state != "running":
                 return f"the deployment is {state}"
+            alarms = overdue_alarms(self._workspace.database, [self.deployment.id])
+            if problem := self._check_builds() or self.halt_for_alarm(alarms.get(self.deployment.id, "")):
+                return problem
+            numbers = caps_numbers(self._workspace.database, [self.deployment.id])
+            if numbers.get(self.deployment.id, 0) != self._store.caps_number:
+                return CAPS_CHANGED
             if not self._workspace.settings.live_require_watchdog:
                 return ""
             return watch_problem(self._workspace.database, self.deployment.id, WATCHDOG_SILENT_MS)
         except UserError as error:  # `Unreachable` is one
             return f"the state of the deployment cannot be read: {error.message}"
+
+    def _check_builds(self) -> str:
+        """Store the builds of the processes that take part; in mode live, halt where they differ, and say how."""
+        problem = self.builds.problem(WATCHDOG_SILENT_MS)
+        if not problem or self.deployment.mode != "live":
+            return ""
+        self.control.halt(BUILD_MISMATCH, problem)
+        return problem
+
+    def alarm(self, text: str) -> None:
+        """Tell a person of something critical. If nobody acknowledges it within a minute, a live deployment is halted."""
+        self._remark(f"{ALARM_MARK}{text}")
+        if self.deployment.mode == "live":
+            try:
+                raise_alarm(self._workspace.database, self.deployment.id, REDACTOR.redact(text))
+            except UserError as error:  # nothing opens while the database cannot be read
+                LOG.error("alarm not stored", extra={"fields": {"deployment": self.deployment.id, "alarm": text}})
+                LOG.error(error.message)
+
+    def halt_for_alarm(self, text: str) -> str:
+        """Halt for the text of an alarm that nobody has read in time, and say so; nothing if it is empty."""
+        if not text:
+            return ""
+        problem = f"nobody has acknowledged within a minute: {text}"
+        self.control.halt(UNREAD_ALARM, problem)
+        return problem
+
+    def follow_caps(self, number: int) -> None:
+        """End the work if other caps are in effect than those it was begun with: from now on nothing opens, and the host begins
+        it again with the new ones.
+        """
+        if self._is_open and number != self._store.caps_number and not self.stop.requested:
+            self.control.end(CAPS_CHANGED)
+            self.stop.request()
 
     async def _obey_while_opening(self, work: "asyncio.Task[Any] | None") -> None:
         """Carry out commands while the account is not open yet, which an outage can delay; `flatten` and `snapshot` wait."""
@@ -240,10 +319,14 @@ class DeploymentRun:
 
     def _state_changed(self, deployment: Deployment) -> None:
         self.deployment = deployment
+        if deployment.state == "running":
+            self.builds.forget()
         self._on_state(deployment)
 
     def _entered(self, entry: Entry) -> None:
         self._on_entry(self.deployment, entry)
+        if any(event["kind"] == LIQUIDATED for event in entry.get("events", ())):
+            self.alarm("the exchange has liquidated positions of the account")
 
     def _remark(self, text: str) -> None:
         self._entered(self.board.remark(self._workspace.now(), text))

@@ -5,27 +5,28 @@ that no process works on takes effect at once in the store; one that needs the a
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from pitboss.bootstrap import decider_source
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.build import build
 from pitboss.core.deployment import NEEDS_ACCOUNT, Command, OpenCommand
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
 from pitboss.core.money import text
-from pitboss.core.suggestion import did_you_mean, nearest_spelling
+from pitboss.core.suggestion import suggestion
 from pitboss.models import catalog
+from pitboss.runs.deployment_caps import caps_document
 from pitboss.runs.live_deployment import DAILY_COST, DeployRequest
 from pitboss.runs.live_run import create_run
 from pitboss.runs.venues import venue_named, venue_of
 from pitboss.skill.digest import skill_digest
 from pitboss.skill.document import to_plain
-from pitboss.skill.load import read_skill
-from pitboss.skill.schema import SkillDocument
-from pitboss.skill.tighter_caps import loosened
+from pitboss.store.deployment_alarms import newest_alarm
+from pitboss.store.deployment_builds import read_builds, write_builds
 from pitboss.store.deployments import Deployment, SentCommand
 from pitboss.store.lifecycle import ACTIVE
 from pitboss.store.retry import Unreachable
@@ -36,34 +37,6 @@ STALE_MS = 20_000
 ACK_WAIT_S = 10.0
 """How long a caller waits for a command to be acknowledged."""
 POLL_S = 0.02
-
-
-def check_tightened(before: SkillDocument, after: SkillDocument) -> None:
-    """Refuse caps of a deployment that are looser than those of its skill, and changes of anything else."""
-    old, new = to_plain(before), to_plain(after)
-    others = sorted(name for name in {*old, *new} - {"risk"} if old.get(name) != new.get(name))
-    if others:
-        raise UserError(
-            f"a deployment changes only caps, and {others[0]} is not one", "save another version of the skill"
-        )
-    names = loosened(old.get("risk") or {}, new.get("risk") or {})
-    if names:
-        raise UserError(
-            f"{names[0]} would be looser than in the skill", "a deployment can only tighten the caps of its skill"
-        )
-
-
-def tightened_skill(read: Callable[[tuple[str, ...]], Mapping[str, Any]], overrides: tuple[str, ...]) -> SkillDocument:
-    """The skill that `read` gives with overrides, such as `risk.max_leverage=1`; they can only tighten its caps."""
-
-    def document(given: tuple[str, ...]) -> SkillDocument:
-        plain = read(given)
-        return read_skill(plain, venue_of(plain).skill_type())
-
-    skill = document(overrides)
-    if overrides:
-        check_tightened(document(()), skill)
-    return skill
 
 
 def require_confirmed(account: str, typed: str) -> None:
@@ -88,8 +61,7 @@ def deploy(workspace: Workspace, request: DeployRequest) -> Deployment:
     stored = venue.live_request(request, now)
     kind, _, policy = stored.source.partition("/")
     if kind == catalog.POLICY and policy not in venue.policies():
-        names = ", ".join(venue.policies())
-        hint = did_you_mean(nearest_spelling(policy, venue.policies()), f"policies of {venue.name}: {names}")
+        hint = suggestion(policy, venue.policies(), f"policies of {venue.name}:")
         raise UserError(f"there is no policy {policy!r}", hint)
     decider_source.check(workspace, stored)
     extra = venue.check_live(workspace, request)
@@ -106,12 +78,14 @@ def deploy(workspace: Workspace, request: DeployRequest) -> Deployment:
     }
     run_id, saved = create_run(workspace, venue, request.skill, stored, params)
     try:
-        return workspace.deployments.create(
+        deployment = workspace.deployments.create(
             run_id, request.skill.name, saved.version, venue.name, request.mode, request.account
         )
     except UserError:  # another deployment has the account
         workspace.runs.delete(run_id)
         raise
+    write_builds(workspace.database, deployment.id, {"deployed_by": build()})
+    return deployment
 
 
 def run_named(workspace: Workspace, prefix: str) -> Run:
@@ -203,14 +177,22 @@ def deployment_details(workspace: Workspace, deployment: Deployment, commands: i
     """A deployment with its caps and its newest commands."""
     run = workspace.runs.get_or_none(deployment.run_id)
     sent = workspace.deployments.commands(deployment.id, commands)
-    caps: Mapping[str, Any] = {} if run is None else run.params["skill"].get("risk") or {}
     return {
         **deployment_document(workspace, deployment, run),
-        "caps": caps,
+        **caps_document(workspace, deployment),
         "every_s": None if run is None else run.params.get("every_ms", 0) / 1000,
+        "builds": dict(read_builds(workspace.database, deployment.id)),
+        "alarm": _alarm_document(workspace, deployment),
         "account_after": last_account(workspace, deployment),
         "commands": [command_document(each) for each in sent],
     }
+
+
+def _alarm_document(workspace: Workspace, deployment: Deployment) -> dict[str, Any] | None:
+    alarm = newest_alarm(workspace.database, deployment.id)
+    if alarm is None:
+        return None
+    return {**asdict(alarm), "raised_at": iso(alarm.raised_at), "read_at": _iso(alarm.read_at)}
 
 
 def command_document(sent: SentCommand) -> dict[str, Any]:

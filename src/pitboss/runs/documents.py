@@ -16,9 +16,8 @@ from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import UserError
-from pitboss.core.suggestion import did_you_mean, nearest_spelling
 from pitboss.runs.venue import Venue
-from pitboss.runs.venues import default_venue, installed, venue_named, venue_of
+from pitboss.runs.venues import default_venue, venue_named, venue_of
 from pitboss.skill.digest import normal, skill_digest
 from pitboss.skill.document import to_plain
 from pitboss.skill.load import SkillCheck, check_plain, check_text, named_venue, read_text, summary
@@ -31,13 +30,7 @@ from pitboss.store.skills import StoredSkill
 def venue_of_text(text: str, suffix: str) -> Venue:
     """The venue that a text names, or the default venue if it names none. Raises `UserError` for an unknown venue."""
     name = named_venue(text, suffix)
-    if name is None:
-        return default_venue()
-    if name in installed():
-        return venue_named(name)
-    names = ", ".join(installed())
-    hint = did_you_mean(nearest_spelling(name, list(installed())), f"installed: {names}")
-    raise UserError(f"there is no venue {name[:60]!r}; installed: {names}", hint)
+    return default_venue() if name is None else venue_named(name)
 
 
 def check(

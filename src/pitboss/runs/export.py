@@ -1,8 +1,8 @@
-"""Export a stored run as JSON lines (`runs export`), one kind of row at a time, directly from the records.
+"""The rows of a stored run that `runs export` writes, one kind at a time, directly from the records.
 
 Amounts are JSON strings holding exact decimals and times are ISO-8601 UTC. Proposals are the exception: they arrived
 as JSON numbers and are exported as JSON numbers with exactly the same digits, so that exported decisions can be run
-again. Nothing is computed here.
+again. Nothing is computed here but trades, which the venue reads out of the receipts. Files are in `export_file.py`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -10,6 +10,7 @@ from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.curve import points
+from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
@@ -21,16 +22,32 @@ from pitboss.store.runs import Run
 Row = dict[str, Any]
 
 
+def export_rows(kind: str, run: Run, records: Iterable[Record]) -> Iterator[Row]:
+    """Yield the rows of one export. `kind` is one of `KINDS`."""
+    return KINDS[kind](run, records)
+
+
 def lines(kind: str, run: Run, records: Iterable[Record]) -> Iterator[bytes]:
-    """Yield the lines of one export, without line ends. `kind` is one of `KINDS`."""
-    for row in KINDS[kind](run, records):
-        yield codec.dumps(row)
+    """Yield the rows as JSON lines, without line ends."""
+    return map(codec.dumps, export_rows(kind, run, records))
 
 
 def _fills(run: Run, records: Iterable[Record]) -> Iterator[Row]:
     fills = venue_of(run.params["skill"]).fills
     for row in fills(Receipt(**receipt) for receipt in history.receipts(records)):
         yield {**row, "at": iso(row["at"])}
+
+
+def _trades(run: Run, records: Iterable[Record]) -> Iterator[Row]:
+    venue = venue_of(run.params["skill"])
+    trades = venue.trades(Receipt(**receipt) for receipt in history.receipts(records))
+    if trades is None:
+        raise UserError(f"runs of the {venue.name} venue have no trades", "for example --what fills")
+    return map(_trade, trades)
+
+
+def _trade(row: Row) -> Row:
+    return {**row, **{name: iso(at) for name in ("opened_at", "closed_at") if (at := row.get(name)) is not None}}
 
 
 def _equity(run: Run, records: Iterable[Record]) -> Iterator[Row]:
@@ -85,6 +102,7 @@ def _snapshots(run: Run, records: Iterable[Record]) -> Iterator[Row]:
 KINDS: dict[str, Callable[[Run, Iterable[Record]], Iterator[Row]]] = {
     "snapshots": _snapshots,
     "fills": _fills,
+    "trades": _trades,
     "equity": _equity,
     "receipts": _receipts,
     "decisions": _decisions,

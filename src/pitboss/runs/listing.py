@@ -29,6 +29,7 @@ def short(run: Run, now: Instant) -> dict[str, Any]:
     return {
         **document,
         "skill": run.params["skill"].get("name", ""),
+        "study_id": run.study_id,
         "total_return_pct": metrics.get("total_return_pct"),
         **_result(run, metrics),
         "silent_s": max(0, now - (run.heartbeat_at or now)) // 1_000 if working else None,

@@ -10,6 +10,7 @@ from pitboss.core.deployment import Mode
 from pitboss.sim.request import BacktestRequest
 from pitboss.skill.load import read_skill
 from pitboss.skill.schema import SkillDocument
+from pitboss.store.deployment_caps import caps_state
 from pitboss.store.deployments import Deployment
 from pitboss.store.runs import Run
 
@@ -43,12 +44,18 @@ class LiveDeployment:
     skill: Any
     request: Any
     """The request of the venue that was stored with the run."""
+    caps_number: int = 0
+    """The number of the change of its caps that is in effect; 0 for the caps of its skill."""
     notify: Callable[[str], None] = lambda message: None
     """Shows a remark to the person who watches."""
     open_refusal: Callable[[], str] = str
     """Why nothing may be opened at this moment; empty if it may. A broker asks before bytes leave."""
     halt: Callable[[str, str], None] = lambda code, reason: None
     """Halts the deployment: a stable code and text for a person."""
+    alarm: Callable[[str], None] = lambda text: None
+    """Tells a person of something critical that does not halt by itself."""
+    heard_signer: Callable[[str], None] = lambda build: None
+    """Is told the build of the signing process with each of its answers."""
 
     @property
     def most_usd_per_day(self) -> Decimal | None:
@@ -62,5 +69,12 @@ def read_deployment(
 ) -> LiveDeployment:
     """Put a deployment together from what is stored about it. `more` are further fields of `LiveDeployment`."""
     run = workspace.runs.get(deployment.run_id)
-    skill = read_skill(run.params["skill"], skill_type)
-    return LiveDeployment(workspace, deployment, run, skill, replace(request, skill=run.params["skill"]), **more)
+    plain, number = skill_in_effect(workspace, run, deployment.id)
+    skill = read_skill(plain, skill_type)
+    return LiveDeployment(workspace, deployment, run, skill, replace(request, skill=plain), number, **more)
+
+
+def skill_in_effect(workspace: Workspace, run: Run, deployment_id: str) -> tuple[dict[str, Any], int]:
+    """The skill of a deployment with the caps that are in effect at this moment, and the number of their change."""
+    plain, current = run.params["skill"], caps_state(workspace.database, deployment_id).current
+    return (plain, 0) if current is None else ({**plain, "risk": dict(current.caps)}, current.number)

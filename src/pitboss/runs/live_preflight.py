@@ -124,14 +124,16 @@ async def _database(workspace: Workspace) -> str:
 async def _watchdog(workspace: Workspace) -> str:
     beat, age_ms = read_beat(workspace.database)
     if beat is None or not -WATCHDOG_AGE_MS <= age_ms <= WATCHDOG_AGE_MS:
-        age = "was never heard" if beat is None else f"is silent for {age_ms // SECOND_MS} s"
+        age = (
+            "has written no heartbeat yet" if beat is None else f"wrote its last heartbeat {age_ms // SECOND_MS} s ago"
+        )
         raise Refused(f"the watchdog {age}; start `pitboss watchdog`")
     closes = ", and closes positions" if beat.flatten else ""
-    return f"heard {age_ms // SECOND_MS} s ago, acts after {beat.silent_ms / SECOND_MS:g} s{closes}"
+    return f"heartbeat {age_ms // SECOND_MS} s ago, acts after {beat.silent_ms / SECOND_MS:g} s{closes}"
 
 
 async def _notifications(workspace: Workspace) -> str:
-    channels = open_channels(workspace.settings)
+    channels = open_channels(workspace.settings, workspace.owner)
     if not channels:
         raise Refused("no channel is set: notify_webhook_url, notify_telegram_chat or notify_email_to")
     results = await send_test(channels, workspace.now())

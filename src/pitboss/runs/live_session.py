@@ -30,6 +30,7 @@ from pitboss.live.runner import Runner, nothing_to_close
 from pitboss.live.schedule import schedule
 from pitboss.live.world_source import History, WorldSource
 from pitboss.runs.live_model import connected
+from pitboss.runs.stored_board import StoredBoard
 from pitboss.runs.venue import Venue
 from pitboss.sim.connections import Connections
 from pitboss.sim.request import BacktestRequest
@@ -206,6 +207,8 @@ class Driving:
     show: Callable[[Callable[[], dict[str, Any]]], None] = lambda tell: None
     """Takes the function that makes the status document."""
     listener: Listener = field(default_factory=lambda: Listener())
+    measures_stopped: bool = True
+    """Whether the metrics are computed, from all records, also if the run is only stopped and goes on elsewhere."""
 
 
 async def work_live(stored_run: StoredLiveRun, side: LiveSide, driving: Driving) -> StopCause:
@@ -234,7 +237,8 @@ async def _work(stack: AsyncExitStack, stored_run: StoredLiveRun, side: LiveSide
     workspace, board, plan = stored_run.workspace, stored_run.board, side.plan
     clock = stored_run.clock or SystemClock()
     journal = StoredJournal(workspace.database, stored_run.run_id, stored_run.epoch)
-    board.restore(journal.records())
+    stored_board = StoredBoard(workspace.database, stored_run.run_id, board)
+    stored_board.restore(journal.records)
     stored = journal.latest_state()
     state = State(side.first_world, memory=side.first_memory) if stored is None else side.read_state(stored[1])
     if stored is None:  # before any order: a process that is killed at its first tick leaves the account it began with
@@ -256,6 +260,7 @@ async def _work(stack: AsyncExitStack, stored_run: StoredLiveRun, side: LiveSide
     stop, cancelled, listener = driving.stop, driving.cancelled, driving.listener
 
     def report(entry: Entry) -> None:
+        stored_board.committed()
         side.ticked(entry, runner.state.world)
         listener.entry(entry, board)
 
@@ -290,20 +295,31 @@ async def _work(stack: AsyncExitStack, stored_run: StoredLiveRun, side: LiveSide
     paid_usd = ZERO if line is None else line.paid_usd
     cost_usd = Decimal("NaN") if board.cost_usd is None else max(board.cost_usd, paid_usd)
     how: StopCause = (stop.cause or "cancelled") if stop.requested or cancelled() else "complete"
-    return await _end(stored_run, plan.venue, runner, journal, cost_usd, how)
+    measures = how == "complete" or driving.measures_stopped
+    return await _end(stored_run, plan.venue if measures else None, runner, journal, cost_usd, how)
 
 
 async def _end(
-    stored_run: StoredLiveRun, venue: Venue, runner: Runner, journal: StoredJournal, cost_usd: Decimal, how: StopCause
+    stored_run: StoredLiveRun,
+    venue: Venue | None,
+    runner: Runner,
+    journal: StoredJournal,
+    cost_usd: Decimal,
+    how: StopCause,
 ) -> StopCause:
-    """Store the figures of a run that is complete or was stopped; only a complete one gets a closing record."""
+    """Store the figures of a run that is complete or was stopped; only a complete one gets a closing record. Without a venue its
+    metrics are not computed.
+    """
     runs, run_id, epoch = stored_run.workspace.runs, stored_run.run_id, stored_run.epoch
     end = await runner.close() if how == "complete" else runner.state
-    metrics = venue.measure_again(runs.get(run_id).params, venue.read_ledger(journal.records()))
+    metrics: dict[str, Any] = {}
+    if venue is not None:
+        metrics = venue.measure_again(runs.get(run_id).params, venue.read_ledger(journal.records()))
     figures: dict[str, Any] = {"wall_s": stored_run.wall_s(), "ticks": stored_run.board.ticks, "cost_usd": cost_usd}
     if how == "complete":
         runs.finish(run_id, epoch, digest=end.prev_digest, metrics=metrics, baselines={}, **figures)
     else:
-        runs.note(run_id, epoch, metrics=metrics)
+        if venue is not None:
+            runs.note(run_id, epoch, metrics=metrics)
         runs.set_status(run_id, "cancelled", epoch, **figures)
     return how

@@ -11,6 +11,7 @@ from typing import Any
 from pitboss.bootstrap.settings import Settings
 from pitboss.core import codec
 from pitboss.core.errors import UserError
+from pitboss.core.suggestion import suggestion
 from pitboss.runs.venues import venue_of
 from pitboss.sim.request import BacktestRequest
 
@@ -38,7 +39,9 @@ def request_field(request: BacktestRequest, name: str, value: str) -> Any:
     """The value of a field of a request, such as a fee, from its text. Raises `UserError` if it does not fit."""
     names = {field.name for field in fields(request)} - NOT_SETTABLE
     if name not in names:
-        raise UserError(f"run.{name[:100]}: no such field", f"one of {', '.join(sorted(names))}")
+        raise UserError(
+            f"run.{name[:100]}: no such field", suggestion(f"run.{name}", [f"run.{each}" for each in sorted(names)])
+        )
     plain = codec.plain(replace(request, skill={}))
     current = plain[name]
     try:

@@ -7,21 +7,23 @@ task of its own, repeats what fails for a while, and drops the oldest if it fall
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from pitboss.bootstrap.notification_channels import Message, NotificationChannel
+from pitboss.bootstrap.owner_channels import LOCAL
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import MINUTE_MS, Instant, iso
 from pitboss.core.noun import noun
-from pitboss.live.board import Entry, display_text
+from pitboss.core.suggestion import suggestion
+from pitboss.live.board import ALARM_MARK, Entry, display_text
 from pitboss.store.deployments import Deployment
 
 LOG = logging.getLogger("pitboss.notify")
-EventName = Literal["fills", "refusals", "halts", "pauses", "outages", "watchdog", "test"]
+EventName = Literal["fills", "refusals", "halts", "pauses", "outages", "watchdog", "alarms", "test"]
 EVENTS: tuple[EventName, ...] = get_args(EventName)
 WINDOW_MS = MINUTE_MS
 MOST_WINDOWS = 2_000
@@ -47,6 +49,8 @@ class Notification:
     mode: str = ""
     account: str = ""
     count: int = 1
+    owner: str = LOCAL
+    """Whose channels it goes to; no part of the message."""
 
     def message(self) -> Message:
         """The notification as channels send it: redacted, on one line each, bounded."""
@@ -118,21 +122,23 @@ class NotificationLimiter:
 
 
 class Notifier:
-    """Delivers notifications for the duration of an `async with` block. `tell` returns at once and never raises."""
+    """Delivers notifications to the channels of their owner for the duration of an `async with` block. `tell` returns at once and
+    never raises.
+    """
 
     def __init__(
         self,
-        channels: Sequence[NotificationChannel],
+        channels: Mapping[str, Sequence[NotificationChannel]],
         events: frozenset[str],
         now: Callable[[], Instant],
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        self._channels = channels
+        self._channels = [(owner, each) for owner, listed in channels.items() for each in listed]
         self._events = events
         self._now = now
         self._sleep = sleep
         self._limiter = NotificationLimiter()
-        self._queues: list[asyncio.Queue[Message]] = [asyncio.Queue(MOST_QUEUED) for _ in channels]
+        self._queues: list[asyncio.Queue[Message]] = [asyncio.Queue(MOST_QUEUED) for _ in self._channels]
         self._tasks: list[asyncio.Task[None]] = []
         self.delivered = 0
         self.dropped = 0
@@ -140,7 +146,7 @@ class Notifier:
     async def __aenter__(self) -> "Notifier":
         self._tasks = [
             asyncio.create_task(self._deliver(channel, queue))
-            for channel, queue in zip(self._channels, self._queues, strict=True)
+            for (_, channel), queue in zip(self._channels, self._queues, strict=True)
         ]
         if self._channels:
             self._tasks.append(asyncio.create_task(self._flush()))
@@ -158,7 +164,8 @@ class Notifier:
 
     def tell(self, notification: Notification) -> None:
         """Queue a notification, unless it is not wanted or was told a moment ago."""
-        if not self._channels or (notification.event not in self._events and notification.event != "test"):
+        has_channel = any(owner == notification.owner for owner, _ in self._channels)
+        if not has_channel or (notification.event not in self._events and notification.event != "test"):
             return
         passed = self._limiter.offer(notification)
         if passed is not None:
@@ -166,7 +173,9 @@ class Notifier:
 
     def _put(self, notification: Notification) -> None:
         message = notification.message()
-        for queue in self._queues:
+        for (owner, _), queue in zip(self._channels, self._queues, strict=True):
+            if owner != notification.owner:
+                continue
             if queue.full():
                 queue.get_nowait()
                 queue.task_done()
@@ -212,8 +221,10 @@ def events_of(text: str) -> frozenset[str]:
     names = frozenset(each.strip() for each in text.split(",") if each.strip())
     unknown = sorted(names - set(EVENTS))
     if unknown:
-        listed = ", ".join(event for event in EVENTS if event != "test")
-        raise UserError(f"notify_events: there is no event {unknown[0][:40]!r}", f"events: {listed}")
+        events = [event for event in EVENTS if event != "test"]
+        raise UserError(
+            f"notify_events: there is no event {unknown[0][:40]!r}", suggestion(unknown[0], events, "events:")
+        )
     return names
 
 
@@ -223,7 +234,8 @@ def events_of(text: str) -> frozenset[str]:
 def about(deployment: Deployment, event: EventName, what: str, text: str, at: Instant) -> Notification:
     """A notification about a deployment."""
     title = f"{deployment.skill} ({deployment.mode}) {what}"
-    return Notification(event, title, text, at, deployment.id, deployment.skill, deployment.mode, deployment.account)
+    about = (deployment.id, deployment.skill, deployment.mode, deployment.account)
+    return Notification(event, title, text, at, *about, owner=deployment.owner)
 
 
 def of_entry(deployment: Deployment, entry: Entry, at: Instant) -> Iterator[Notification]:
@@ -250,6 +262,9 @@ def of_entry(deployment: Deployment, entry: Entry, at: Instant) -> Iterator[Noti
         yield about(deployment, "outages", "had no decision", ", ".join(failures), at)
     elif entry["kind"] == "missed":
         yield about(deployment, "outages", "missed ticks", f"{entry.get('slots')} until {entry.get('until')}", at)
+    elif detail.startswith(ALARM_MARK):
+        text = f"{detail.removeprefix(ALARM_MARK)}; acknowledge it: pitboss deployments acknowledge {deployment.id}"
+        yield about(deployment, "alarms", "raises an alarm", text, at)
     elif detail.startswith("feed: "):
         yield about(deployment, "outages", "data", detail, at)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from pitboss.report import figures
 from pitboss.report.meaning import INTERVALS, METRICS, Metric
-from pitboss.report.source import mapping, pair
+from pitboss.report.source import mapping, number, pair
 from pitboss.store.runs import Run
 
 Plain = Mapping[str, Any]
@@ -60,6 +60,14 @@ def percent(value: object) -> str:
     return figures.percent(value, signed=True)
 
 
+def sharpe(metrics: Plain) -> str:
+    """Format a Sharpe ratio with its interval, or flagged if it is of too few days."""
+    has_interval = pair(metrics.get(INTERVALS["sharpe"]))
+    return (
+        with_interval(metrics, "sharpe", figures.plain) if has_interval else figures.sharpe(metrics.get("sharpe"), None)
+    )
+
+
 def with_interval(metrics: Plain, name: str, form: Callable[[object], str]) -> str:
     """Format a figure with its 95 % interval in brackets."""
     bounds = pair(metrics.get(INTERVALS[name]))
@@ -67,10 +75,15 @@ def with_interval(metrics: Plain, name: str, form: Callable[[object], str]) -> s
     return f"{value} ({form(bounds[0])} to {form(bounds[1])})" if bounds else value
 
 
-def proposals(metrics: Plain) -> str:
-    """Format the number of proposals and how many were accepted."""
-    proposed, accepted = metrics.get("total_proposed_actions"), metrics.get("total_accepted_actions")
-    return f"{figures.count(proposed)}, {figures.count(accepted)} accepted"
+def proposals(metrics: Plain, has_account: bool = True) -> str:
+    """What became of the proposals: `proposed 40 → allowed 31 → filled 30`; without an account nothing is filled."""
+    proposed, allowed = metrics.get("total_proposed_actions"), metrics.get("total_accepted_actions")
+    text = f"proposed {figures.count(proposed)} → allowed {figures.count(allowed)}"
+    filled = number(mapping(metrics.get("funnel")).get("fills"))
+    if filled is None or not has_account:
+        return text
+    exits = " with stops and other exits" if filled > (number(allowed) or 0) else ""
+    return f"{text} → filled {figures.count(filled)}{exits}"
 
 
 def counts(value: object) -> str:

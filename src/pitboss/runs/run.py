@@ -17,10 +17,12 @@ from pitboss.bootstrap import decider_source, mcp_tools
 from pitboss.bootstrap.connections import connected
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.redact import REDACTOR
+from pitboss.bootstrap.run_lock import executing, is_lost
 from pitboss.bootstrap.telemetry import telemetry
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import BudgetExceeded, InvariantError, ReplayMismatch, RunCancelled, TransientError, UserError
+from pitboss.core.instant import SECOND_MS
 from pitboss.core.money import ZERO
 from pitboss.core.trace import SILENT, Tracer, Value
 from pitboss.runs.daily_budget import limit_of, refused_by_budget
@@ -39,7 +41,7 @@ from pitboss.sim.watch import Watch
 from pitboss.skill.digest import normal, skill_digest
 from pitboss.store.budgets import RunLimit
 from pitboss.store.journal import StoredJournal
-from pitboss.store.lifecycle import LeaseLost
+from pitboss.store.lifecycle import ACTIVE, LeaseLost
 from pitboss.store.queue import Job, Lease
 from pitboss.store.retry import Unreachable, retry_while_unreachable
 from pitboss.store.runs import Run
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
     from pitboss.bootstrap.model_stack import ModelConnection
 
 NO_WATCH = Watch()
+BUDGET = "budget: "
+"""How the stored error of a run begins that a limit on its cost ended."""
 LOG = logging.getLogger("pitboss.runs")
 
 
@@ -124,17 +128,23 @@ def params_of(prepared: PreparedRun) -> dict[str, Any]:
 
 
 async def resume(
-    workspace: Workspace, run_id: str, watch: Watch = NO_WATCH, max_cost_usd: Decimal | None = None
+    workspace: Workspace,
+    run_id: str,
+    watch: Watch = NO_WATCH,
+    max_cost_usd: Decimal | None = None,
+    take_over: bool = False,
 ) -> Run:
     """Continue a stopped run from its last committed record.
 
     `max_cost_usd` replaces the run's limit for this execution. What the run may still cost is reserved from the daily
-    budget first.
+    budget first. A run that another process is executing is refused; with `take_over` that process loses it.
     """
     run = workspace.runs.get(run_id)
     if run.status == "complete":
         return run
     refuse_live(run)
+    if not take_over:
+        _refuse_executing(workspace, run)
     workspace = workspace.owned_by(run.owner)
     request = request_of(run)
     if max_cost_usd is not None:
@@ -143,6 +153,22 @@ async def resume(
     prepared = _prepare_resumed(workspace, run, request)
     with telemetry(workspace.settings) as tracer:
         return await _observed(workspace, run.id, prepared, watch, tracer, limit_of(workspace, request))
+
+
+def _refuse_executing(workspace: Workspace, run: Run) -> None:
+    """Raise `UserError` if a process of this machine, or a worker with a recent heartbeat, executes the run."""
+    if run.status not in ACTIVE:
+        return
+    with executing(workspace.home, run.id) as is_free:
+        executor = "" if is_free else "another process"
+    silent_ms = workspace.now() - (run.heartbeat_at or 0)
+    if run.worker and silent_ms <= workspace.settings.lease_stale_s * SECOND_MS and not is_lost(run.worker):
+        executor = f"worker {run.worker}"
+    if executor:
+        raise UserError(
+            f"run {run.id} is being executed by {executor}",
+            "wait for it, cancel it, or continue it here with --take-over",
+        )
 
 
 def _prepare_resumed(workspace: Workspace, run: Run, request: Any) -> PreparedRun:
@@ -216,6 +242,8 @@ def venue_or_none(run: Run) -> Venue | None:
 
 def refuse_live(run: Run) -> None:
     """Raise `UserError` for a run on live prices, which cannot be replayed."""
+    if run.params.get("deployed"):
+        raise UserError(f"run {run.id} belongs to a deployment", f"`pitboss command {run.id} resume` resumes it")
     if run.params.get("mode"):
         raise UserError(
             f"run {run.id} is a live run: only its own command can resume it",
@@ -238,7 +266,8 @@ async def _observed(
     LOG.info("run begins", extra={"fields": {"run_id": run_id, "model": model}})
     with tracer.span("pitboss.run", {"pitboss.run_id": run_id, "gen_ai.request.model": model}) as span:
         try:
-            run = await _execute(workspace, run_id, epoch, prepared, watch, tracer)
+            with executing(workspace.home, run_id):
+                run = await _execute(workspace, run_id, epoch, prepared, watch, tracer)
         except Exception as error:
             # the caller reports an error that is not a fault of the program
             level = logging.INFO if isinstance(error, TransientError | BudgetExceeded | UserError) else logging.ERROR
@@ -275,7 +304,7 @@ async def _execute(
 def _cause(error: Exception) -> str:
     """The error text stored with a run that ended in error."""
     if isinstance(error, BudgetExceeded):
-        return f"budget: {error}"
+        return f"{BUDGET}{error}"
     if isinstance(error, TransientError | InvariantError | UserError):
         return str(error)
     return f"unexpected fault: {error!r}"

@@ -20,6 +20,7 @@ from pitboss.core import codec
 from pitboss.core.curve import Piece, columns
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import GENESIS, Record
+from pitboss.report.decisions import PROPOSED
 from pitboss.report.source import number
 from pitboss.runs.stored import decision_rows, one_line
 from pitboss.runs.venue import Venue
@@ -30,8 +31,6 @@ Floats = NDArray[np.float64]
 NUMBERS = ("seq", "place", "tick_at", "until", "times")
 WORDS = ("outcome", "action", "symbol", "code", "flags", "reason", "detail", "proposal")
 """Columns of text, stored as numbers of distinct texts."""
-PROPOSED = "proposed"
-"""As an outcome in a filter: every proposal, whatever became of it."""
 CHUNK = 512
 """Records that are turned into rows at a time."""
 MOST_WORD, MOST_REASON, MOST_PROPOSAL = 80, 240, 1_200
@@ -119,6 +118,11 @@ class RunIndex:
         if name == "flags":
             words = [flag for word in words for flag in word.split()]
         return sorted({word for word in words if word})
+
+    def outcome_counts(self) -> dict[str, int]:
+        """How many decisions had each outcome."""
+        times = self.numbers["times"]
+        return {name: int(times[self._has("outcome", {name})].sum()) for name in self.choices("outcome")}
 
     def find(self, conditions: RowFilter) -> Ints:
         """The numbers of the rows that fulfil all conditions, ascending."""

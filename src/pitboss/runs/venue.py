@@ -346,6 +346,13 @@ class Venue(LiveVenue, ABC):
             if receipt.kind == "filled":
                 yield {"at": receipt.at, "symbol": receipt.symbol, **receipt.facts}
 
+    def trades(self, receipts: "Iterable[Receipt]") -> "Iterable[dict[str, Any]] | None":
+        """Trades in the public export form: closed ones in the order in which they closed, then open ones, with `closed_at` None.
+
+        None if the venue has no such trades.
+        """
+        del receipts
+
     def closed_trades(self, receipts: "Iterable[Receipt]") -> "list[tuple[Instant, bool]]":
         """When each closed trade ended, and whether it made a profit; empty if the venue has no such trades."""
         del receipts

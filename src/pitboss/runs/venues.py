@@ -8,6 +8,7 @@ from typing import Any
 
 from pitboss.bootstrap.venue_entry_point import GROUP, load_venue
 from pitboss.core.errors import UserError
+from pitboss.core.suggestion import suggestion
 from pitboss.runs.venue import Venue
 
 
@@ -37,7 +38,7 @@ def venue_named(name: str) -> Venue:
     """A venue by name. Raises `UserError` that lists the installed venues for an unknown name."""
     venues = installed()
     if name not in venues:
-        raise UserError(f"there is no venue {name[:60]!r}", f"installed: {', '.join(venues) or 'none'}")
+        raise UserError(f"there is no venue {name[:60]!r}", suggestion(name, venues, "installed:"))
     venue = load_venue(venues[name].entry)
     if not isinstance(venue, Venue) or venue.name != name:
         raise UserError(f"the entry point {GROUP}:{name} is not a venue of that name", "see CONTRIBUTING, Add a venue")

@@ -20,7 +20,7 @@ class RunVerification:
 
 
 def verify_stored(workspace: Workspace, run: str) -> RunVerification:
-    """Verify the run with an id or the start of one. Raises `UserError` if there is none."""
+    """Verify the run that `Runs.find` finds. Raises `UserError` if there is none."""
     try:
         run_id = workspace.runs.find(run)
     except UserError as error:

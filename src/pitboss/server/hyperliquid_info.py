@@ -14,13 +14,13 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from pitboss.core import codec
 from pitboss.core.errors import ToolFailed, UserError
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.money import exact, text
+from pitboss.core.suggestion import did_you_mean, nearest_spelling
 from pitboss.server.hyperliquid_client import INFO_URL, STATS_URL, WINDOWS, HyperliquidClient, Trader, number
 from pitboss.server.tool_server import known_tools_only, plain_logs, serve
 from pitboss.tools import arguments as shape
@@ -288,8 +288,8 @@ def _listed_symbol(symbol: str, markets: Mapping[str, Any]) -> str:
     names = {name.lower(): name for name in markets}
     listed = symbol if symbol in markets else names.get(symbol.strip().lower())
     if listed is None:
-        close = [names[match] for match in get_close_matches(symbol.lower(), names, 3)]
-        raise ToolFailed(f"no perp {symbol!r} is listed" + (f"; did you mean {', '.join(close)}?" if close else ""))
+        hint = did_you_mean(nearest_spelling(symbol, markets), "")
+        raise ToolFailed(f"no perp {symbol!r} is listed" + (f"; {hint}" if hint else ""))
     return listed
 
 

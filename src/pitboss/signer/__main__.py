@@ -45,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
                 "--account", default="", help="the account that the key acts for, where a scheme needs it"
             )
             command.add_argument("--network", choices=("mainnet", "testnet"), default="testnet")
+            command.add_argument("--reduce-only", action="store_true", help="sign nothing that opens a position")
             command.add_argument("--import-key", action="store_true", help="take a key instead of making one")
             command.add_argument("--key-fd", type=int, help="read that key from this file descriptor")
         if name == "run":
@@ -63,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
                 options.key_fd,
                 options.import_key,
                 scheme=options.scheme,
-                answers=PolicyAnswers(options.account, options.network),
+                answers=PolicyAnswers(options.account, options.network, options.reduce_only),
             )
             sys.stdout.write(f"the key of {address} is in {options.folder}; edit policy.toml there before `run`\n")
         elif options.command == "run":

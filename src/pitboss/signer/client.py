@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -35,11 +35,17 @@ class SignerDescription:
 
 
 class SignerClient:
-    """One connection for each request. A lost answer is a `TransientError`: ask again with the same request id."""
+    """One connection for each request. A lost answer is a `TransientError`: ask again with the same request id.
 
-    def __init__(self, path: Path, timeout_s: float = TIMEOUT_S) -> None:
+    `heard` is told the build of the signing process with every answer, empty if it says none.
+    """
+
+    def __init__(
+        self, path: Path, timeout_s: float = TIMEOUT_S, heard: Callable[[str], None] = lambda build: None
+    ) -> None:
         self._path = path
         self._timeout_s = timeout_s
+        self._heard = heard
 
     async def sign(
         self, scheme: str, request_id: str, payload: Mapping[str, object]
@@ -94,7 +100,10 @@ class SignerClient:
                         await writer.wait_closed()
         except (OSError, TimeoutError, ValueError):
             raise TransientError("the signer does not answer; `pitboss signer run` starts it") from None
-        return _reply(answer)
+        reply = _reply(answer)
+        if not isinstance(reply, SigningRefusal):
+            self._heard(str(reply.get("build", "")))
+        return reply
 
 
 def _reply(answer: bytes) -> dict[str, Any] | SigningRefusal:

@@ -6,6 +6,7 @@ from functools import cache
 import pitboss.signer.schemes
 from pitboss.core.discovery import definitions
 from pitboss.core.errors import UserError
+from pitboss.core.suggestion import suggestion
 from pitboss.signer.scheme_definition import SchemeDefinition
 
 FIRST_SCHEME = "evm_transaction"
@@ -22,5 +23,5 @@ def scheme_named(name: object) -> SchemeDefinition:
     """The scheme of a name."""
     schemes = installed_schemes()
     if not isinstance(name, str) or name not in schemes:
-        raise UserError("the scheme is unknown", f"schemes: {', '.join(schemes)}")
+        raise UserError("the scheme is unknown", suggestion(str(name), schemes, "schemes:"))
     return schemes[name]

@@ -1,7 +1,8 @@
 """The protocol of the signing process: JSON lines over a Unix socket, and the stable codes of its refusals.
 
 A request is `{"version": 1, "op": "sign", "scheme": …, "request_id": …, "payload": {…}}` or `{"version": 1, "op": "describe"}`.
-A reply is `{"ok": true, …}` or `{"ok": false, "code": …, "message": …}`. A refusal is a value. No message repeats what was sent.
+A reply is `{"ok": true, "build": …, …}`, with the build of the signing process, or `{"ok": false, "code": …, "message": …}`. A refusal is
+a value. No message repeats what was sent.
 """
 
 import json
@@ -51,6 +52,7 @@ HALTED = "S31_HALTED"
 SENDER = "S32_SENDER"
 COMMAND = "S33_COMMAND"
 OBJECT = "S34_OBJECT"
+REDUCE_ONLY = "S35_REDUCE_ONLY"
 
 MEANINGS: Mapping[str, str] = {
     MALFORMED: "the request cannot be read, or a field is missing, unknown or out of range",
@@ -87,6 +89,7 @@ MEANINGS: Mapping[str, str] = {
     SENDER: "the transaction is sent or paid for by another account",
     COMMAND: "the transaction does more than to call listed functions, or hands something over",
     OBJECT: "the transaction changes an object that the policy does not list",
+    REDUCE_ONLY: "the policy allows reduce-only orders and cancels alone",
 }
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
+from pitboss.build import build
 from pitboss.core.instant import Instant
 from pitboss.signer.installed_schemes import scheme_named
 from pitboss.signer.journal import SigningJournal
@@ -25,10 +26,11 @@ from pitboss.signer.scheme_definition import Reservation, SigningScheme
 class RequestHandler:
     """Answers the requests of one signing process."""
 
-    __slots__ = ("_journal", "_now", "_scheme", "_sign", "address")
+    __slots__ = ("_journal", "_now", "_scheme", "_sign", "address", "build")
 
     def __init__(self, key: bytes, scheme: SigningScheme, journal: SigningJournal, now: Callable[[], Instant]) -> None:
         self.address = scheme_named(scheme.name).keys.address(key)
+        self.build = build()
         scheme.check_key(self.address)
         journal.make_tables(scheme.tables)
         self._sign: Callable[[Any], Any] = _signing(key, scheme)
@@ -63,11 +65,12 @@ class RequestHandler:
         if signed is None:
             signed = self._sign(place.content)
             scheme.store(self._journal, place, signed)
-        return {"ok": True, **scheme.reply(place, signed)}
+        return {"ok": True, "build": self.build, **scheme.reply(place, signed)}
 
     def _describe(self) -> dict[str, Any]:
         facts = self._scheme.describe(self._journal, self._now())
-        return {"ok": True, "version": VERSION, "schemes": [self._scheme.name], "address": self.address, **facts}
+        known = {"version": VERSION, "build": self.build, "schemes": [self._scheme.name], "address": self.address}
+        return {"ok": True, **known, **facts}
 
     def __repr__(self) -> str:
         return f"RequestHandler({self.address})"

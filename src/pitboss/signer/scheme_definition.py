@@ -98,6 +98,8 @@ class PolicyAnswers:
 
     account: str = ""
     network: str = "testnet"
+    reduce_only: bool = False
+    """Whether it may sign nothing that opens or enlarges a position, where a scheme knows the difference."""
 
 
 @noun

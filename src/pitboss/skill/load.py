@@ -283,7 +283,8 @@ def _other_venue(plain: Any, root: type[SkillDocument], overrides: Sequence[str]
     if venue is None and root.model_fields["venue"].is_required():
         return ("venue",), f"is missing: only {own} skills are accepted here", f"write `venue: {own}`"
     if isinstance(venue, str) and venue != own:
-        return ("venue",), f"must be {own} here, not {show(venue)}", f"only {own} skills are accepted here"
+        hint = f"only {own} skills are accepted here; `pitboss backtest` and `pitboss deploy` take those of every venue"
+        return ("venue",), f"must be {own} here, not {show(venue)}", hint
     return None
 
 

@@ -1,4 +1,4 @@
-"""Whether the caps of one skill are at least as tight as those of another: a deployment may tighten, never loosen. Pure.
+"""Whether caps are at least as tight as others: a deployment may tighten those of its skill, never loosen them. Pure.
 
 It reads the `risk` part of two documents of one venue. A lower number is tighter, except for fields that begin with `min_`,
 where a higher one is; a limit is tighter than none; of lists, a part is tighter than the whole, and an empty list, which
@@ -16,6 +16,20 @@ def loosened(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "r
     """The fields that `after` loosens, by their path."""
     names = sorted({*before, *after})
     return [each for name in names for each in _field(f"{path}.{name}", name, before.get(name), after.get(name))]
+
+
+def tightened(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """The caps `before` with those fields of `after` that are tighter, and no others."""
+    fields: dict[str, Any] = {}
+    for name in sorted({*before, *after}):
+        old, new = before.get(name), after.get(name)
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            fields[name] = tightened(cast("Mapping[str, Any]", old), cast("Mapping[str, Any]", new))
+            continue
+        chosen = after if old != new and _is_tighter(name, old, new) else before
+        if name in chosen:
+            fields[name] = chosen[name]
+    return fields
 
 
 def _field(path: str, name: str, before: Any, after: Any) -> list[str]:

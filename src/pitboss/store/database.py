@@ -21,7 +21,7 @@ from pitboss.core.instant import Instant
 from pitboss.store import postgres, schema, sqlite
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database_lock import DatabaseLock, unwritable
-from pitboss.store.migrate import check_known, check_ours, create_schema, migrate, revision
+from pitboss.store.migrate import OutdatedDatabase, check_known, check_ours, create_schema, migrate, revision
 from pitboss.store.migrations import HEAD
 from pitboss.store.sqlite import JournalMode, Processes
 
@@ -260,7 +260,7 @@ def open_database(
             current = revision(connection)
         check_known(current)
         if current != HEAD and read_only:
-            raise UserError(
+            raise OutdatedDatabase(
                 "the database was created by an earlier pitboss", "`pitboss runs list` brings it up to date, once"
             )
         if current is None and database.journal_mode is not None:

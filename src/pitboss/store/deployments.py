@@ -11,11 +11,13 @@ from typing import Any
 
 from sqlalchemy import Connection, func, or_, select
 
-from pitboss.core.deployment import Command, DeploymentState, Mode, OpenCommand, state_after
+from pitboss.core.deployment import READS_ALARM, Command, DeploymentState, Mode, OpenCommand, state_after
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
+from pitboss.core.suggestion import did_you_mean, nearest_id
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
+from pitboss.store.deployment_alarms import mark_read
 from pitboss.store.lifecycle import ACTIVE
 from pitboss.store.schema import LOCAL, deployment_commands, deployments, runs
 
@@ -108,11 +110,11 @@ class Deployments:
         if exact:
             return exact[0]
         if not prefix or not listed:
-            newest = ", ".join(f"{each.id} ({each.state})" for each in self.listing(3))
-            raise UserError(
-                f"there is no deployment {prefix!r}",
-                f"the latest are {newest}" if newest else "`pitboss deploy SKILL --mode paper` makes one",
-            )
+            latest = self.listing(100)
+            newest = ", ".join(f"{each.id} ({each.state})" for each in latest[:3])
+            hint = f"the latest are {newest}" if newest else "`pitboss deploy SKILL --mode paper` makes one"
+            similar = nearest_id(prefix, [each.id for each in latest])
+            raise UserError(f"there is no deployment {prefix!r}", did_you_mean(similar, hint))
         if len(listed) > 1:
             ids = ", ".join(deployment.id for deployment in listed[:5])
             raise UserError(f"more than one deployment starts with {prefix!r}: {ids}", "give more of the id")
@@ -195,6 +197,8 @@ class Deployments:
                 "note": "",
             }
             rows.add(connection, deployment_commands, values)
+            if command in READS_ALARM:
+                mark_read(connection, deployment_id, user_name, values["sent_at"])
         return SentCommand(**values)
 
     def open_commands(self, deployment_ids: Sequence[str]) -> Sequence[OpenCommand]:

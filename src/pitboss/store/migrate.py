@@ -50,6 +50,10 @@ def check_ours(names: Collection[str]) -> None:
         raise UserError("this database belongs to another program", "name another file, or another --home")
 
 
+class OutdatedDatabase(UserError):
+    """The schema is that of an earlier pitboss, and nothing may be changed now."""
+
+
 def check_known(current: str | None) -> None:
     """Refuse a schema that only a later pitboss can have created."""
     if current is not None and current not in migrations.REVISIONS:

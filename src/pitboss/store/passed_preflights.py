@@ -2,10 +2,10 @@
 
 from dataclasses import asdict, dataclass
 
-from pitboss.core import codec
 from pitboss.core.instant import Instant
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
+from pitboss.store.fact import read_fact, write_fact
 from pitboss.store.schema import facts
 
 PREFIX = "preflight/"
@@ -24,24 +24,17 @@ class PassedPreflight:
 
 def write_preflight(database: Database, venue: str, account: str, passed: PassedPreflight) -> None:
     """Store that a preflight passed, in place of the one before."""
-    key = f"{PREFIX}{venue}/{account}"
     with database.write() as connection:
-        value = codec.dumps({**asdict(passed), "at": database.now(connection)}).decode()
-        row = rows.fetch(connection, facts, {"key": key}, lock=True)
-        if row is None:
-            rows.add(connection, facts, {"key": key, "value": value})
-        else:
-            rows.change(connection, facts, row, {"value": value})
+        write_fact(connection, f"{PREFIX}{venue}/{account}", {**asdict(passed), "at": database.now(connection)})
 
 
 def read_preflight(database: Database, venue: str, account: str) -> tuple[PassedPreflight | None, int]:
     """The newest preflight that passed for an account, None if there is none, and its age in milliseconds."""
     with database.read() as connection:
-        row, now = rows.fetch(connection, facts, {"key": f"{PREFIX}{venue}/{account}"}), database.now(connection)
-    if row is None:
+        content, now = read_fact(connection, f"{PREFIX}{venue}/{account}"), database.now(connection)
+    if content is None:
         return None, 0
-    rows.require_intact(facts, row)
-    passed = PassedPreflight(**codec.loads(row["value"]))
+    passed = PassedPreflight(**content)
     return passed, now - passed.at
 
 

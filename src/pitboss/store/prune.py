@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import ColumnElement, Connection, and_, delete, select
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
@@ -19,7 +19,7 @@ from pitboss.store.answers import DUPLICATE_MARK
 from pitboss.store.database import Database
 from pitboss.store.lifecycle import ENDED
 from pitboss.store.runs import remove
-from pitboss.store.schema import answers, reservations, runs
+from pitboss.store.schema import answers, deployments, reservations, runs
 
 BATCH = 50
 """Runs deleted in one transaction: other processes can write in between."""
@@ -44,10 +44,12 @@ def candidates(
     study_id: str | None = None,
     owner: str | None = None,
 ) -> list[str]:
-    """Ended runs that fit all conditions, newest first: created before an instant, not among the newest `keep`."""
+    """Ended runs that fit all conditions, newest first: created before an instant, not among the newest `keep`. Those of deployments
+    that are not stopped are left out.
+    """
     if keep is None and before_at is None and study_id is None:
         raise UserError("no runs are selected", "say how many to keep, until when, or of which study")
-    query = select(runs.c.id).where(runs.c.status.in_(sorted(ENDED)))
+    query = select(runs.c.id).where(_removable())
     for column, value in ((runs.c.status, status), (runs.c.study_id, study_id), (runs.c.owner, owner)):
         if value is not None:
             query = query.where(column == value)
@@ -66,7 +68,7 @@ def prune(database: Database, ids: Collection[str]) -> PruneResult:
     for start in range(0, len(selected), BATCH):
         batch = selected[start : start + BATCH]
         with database.write() as connection:
-            query = select(runs.c.id).where(runs.c.id.in_(batch), runs.c.status.in_(sorted(ENDED))).order_by(runs.c.id)
+            query = select(runs.c.id).where(runs.c.id.in_(batch), _removable()).order_by(runs.c.id)
             ended = list(connection.execute(query.with_for_update()).scalars())
             if not ended:
                 continue
@@ -77,6 +79,12 @@ def prune(database: Database, ids: Collection[str]) -> PruneResult:
             replies += _delete_replies(connection, ended)
             deleted += ended
     return PruneResult(deleted, replies)
+
+
+def _removable() -> ColumnElement[bool]:
+    """Runs that have ended, and that no deployment will continue."""
+    continued = select(deployments.c.run_id).where(deployments.c.state != "stopped")
+    return and_(runs.c.status.in_(sorted(ENDED)), runs.c.id.not_in(continued))
 
 
 def may_have_used(run_model: str, reply_model: str) -> bool:

@@ -16,6 +16,7 @@ from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso, parse_instant
 from pitboss.core.past import Recording
+from pitboss.core.suggestion import suggestion
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.schema import SEAL, recordings
@@ -142,7 +143,7 @@ def _read(plain: Any, server: str, tool: str) -> StoredRecording:
         raise ValueError
     unknown = sorted(set(plain) - _FIELDS)
     if unknown:
-        raise UserError(f"unknown field {unknown[0]!r}", f"fields: {', '.join(sorted(_FIELDS))}")
+        raise UserError(f"unknown field {unknown[0]!r}", suggestion(unknown[0], sorted(_FIELDS), "fields:"))
     for name, value in (("server", server), ("tool", tool)):
         if plain.get(name, value) != value:
             raise UserError(f"is of {name} {str(plain[name])[:80]!r}, not {value}", f"import it under its own {name}")

@@ -5,6 +5,7 @@ those writes fail. Commands of the user (list, show, cancel, delete) need no lea
 the runs of lost workers, is in `queue.py`.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, Unpack, cast
@@ -14,12 +15,24 @@ from sqlalchemy import Connection, and_, delete, func, or_, select
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
+from pitboss.core.suggestion import did_you_mean, nearest_id
 from pitboss.store import budgets, events, spend
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.lifecycle import ACTIVE, ENDED, LeaseLost, Status, require_move
 from pitboss.store.run import Figures, Run, figure_columns, new_run_row, no_run, read_run, require_run_row
-from pitboss.store.schema import approval_requests, facts, records, run_events, run_states, runs, skills
+from pitboss.store.schema import approval_requests, deployments, facts, records, run_events, run_states, runs, skills
+
+_LAST = re.compile(r"last(?:~(\d{1,6}))?")
+
+
+def is_relative(name: str) -> bool:
+    """Whether a name stands for a run by its place among the newest: `last`, `last~1`, `last~2`, …"""
+    return _LAST.fullmatch(name) is not None
+
+
+COMPARED_IDS = 1_000
+"""How many of the latest ids a mistyped one is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +52,8 @@ class RunFilter(TypedDict, total=False):
     skill: str
     besides: str
     """Excludes the runs of this study."""
+    single: bool
+    """Excludes the runs of all studies."""
     before: tuple[Instant, str] | None
     """Only runs that a list shows after the one created at this instant with this id."""
 
@@ -84,7 +99,12 @@ class Runs:
         return run_id
 
     def find(self, prefix: str) -> str:
-        """The full id of the only run whose id starts with this prefix."""
+        """The full id of the only run whose id starts with this prefix.
+
+        `last` is the newest run that belongs to no study, `last~N` the one N places before it.
+        """
+        if match := _LAST.fullmatch(prefix):
+            return self._newest_id(prefix, int(match[1] or 0))
         with self._database.read() as connection:
             starts = func.substr(runs.c.id, 1, len(prefix)) == prefix
             found = self._bounded(select(runs.c.id).where(starts)).order_by(runs.c.id).limit(6)
@@ -97,14 +117,25 @@ class Runs:
                 listed = ", ".join(ids[:5]) + (", …" if len(ids) > 5 else "")
                 raise UserError(f"more than one run starts with {prefix!r}: {listed}", "give more of the id")
             newest = self._bounded(select(runs.c.id, runs.c.status)).order_by(runs.c.created_at.desc(), runs.c.id)
-            latest = [f"{row.id} ({row.status})" for row in connection.execute(newest.limit(3))]
-        raise UserError(
-            f"there is no run {prefix!r}",
-            f"the latest are {', '.join(latest)}" if latest else f"there are no runs in {self._database.location}",
-        )
+            latest = connection.execute(newest.limit(COMPARED_IDS)).all()
+        listed = ", ".join(f"{row.id} ({row.status})" for row in latest[:3])
+        hint = f"the latest are {listed}" if latest else f"there are no runs in {self._database.location}"
+        similar = nearest_id(prefix, [row.id for row in latest])
+        raise UserError(f"there is no run {prefix!r}", did_you_mean(similar, hint))
+
+    def _newest_id(self, name: str, place: int) -> str:
+        """The id of the run at a place among those that belong to no study, newest first."""
+        newest_first = _newest(self._bounded(select(runs.c.id)), 1, None, {"single": True}).offset(place)
+        with self._database.read() as connection:
+            found = connection.execute(newest_first).scalar()
+        if found is not None:
+            return found
+        count = sum(self.count(single=True).values())
+        hint = f"the oldest is last~{count - 1}" if count else f"there are no single runs in {self._database.location}"
+        raise UserError(f"there is no run {name!r}", hint)
 
     def get(self, prefix: str) -> Run:
-        """The run with this id, or the only one whose id starts with it."""
+        """The run that `find` finds."""
         with self._database.read() as connection:
             row = self._fetch(connection, prefix)
         if row is None:
@@ -156,7 +187,7 @@ class Runs:
 
     def count(self, **filters: Unpack[RunFilter]) -> dict[Status, int]:
         """How many runs there are, by status."""
-        query = _filtered(self._bounded(select(runs.c.status, func.count())), filters).group_by(runs.c.status)
+        query = filtered(self._bounded(select(runs.c.status, func.count())), filters).group_by(runs.c.status)
         with self._database.read() as connection:
             counts: Any = connection.execute(query)
             return {status: int(number) for status, number in counts}
@@ -271,6 +302,7 @@ class Runs:
         """Request a cancel; returns the status. A queued run is cancelled at once."""
         with self._database.write() as connection:
             row = self._require(connection, run_id)
+            _refuse_deployed(connection, run_id, "`pitboss command {} pause` pauses it, `stop` ends it")
             now, epoch = self._database.now(connection), row["lease_epoch"]
             if row["status"] in ACTIVE:
                 rows.change(connection, runs, row, {"cancel_requested": True})
@@ -291,9 +323,10 @@ class Runs:
             return bool(connection.execute(query).scalar())
 
     def delete(self, run_id: str, *, force: bool = False) -> None:
-        """Delete a run and all its records; an active run only with `force`."""
+        """Delete a run and all its records; an active run only with `force`, that of a deployment only if it is stopped."""
         with self._database.write() as connection:
             row = self._require(connection, run_id)
+            _refuse_deployed(connection, run_id, "`pitboss command {} stop` ends it; then its run can be deleted")
             if row["status"] in ACTIVE and not force:
                 raise UserError(f"run {run_id} is {row['status']}", "cancel it first")
             budgets.settle_all(connection, run_id)
@@ -353,7 +386,7 @@ def remove(connection: Connection, database: Database, ids: Sequence[str]) -> No
     for table in (records, run_states, run_events, approval_requests):
         connection.execute(delete(table).where(table.c.run_id.in_(ids)))
     for run_id in ids:
-        for prefix in ("doubt", "guess"):
+        for prefix in ("doubt", "guess", "board"):
             connection.execute(delete(facts).where(facts.c.key.startswith(f"{prefix}/{run_id}/", autoescape=True)))
     connection.execute(delete(runs).where(runs.c.id.in_(ids)))
 
@@ -364,15 +397,18 @@ def _same_end(row: Mapping[str, Any], changes: Mapping[str, object]) -> bool:
 
 def _newest(query: Any, limit: int, status: Status | None, filters: RunFilter) -> Any:
     by_status = query if status is None else query.where(runs.c.status == status)
-    return _filtered(by_status, filters).order_by(runs.c.created_at.desc(), runs.c.id).limit(limit)
+    return filtered(by_status, filters).order_by(runs.c.created_at.desc(), runs.c.id).limit(limit)
 
 
-def _filtered(query: Any, filters: RunFilter) -> Any:
+def filtered(query: Any, filters: RunFilter) -> Any:
+    """The query for the runs that fulfil the conditions."""
     for name, value in filters.items():
         if name == "skill":
             query = query.where(runs.c.skill_id.in_(select(skills.c.id).where(skills.c.name == value)))
         elif name == "besides":
             query = query.where(or_(runs.c.study_id.is_(None), runs.c.study_id != value))
+        elif name == "single":
+            query = query.where(runs.c.study_id.is_(None)) if value else query
         elif name == "before" and isinstance(value, tuple):
             query = query.where(
                 or_(
@@ -383,3 +419,11 @@ def _filtered(query: Any, filters: RunFilter) -> Any:
         elif value is not None:
             query = query.where(runs.c[name] == value)
     return query
+
+
+def _refuse_deployed(connection: Connection, run_id: str, hint: str) -> None:
+    """Refuse what would take the run away from its deployment. `hint` names the command to it."""
+    query = select(deployments.c.id).where(deployments.c.run_id == run_id, deployments.c.state != "stopped")
+    deployment_id = connection.execute(query).scalar()
+    if deployment_id is not None:
+        raise UserError(f"run {run_id} belongs to a deployment", hint.format(deployment_id))

@@ -358,6 +358,22 @@ deployment_commands = Table(
 )
 Index("ix_deployment_commands_open", deployment_commands.c.acked_at, deployment_commands.c.deployment_id)
 
+deployment_caps = Table(
+    "deployment_caps",
+    metadata,
+    Column("deployment_id", String(64), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    # All caps after the change, as canonical JSON. In effect are those with the highest number that is due and not cancelled.
+    Column("caps", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("user_name", String(64), nullable=False),
+    Column("asked_at", BigInteger, nullable=False),
+    Column("effective_at", BigInteger, nullable=False),
+    Column("cancelled_at", BigInteger),
+    Column("cancelled_by", String(64), nullable=False),
+    _seal(),
+)
+
 studies = Table(
     "studies",
     metadata,

@@ -17,6 +17,7 @@ import orjson
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
+from pitboss.core.suggestion import suggestion
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
@@ -68,7 +69,7 @@ class Secrets:
 
     def _require(self, name: str, entries: Mapping[str, Entry]) -> None:
         if name not in entries:
-            hint = f"stored are {', '.join(sorted(entries))}" if entries else "no secrets are stored yet"
+            hint = suggestion(name, sorted(entries), "stored are") or "no secrets are stored yet"
             raise UserError(f"no secret {name} is stored", hint)
 
     def _read(self, make_key: bool = False) -> dict[str, Entry]:

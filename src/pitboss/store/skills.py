@@ -8,6 +8,7 @@ from sqlalchemy import Connection, and_, select
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
+from pitboss.core.suggestion import suggestion
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.schema import LOCAL, skill_texts, skill_versions, skills
@@ -114,12 +115,10 @@ class Skills:
         with self._database.read() as connection:
             skill = self._find(connection, name)
             if skill is None:
-                listed = self._bounded(select(skills.c.name)).distinct().order_by(skills.c.name).limit(10)
+                listed = self._bounded(select(skills.c.name)).distinct().order_by(skills.c.name)
                 names = connection.execute(listed).scalars().all()
-                raise UserError(
-                    f"no skill {name!r} is stored",
-                    f"stored are: {', '.join(names)}" if names else "a skill is stored when it is first run",
-                )
+                hint = suggestion(name, names, "stored are:") or "a skill is stored when it is first run"
+                raise UserError(f"no skill {name!r} is stored", hint)
             return self._version(connection, skill, version or skill["latest_version"])
 
     def get_by_id(self, skill_id: str, version: int) -> StoredSkill:

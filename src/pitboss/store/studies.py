@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from sqlalchemy import Table, func, select
 from sqlalchemy.exc import IntegrityError
@@ -15,11 +15,12 @@ from sqlalchemy.exc import IntegrityError
 from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.core.instant import Instant
+from pitboss.core.suggestion import did_you_mean, nearest_id
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.lifecycle import Status
 from pitboss.store.run import Run, read_run
-from pitboss.store.runs import Runs
+from pitboss.store.runs import RunFilter, Runs, filtered
 from pitboss.store.schema import LOCAL, runs, studies
 
 T = TypeVar("T")
@@ -121,7 +122,10 @@ class Studies:
             return ids[0]
         if ids and prefix:
             raise UserError(f"more than one study starts with {prefix!r}: {', '.join(ids)}", "give more of the id")
-        raise UserError(f"there is no study {prefix!r}", "`pitboss study list` lists them")
+        with self._database.read() as connection:
+            every = connection.execute(self._bounded(select(studies.c.id), studies)).scalars().all()
+        hint = did_you_mean(nearest_id(prefix, every), "`pitboss study list` lists them")
+        raise UserError(f"there is no study {prefix!r}", hint)
 
     def document(self, study_id: str) -> dict[str, Any]:
         """The definition of a study."""
@@ -133,8 +137,8 @@ class Studies:
         rows.require_intact(studies, row)
         return codec.loads(row["document"])
 
-    def list(self) -> Sequence[StudyLine]:
-        """All studies, the newest first."""
+    def list(self, status: Status | None = None, **filters: Unpack[RunFilter]) -> Sequence[StudyLine]:
+        """All studies, the newest first. With a status or conditions, only the runs that fulfil them are counted."""
         definitions = self._bounded(rows.raw(studies), studies)
         counts_query = (
             select(
@@ -143,14 +147,17 @@ class Studies:
             .where(runs.c.study_id.is_not(None))
             .group_by(runs.c.study_id, runs.c.status)
         )
+        counts_query = filtered(
+            counts_query if status is None else counts_query.where(runs.c.status == status), filters
+        )
         with self._database.read() as connection:
             stored = rows.fetch_all(connection, definitions)
             groups: Any = connection.execute(self._bounded(counts_query, runs)).all()
         counts: dict[str, dict[Status, int]] = {}
         first: dict[str, Instant] = {}
         last: dict[str, Instant] = {}
-        for study_id, status, count, oldest, newest in groups:
-            counts.setdefault(study_id, {})[status] = int(count)
+        for study_id, found, count, oldest, newest in groups:
+            counts.setdefault(study_id, {})[found] = int(count)
             first[study_id] = min(oldest, first.get(study_id, oldest))
             last[study_id] = max(newest, last.get(study_id, newest))
         lines: list[StudyLine] = []

@@ -10,6 +10,7 @@ from sqlalchemy import select
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.core.role import Role
+from pitboss.core.suggestion import suggestion
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.schema import LOCAL, users
@@ -54,7 +55,7 @@ class Users:
         check_user_name(name)
         if name == LOCAL:
             raise UserError(
-                f"{LOCAL} is who works at the machine itself", f"choose another name, with {LOCAL} as owner"
+                f"{LOCAL} is the name of the local user of the machine", f"choose another name, with {LOCAL} as owner"
             )
         if owner:
             check_user_name(owner)
@@ -79,7 +80,8 @@ class Users:
         with self._database.write() as connection:
             row = rows.fetch(connection, users, {"name": name}, lock=True)
             if row is None:
-                raise UserError(f"there is no user {name!r}", "`pitboss users list` lists them")
+                names = connection.execute(select(users.c.name).order_by(users.c.name)).scalars().all()
+                raise UserError(f"there is no user {name!r}", suggestion(name, names, "users:"))
             if changes:
                 rows.change(connection, users, row, changes)
         return _user({**row, **changes}, sealed=False)

@@ -3,11 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from pitboss.core import codec
 from pitboss.core.instant import Instant
-from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
-from pitboss.store.schema import facts
+from pitboss.store.fact import read_fact, write_fact
 
 KEY = "watchdog/beat"
 
@@ -21,6 +19,7 @@ class WatchdogBeat:
     silent_ms: int
     flatten: bool = False
     problems: Mapping[str, str] = field(default_factory=dict[str, str])
+    build: str = ""
     at: Instant = 0
     """Set by the database when it is written."""
 
@@ -28,22 +27,15 @@ class WatchdogBeat:
 def write_beat(database: Database, beat: WatchdogBeat) -> None:
     """Store a heartbeat in place of the one before."""
     with database.write() as connection:
-        value = codec.dumps({**asdict(beat), "at": database.now(connection)}).decode()
-        row = rows.fetch(connection, facts, {"key": KEY}, lock=True)
-        if row is None:
-            rows.add(connection, facts, {"key": KEY, "value": value})
-        else:
-            rows.change(connection, facts, row, {"value": value})
+        write_fact(connection, KEY, {**asdict(beat), "at": database.now(connection)})
 
 
 def read_beat(database: Database) -> tuple[WatchdogBeat | None, int]:
     """The newest heartbeat, None if there never was one, and its age in milliseconds."""
     with database.read() as connection:
-        row, now = rows.fetch(connection, facts, {"key": KEY}), database.now(connection)
-    if row is None:
+        content, now = read_fact(connection, KEY), database.now(connection)
+    if content is None:
         return None, 0
-    rows.require_intact(facts, row)
-    content = codec.loads(row["value"])
     beat = WatchdogBeat(**{**content, "watched": tuple(content["watched"])})
     return beat, now - beat.at
 
@@ -54,7 +46,7 @@ def watch_problem(database: Database, deployment_id: str, most_age_ms: int) -> s
     if beat is None:
         return "there is no watchdog"
     if not -most_age_ms <= age_ms <= most_age_ms:
-        return f"the watchdog is silent for {age_ms // 1_000} s"
+        return f"the watchdog wrote its last heartbeat {age_ms // 1_000} s ago"
     if deployment_id not in beat.watched:
         return "the watchdog does not watch this deployment"
     problem = beat.problems.get(deployment_id, "")

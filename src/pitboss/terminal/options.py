@@ -5,21 +5,23 @@ commands, `BacktestOptions` for those that make one run or its repeats. Options 
 venue.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from cyclopts import Parameter, Token
 
 from pitboss.core.errors import UserError
-from pitboss.core.instant import DAY_MS, Instant, parse_duration, parse_instant
+from pitboss.core.instant import DAY_MS, BeforeEnd, Instant, parse_duration, parse_instant, parse_range_end, resolved
 
 if TYPE_CHECKING:
     from pitboss.bootstrap.settings import Settings
     from pitboss.core.decision_format import DecisionFormat
 
+T = TypeVar("T")
 MOST_DIGITS, MOST_PLACES = 40, 20
 MOST_DURATION_MS = 3_650 * DAY_MS
 MOST_REPEATS = 1_000
@@ -55,9 +57,17 @@ def _amount(kind: Any, tokens: Sequence[Token]) -> Decimal:
 
 def _moment(kind: Any, tokens: Sequence[Token]) -> Instant:
     del kind
-    text, name = _text(tokens)
+    return _read_time(parse_instant, *_text(tokens))
+
+
+def _range_end(kind: Any, tokens: Sequence[Token]) -> Instant | BeforeEnd:
+    del kind
+    return _read_time(parse_range_end, *_text(tokens))
+
+
+def _read_time(read: Callable[[str], T], text: str, name: str) -> T:
     try:
-        return parse_instant(text)
+        return read(text)
     except UserError as error:
         raise UserError(f"{name}: {error.message}", error.hint) from None
     except (OverflowError, OSError):
@@ -104,6 +114,11 @@ def _ahead(kind: Any, tokens: Sequence[Token]) -> str:
 Json = Annotated[bool, Parameter(name="--json", help="Print one JSON document, and nothing else, on standard output.")]
 Amount = Annotated[Decimal, Parameter(metavar="NUMBER", converter=_amount, n_tokens=1, accepts_keys=False)]
 Moment = Annotated[int, Parameter(metavar="TIME", converter=_moment, n_tokens=1, accepts_keys=False)]
+RangeEnd = Annotated[
+    Instant | BeforeEnd,
+    Parameter(metavar="TIME", converter=_range_end, n_tokens=1, accepts_keys=False, allow_leading_hyphen=True),
+]
+"""An end of a range: a time, or one before the end of the data, such as -30d."""
 Duration = Annotated[
     int, Parameter(metavar="DURATION", show_default=False, converter=_duration, n_tokens=1, accepts_keys=False)
 ]
@@ -121,7 +136,7 @@ Override = Annotated[
         help="Override a field of the skill, such as risk.max_leverage=5. May be repeated.",
     ),
 ]
-RunId = Annotated[str, Parameter(help="Id of a run, or its first characters.")]
+RunId = Annotated[str, Parameter(help="Id of a run, its first characters, `last`, or `last~1` for the one before.")]
 
 
 def option(name: str, text: str) -> Any:
@@ -134,8 +149,13 @@ def option(name: str, text: str) -> Any:
 class RangeOptions:
     """Options of every command that runs a skill over a past range: backtests, the queue, studies, arenas."""
 
-    from_: Annotated[Moment, option("--from", "Start of the range, as 2025-06-01 or ISO time (UTC).")]
-    to: Annotated[Moment, option("--to", "End of the range, exclusive.")]
+    from_: Annotated[
+        RangeEnd,
+        option("--from", "Start of the range, as 2025-06-01, ISO time (UTC), or -30d before the end of the data."),
+    ]
+    to: Annotated[
+        RangeEnd | None, option("--to", "End of the range, exclusive, in the same forms. Default: the end of the data.")
+    ] = None
     set_: Override = ()
     equity: Annotated[Amount | None, option("--equity", "Initial equity in USD. Default: that of the venue.")] = None
     seed: Annotated[int, option("--seed", "Seed of the random numbers.")] = 0
@@ -177,17 +197,23 @@ class RangeOptions:
             raise UserError(f"--seed: {self.seed} is not from 0 to {MOST_SEED}", "any whole number in between")
         if self.max_gap is not None and not 0 <= self.max_gap <= MOST_GAP:
             raise UserError(f"--max-gap: {self.max_gap} is not from 0 to {MOST_GAP}", "a number of bars, such as 12")
-        if self.to <= self.from_:
-            raise UserError("the range is empty: --to is not after --from", "swap them, or choose a later --to")
 
-    def fields(self, settings: "Settings") -> dict[str, Any]:
-        """The fields of a request (`sim/request.py`) that these options set.
+    def span(self, end: Callable[[], Instant]) -> tuple[Instant, Instant]:
+        """Both ends of the range. `end` gives the end of the data, and is called only if needed."""
+        end = cache(end)
+        from_at, to_at = resolved(self.from_, end), end() if self.to is None else resolved(self.to, end)
+        if to_at <= from_at:
+            raise UserError("the range is empty: --to is not after --from", "swap them, or choose a later --to")
+        return from_at, to_at
+
+    def fields(self, settings: "Settings", span: tuple[Instant, Instant]) -> dict[str, Any]:
+        """The fields of a request (`sim/request.py`) that these options set, with the range that `span` gave.
 
         Without an amount the venue's default is used.
         """
         return {
-            "from_at": self.from_,
-            "to_at": self.to,
+            "from_at": span[0],
+            "to_at": span[1],
             **({} if self.equity is None else {"equity_usd": self.equity}),
             "seed": self.seed,
             "data_venue": self.data_venue,
@@ -234,25 +260,25 @@ class BacktestOptions(RangeOptions):
         if not 1 <= self.repeats <= MOST_REPEATS:
             raise UserError(f"--repeats: {self.repeats} is not from 1 to {MOST_REPEATS}", "for example --repeats 5")
 
-    def fields(self, settings: "Settings") -> dict[str, Any]:
+    def fields(self, settings: "Settings", span: tuple[Instant, Instant]) -> dict[str, Any]:
         """The same fields, with the model and what is stored."""
         own = {"model": self.model, "max_waste_pct": self.max_waste_pct, "prompts": self.prompts}
-        return {**RangeOptions.fields(self, settings), **own}
+        return {**RangeOptions.fields(self, settings, span), **own}
 
-    def read_decisions(self, period: int, decision: "DecisionFormat") -> str | None:
-        """Read and check the decisions file, if one is given. Errors name the file."""
+    def read_decisions(self, span: tuple[Instant, Instant], period: int, decision: "DecisionFormat") -> str | None:
+        """Read and check the decisions file for a range, if one is given. Errors name the file."""
         if self.decisions is None:
             return None
         from pitboss.models.decisions import DecisionFile
 
-        first = -(-self.from_ // period) * period
+        first = -(-span[0] // period) * period
         try:
             data = self.decisions.read_bytes()  # read once only, because it may be a pipe
         except OSError as error:
             raise UserError(
                 f"cannot read {self.decisions}: {error.strerror}", "give --decisions a JSON lines file"
             ) from None
-        DecisionFile.read(data, self.decisions.name, range(first, self.to, period), decision)
+        DecisionFile.read(data, self.decisions.name, range(first, span[1], period), decision)
         return data.decode()
 
 

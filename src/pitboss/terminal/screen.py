@@ -14,6 +14,7 @@ from rich.text import Text
 
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.core import money
+from pitboss.terminal.table_layout import GAP, fit_table
 
 OUT = Console(highlight=False, emoji=False)
 ERR = Console(stderr=True, highlight=False, emoji=False)
@@ -53,17 +54,27 @@ def put_table(
     right: Sequence[int] = (),
     folds: Sequence[int] = (),
     title: str = "",
+    drop: Sequence[int] = (),
 ) -> None:
-    """Print a table. `right` are the right-aligned columns, `folds` those that may wrap if the window is narrow."""
-    table = Table(title=title or None, title_justify="left", title_style="bold", header_style="bold", box=None)
-    table.show_edge, table.pad_edge = False, False
-    for index, heading in enumerate(headings):
-        side = "right" if index in right else "left"
-        table.add_column(heading, justify=side, overflow="fold", no_wrap=index not in folds)
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+    """Print a table. `right` are the right-aligned columns, `folds` those with sentences, which wrap if the window is narrow.
+
+    In a window that is too narrow columns are left out, those of `drop` first, and their names are printed below.
+    """
     console = OUT if OUT.is_terminal else Console(width=WIDE, highlight=False, emoji=False)
+    cells = [tuple(row) for row in rows]
+    layout = fit_table(headings, cells, console.width, folds, drop)
+    table = Table(title=title or None, title_justify="left", title_style="bold", header_style="bold", box=None)
+    table.show_edge, table.pad_edge, table.padding = False, False, (0, GAP, 0, 0)
+    table.show_header = any(headings)
+    for index, width in layout.widths.items():
+        side = "right" if index in right else "left"
+        table.add_column(headings[index], justify=side, overflow="fold", width=width)
+    for row in cells:
+        table.add_row(*(Text(row[index]) for index in layout.widths))
     console.print(table)
+    if layout.left_out:
+        names = ", ".join(headings[index] for index in layout.left_out)
+        console.print(Text(f"not shown in this width: {names}", "dim"))
 
 
 def note(text: str) -> None:

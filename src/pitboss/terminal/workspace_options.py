@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from pitboss.bootstrap.workspace import Workspace
     from pitboss.data.lake import Lake
 
+LOCAL_USER = "local"
+"""Who gives a command at the terminal."""
+
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceOptions:

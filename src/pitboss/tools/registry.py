@@ -11,7 +11,7 @@ from typing import Any
 from pitboss.core.discovery import definitions
 from pitboss.core.errors import InvariantError, UserError
 from pitboss.core.ports import Tool
-from pitboss.core.suggestion import did_you_mean, nearest
+from pitboss.core.suggestion import suggestion
 from pitboss.tools.define import Mode, ToolContext, ToolDefinition
 
 Registry = Mapping[str, ToolDefinition]
@@ -47,7 +47,7 @@ def permit(registry: Registry, names: Iterable[str], mode: Mode, simulated: bool
 def lookup(registry: Registry, name: str) -> ToolDefinition:
     """One tool by name."""
     if name not in registry:
-        hint = did_you_mean(nearest(name, registry), f"tools: {', '.join(registry)}")
+        hint = suggestion(name, registry, "tools:")
         raise UserError(f"Unknown tool: {_printable(name)}", hint)
     return registry[name]
 

@@ -134,6 +134,38 @@ def test_a_user_with_a_password_gives_it_once_more_to_deploy_live(client: TestCl
     assert statuses == [409, 403, 201]
 
 
+@pytest.mark.usefixtures("main_account")
+def test_caps_are_lowered_by_anybody_and_raised_with_name_and_password_after_a_delay(
+    client: TestClient, workspace: Workspace
+) -> None:
+    deployment = deployed(client, **LIVE, confirm="main")
+    accounts = Accounts(workspace)
+    anna = accounts.users.add("anna", "operator", hash_password(PASSWORD, "ab" * 16, log_n=4, p=1), "local")
+    client.headers["Authorization"] = f"Bearer {accounts.create_token(anna, 'hers', 'operator', None)[0]}"
+    path = f"/api/deployments/{deployment}/caps"
+    lowered = client.post(path, json={"caps": ["risk.max_leverage=1"], "reason": "news"})
+    assert (lowered.status_code, lowered.json()["caps"]["max_leverage"]) == (200, 1)
+
+    def raised(**more: str) -> Any:
+        return client.post(path, json={"caps": ["risk.max_leverage=2"], **more})
+
+    asked = [raised(), raised(confirm="main"), raised(confirm="main", password="wrong")]
+    assert [reply.status_code for reply in asked] == [409, 409, 403]
+    pending = raised(confirm="main", password=PASSWORD).json()
+    assert (pending["caps"]["max_leverage"], pending["pending"]["user_name"]) == (1, "anna")
+    assert pending["pending"]["changes"] == [{"cap": "max_leverage", "from": 1, "to": 2}]
+    assert client.get(f"/api/deployments/{deployment}").json()["pending"] == pending["pending"]
+    assert "Cancel the raise" in client.get(f"/deployments/{deployment}").text
+    assert client.delete(f"{path}/pending").json()["pending"] is None
+    assert client.delete(f"{path}/pending").status_code == 409
+    assert client.post(path, json={"caps": ["risk.max_leverage=99"], "confirm": "main"}).status_code == 422
+    entries = AuditLog(workspace.database, workspace.now).listing(20)
+    details = {entry.detail for entry in entries if entry.user_name == "anna"}
+    assert {"200 caps risk.max_leverage=1 news", "200 cancels the raise of caps that is pending"} <= details
+    tell(client, deployment, "stop")
+    assert client.post(path, json={"caps": ["risk.max_leverage=0.5"]}).status_code == 409
+
+
 def test_without_a_process_a_command_takes_effect_at_once_and_one_that_needs_the_account_waits(
     client: TestClient, workspace: Workspace
 ) -> None:

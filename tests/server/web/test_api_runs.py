@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
+from pitboss.core.instant import HOUR_MS, parse_instant
 from pitboss.runs.check_bundle import check_bundle
 from pitboss.runs.run import job_of
 from pitboss.runs.stored import journal_of, request_of
@@ -71,6 +72,21 @@ def test_a_run_is_queued_worked_on_and_shown(client: TestClient, workspace: Work
     assert (again.status_code, again.content) == (304, b"")
     assert client.post(f"/api/runs/{ids[0]}/verify").json()["ok"] is True
     assert client.get(f"/api/runs/{ids[0]}/diff", params={"with": ids[0]}).json()["same"] is True
+
+
+def test_a_range_may_be_counted_back_from_the_end_of_the_data_and_last_is_the_newest_run(
+    client: TestClient, workspace: Workspace
+) -> None:
+    created = client.post("/api/runs", json={**DAY, "from": "-6h", "to": "-0h"})
+    assert created.status_code == 201, created.text
+    shown = client.get("/api/runs/last").json()
+    assert shown["run_id"] == created.json()["run_id"]
+    newest = max(series.last_at for series in workspace.lake.list() if series.kind == "bars" and series.last_at)
+    to_at = parse_instant(shown["to"])
+    assert 0 <= to_at - newest <= HOUR_MS
+    assert to_at - parse_instant(shown["from"]) == 6 * HOUR_MS
+    unread = client.post("/api/runs", json={**DAY, "from": "-6"})
+    assert (unread.status_code, unread.json()["detail"]) == (422, "from: cannot read '-6' as a time")
 
 
 def test_an_estimate_stores_nothing(client: TestClient, workspace: Workspace) -> None:
@@ -185,6 +201,8 @@ def test_the_files_of_a_run_are_those_of_the_commands(client: TestClient, worksp
     work_off(workspace)
     export = client.get(f"/api/runs/{run_id}/export", params={"what": "equity"})
     assert "equity_usd" in json.loads(export.text.splitlines()[0])
+    trades = client.get(f"/api/runs/{run_id}/export", params={"what": "trades"}).text.splitlines()
+    assert all(json.loads(trade)["opened_at"].endswith("Z") for trade in trades)
     tag = {"If-None-Match": export.headers["etag"]}
     assert client.get(f"/api/runs/{run_id}/export", params={"what": "equity"}, headers=tag).status_code == 304
     report = client.get(f"/api/runs/{run_id}/report", params={"download": True})

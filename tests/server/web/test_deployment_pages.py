@@ -6,6 +6,7 @@ from starlette.testclient import TestClient
 from pitboss.bootstrap.accounts import Accounts
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.deployment import COMMANDS
+from pitboss.store.deployment_alarms import raise_alarm
 from pitboss.store.deployments import Deployment
 
 
@@ -33,11 +34,15 @@ def test_a_page_shows_state_account_entries_caps_and_commands(
     page = browser_session.get(f"/deployments/{live.id}").text
     for words in ("LIVE · armed", "No process works on it now", "Open orders", "Newest entries", "max leverage"):
         assert words in page
-    for words in ("waits for a process", "for the &lt;b&gt;review", "none can be raised while it runs"):
+    for words in ("waits for a process", "for the &lt;b&gt;review", "None can be raised beyond the skill"):
         assert words in page
     assert all(f'data-command="{command}"' in page for command in COMMANDS)
     assert f'href="/runs/{live.run_id}"' in page
     assert f'href="/deployments/{live.id}"' in browser_session.get("/deployments").text
+    raise_alarm(workspace.database, live.id, "the exchange has <i>liquidated</i> positions")
+    assert "Alarm. </strong>the exchange has &lt;i&gt;" in browser_session.get(f"/deployments/{live.id}/now").text
+    workspace.deployments.send(live.id, "acknowledge", "", "anna")
+    assert "Alarm." not in browser_session.get(f"/deployments/{live.id}/now").text
     workspace.deployments.halt(live.id, "daily_loss", "3.1 % lost today")
     parts = browser_session.get(f"/deployments/{live.id}/now").text
     for words in ("LIVE · disarmed", "Halted", "daily_loss", "3.1 % lost today", 'data-state="halted"'):
@@ -77,5 +82,7 @@ def test_the_run_of_a_deployment_leads_to_it_and_is_not_cancelled_by_itself(clie
     page = client.get(f"/runs/{made['run_id']}").text
     assert (f'href="/deployments/{made["run_id"]}"' in page, "cancel-run" in page) == (True, False)
     assert client.get(f"/deployments/{made['run_id']}").status_code == 200
-    refused = client.post(f"/api/runs/{made['run_id']}/cancel")
-    assert (refused.status_code, "belongs to a deployment" in refused.json()["detail"]) == (409, True)
+    run = f"/api/runs/{made['run_id']}"
+    for refused in (client.post(f"{run}/cancel"), client.post(f"{run}/resume"), client.delete(run)):
+        assert (refused.status_code, "belongs to a deployment" in refused.json()["detail"]) == (409, True)
+        assert "pitboss command" in refused.json()["hint"]

@@ -58,7 +58,7 @@ def test_every_documented_request_succeeds(anonymous: TestClient, workspace: Wor
     key = {"Authorization": f"Bearer {TOKEN}"}
     text = {"text": SKILL.replace("trends", "momentum")}
     anonymous.post("/api/runs", json={**text, "from": "2025-03-01", "to": "2025-03-02"}, headers=key)
-    assert len(lines) == 21
+    assert len(lines) == 22
     for line in lines:
         method, address, headers, body = request_of(line, values)
         response = anonymous.request(method, address, headers=headers, content=body)

@@ -228,7 +228,7 @@ def test_charts_are_drawn_for_a_window_and_equity_is_given_in_points(client: Tes
     for part in ("equity", "price/BTC"):
         chart = client.get(f"/runs/{run.id}/charts/{part}", params=window)
         assert chart.status_code == 200
-        assert chart.text.startswith('<figure class="chart"')
+        assert chart.text.startswith('<figure class="chart timed"')
         assert f'data-start="{window["from"]}"' in chart.text
     assert client.get(f"/runs/{run.id}/charts/price/NONE").status_code == 404
     whole = client.get(f"/api/runs/{run.id}/equity?points=100000").json()
@@ -238,7 +238,7 @@ def test_charts_are_drawn_for_a_window_and_equity_is_given_in_points(client: Tes
     assert {min(whole["equity_usd"]), max(whole["equity_usd"])} <= set(few["equity_usd"])
     equity = client.get(f"/api/runs/{run.id}/equity?points=50").json()
     assert len(equity["at"]) == len(equity["equity_usd"]) <= 50
-    assert set(equity["baselines"]) == {"buy_and_hold", "cash"}
+    assert set(equity["baselines"]) == {"buy_and_hold", "buy_and_hold_capped", "cash"}
 
 
 def test_what_cannot_change_has_a_tag(client: TestClient, run: Run) -> None:

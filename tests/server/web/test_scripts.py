@@ -7,9 +7,13 @@ from pathlib import Path
 import pitboss.report
 import pitboss.server.pages
 import pitboss.venues
+from pitboss.report.shell import CHART_SCRIPTS
 
 STATIC = Path(pitboss.server.pages.__file__).parent / "static"
-SCRIPTS = sorted(STATIC.glob("*.js"))
+SCRIPTS = [
+    *sorted(STATIC.glob("*.js")),
+    *(Path(pitboss.report.__file__).parent / name for name in CHART_SCRIPTS),
+]
 NEVER = re.compile(
     r"\beval\(|\bnew Function\(|document\.write|\.outerHTML\s*=|setAttribute\(['\"]on|https?://(?!www\.w3\.org/)"
 )

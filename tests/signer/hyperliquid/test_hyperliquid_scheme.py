@@ -290,6 +290,20 @@ def spoiled(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
 FIRST, SECOND = ("orders", 0), ("orders", 1)
 
 
+def test_a_policy_that_only_reduces_signs_exits_and_cancels_and_nothing_that_opens(tmp_path: Path) -> None:
+    policy = HyperliquidPolicy.model_validate({**POLICY_FIELDS, "reduce_only": True})
+    desk = AgentDesk(tmp_path, policy)
+    assert desk.open()["code"] == "S35_REDUCE_ONLY"
+    with_exit = order_action([order(), stop()], "normalTpsl")
+    assert desk.ask("both", with_exit, verdict())["code"] == "S35_REDUCE_ONLY"
+    assert desk.ask("leverage", update_leverage_action(4, True, 1), verdict())["code"] == "S35_REDUCE_ONLY"
+    closing = order_action([order(is_buy=False, reduce_only=True)])
+    assert signer_of(desk.ask("close", closing, verdict("close")), closing) == AGENT
+    assert desk.ask("cancel", cancel_action([(4, 7)]), verdict("cancel"))["ok"]
+    described = desk.describe()
+    assert (described["reduce_only"], described["order_notional_usd"], described["halted"]) == (True, "0", False)
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [

@@ -15,7 +15,7 @@ from pitboss.core.instant import HOUR_MS, MINUTE_MS, Instant
 from pitboss.core.intent import Decision
 from pitboss.core.market import Bars
 from pitboss.core.money import CONTEXT, text
-from pitboss.core.snapshot import GENESIS, Record, seal
+from pitboss.core.snapshot import GENESIS, ZERO_COST_EXTRA, Record, seal
 from pitboss.core.state import State
 from pitboss.runs.attribution_result import Attribution
 from pitboss.runs.venues import venue_named
@@ -207,6 +207,23 @@ def test_an_order_that_was_refused_live_is_missed_there():
     assert trade.parts["missed_usd"] == D(-500)  # 50 × (110 − 100), which only the paper account made
     assert trade.parts["fees_usd"] == D("2.5")
     check_sums(attribution)
+
+
+@pytest.mark.parametrize("from_at", [0, T0])
+def test_the_replay_judges_with_the_caps_that_were_in_effect(from_at: Instant):
+    start = account("10000")
+    caps = {
+        "number": 1,
+        "by": "kim",
+        "reason": "",
+        "caps": '{"max_leverage": 1, "max_position_pct": 100, "max_total_exposure_pct": 100}',
+    }
+    body = {"until_at": T0 - 1, "ticks": 0, "flags": {}, "after": start, "receipts": [receipt("caps", T0 - 1, "", **caps)], "equity": ()}  # fmt: skip
+    changed = seal(0, "span", T0 - 1, GENESIS, body, ZERO_COST_EXTRA)
+    first = tick_record(1, changed.digest, T0, start, start, (), [OPEN])
+    end = tick_record(2, first.digest, T0 + 5 * MINUTE_MS, start, start)
+    with localcontext(CONTEXT):
+        assert compared([changed, first, end], setup_of(MINUTES), from_at).trades == ()
 
 
 def test_the_price_within_a_bar_lies_between_its_open_and_its_close():

@@ -11,6 +11,7 @@ from pitboss.core.curve import amounts
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.money import CONTEXT, exact, round_down
 from pitboss.venues.perp.baselines import buy_and_hold, cash
+from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.state import TradingTerms
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.testing import make_tape_of
@@ -39,11 +40,11 @@ def by_hand(tape: Tape, initial: Decimal) -> tuple[list[Decimal], list[Any]]:
     return points, receipts
 
 
-def bought(tape: Tape, initial: Decimal = Decimal(10_000)) -> Any:
+def bought(tape: Tape, initial: Decimal = Decimal(10_000), caps: PerpCaps | None = None) -> Any:
     world = fresh_world(tape, initial)
     marks = {symbol: (price, world.marked_at[symbol]) for symbol, price in world.marks.items()}
     start = int(tape.open_at[0])
-    return buy_and_hold(initial, tape, TERMS, marks, start, int(tape.open_at[-1]) + BASE)
+    return buy_and_hold(initial, tape, TERMS, marks, start, int(tape.open_at[-1]) + BASE, caps=caps)
 
 
 @pytest.mark.parametrize("seed", seeds(*range(25), quick=8))
@@ -73,6 +74,26 @@ def test_buy_and_hold_stakes_one_times_equity_split_equally_and_knows_no_halt() 
         notional = float(receipt.facts["size"]) * float(rows[receipt.symbol][0][1])
         assert share - 1 <= notional <= share
     assert not [receipt for receipt in outcome.receipts if receipt.kind == "halted"]
+
+
+@pytest.mark.parametrize(
+    ("caps", "shares"),
+    [
+        (PerpCaps(max_position_pct=Decimal(20), symbols=("AAA", "ETH")), {"AAA": 2_000, "ETH": 2_000}),
+        (PerpCaps(Decimal(20), max_total_exposure_pct=Decimal(30), symbols=("AAA", "ETH")), {"AAA": 1_500, "ETH": 1_500}),
+        (PerpCaps(Decimal(20), symbols=("AAA", "ETH"), allowed_symbols=("ETH",)), {"ETH": 2_000}),
+        (PerpCaps(Decimal(300), symbols=("AAA", "ETH")), {"AAA": 10_000 / 1.00045 / 2, "ETH": 10_000 / 1.00045 / 2}),
+    ],
+)  # fmt: skip
+def test_capped_buy_and_hold_holds_what_the_agent_may(caps: PerpCaps, shares: dict[str, float]) -> None:
+    rows = {
+        symbol: [(MIDNIGHT + number * BASE, price, price, price, price) for number in range(3)]
+        for symbol, price in (("AAA", 10.0), ("ETH", 2_500.0))
+    }
+    fills = [receipt for receipt in bought(make_tape_of(rows), caps=caps).receipts if receipt.kind == "filled"]
+    held = {receipt.symbol: float(receipt.facts["size"]) * rows[receipt.symbol][0][1] for receipt in fills}
+    assert held.keys() == shares.keys()
+    assert all(shares[symbol] - 1 <= usd <= shares[symbol] for symbol, usd in held.items())
 
 
 def test_a_symbol_without_a_bar_yet_is_bought_when_it_has_one() -> None:

@@ -11,11 +11,11 @@ import polars as pl
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, Instant, interval_ms
+from pitboss.core.suggestion import suggestion
 from pitboss.data.excerpt import excerpt
 from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, RequestRefused, WeightLimiter, address
 from pitboss.data.meta_rows import meta_rows
 from pitboss.data.reply_rows import checked_bars, checked_points, named_rows, on_the_hour
-from pitboss.data.series import suggestion
 from pitboss.data.source import DataSource, DownloadRequest, Ranged, SeriesRows, Single, StoredState, Task
 
 URL = "https://api.hyperliquid.xyz"
@@ -171,7 +171,7 @@ def _funding(info: _Info, symbol: str) -> Ranged:
 def _must_be_listed(symbols: tuple[str, ...], listed: list[str]) -> None:
     for symbol in symbols:
         if symbol not in listed and ":" not in symbol:  # `dex:COIN` is listed elsewhere
-            raise UserError(f"Hyperliquid lists no {symbol!r}", suggestion(symbol, listed, "symbols"))
+            raise UserError(f"Hyperliquid lists no {symbol!r}", suggestion(symbol, sorted(listed), "symbols:"))
 
 
 SOURCE = DataSource(

@@ -5,6 +5,7 @@ import subprocess
 from pitboss.bootstrap.child_settings import program, surroundings
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
+from pitboss.runs.deployments import is_attended
 
 _started: "list[subprocess.Popen[bytes]]" = []
 """Hosts started by this process, to be reaped when they exit before it does."""
@@ -19,6 +20,22 @@ def check_host(workspace: Workspace) -> None:
         raise UserError(
             "a host cannot share a database that one process has for itself", "set sqlite_processes to several"
         )
+
+
+def attend(workspace: Workspace, deployment_id: str) -> str:
+    """Have a process of this machine work on a deployment that none works on. Returns what a person should know of that: empty if
+    a process works on it, or if it is stopped.
+    """
+    deployment = workspace.deployments.get(deployment_id)
+    if deployment.state == "stopped" or is_attended(workspace, workspace.runs.get(deployment.run_id)):
+        return ""
+    try:
+        is_started = ensure_host(workspace)
+    except UserError as error:
+        return f"no process works on the deployment, and none can be started: {error.message}"
+    if is_started:
+        return "no process works on the deployment yet; one is started on this machine"
+    return "no process works on the deployment; `pitboss live host` runs one"
 
 
 def ensure_host(workspace: Workspace) -> bool:

@@ -151,7 +151,7 @@ def _walk_tiles(view: StudyView) -> Html:
             note(f"{figures.count(forward.get('tried_in_each'))} points tried in each"),
         ),
         tile("Out-of-sample days", figures.count(forward.get("days")), note("joined to one history")),
-        tile("Sharpe", figures.plain(forward.get("sharpe")), note("out of sample")),
+        tile("Sharpe", figures.sharpe(forward.get("sharpe"), forward.get("sharpe_ci")), note("out of sample")),
         tile("Held up", _held_up(view), note("windows in which the choice did no worse out of sample")),
         _cost(view),
         class_="tiles",

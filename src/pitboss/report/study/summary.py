@@ -190,7 +190,11 @@ def _walk_significance(view: StudyView) -> Html:
             "All of them before the test period: the choice did not depend on those days, so the result needs no correction for it.",
         ),
         ("Out-of-sample days", figures.count(forward.get("days")), "Joined to one history; only these days count."),
-        ("Out-of-sample Sharpe", figures.plain(forward.get("sharpe")), _sharpe_around(forward)),
+        (
+            "Out-of-sample Sharpe",
+            figures.sharpe(forward.get("sharpe"), forward.get("sharpe_ci")),
+            _sharpe_around(forward),
+        ),
         (
             "Probabilistic Sharpe",
             figures.share(forward.get("probabilistic_sharpe"), 1),

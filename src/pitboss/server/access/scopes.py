@@ -13,6 +13,7 @@ from fastapi import Request
 from pitboss.bootstrap.accounts import least_role
 from pitboss.core.errors import UserError
 from pitboss.core.role import ROLES, Role
+from pitboss.core.suggestion import suggestion
 from pitboss.server.access.caller import RequiredRole, caller_of
 from pitboss.server.access.writes import API, is_write
 from pitboss.server.problem import Problem
@@ -63,7 +64,7 @@ def includes(scopes: Iterable[str], needed: str) -> bool:
 def check_scopes(given: Iterable[str], offered: Iterable[str]) -> None:
     """Raise `UserError` for a scope that no route has."""
     if unknown := sorted(set(given) - set(offered)):
-        raise UserError(f"there is no scope {unknown[0]!r}", f"the scopes are {', '.join(offered)}")
+        raise UserError(f"there is no scope {unknown[0]!r}", suggestion(unknown[0], offered, "the scopes are"))
 
 
 async def require_scope(request: Request) -> None:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.deployment import Command, DeploymentState, Mode
 from pitboss.core.errors import UserError
-from pitboss.runs.deployments import tightened_skill
+from pitboss.runs.deployment_caps import require_caps, tightened_skill
 from pitboss.runs.documents import read_given
 from pitboss.runs.live_deployment import DeployRequest
 from pitboss.server.api.run_body import Override, Usd
@@ -16,7 +16,6 @@ from pitboss.server.api.run_documents import EXAMPLE_ID, RunStatus
 from pitboss.store.deployments import MAX_REASON_CHARS
 from pitboss.store.passwords import LONGEST
 
-CAPS = "risk."
 EXAMPLE_AT = "2026-11-17T12:00:00Z"
 Confirmation = Annotated[
     str,
@@ -65,11 +64,7 @@ class NewDeployment(BaseModel):
         """What is asked for, with the caps already tightened."""
         if (self.price_in is None) != (self.price_out is None):
             raise UserError("price_in and price_out go together", "give both, in USD for a million tokens")
-        for cap in self.caps:
-            if not cap.startswith(CAPS):
-                raise UserError(
-                    f"{cap.partition('=')[0][:100]!r} is not a cap", "caps are fields such as risk.max_leverage"
-                )
+        require_caps(self.caps)
         skill = tightened_skill(lambda given: read_given(workspace, self.skill, None, given), tuple(self.caps))
         names = ("mode", "account", "model", "equity_usd", "max_cost_usd", "max_cost_usd_per_day", "price_in", "price_out", "any_price")  # fmt: skip
         return DeployRequest(skill=skill, **{name: getattr(self, name) for name in names})
@@ -87,6 +82,19 @@ class NewCommand(BaseModel):
         "", max_length=MAX_REASON_CHARS, description="Why. It is recorded, and required to resume after a halt."
     )
     confirm: Confirmation = ""
+
+
+class NewCaps(BaseModel):
+    """Caps to change, and why."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"caps": ["risk.max_leverage=1"], "reason": "news"}]}
+    )
+
+    caps: list[Override] = Field(min_length=1, max_length=100, description="Caps to change, as `risk.name=value`.")
+    reason: str = Field("", max_length=MAX_REASON_CHARS, description="Why. It is recorded.")
+    confirm: Confirmation = ""
+    password: str = Field("", max_length=LONGEST, description="For a raise: the password of the caller, if it has one.")
 
 
 class NewDeploymentState(BaseModel):
@@ -157,14 +165,57 @@ class DeploymentDocument(BaseModel):
     cost_usd: float | None = Field(examples=[0.42])
 
 
-class DeploymentDetails(DeploymentDocument):
+class AlarmDocument(BaseModel):
+    """What a person has to read at once. Unread for a minute, it halts the deployment."""
+
+    text: str = Field(examples=["the exchange has liquidated positions of the account"])
+    raised_at: str = Field(examples=[EXAMPLE_AT])
+    read_at: str | None = Field(
+        examples=[None], description="When a person has acknowledged it; null while it is unread."
+    )
+    read_by: str = Field(examples=[""])
+
+
+class CapChange(BaseModel):
+    """One cap before and after a change; null for no limit."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    cap: str = Field(examples=["max_leverage"])
+    before: Any = Field(alias="from", examples=[1])
+    after: Any = Field(alias="to", examples=[2])
+
+
+class PendingCaps(BaseModel):
+    """A raise of caps that takes effect later."""
+
+    effective_at: str = Field(examples=[EXAMPLE_AT])
+    asked_at: str = Field(examples=[EXAMPLE_AT])
+    user_name: str = Field(examples=["anna"], description="Who asked for it.")
+    reason: str = Field(examples=[""])
+    changes: list[CapChange]
+
+
+class CapsDocument(BaseModel):
+    """The caps of a deployment: those in effect, those of its skill, and a raise that is pending."""
+
+    deployment_id: str = Field(examples=[EXAMPLE_ID])
+    caps: dict[str, Any] = Field(examples=[{"max_leverage": 1}], description="The caps in effect.")
+    skill_caps: dict[str, Any] = Field(
+        examples=[{"max_leverage": 3}], description="The caps of its skill: none can be raised beyond them."
+    )
+    pending: PendingCaps | None = Field(description="A raise that is not in effect yet; null if there is none.")
+
+
+class DeploymentDetails(DeploymentDocument, CapsDocument):
     """A deployment with its caps, its account, its newest commands and its newest entries."""
 
-    caps: dict[str, Any] = Field(
-        examples=[{"max_leverage": 2}],
-        description="They are fixed: deploy again for others. Loosening is not possible.",
-    )
     every_s: float | None = Field(examples=[900.0], description="The time between two ticks.")
+    builds: dict[str, str] = Field(
+        examples=[{"deployed_by": "0.1.0+4be1c02d9f57", "host": "0.1.0+4be1c02d9f57"}],
+        description="The build of each process that takes part, as last heard: `deployed_by`, `host`, `signer`, `watchdog`.",
+    )
+    alarm: AlarmDocument | None = Field(description="Its newest alarm; null if there never was one.")
     account_after: dict[str, Any] | None = Field(
         examples=[{"equity_usd": "10012.22", "cash_usd": "9999.38", "positions": {}, "orders": []}],
         description="The account after the newest record that holds it, as its venue writes it.",

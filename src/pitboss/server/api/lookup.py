@@ -14,7 +14,7 @@ _CURSOR = re.compile(r"(\d{1,18})\.([0-9a-zA-Z_-]{1,64})")
 
 
 def named_run(workspace: Workspace, run_id: str) -> Run:
-    """The run with an id, or the only one whose id starts with it."""
+    """The run with an id, the only one whose id starts with it, or `last`, `last~1`, …"""
     with refused_as(404, "not_found"):
         return workspace.runs.get(run_id)
 

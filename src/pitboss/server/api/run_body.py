@@ -1,17 +1,20 @@
 """The bodies of requests that run skills over the past, and how they become the requests of `runs/new_request.py`."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from functools import cache
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
-from pitboss.core.instant import Instant, parse_instant
+from pitboss.core.instant import Instant, parse_instant, parse_range_end, resolved
 from pitboss.jobs.estimate import Estimate, needs_consent
 from pitboss.jobs.submit import Agree
 from pitboss.models.decisions import DecisionFile
+from pitboss.runs.data_end import end_of_data
 from pitboss.runs.documents import read_given
 from pitboss.runs.new_request import build_request, request_field
 from pitboss.runs.venues import period_ms, venue_of
@@ -19,7 +22,7 @@ from pitboss.server.problem import Problem
 from pitboss.sim.request import BacktestRequest
 
 Usd = Annotated[Decimal, Field(ge=0, lt=10**12, max_digits=30)]
-Moment = Annotated[str, Field(min_length=1, max_length=40, examples=["2025-02-10", "2025-02-10T12:00:00Z"])]
+Moment = Annotated[str, Field(min_length=1, max_length=40, examples=["2025-02-10", "2025-02-10T12:00:00Z", "-30d"])]
 Override = Annotated[str, Field(max_length=4_000, examples=["risk.max_leverage=2"])]
 MOST_REPEATS = 100
 YEARS = ("1970-01-01", "2200-01-01")
@@ -38,7 +41,9 @@ class SkillRange(BaseModel):
     text: Annotated[str, Field(max_length=200_000)] | None = Field(
         None, description="The document itself as YAML or JSON, instead of `skill`."
     )
-    from_: Moment = Field(alias="from", description="Start of the range (UTC).")
+    from_: Moment = Field(
+        alias="from", description="Start of the range (UTC); `-30d` is 30 days before the end of the data."
+    )
     to: Moment = Field(description="End of the range, exclusive.", examples=["2025-03-10"])
     set: list[Override] = Field(
         default_factory=list, max_length=100, description="Fields of the skill to override, as `path=value`."
@@ -64,18 +69,23 @@ class SkillRange(BaseModel):
         examples=[{"taker_bps": 3.5}],
     )
 
-    def span(self) -> tuple[Instant, Instant]:
+    def span(self, workspace: Workspace, skill: Mapping[str, Any]) -> tuple[Instant, Instant]:
         """Both ends of the range."""
-        from_at, to_at = read_moment("from", self.from_), read_moment("to", self.to)
+
+        @cache
+        def end() -> Instant:
+            return end_of_data(skill, workspace.lake, workspace.settings, self.data_venue)
+
+        from_at, to_at = read_moment("from", self.from_, end), read_moment("to", self.to, end)
         if to_at <= from_at:
             raise UserError("the range is empty: to is not after from", "choose a later `to`")
         return from_at, to_at
 
-    def fields(self, workspace: Workspace) -> dict[str, Any]:
+    def fields(self, workspace: Workspace, skill: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of a request (`sim/request.py`) that are given."""
         if (self.price_in is None) != (self.price_out is None):
             raise UserError("price_in and price_out go together", "give both, in USD for a million tokens")
-        from_at, to_at = self.span()
+        from_at, to_at = self.span(workspace, skill)
         return {
             "from_at": from_at,
             "to_at": to_at,
@@ -94,13 +104,15 @@ class SkillRange(BaseModel):
     def request(self, workspace: Workspace) -> BacktestRequest:
         """The request in the type of the skill's venue."""
         skill = read_given(workspace, self.skill, self.text, self.set)
-        request = build_request(skill, {**self.fields(workspace), **self.own_fields(skill)}, workspace.settings).request
+        fields = self.fields(workspace, skill)
+        built = build_request(skill, {**fields, **self.own_fields(skill, fields)}, workspace.settings)
+        request = built.request
         changes = {name: own_option(request, name, _option_text(value)) for name, value in self.options.items()}
         return replace(request, **changes)
 
-    def own_fields(self, skill: dict[str, Any]) -> dict[str, Any]:
-        """Fields that only some bodies have."""
-        del skill
+    def own_fields(self, skill: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields that only some bodies have. `fields` are those that all have."""
+        del skill, fields
         return {}
 
 
@@ -117,12 +129,11 @@ class BacktestBody(SkillRange):
     )
     prompts: bool | None = Field(None, description="Store the texts of prompts; by default if a model decides.")
 
-    def own_fields(self, skill: dict[str, Any]) -> dict[str, Any]:
+    def own_fields(self, skill: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
         """The model, decisions, and what is stored."""
         if self.decisions is not None:
-            from_at, to_at = self.span()
             period = period_ms(skill)
-            ticks = range(-(-from_at // period) * period, to_at, period)
+            ticks = range(-(-fields["from_at"] // period) * period, fields["to_at"], period)
             DecisionFile.read(self.decisions.encode(), "decisions", ticks, venue_of(skill).decision())
         return {
             "model": self.model,
@@ -154,10 +165,10 @@ class EstimateDocument(BaseModel):
     )
 
 
-def read_moment(name: str, text: str) -> Instant:
-    """A time of a request. The error names its field."""
+def read_moment(name: str, text: str, end: Callable[[], Instant]) -> Instant:
+    """A time of a request, which may be counted back from an end, such as `-30d`. The error names its field."""
     try:
-        at = parse_instant(text)
+        at = resolved(parse_range_end(text), end)
     except UserError as error:
         raise UserError(f"{name}: {error.message}", error.hint) from None
     except (OverflowError, OSError, ValueError):

@@ -49,6 +49,7 @@ class RunSummary(RunFacts):
     result: Any = None
     result_metric: str = Field(examples=["total_return_pct"])
     silent_s: int | None = None
+    study_id: str | None = Field(None, description="The study that it belongs to; null for a single run.")
 
 
 class RunDocument(RunFacts):
@@ -59,7 +60,7 @@ class RunDocument(RunFacts):
     spend: dict[str, float | None]
     speculation: dict[str, int] | None = Field(
         examples=[{"asked": 40, "used": 33}],
-        description="Decisions asked for ahead of time, and those of them that were used; null without any.",
+        description="Speculative decisions, and how many of them were used; null without any.",
     )
 
 

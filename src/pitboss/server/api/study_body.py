@@ -1,6 +1,7 @@
 """The bodies of requests that start studies, and the plans that they become."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -97,9 +98,9 @@ class SweepBody(StudyBody):
             owner=workspace.owner,
         )
 
-    def own_fields(self, skill: dict[str, Any]) -> dict[str, Any]:
+    def own_fields(self, skill: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
         """The model."""
-        del skill
+        del skill, fields
         return {"model": self.model}
 
 

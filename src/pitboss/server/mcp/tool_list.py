@@ -57,7 +57,7 @@ def _object(required: tuple[str, ...] = (), **properties: Schema) -> Schema:
     }
 
 
-RUN = _text("A run's id, or the start of it.", 64)
+RUN = _text("A run's id, the start of it, or `last`.", 64)
 SKILL = _text("A skill: a file under the working directory (trend.yaml), or a saved name (trend, trend@2).", 300)
 TEXT = _text("The document itself, YAML or JSON, instead of skill.", MAX_BYTES // 2)
 SET = _text("Changes to the skill for this once, one a line, such as risk.max_leverage=2.", 4_000, 0)
@@ -168,12 +168,12 @@ def _writes(offer: Callable[..., OfferedTool]) -> list[OfferedTool]:
         ),
         offer(
             "fork_run", "Fork a run",
-            "Take over the past of a run up to a tick and decide anew from there with another model, strategy or caps; "
+            "Copy a run up to a tick and decide again from there with another model, strategy or caps; "
             "compare both.",
             write_tools.fork_run,
             _object(
                 ("run", "at"), run=RUN, set=SET, model=MODEL,
-                at=_text("The first tick to decide anew: a time (UTC), or the number of its record.", MOMENT),
+                at=_text("The first tick to decide again: a time (UTC), or the number of its record.", MOMENT),
                 **MONEY,
             ),
             reads=False, again=False, outside=True,

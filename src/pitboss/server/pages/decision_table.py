@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from pitboss.report.decisions import OUTCOMES
+from pitboss.report.decisions import outcome_choices
 from pitboss.report.markup import Html, join, tag
-from pitboss.runs.run_index import PROPOSED, RunIndex
+from pitboss.runs.run_index import RunIndex
 from pitboss.server.pages.components import dialog
 
 COLUMNS = ("Time (UTC)", "Proposal", "Reason", "Verdict")
@@ -40,13 +40,9 @@ def decision_drawer() -> Html:
 
 
 def _filters(index: RunIndex) -> Html:
-    present = index.choices("outcome")
-    outcomes = [("", "All outcomes"), *[(key, name) for key, name in OUTCOMES.items() if key in present]]
-    if len(present) > 1 and "noop" in present:
-        outcomes.insert(1, (PROPOSED, "Proposals only"))
     return tag(
         "form",
-        _select("outcome", "Outcome", outcomes),
+        _select("outcome", "Show", outcome_choices(index.outcome_counts())),
         _of_column(index, "action", "Action", "All actions"),
         _of_column(index, "code", "Rule", "All rules"),
         _of_column(index, "flags", "Flag", "All flags", "flag"),

@@ -35,7 +35,7 @@ def deploy_form(workspace: Workspace, stored: StoredSkill, asks_password: bool) 
         return None
     accounts = _accounts(workspace, venue.name)
     modes = [(mode, f"{mode}: {MODE_MEANINGS[mode]}") for mode in venue.live_modes]
-    caps = list(_numbers(plain.get("risk") or {}))
+    caps = list(number_caps(plain.get("risk") or {}))
     models = [tag("option", about, value=model) for model, about in suggested_models(workspace.home)]
     form = tag(
         "form",
@@ -116,20 +116,10 @@ def _caps(caps: list[tuple[str, Any]]) -> Html | None:
     if not caps:
         return None
     fields = [
-        field(
-            f"cap-{path}",
-            path.removeprefix("risk.").replace("_", " "),
-            text_input(
-                f"cap-{path}",
-                inputmode="decimal",
-                placeholder="no limit" if value is None else str(value),
-                data_cap=path,
-            ),
-            "or more" if path.rpartition(".")[2].startswith("min_") else "or less",
-        )
+        cap_input("cap", path, value, "or more" if path.rpartition(".")[2].startswith("min_") else "or less")
         for path, value in caps
     ]
-    note = "Empty: as in the skill. A deployment can only tighten its caps, and they stay as they are while it runs."
+    note = "Empty: as in the skill. A deployment can only tighten its caps: saved as another version of the skill."
     return tag(
         "details",
         tag("summary", "Tighter caps"),
@@ -139,9 +129,18 @@ def _caps(caps: list[tuple[str, Any]]) -> Html | None:
     )
 
 
-def _numbers(risk: Plain, prefix: str = "risk.") -> Iterable[tuple[str, Any]]:
+def cap_input(form: str, path: str, value: Any, hint: str) -> Html:
+    """The field for one cap, with its value as a placeholder."""
+    name = f"{form}-{path}"
+    shown = "no limit" if value is None else str(value)
+    control = text_input(name, inputmode="decimal", placeholder=shown, data_cap=path)
+    return field(name, path.removeprefix("risk.").replace("_", " "), control, hint)
+
+
+def number_caps(risk: Plain, prefix: str = "risk.") -> Iterable[tuple[str, Any]]:
+    """The caps that are numbers, or that are not set, by their path."""
     for name, value in risk.items():
         if isinstance(value, Mapping):
-            yield from _numbers(value, f"{prefix}{name}.")
+            yield from number_caps(value, f"{prefix}{name}.")
         elif value is None or number(value) is not None:
             yield f"{prefix}{name}", value

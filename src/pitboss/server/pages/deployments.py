@@ -3,10 +3,10 @@
 `deployments.js` fetches the parts that change again and sends commands; what a deployment does is decided elsewhere.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from pitboss.bootstrap.workspace import Workspace
@@ -17,6 +17,7 @@ from pitboss.report.shell import section
 from pitboss.report.table import LEFT, facts, table
 from pitboss.runs.deployment_activity import activity_details, foreground_rows, listed_rows
 from pitboss.server.access.caller import Caller, OwnWorkspace, Viewer
+from pitboss.server.access.reauthentication import has_password
 from pitboss.server.api.lookup import named_deployment
 from pitboss.server.pages.components import (
     button,
@@ -29,6 +30,8 @@ from pitboss.server.pages.components import (
     text_input,
 )
 from pitboss.server.pages.deployment_account import account_view
+from pitboss.server.pages.deployment_caps import SCRIPT as CAPS_SCRIPT
+from pitboss.server.pages.deployment_caps import caps_drawer, caps_view
 from pitboss.server.pages.deployment_entries import entry_list
 from pitboss.server.pages.deployment_parts import (
     STYLE,
@@ -49,6 +52,7 @@ POSSIBLE: Mapping[Command, str] = {
     "pause": "running",
     "resume": "paused halted",
     "snapshot": "running paused halted",
+    "acknowledge": "running paused halted",
     "flatten": "running paused halted",
     "stop": "running paused halted",
     "kill": "running paused halted",
@@ -88,7 +92,7 @@ _RANK = {"halted": -3, "running": -2, "paused": -1}
 
 
 @router.get(f"{PATH}/{{deployment_id}}")
-def deployment_page(deployment_id: str, caller: Viewer, workspace: OwnWorkspace) -> HTMLResponse:
+def deployment_page(request: Request, deployment_id: str, caller: Viewer, workspace: OwnWorkspace) -> HTMLResponse:
     """One deployment."""
     deployment = named_deployment(workspace, deployment_id)
     details = activity_details(workspace, deployment)
@@ -99,7 +103,7 @@ def deployment_page(deployment_id: str, caller: Viewer, workspace: OwnWorkspace)
         tag("div", _state(details), data_part="state"),
         _controls(details, caller) if may_command else None,
         tag("div", _account(details), data_part="account"),
-        _caps(details),
+        tag("div", caps_view(details, may_command), data_part="caps"),
         tag("div", _entries(details), data_part="entries"),
         class_="deployment",
         data_deployment=deployment.id,
@@ -107,17 +111,19 @@ def deployment_page(deployment_id: str, caller: Viewer, workspace: OwnWorkspace)
         data_mode=deployment.mode,
         data_account=deployment.account,
     )
-    drawer = _drawer(deployment) if may_command else None
+    drawers = [_drawer(deployment), caps_drawer(details, deployment, has_password(request, caller))]
+    drawer = join(drawers) if may_command else None
     title = f"{deployment.skill} {deployment.id}"
-    return app_page(caller, title, PATH, content, drawer, scripts=("deployments.js",), styles=(STYLE,))
+    scripts = ("deployments.js", CAPS_SCRIPT)
+    return app_page(caller, title, PATH, content, drawer, scripts=scripts, styles=(STYLE,))
 
 
 @router.get(f"{PATH}/{{deployment_id}}/now")
 def deployment_now(deployment_id: str, caller: Viewer, workspace: OwnWorkspace) -> HTMLResponse:
     """The parts of the page that change."""
-    del caller
     details = activity_details(workspace, named_deployment(workspace, deployment_id))
-    changing = {"state": _state(details), "account": _account(details), "entries": _entries(details)}
+    caps = caps_view(details, caller.may("operator"))
+    changing = {"state": _state(details), "account": _account(details), "caps": caps, "entries": _entries(details)}
     parts = [tag("div", part, data_part=name) for name, part in changing.items()]
     return HTMLResponse(join(parts))
 
@@ -160,6 +166,7 @@ def _state(details: Plain) -> Html:
         head,
         facts(about),
         _why(details),
+        _alarm(details["alarm"]),
         tag("div", *tiles, class_="tiles even"),
         data_state=state,
         data_attended="yes" if attended else "no",
@@ -182,6 +189,14 @@ def _why(details: Plain) -> Html | None:
         text = "No process works on it now. One of this machine begins within seconds, or `pitboss live host` runs one."
         return notice(text, f" {details['error_text']}" if details["error_text"] else "")
     return None
+
+
+def _alarm(alarm: Plain | None) -> Html | None:
+    """An alarm that nobody has read."""
+    if alarm is None or alarm["read_at"] is not None:
+        return None
+    rest = " since ", short_time(alarm["raised_at"]), ". Acknowledge it: unread for a minute, it halts the deployment."
+    return notice(tag("strong", "Alarm. "), alarm["text"], *rest, tone="bad")
 
 
 def _tile(name: str, value: object, below: object) -> Html:
@@ -282,24 +297,3 @@ def _commands(commands: Sequence[Plain]) -> Html:
         for each in commands
     ]
     return table("Commands", columns, rows, style="sent")
-
-
-def _caps(details: Plain) -> Html:
-    note = (
-        "Caps of a deployment are fixed, and none can be raised while it runs. For tighter ones stop it and deploy the skill again "
-        "with them; for looser ones save another version of the skill first."
-    )
-    pairs = list(_leaves(details["caps"]))
-    content = facts(pairs, "facts caps") if pairs else tag("p", "The skill has no caps of its own.", class_="note")
-    return section("caps", "Caps", join([tag("p", note, class_="note"), content]))
-
-
-def _leaves(caps: Plain, prefix: str = "") -> Iterable[tuple[str, object]]:
-    for name, value in caps.items():
-        path = f"{prefix}{name}"
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{path}.")
-        elif isinstance(value, list | tuple):
-            yield path.replace("_", " "), ", ".join(map(str, value)) or figures.NONE
-        else:
-            yield path.replace("_", " "), figures.NONE if value is None else str(value)

@@ -14,14 +14,23 @@ from importlib.resources import files
 from fastapi.responses import HTMLResponse
 
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.shell import NO_MARKUP, ReportPage, brand, resource, section, summary, theme_button
+from pitboss.report.shell import (
+    CHART_SCRIPTS,
+    NO_MARKUP,
+    ReportPage,
+    brand,
+    resource,
+    section,
+    summary,
+    theme_button,
+)
 from pitboss.runs.web_section import web_sections
 from pitboss.server.access.caller import Caller
 from pitboss.server.access.gate import POLICY
 from pitboss.server.pages.chat_drawer import SCRIPT, STYLE, chat_button, chat_drawer
 
 STATIC = "pitboss.server.pages.static"
-SHARED = {"report.css": "pitboss.report", "report.js": "pitboss.report"}
+SHARED = dict.fromkeys(("report.css", "report.js", *CHART_SCRIPTS), "pitboss.report")
 """Static files that reports have too."""
 
 

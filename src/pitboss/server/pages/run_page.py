@@ -12,7 +12,7 @@ from pitboss.core.errors import UserError
 from pitboss.report import figures
 from pitboss.report.chart_series import NO_SERIES
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.shell import ReportPage
+from pitboss.report.shell import CHART_SCRIPTS, ReportPage
 from pitboss.report.why_idle import why_idle
 from pitboss.runs.lineage import forked_from
 from pitboss.runs.run_charts import run_chart
@@ -36,7 +36,7 @@ from pitboss.store.runs import Run
 router = APIRouter()
 MOST_MS = 2**53
 STYLES = ("run.css",)
-SCRIPTS = ("charts.js", "decisions.js", "run.js")
+SCRIPTS = (*CHART_SCRIPTS, "finer_charts.js", "decisions.js", "run.js")
 
 
 @router.get("/runs/{run_id}")

@@ -1,7 +1,7 @@
 """`HyperliquidSignerClient`: asks a signing process for signatures of Hyperliquid's actions. It is what a broker has instead of a key."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -40,13 +40,19 @@ class HyperliquidSignerState:
     opened_notional_left_usd: str
     order_notional_usd: str
     """The most that one opening order may be worth; 0 for a signer that opens nothing."""
+    build: str = ""
 
 
 class HyperliquidSignerClient:
-    """One connection for each request. A lost answer is a `TransientError`: ask again with the same request id and content."""
+    """One connection for each request. A lost answer is a `TransientError`: ask again with the same request id and content.
 
-    def __init__(self, path: Path, timeout_s: float = TIMEOUT_S) -> None:
-        self._client = SignerClient(path, timeout_s)
+    `heard` is told the build of the signing process with every answer.
+    """
+
+    def __init__(
+        self, path: Path, timeout_s: float = TIMEOUT_S, heard: Callable[[str], None] = lambda build: None
+    ) -> None:
+        self._client = SignerClient(path, timeout_s, heard)
 
     async def sign(self, request_id: str, payload: Mapping[str, Any]) -> HyperliquidSignature | SigningRefusal:
         """Have an action signed, or return why it is refused."""
@@ -67,6 +73,7 @@ class HyperliquidSignerClient:
                 int(reply["orders_left_day"]),
                 str(reply["opened_notional_left_usd"]),
                 str(reply["order_notional_usd"]),
+                str(reply.get("build", "")),
             )
         except (KeyError, TypeError, ValueError):
             raise TransientError("the signer's answer cannot be read; does its policy name this scheme?") from None

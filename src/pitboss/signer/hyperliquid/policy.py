@@ -69,6 +69,8 @@ class HyperliquidPolicy(PolicySection):
     network: Network
     account: str
     vault: str | None = None
+    reduce_only: bool = False
+    """Whether nothing is signed that opens: reduce-only orders and cancels alone, as the key of a watchdog needs."""
     caps: HyperliquidCaps
     assets: Annotated[tuple[AssetPolicy, ...], Field(min_length=1, max_length=1_000)]
 
@@ -98,6 +100,7 @@ scheme = "hyperliquid_action"
 network = "{network}"                # mainnet or testnet
 account = "{account}"
 # vault = "0x…"                      # a vault or sub-account to trade for
+reduce_only = {reduce_only}                  # true: nothing is signed that opens, whatever the caps say
 
 [caps]                               # of opening orders; reduce-only orders and cancels are always signed
 order_notional_usd = 200
@@ -123,4 +126,8 @@ def example_policy(answers: PolicyAnswers) -> str:
             f"the account to trade for cannot be read: {problem}",
             "add --account with the address of the master account; its key stays elsewhere",
         )
-    return EXAMPLE_POLICY.replace("{network}", answers.network).replace("{account}", answers.account)
+    values = {"network": answers.network, "account": answers.account, "reduce_only": str(answers.reduce_only).lower()}
+    text = EXAMPLE_POLICY
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text

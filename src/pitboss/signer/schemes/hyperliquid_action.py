@@ -43,6 +43,7 @@ from pitboss.signer.protocol import (
     ORDER_NOTIONAL,
     ORDER_RATE,
     PRICE,
+    REDUCE_ONLY,
     VAULT,
     VERDICT_MISMATCH,
     VERDICT_USED,
@@ -126,11 +127,13 @@ class HyperliquidScheme:
         return ActionRequest(network, action, expires_after, vault and vault.lower(), verdict, digest)
 
     def check(self, content: ActionRequest) -> SigningRefusal | None:
-        """Return whether the request is for another account, or without the verdict that it needs."""
+        """Return whether the request is for another account, without the verdict that it needs, or more than the policy is for."""
         if content.network != self.policy.network:
             return refuse(NETWORK)
         if content.vault != self.policy.vault:
             return refuse(VAULT)
+        if self.policy.reduce_only and not content.action.reduces_risk:
+            return refuse(REDUCE_ONLY)
         if content.verdict is None and content.action.type in NEEDS_VERDICT:
             return refuse(NO_VERDICT)
         return None
@@ -238,7 +241,8 @@ class HyperliquidScheme:
             "halted": bool(reason),
             "halt_reason": reason,
             "expiry_ms": caps.expiry_ms,
-            "order_notional_usd": text(caps.order_notional_usd),
+            "reduce_only": policy.reduce_only,
+            "order_notional_usd": "0" if policy.reduce_only else text(caps.order_notional_usd),
             "opened_notional_left_usd": text(CONTEXT.subtract(caps.opened_notional_per_day_usd, day.notional)),
             "orders_left_minute": caps.orders_per_minute - minute.orders,
             "orders_left_day": caps.orders_per_day - day.orders,

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from pitboss.core.errors import UserError
-from pitboss.core.suggestion import did_you_mean, nearest_spelling
+from pitboss.core.suggestion import suggestion
 from pitboss.tools.mcp.address import check_url
 from pitboss.tools.mcp.server_entry import CONCURRENCY, TIMEOUT_S, ServerEntry, ToolPolicy, Transport
 from pitboss.tools.mcp.tool_names import name_of
@@ -332,7 +332,7 @@ def _validation_error(location: str, error: ValidationError) -> UserError:
 
 def _nearest(name: str, choices: Iterable[str]) -> str:
     options = sorted(choices)
-    return did_you_mean(nearest_spelling(name[:64], options), f"one of {', '.join(options)}")
+    return suggestion(name[:64], options)
 
 
 def _short(text: str) -> str:

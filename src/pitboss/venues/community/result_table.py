@@ -24,7 +24,7 @@ def result_tables(run: Run) -> list[ResultTable]:
         ("Transactions", figures.count(metrics.get("transactions"))),
         ("Spent on the chain, in wei", str(metrics.get("spent_wei", "0"))),
         ("Heartbeats", figures.count(metrics.get("total_ticks"))),
-        ("Actions", proposals(metrics)),
+        ("Actions", proposals(metrics, has_account=False)),
         ("Refused by rule", counts(metrics.get("rejections_by_rule")) or "none"),
         *cost_rows(run),
     ]

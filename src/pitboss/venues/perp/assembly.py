@@ -15,7 +15,7 @@ from pitboss.core.order_book import Books
 from pitboss.core.past import NO_PAST
 from pitboss.core.receipt import Receipt
 from pitboss.data.books import load_books
-from pitboss.data.feed import base_intervals, choose_venue, data_digest, load_market, with_listings
+from pitboss.data.feed import base_intervals, check_symbols, choose_venue, data_digest, load_market, with_listings
 from pitboss.data.lake import Lake
 from pitboss.data.news_latency import parse_latency
 from pitboss.engine.execute import Broker
@@ -80,6 +80,7 @@ def prepare(request: PerpRequest, lake: Lake, settings: Settings) -> PerpRun:
     symbols = skill.context.sorted_symbols
     check_range(request)
     data_venue = choose_venue(request.data_venue or settings.data_venue, lake, symbols)
+    check_symbols(lake, data_venue, symbols)
     period = skill.every_ms
     assets = assets_of(lake, data_venue, symbols)
     ticks = ticks_of(request, period)

@@ -1,4 +1,4 @@
-"""The baselines of a run: cash, and buying all symbols at the first tick and holding them.
+"""The baselines of a run: cash, and buying all symbols at the first tick and holding them, with all equity and within the caps.
 
 Buy and hold has the same costs and funding as the run and no rules. Its orders use each asset's highest leverage, so
 that a first open above the last close cannot fail a margin check, which is not part of the comparison; the money at
@@ -14,10 +14,12 @@ import numpy as np
 from pitboss.core.curve import amounts
 from pitboss.core.instant import DAY_MS, Instant
 from pitboss.core.market import Floats
-from pitboss.core.money import ONE, ZERO, decimal, exact, round_down
+from pitboss.core.money import HUNDRED, ONE, ZERO, decimal, exact, round_down
 from pitboss.core.receipt import Receipt
 from pitboss.sim.metrics import Outcome
+from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.course import PerpCourse, first_state
+from pitboss.venues.perp.meaning import CAPPED
 from pitboss.venues.perp.quiet_bars import positions_quiet_until
 from pitboss.venues.perp.state import PerpWorld, TradingTerms, open_world
 from pitboss.venues.perp.tape import Tape
@@ -40,8 +42,12 @@ def buy_and_hold(
     from_at: Instant,
     to_at: Instant,
     unlisted: Collection[str] = (),
+    caps: PerpCaps | None = None,
 ) -> Outcome:
     """Return the outcome of all symbols bought in equal parts at the first tick and held to the end.
+
+    With `caps` no part is larger than the position cap and all of them together not larger than the exposure cap, both of the first
+    equity, and only symbols are bought that the skill allows to open.
 
     The part of a symbol that is not listed then stays cash: its listing date and price are unknown at the first tick.
     """
@@ -49,8 +55,11 @@ def buy_and_hold(
     world = set_marks(open_world(initial_usd, from_at // DAY_MS), marks)
     receipts: list[Receipt] = []
     share = initial_usd / (ONE + terms.taker) / len(tape.symbols)
+    if caps is not None:
+        exposure_usd = initial_usd * caps.max_total_exposure_pct / HUNDRED / len(tape.symbols)
+        share = min(share, initial_usd * caps.max_position_pct / HUNDRED, exposure_usd)
     for symbol in tape.symbols:
-        if symbol in unlisted:
+        if symbol in unlisted or (caps is not None and not caps.opens_allowed(symbol)):
             continue
         world = _buy(world, free, tape, symbol, share, from_at, receipts)
     first = 0
@@ -110,15 +119,15 @@ def _buy(
 
 
 def outcomes(course: PerpCourse) -> dict[str, Outcome]:
-    """Return the outcomes of cash and buy and hold over the same bars."""
+    """Return the outcomes of cash and of buy and hold, with all equity and within the caps, over the same bars."""
     start, world = int(course.tick_at[0]), first_state(course).world
     marks: dict[str, tuple[Decimal, Instant]] = {
         symbol: (price, world.marked_at[symbol]) for symbol, price in world.marks.items()
     }
     unlisted = course.market.view(start).unlisted(course.tape.symbols)
+    holding = (course.initial_usd, course.tape, course.ports.terms, marks, start, course.to_at, unlisted)
     return {
-        "buy_and_hold": buy_and_hold(
-            course.initial_usd, course.tape, course.ports.terms, marks, start, course.to_at, unlisted
-        ),
+        "buy_and_hold": buy_and_hold(*holding),
+        CAPPED: buy_and_hold(*holding, course.ports.limits),
         "cash": cash(course.initial_usd, course.tape, start, course.to_at),
     }

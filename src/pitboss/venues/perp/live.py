@@ -34,6 +34,7 @@ from pitboss.venues.perp.broker import PaperBroker
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.exchange_address import exchange_url
 from pitboss.venues.perp.hyperliquid.account_reader import VenueAccount
+from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
 from pitboss.venues.perp.hyperliquid.live_account import account_line, check_network, check_signer, make_broker
 from pitboss.venues.perp.hyperliquid.live_source import ReportedSource
 from pitboss.venues.perp.intents import TERMINAL
@@ -41,6 +42,7 @@ from pitboss.venues.perp.live_feeds import shared_feed
 from pitboss.venues.perp.live_market import MarketFeed
 from pitboss.venues.perp.paper_source import PaperSource
 from pitboss.venues.perp.request import PerpRequest
+from pitboss.venues.perp.rules.r13_venue import CODE as VENUE_CODE
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.state import PerpWorld, Position, ReportedWorld, TradingTerms, halts_at, open_world
 from pitboss.venues.perp.trade_memory import NO_MEMORY, PerpMemory
@@ -50,7 +52,6 @@ SETTLE_MS = 2 * SECOND_MS
 """How long after its slot a tick begins: bars arrive a moment after they have closed."""
 ACCOUNT_MS = SECOND_MS
 """How often a live account is read between ticks: a limit order that was filled gets its stop at the next read."""
-BROKER_CODE = "R11_BROKER_REJECT"
 LOSS_HALTS = {"daily_loss": "the loss limit of the day is reached", "drawdown": "the drawdown limit is reached"}
 
 
@@ -103,7 +104,7 @@ class PerpLive:
             identity={},
             most_usd_per_day=live.most_usd_per_day,
             pace=pace(schedule(period), update_ms, SETTLE_MS),
-            halt_limits=HaltLimits(broker_code=BROKER_CODE),
+            halt_limits=HaltLimits(broker_code=VENUE_CODE),
             must_close=nothing_to_close if live.deployment.mode == "paper" else loss_limit,
             uses_mcp=True,
         )
@@ -216,13 +217,11 @@ async def open_live(live: LiveDeployment) -> AsyncIterator[PerpLive]:
             raise InvariantError("a feed that was opened for an exchange has no access to it")
         line = account_line(feed.access, account, live.workspace.now)
         if live.deployment.mode == "shadow":
-            yield PerpLive(live, feed, terms, _shadow_account(live, feed, terms, await line.read()))
+            yield shadow_side(live, feed, await line.read())
             return
-        await check_signer(live.workspace, account, line.info)
-        broker = await make_broker(live.workspace, line, account, live.deployment.id, symbols, terms, live.open_refusal)
-        source = ReportedSource(broker, feed, symbols, live.halt)
-        first = (await broker.resolve(None)).world
-        yield PerpLive(live, feed, terms, LiveAccount(source, broker, first, ReportedWorld, source.reread))
+        await check_signer(live.workspace, account, line.info, live.heard_signer)
+        broker = await make_broker(live, line, account, symbols, terms, feed.opening_problem)
+        yield await live_side(live, feed, broker)
 
 
 def account_of(live: LiveDeployment) -> TradingAccount:
@@ -239,13 +238,28 @@ def paper_side(live: LiveDeployment, feed: MarketFeed) -> PerpLive:
     )
 
 
+def shadow_side(live: LiveDeployment, feed: MarketFeed, reported: VenueAccount) -> PerpLive:
+    """Put together a deployment that begins with what an account holds, and trades on paper."""
+    terms = terms_of(live.request, live.skill, feed.assets)
+    return PerpLive(live, feed, terms, _shadow_account(live, feed, terms, reported))
+
+
+async def live_side(live: LiveDeployment, feed: MarketFeed, broker: HyperliquidBroker) -> PerpLive:
+    """Put together a deployment that trades on an account; its first world is read here."""
+    terms = terms_of(live.request, live.skill, feed.assets)
+    source = ReportedSource(broker, feed, live.skill.context.sorted_symbols, live.halt)
+    first = (await broker.resolve(None)).world
+    return PerpLive(live, feed, terms, LiveAccount(source, broker, first, ReportedWorld, source.reread))
+
+
 def _first_day(live: LiveDeployment) -> int:
     return live.run.created_at // DAY_MS
 
 
 def _paper_account(live: LiveDeployment, feed: MarketFeed, terms: TradingTerms, first: PerpWorld) -> LiveAccount:
     source = PaperSource(feed, terms, live.skill.context.sorted_symbols)
-    return LiveAccount(source, PaperBroker(terms, live.request.decision_latency_ms), first)
+    broker = PaperBroker(terms, live.request.decision_latency_ms, feed.opening_problem)
+    return LiveAccount(source, broker, first)
 
 
 def _shadow_account(live: LiveDeployment, feed: MarketFeed, terms: TradingTerms, reported: VenueAccount) -> LiveAccount:

@@ -48,8 +48,19 @@ class MarketFeed(Protocol):
         """Return when it is complete until an instant. The caller sets the time limit."""
         ...
 
+    async def load_since(self, at: Instant) -> Instant:
+        """Load the base bars that opened since an instant, as far as they still exist.
+
+        Returns the instant, or a later one from which every symbol has bars. Raises `TransientError` without an answer.
+        """
+        ...
+
     def marks(self) -> Mapping[str, tuple[Decimal, Instant]]:
         """The newest mark or mid price of each symbol, and when the venue sent it."""
+        ...
+
+    def opening_problem(self, symbol: str) -> str:
+        """Why no position in a symbol may be opened on the data of this moment; empty if one may."""
         ...
 
     def trouble(self) -> str:
@@ -97,6 +108,28 @@ class LiveMarket:
         elif key not in self._columns:
             self._market = None
         return added
+
+    def add_earlier_bars(self, symbol: str, interval: str, bars: Iterable[Bar]) -> int:
+        """Add bars before the oldest one, in the order of time. Returns how many were added: the oldest beyond the bound are dropped."""
+        key, step = (symbol, interval), interval_ms(interval)
+        column = self._bars.setdefault(key, [])
+        first = column[0][0] if column else None
+        earlier = [
+            (bar.closed_at - step, bar.open, bar.high, bar.low, bar.close, bar.volume)
+            for bar in bars
+            if first is None or bar.closed_at <= first
+        ]
+        earlier = earlier[-(self._most_bars - len(column)) :] if len(column) < self._most_bars else []
+        if earlier:
+            column[:0] = earlier
+            self._columns.pop(key, None)
+            self._market = None
+        return len(earlier)
+
+    def first_open(self, symbol: str, interval: str) -> Instant | None:
+        """When the oldest bar of a series opened."""
+        column = self._bars.get((symbol, interval))
+        return column[0][0] if column else None
 
     def add_points(self, kind: PointKind, symbol: str, points: Iterable[tuple[Instant, float]]) -> int:
         """Add values in the order of time; those at or before the newest are ignored. Returns how many were new."""

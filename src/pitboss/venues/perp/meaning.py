@@ -9,6 +9,8 @@ from pitboss.report.refusals import ACTIONS
 from pitboss.report.source import number
 from pitboss.runs.stored import one_line
 
+CAPPED = "buy_and_hold_capped"
+"""The baseline that holds no more than the caps of the skill allow."""
 RULES: dict[str, RuleMeaning] = {
     "R1_SHAPE": RuleMeaning(
         "Malformed", "The proposal was not a valid order: a field was missing, unknown or of the wrong type."

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from pitboss.core.errors import UserError
-from pitboss.core.instant import INTERVALS
+from pitboss.core.instant import INTERVALS, interval_hint
+from pitboss.core.suggestion import suggestion
 from pitboss.terminal.options import Amount, Duration, Lateness, option
 from pitboss.terminal.workspace_options import WorkspaceOptions
 
@@ -63,13 +64,14 @@ class PerpOptions:
         del place, skill
         if self.slippage not in ("linear", "book"):
             raise UserError(
-                f"--slippage: {self.slippage!r} is neither linear nor book", "book needs imported order books"
+                f"--slippage: {self.slippage!r} is neither linear nor book",
+                suggestion(self.slippage, ("linear", "book")),
             )
         if self.max_volume_pct is not None and not 0 < self.max_volume_pct <= 100:
             raise UserError("--max-volume-pct must be above 0 and at most 100", "for example --max-volume-pct 10")
         if self.base_interval and self.base_interval not in INTERVALS:
             raise UserError(
-                f"--base-interval: {self.base_interval!r} is not the length of a bar", f"one of {', '.join(INTERVALS)}"
+                f"--base-interval: {self.base_interval!r} is not the length of a bar", interval_hint(self.base_interval)
             )
         return {
             "requested_base": self.base_interval,

@@ -2,13 +2,15 @@
 
 It does between two ticks exactly what a backtest does between them, with the same function, so a paper deployment that is
 fed with recorded bars writes the records of the simulator. A process that was down catches up: the bars since its last tick
-are processed in one go, with their fills, stops and funding.
+are processed in one go, with their fills, stops and funding. Bars that the exchange no longer has are told by a receipt
+(`data_gap`): the account goes on with the first bar there is, and nothing is assumed about what it has missed.
 """
 
 from dataclasses import replace
 
 from pitboss.core.curve import Curve
 from pitboss.core.instant import DAY_MS, Instant, interval_ms
+from pitboss.core.receipt import Receipt
 from pitboss.live.world_source import WorldUpdate
 from pitboss.venues.perp.assembly import tape_of
 from pitboss.venues.perp.course import marked_world
@@ -33,16 +35,18 @@ class PaperSource:
         step = interval_ms(base)
         until = before // step * step  # a bar that is open at `before` is processed when it has closed
         await self._feed.wait_until(until)
-        market = self._feed.market()
         # The account itself says up to which bar it is advanced, so a restart loses none, whatever was recorded since.
         advanced_to = max(world.marked_at.values(), default=None)
         if advanced_to is None:
+            market = self._feed.market()
             return WorldUpdate(marked_world(replace(world, day=until // DAY_MS), market, self._symbols, base, until))
-        tape = tape_of(market, self._symbols, base, advanced_to, until)
+        first = await self._feed.load_since(advanced_to)
+        tape = tape_of(self._feed.market(), self._symbols, base, first, until)
         if not len(tape):
             return WorldUpdate(world)
         leg = advance(world, self._terms, tape, 0, len(tape))
-        return WorldUpdate(leg.world, leg.receipts, leg.equity)
+        gap = () if first == advanced_to else (Receipt("data_gap", first, facts={"since_at": advanced_to}),)
+        return WorldUpdate(leg.world, (*gap, *leg.receipts), leg.equity)
 
     def hold_flag(self, world: PerpWorld, at: Instant) -> str:
         """Return the flag of a no-op while a symbol has no price."""

@@ -60,6 +60,10 @@ class RecordedFeed:
         if self._now() < at:
             await self._advance(at)
 
+    async def load_since(self, at: Instant) -> Instant:
+        """Return from when on the recording has bars of every symbol; nothing has to be loaded."""
+        return max(at, *(self._market.bars[symbol, self.base_interval].open_at.item(0) for symbol in self.symbols))
+
     def marks(self) -> Mapping[str, tuple[Decimal, Instant]]:
         """Return the newest close of each symbol's base bars and when it was made."""
         view = self._market.view(self._now())
@@ -69,6 +73,11 @@ class RecordedFeed:
             if closed:
                 marks[symbol] = decimal(bars.close.item(closed - 1)), bars.open_at.item(closed - 1) + self._step
         return marks
+
+    def opening_problem(self, symbol: str) -> str:
+        """Return nothing: a recording has closed bars only, whose age the rules judge."""
+        del symbol
+        return ""
 
     def trouble(self) -> str:
         """Return that the recording has ended, once it has."""

@@ -49,6 +49,8 @@ class EarlierFacts:
     accepted_opens: tuple[Instant, ...] = ()
     orders: Mapping[str, Receipt] = field(default_factory=dict[str, Receipt])
     """The receipts of accepted orders, by id."""
+    caps: str = ""
+    """The caps of the last change before the span, as JSON text; empty for those of the skill."""
 
 
 @noun
@@ -178,6 +180,7 @@ class _Earlier:
         self._facts = EarlierFacts()
         self._orders: dict[str, Receipt] = {}
         self._opens: list[Instant] = []
+        self._caps = ""
 
     def begin(self, account: Mapping[str, Any], at: Instant) -> None:
         """Begin with the account of the first record."""
@@ -197,6 +200,8 @@ class _Earlier:
             elif receipt.kind == "resumed" and receipt.facts.get("halt") != "daily_loss":
                 value = self._facts.last_equity
                 self._facts = replace(self._facts, peak=value, day_reference=value)
+            elif receipt.kind == "caps":
+                self._caps = str(receipt.facts["caps"])
         for proposal, verdict in zip(body.get("proposals", ()), body.get("verdicts", ()), strict=True):
             is_open = isinstance(proposal, dict) and proposal.get("action") in OPENS
             if is_open and verdict["outcome"] in ("allowed", "reduced") and not verdict["duplicate"]:
@@ -207,7 +212,7 @@ class _Earlier:
     def facts(self) -> EarlierFacts:
         """Return what is known now."""
         recent = tuple(at for at in self._opens if at > self.at - HOUR_MS)
-        return replace(self._facts, accepted_opens=recent, orders=dict(self._orders))
+        return replace(self._facts, accepted_opens=recent, orders=dict(self._orders), caps=self._caps)
 
     def _mark(self, at: Instant, value: Decimal) -> None:
         facts = self._facts

@@ -3,21 +3,26 @@
 from pitboss.report import figures
 from pitboss.report.meaning import METRICS as SHARED
 from pitboss.report.source import mapping
-from pitboss.runs.result_table import Plain, ResultTable, cost_rows, counts, percent, proposals, with_interval
+from pitboss.runs.result_table import Plain, ResultTable, cost_rows, counts, percent, proposals, sharpe, with_interval
 from pitboss.store.runs import Run
-from pitboss.venues.perp.meaning import METRICS
+from pitboss.venues.perp.meaning import CAPPED, METRICS
 
 
 def result_table(run: Run) -> ResultTable:
     """Return the most important metrics of a run, with those of buy and hold."""
     metrics = mapping(run.metrics)
-    holding = mapping(mapping(run.baselines).get("buy_and_hold"))
+    holding, capped = (mapping(mapping(run.baselines).get(name)) for name in ("buy_and_hold", CAPPED))
+    held = [holding, *([capped] if capped else [])]
     labels = {**SHARED, **METRICS}
     rows = [
-        ("Return", with_interval(metrics, "total_return_pct", percent), percent(holding.get("total_return_pct"))),
-        ("Sharpe", with_interval(metrics, "sharpe", figures.plain), figures.plain(holding.get("sharpe"))),
+        (
+            "Return",
+            with_interval(metrics, "total_return_pct", percent),
+            *(percent(each.get("total_return_pct")) for each in held),
+        ),
+        ("Sharpe", sharpe(metrics), *(figures.sharpe(each.get("sharpe"), metrics.get("sharpe_ci")) for each in held)),
         *(
-            (labels[name].label, format_value(metrics.get(name)), format_value(holding.get(name)))
+            (labels[name].label, format_value(metrics.get(name)), *(format_value(each.get(name)) for each in held))
             for name, format_value in (
                 ("final_equity_usd", figures.usd),
                 ("max_drawdown_pct", figures.percent),
@@ -26,13 +31,19 @@ def result_table(run: Run) -> ResultTable:
                 ("total_slippage_usd", figures.usd),
             )
         ),
-        ("Round trips", _trips(metrics), figures.count(holding.get("total_trades"))),
-        ("Ticks", figures.count(metrics.get("total_ticks")), ""),
-        ("Proposals", proposals(metrics), ""),
-        ("Refused by rule", counts(metrics.get("rejections_by_rule")) or "none", ""),
-        *[(*row, "") for row in cost_rows(run)],
+        ("Round trips", _trips(metrics), *(figures.count(each.get("total_trades")) for each in held)),
+        *(
+            (label, value, *[""] * len(held))
+            for label, value in (
+                ("Ticks", figures.count(metrics.get("total_ticks"))),
+                ("Proposals", proposals(metrics)),
+                ("Refused by rule", counts(metrics.get("rejections_by_rule")) or "none"),
+                *cost_rows(run),
+            )
+        ),
     ]
-    return ResultTable(("", "this run (95 % interval)", "buy and hold"), rows, right=(2,), folds=(1,))
+    headings = ("", "this run (95 % interval)", "buy and hold", "same, capped")[: 2 + len(held)]
+    return ResultTable(headings, rows, right=tuple(range(2, len(headings))), folds=(1,))
 
 
 def _trips(metrics: Plain) -> str:

@@ -5,11 +5,12 @@ reverse. The agent is not asked, no prompt is built, and nothing is stored.
 """
 
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import localcontext
 from typing import Any, TypeVar
 
 from pitboss.agent.decider import Judge
+from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.errors import InvariantError
 from pitboss.core.instant import Instant, interval_ms
@@ -17,6 +18,8 @@ from pitboss.core.intent import Decision
 from pitboss.core.money import CONTEXT
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
+from pitboss.skill.document import to_plain
+from pitboss.skill.load import read_skill
 from pitboss.tick import WorldEvents, tick
 from pitboss.venues.perp.account_trades import SpanStep
 from pitboss.venues.perp.assembly import tape_of
@@ -90,22 +93,34 @@ class _SpanReplay:
         self._bar_ms = interval_ms(setup.base_interval)
         self._advanced_to = span.started_at // self._bar_ms * self._bar_ms
         self._decider = RecordedProposals()
-        self._ports = PerpPorts(
-            skill=setup.skill,
-            limits=caps_of(setup.skill),
-            terms=setup.terms,
+        self._ports = self._with_caps(span.earlier.caps)
+        end = max(span.ended_at, span.started_at) // self._bar_ms * self._bar_ms
+        self._tape = tape_of(setup.market, self._symbols, setup.base_interval, self._advanced_to, end)
+        self._offset = 0
+
+    def _with_caps(self, caps: str) -> PerpPorts:
+        """The ports with caps that were recorded as JSON text; empty for those of the skill."""
+        setup = self._setup
+        skill, terms = setup.skill, setup.terms
+        if caps:
+            skill = read_skill({**to_plain(skill), "risk": codec.loads(caps)}, PerpSkill)
+            risk = skill.risk
+            terms = replace(
+                terms, daily_loss_halt_pct=risk.daily_loss_halt_pct, drawdown_halt_pct=risk.drawdown_halt_pct
+            )
+        return PerpPorts(
+            skill=skill,
+            limits=caps_of(skill),
+            terms=terms,
             view=setup.market.view,
             decider=self._decider,
-            broker=PaperBroker(setup.terms, setup.latency_ms),
-            context=PerpPrompts(setup.skill),
-            started_at=span.started_at,
+            broker=PaperBroker(terms, setup.latency_ms),
+            context=PerpPrompts(skill),
+            started_at=self._span.started_at,
             wakes=False,
             build_prompts=False,
             keep_prompts=False,
         )
-        end = max(span.ended_at, span.started_at) // self._bar_ms * self._bar_ms
-        self._tape = tape_of(setup.market, self._symbols, setup.base_interval, self._advanced_to, end)
-        self._offset = 0
 
     async def run(self) -> tuple[SpanStep, ...]:
         span, setup = self._span, self._setup
@@ -119,6 +134,9 @@ class _SpanReplay:
             elif any(each.kind == "resumed" and each.facts.get("halt") != "daily_loss" for each in step.receipts):
                 lifted, receipts = lift_halts(state.world, step.at)
                 state = state.after(world=lifted)
+            for receipt in step.receipts:
+                if receipt.kind == "caps":
+                    self._ports = self._with_caps(str(receipt.facts["caps"]))
             decision = span.decisions.get(index)
             if decision is not None:
                 self._decider.proposals = decision.proposals
@@ -137,7 +155,7 @@ class _SpanReplay:
         stop = self._tape.index_of(at // self._bar_ms * self._bar_ms)
         if stop <= self._offset:
             return state, ()
-        leg = advance(state.world, self._setup.terms, self._tape, self._offset, stop)
+        leg = advance(state.world, self._ports.terms, self._tape, self._offset, stop)
         self._offset = stop
         return state.after(world=leg.world), leg.receipts
 

@@ -8,7 +8,7 @@ from typing import Any
 from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import iso
 from pitboss.core.market import Bars
-from pitboss.core.suggestion import did_you_mean, nearest
+from pitboss.core.suggestion import suggestion
 from pitboss.venues.perp.observation import Observation
 
 INTERVALS = ("1m", "5m", "15m", "1h", "4h", "1d")
@@ -26,7 +26,7 @@ def one_of_yours(observation: Observation, symbol: str) -> str:
     """Return the symbol if the skill trades it."""
     symbols = observation.skill.context.sorted_symbols
     if symbol not in symbols:
-        offer = did_you_mean(nearest(symbol.upper(), symbols), f"symbols: {', '.join(symbols)}")
+        offer = suggestion(symbol, symbols, "symbols:")
         raise ToolFailed(f"{symbol!r} is not one of your symbols; {offer}")
     return symbol
 

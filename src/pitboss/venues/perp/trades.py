@@ -11,7 +11,7 @@ a tick.
 
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
 from pitboss.core.errors import InvariantError
 from pitboss.core.instant import Instant, iso
@@ -93,6 +93,31 @@ def book(receipts: Iterable[Receipt]) -> TradeBook:
     for receipt in receipts:
         fold.take(receipt)
     return TradeBook(tuple(closed for _, closed in fold.closed), tuple(_open(trip) for trip in fold.open_trips()))
+
+
+def trade_rows(receipts: Iterable[Receipt]) -> list[dict[str, Any]]:
+    """Return all trades in the public export form, the closed ones first. An open one has no exit and no result yet."""
+    trades = book(receipts)
+    return [_row(trade, trade) for trade in trades.closed] + [_row(trade, None) for trade in trades.open]
+
+
+def _row(trade: Trade | OpenTrade, closed: Trade | None) -> dict[str, Any]:
+    return {
+        "symbol": trade.symbol,
+        "side": trade.side,
+        "opened_at": trade.opened_at,
+        "closed_at": closed and closed.closed_at,
+        "size": trade.max_size,
+        "entry_price": trade.entry_price,
+        "exit_price": closed and closed.exit_price,
+        "gross_usd": closed and closed.gross_usd,
+        "fees_usd": trade.fees_usd,
+        "funding_usd": trade.funding_usd,
+        "penalties_usd": trade.penalties_usd,
+        "pnl_usd": closed and closed.pnl_usd,
+        "fills": trade.fills,
+        "exit_reason": closed and closed.exit_reason,
+    }
 
 
 class Fold:

@@ -213,6 +213,11 @@ class PerpVenue(Venue):
 
         return fills(receipts)
 
+    def trades(self, receipts: "Iterable[Receipt]") -> "Iterable[dict[str, Any]]":
+        from pitboss.venues.perp.trades import trade_rows
+
+        return trade_rows(receipts)
+
     def closed_trades(self, receipts: "Iterable[Receipt]") -> "list[tuple[Instant, bool]]":
         from pitboss.venues.perp.trades import book
 

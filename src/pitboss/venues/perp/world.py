@@ -47,6 +47,11 @@ class OrderRequest:
     intent_key: str = ""
     """Identifies the decision within its run, however often it is judged."""
 
+    @property
+    def opens(self) -> bool:
+        """Whether it opens or adds to a position; others only reduce one."""
+        return self.kind in ("market", "limit")
+
 
 def submit(world: PerpWorld, request: OrderRequest, at: Instant, latency_ms: int = 0) -> tuple[PerpWorld, str, Receipt]:
     """Accept an order; it can first act on a bar that opens at or after `at + latency_ms`.

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, SECOND_MS
+from pitboss.core.suggestion import suggestion
 from pitboss.live.board import display_text
 from pitboss.models import catalog
 from pitboss.runs.live_session import Begin
@@ -213,5 +214,5 @@ def _skill(file: Path, overrides: Sequence[str], variables: ReadVariables) -> tu
 def _strategy(variables: ReadVariables) -> str:
     name = variables.get("AGENT_STRATEGY").lower().replace("_", "-")
     if name and name not in STRATEGIES:
-        raise UserError(f"AGENT_STRATEGY is {name[:40]!r}", f"one of {', '.join(STRATEGIES)}")
+        raise UserError(f"AGENT_STRATEGY is {name[:40]!r}", suggestion(name, STRATEGIES))
     return STRATEGIES.get(name, "")

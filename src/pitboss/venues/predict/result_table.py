@@ -5,7 +5,7 @@ from typing import Any
 
 from pitboss.report import figures
 from pitboss.report.source import mapping, pair
-from pitboss.runs.result_table import ResultTable, cost_rows
+from pitboss.runs.result_table import ResultTable, cost_rows, counts, proposals
 from pitboss.store.runs import Run
 from pitboss.venues.predict.panels.source import PRICE, nested
 
@@ -21,7 +21,7 @@ def result_tables(run: Run) -> list[ResultTable]:
     forecasts = [*rows(metrics, baselines), *[(*row, "", "", "") for row in cost_rows(run)]]
     return [
         ResultTable(HEADINGS, forecasts, right=(2, 3, 4), folds=(1,), lead=answer(metrics)),
-        ResultTable(TRADING_HEADINGS, trading_rows(metrics, baselines), right=(1, 2, 3, 4, 5, 6)),
+        ResultTable(TRADING_HEADINGS, trading_rows(metrics, baselines), right=(1, 2, 3, 4, 5, 6), folds=(0,)),
     ]
 
 
@@ -75,7 +75,8 @@ def rows(metrics: Plain, baselines: Plain) -> list[tuple[str, str, str, str, str
         alone("Spent", figures.usd(metrics.get("total_spend_usd"))),
         alone("Cost of the spread", f"{figures.usd(spread.get('total_usd'))}, {figures.share(spread.get('share_of_spend'))} of it"),
         alone("Calls", _calls(metrics)),
-        alone("Refused by rule", _counts(metrics.get("rejections_by_rule")) or "none"),
+        alone("Proposals", proposals(metrics)),
+        alone("Refused by rule", counts(metrics.get("rejections_by_rule")) or "none"),
     ]  # fmt: skip
 
 
@@ -126,7 +127,3 @@ def _calls(metrics: Plain) -> str:
         if metrics.get(key):
             parts.append(f"{figures.count(metrics.get(key))} {label}")
     return ", ".join(parts)
-
-
-def _counts(value: object) -> str:
-    return ", ".join(f"{name} {figures.count(count)}" for name, count in mapping(value).items())

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, Instant, iso
 from pitboss.core.noun import noun
+from pitboss.core.suggestion import suggestion
 from pitboss.venues.predict.state import Grid
 from pitboss.venues.predict.svi import FLOAT
 
@@ -41,7 +42,7 @@ def expiries(tier: str, now: Instant, count: int = EXPIRIES, lead_ms: int = LEAD
     try:
         step, offset = _STEPS[tier]
     except KeyError:
-        raise UserError(f"unknown tier {tier!r}", f"one of {', '.join(TIERS)}") from None
+        raise UserError(f"unknown tier {tier!r}", suggestion(tier, TIERS)) from None
     first = offset - (offset - now - lead_ms) // step * step
     return tuple(first + step * number for number in range(count))
 

@@ -3,11 +3,13 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
+from typing import Protocol
 
 from pitboss.core.errors import TransientError
 from pitboss.core.money import CONTEXT
+from pitboss.testing.hyperliquid.exchange import FakeExchange
 from pitboss.testing.hyperliquid.seeded import SeededNumbers
-from pitboss.venues.perp.hyperliquid.order_store import LiveOrder
+from pitboss.venues.perp.hyperliquid.order_store import LiveOrder, OrderStore
 from pitboss.venues.perp.state import ReportedWorld
 from pitboss.venues.perp.world import OrderRequest
 from venues.perp.hyperliquid.live_scene import SYMBOLS, Scene, close_request
@@ -35,6 +37,15 @@ class Tally:
     @property
     def is_clean(self) -> bool:
         return not (self.duplicates or self.ghosts or self.phantoms or self.unsettled)
+
+
+class JudgedScene(Protocol):
+    """A scene whose orders can be compared with the truth."""
+
+    exchange: FakeExchange
+
+    @property
+    def store(self) -> OrderStore: ...
 
 
 class Witness:
@@ -134,7 +145,7 @@ async def settle(scene: Scene, world: ReportedWorld, tally: Tally) -> ReportedWo
     return world
 
 
-def judge(scene: Scene, tally: Tally) -> None:
+def judge(scene: JudgedScene, tally: Tally) -> None:
     """Compare what the store believes of every order with what the exchange has."""
     truth = scene.exchange.truth()
     orders: tuple[LiveOrder, ...] = scene.store.recent(0)

@@ -121,14 +121,19 @@ class FeedScene:
         )
 
     def run(self, work):
+        self.feed = self.make_feed()
+        return self.run_with(self.feed, lambda: work(self))
+
+    def run_with(self, feed, work):
+        """Run a coroutine function in virtual time, with a feed open."""
+
         async def main():
-            self.feed = self.make_feed()
-            await self.feed.include(self.symbols, self.intervals)
-            self.feed.start()
+            await feed.include(self.symbols, self.intervals)
+            feed.start()
             try:
-                return await work(self)
+                return await work()
             finally:
-                await self.feed.close()
+                await feed.close()
 
         return run_in_virtual_time(self.clock, main())
 

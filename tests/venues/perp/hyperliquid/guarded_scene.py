@@ -1,6 +1,6 @@
 """A live deployment on the fake exchange with real sockets: HTTP to the exchange, and two signing processes with keys of their own."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,14 +12,15 @@ from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.trading_accounts import TradingAccount, add_account
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.instant import Instant
+from pitboss.runs.deployment_run import DeploymentRun
 from pitboss.runs.deployments import deploy
-from pitboss.runs.live_deployment import DeployRequest
+from pitboss.runs.live_deployment import DeployRequest, LiveDeployment, read_deployment
 from pitboss.signer.hyperliquid.policy import HyperliquidPolicy
 from pitboss.signer.journal import SigningJournal
 from pitboss.signer.request_handler import RequestHandler
 from pitboss.signer.schemes.hyperliquid_action import HyperliquidScheme
 from pitboss.signer.server import serving_signer
-from pitboss.skill.load import load_skill
+from pitboss.skill.load import check_text
 from pitboss.store import sealed_rows as rows
 from pitboss.store.deployments import Deployment
 from pitboss.store.schema import deployments, runs
@@ -30,6 +31,7 @@ from pitboss.testing.hyperliquid.universe import LISTED
 from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
 from pitboss.venues.perp.hyperliquid.exchange_access import open_access
 from pitboss.venues.perp.hyperliquid.live_account import account_line, make_broker
+from pitboss.venues.perp.hyperliquid.order_store import OrderStore, StoredOrders
 from pitboss.venues.perp.hyperliquid.universe import read_universe
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.state import TradingTerms
@@ -37,6 +39,8 @@ from pitboss.venues.perp.venue import VENUE
 from pitboss.venues.perp.world import OrderRequest
 from venues.perp.hyperliquid.live_scene import SYMBOLS
 
+NOW = SystemClock().now
+VERIFYING = VenueRules(verify_every=1)
 NO_OPENS: dict[str, Any] = {
     "order_notional_usd": 0,
     "opened_notional_per_day_usd": 0,
@@ -78,15 +82,27 @@ class GuardedScene:
     account: TradingAccount
     stack: AsyncExitStack
     home: Path
+    signer: RequestHandler
 
-    async def broker(self) -> HyperliquidBroker:
+    @property
+    def store(self) -> OrderStore:
+        """The orders of the deployment."""
+        return StoredOrders(self.workspace.database, self.deployment.id, self.workspace.now)
+
+    async def broker(self, process: DeploymentRun | None = None) -> HyperliquidBroker:
         """The broker of the deployment's process."""
         access = await self.stack.enter_async_context(open_access(self.server.url, self.workspace.now, unit_random()))
         line = account_line(access, self.account, self.workspace.now)
         universe = read_universe(self.exchange.info({"type": "meta"}))
         terms = TradingTerms({symbol: universe[symbol].asset for symbol in SYMBOLS}, daily_loss_halt_pct=Decimal(5))
         await line.clock.read()
-        return await make_broker(self.workspace, line, self.account, self.deployment.id, SYMBOLS, terms, str)
+        return await make_broker(self.live(process), line, self.account, SYMBOLS, terms)
+
+    def live(self, process: DeploymentRun | None = None) -> LiveDeployment:
+        """The deployment as its venue opens it, in a process or without one."""
+        request = VENUE.request_of(self.workspace.runs.get(self.deployment.run_id).params)
+        ways = {} if process is None else process.ways()
+        return read_deployment(self.workspace, self.deployment, PerpSkill, request, **ways)
 
     async def trade(self) -> None:
         """What a process leaves behind: a position in ETH with its stop, and an order in BTC that rests."""
@@ -129,6 +145,12 @@ class GuardedScene:
         return self.workspace.deployments.get(self.deployment.id)
 
 
+def deployed_example(workspace: Workspace) -> Deployment:
+    skill = check_text(VENUE.examples()["breakout-hybrid.yaml"], ".yaml", PerpSkill).skill
+    assert skill is not None
+    return deploy(workspace, DeployRequest(skill=skill, mode="live", account="main", model="policy/momentum"))
+
+
 @asynccontextmanager
 async def guarded_scene(
     home: Path,
@@ -136,15 +158,18 @@ async def guarded_scene(
     watchdog_caps: dict[str, Any] | None = None,
     trading_caps: dict[str, Any] | None = None,
     shared_key: bool = False,
+    deployed: Callable[[Workspace], Deployment] = deployed_example,
+    now: Callable[[], Instant] = NOW,
+    rules: VenueRules = VERIFYING,
+    deposit: Decimal = Decimal(10_000),
     **policy_fields: Any,
 ) -> AsyncIterator[GuardedScene]:
-    now = SystemClock().now
     perps = tuple(perp for perp in LISTED if perp.name in SYMBOLS)
-    start: Instant = now()
-    exchange = FakeExchange(seed, perps, start, VenueRules(verify_every=1))
+    exchange = FakeExchange(seed, perps, now(), rules, deposit=deposit)
     second = exchange.ready if shared_key else make_ready_account(seed, "watchdog")
     if not shared_key:
         exchange.approve_agent(exchange.ready.master_address, second.agent_address, "watchdog")
+    handlers: dict[str, RequestHandler] = {}
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(serving(exchange, now=now))
         (home / "settings.toml").write_text(f'hyperliquid_url = "{server.url}"\n')
@@ -158,11 +183,8 @@ async def guarded_scene(
             scheme = HyperliquidScheme(policy(exchange, caps, **policy_fields))
             journal = SigningJournal(home / folder / "journal.db")
             stack.callback(journal.close)
-            handler = RequestHandler(bytes.fromhex(key.removeprefix("0x")), scheme, journal, now)
+            handler = handlers[folder] = RequestHandler(bytes.fromhex(key.removeprefix("0x")), scheme, journal, now)
             await stack.enter_async_context(serving_signer(handler, home / folder / "signer.sock"))
         workspace = stack.enter_context(open_workspace(load_settings(home)))
-        file = home / "skill.yaml"
-        file.write_text(VENUE.examples()["breakout-hybrid.yaml"], "utf-8")
-        skill = load_skill(file, PerpSkill)
-        deployment = deploy(workspace, DeployRequest(skill=skill, mode="live", account="main", model="policy/momentum"))
-        yield GuardedScene(workspace, exchange, server, deployment, account, stack, home)
+        deployment = deployed(workspace)
+        yield GuardedScene(workspace, exchange, server, deployment, account, stack, home, handlers["signer"])

@@ -62,18 +62,30 @@ class Scene:
     deposit: Decimal = Decimal(100_000)
     clock_error_ms: int = 0
     """How far the clock of the trading machine is ahead of the exchange's."""
+    daily_loss_halt_pct: Decimal = Decimal(5)
+    drawdown_halt_pct: Decimal = Decimal(15)
 
     def __post_init__(self) -> None:
+        self.make_exchange()
+        self.signer = UncheckedSigner(self.now)
+        self.memory = MemoryOrders()
+        self.gate_reason = ""
+        self.alarms: list[str] = []
+        self.random = SeededNumbers(self.seed, "jitter")
+        self.start()
+
+    def make_exchange(self) -> None:
+        """Make the exchange and the way to it."""
         perps = tuple(perp for perp in LISTED if perp.name in SYMBOLS)
         self.exchange = FakeExchange(self.seed, perps, rules=self.rules, deposit=self.deposit)
         self.clock = VirtualClock()
         self.plan = FaultPlan(self.faults, self.seed)
         self.transport = InProcessTransport(self.exchange, self.clock, self.plan)
-        self.signer = UncheckedSigner(self.now)
-        self.memory = MemoryOrders()
-        self.gate_reason = ""
-        self.random = SeededNumbers(self.seed, "jitter")
-        self.start()
+
+    def data_problem(self, symbol: str) -> str:
+        """Why the market data forbids to open; without a feed there is no reason."""
+        del symbol
+        return ""
 
     def now(self) -> Instant:
         """The clock of the trading machine."""
@@ -89,8 +101,8 @@ class Scene:
         universe = read_universe(self.exchange.info({"type": "meta"}))
         terms = TradingTerms(
             {symbol: listed.asset for symbol, listed in universe.items()},
-            daily_loss_halt_pct=Decimal(5),
-            drawdown_halt_pct=Decimal(15),
+            daily_loss_halt_pct=self.daily_loss_halt_pct,
+            drawdown_halt_pct=self.drawdown_halt_pct,
         )
         self.setup = AccountSetup(DEPLOYMENT, SYMBOLS, universe, terms)
         self.info = HyperliquidInfo(self.transport, self.budget, self.now, self.clock.sleep)
@@ -100,14 +112,15 @@ class Scene:
         self.sender = FencedSender(
             "testnet", self.store, self.signer, client, self.reader, self.venue_clock, self.now, on_step
         )
-        self.protector = Protector(self.setup, self.sender, self.now, on_step)
+        self.protector = Protector(self.setup, self.sender, self.now, on_step, self.alarms.append)
         self.marks = MarkSource(self.info, self.setup, self.now)
         self.reconciler = Reconciler(
             self.setup, self.sender, self.protector, self.marks, self.now, self.clock.sleep, on_step
         )
         self.broker = HyperliquidBroker(
-            self.setup, self.sender, self.reconciler, self.marks, self.budget, lambda: self.gate_reason, self.now
-        )
+            self.setup, self.sender, self.reconciler, self.marks, self.budget, lambda: self.gate_reason, self.now,
+            self.data_problem,
+        )  # fmt: skip
 
     async def world(self) -> ReportedWorld:
         """The world of the account, read for the first time."""

@@ -349,7 +349,7 @@ def test_unknown_oid_is_no_proof_before_the_expiry():
 # stop refused; reduce-only auto-cancel ------------------------------------------------------------------------------------
 
 
-def test_a_position_whose_stop_is_refused_three_times_is_closed():
+def test_a_position_whose_stop_is_refused_three_times_is_closed_with_an_alarm():
     async def work() -> None:
         scene = Scene(15, faults=(FaultRule("stop_refused", after=0),))
         world = await scene.world()
@@ -362,6 +362,7 @@ def test_a_position_whose_stop_is_refused_three_times_is_closed():
         assert scene.position("ETH") == 0
         assert scene.clock.now() - before < 10_000
         assert scene.plan.counts["stop_refused"] == 3
+        assert scene.alarms == ["no stop could be placed for the position in ETH, so it was closed"]
 
     run(work())
 

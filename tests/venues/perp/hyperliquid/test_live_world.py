@@ -114,13 +114,6 @@ def test_an_account_that_is_adopted_with_a_position_has_a_trade_from_its_mark():
     assert [(trade.symbol, trade.size, trade.entry_price) for trade in trades.open] == [("ETH", 2, 2_000)]
 
 
-def test_a_loss_of_the_day_halts():
-    step = world_after(start(), account(2_000, value="9499"), NO_ORDERS, TERMS, MARKS)
-    assert step.world is not None
-    assert step.world.halts == ("daily_loss",)
-    assert [receipt.kind for receipt in step.receipts] == ["halted"]
-
-
 def test_funding_is_a_receipt_with_the_sign_of_the_paper_world():
     payment = ReportedFunding("ETH", 5_000, Decimal("-1.5"), Decimal(1), Decimal("0.0001"))
     step = world_after(start("1"), account(6_000, size="1", funding=(payment,)), NO_ORDERS, TERMS, MARKS)

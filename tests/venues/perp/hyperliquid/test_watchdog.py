@@ -18,7 +18,7 @@ from pitboss.testing.hyperliquid.faults import FaultRule
 from pitboss.venues.perp.exchange_address import exchange_url
 from venues.perp.hyperliquid.guarded_scene import OPENS, GuardedScene, guarded_scene
 
-SILENT_MS = 16_000
+SILENT_MS = 14_000
 
 
 class Dog:
@@ -94,7 +94,7 @@ def test_with_flatten_the_position_is_closed_once_and_a_second_watchdog_opens_no
 def test_a_process_that_is_heard_is_left_alone(tmp_path: Path) -> None:
     async def story(scene: GuardedScene) -> None:
         await scene.trade()
-        scene.age(14_000)  # a second below the limit
+        scene.age(12_000)  # a second below the limit
         dog = Dog(scene, flatten=True)
         await dog.watch()
         assert scene.open_orders() == {("BTC", "limit"), ("ETH", "stop")}

@@ -83,8 +83,8 @@ def show_costs(
     """All paid replies, on the day of the reply, and uncertain charges, on the day on which their run began."""
     del caller
     now = workspace.now()
-    from_at = read_moment("from", from_) if from_ else first_day(now, USUAL_DAYS)
-    to_at = read_moment("to", to) if to else now - now % DAY_MS + DAY_MS
+    from_at = read_moment("from", from_, lambda: now) if from_ else first_day(now, USUAL_DAYS)
+    to_at = read_moment("to", to, lambda: now) if to else now - now % DAY_MS + DAY_MS
     if to_at <= from_at:
         raise UserError("the range is empty: to is not after from", "choose a later `to`")
     return CostsDocument.model_validate(costs_document(workspace, from_at, to_at))

@@ -15,6 +15,7 @@ from pitboss.bootstrap.machine import new_id
 from pitboss.bootstrap.workspace import open_lake
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
+from pitboss.core.suggestion import suggestion
 from pitboss.data.coverage import coverage
 from pitboss.data.demo import write_demo
 from pitboss.data.importing import ImportResult, import_paths
@@ -225,7 +226,7 @@ def start_download(body: NewDownload, caller: Author, workspace: OwnWorkspace, r
     _require_operator(caller, body.replace, "replace")
     _require_operator(caller, bool(body.urls), "urls")
     if body.source not in source_names():
-        raise UserError(f"unknown source {body.source!r}", f"one of {', '.join(source_names())}")
+        raise UserError(f"unknown source {body.source!r}", suggestion(body.source, source_names()))
     download = BackgroundDownload(
         new_id(),
         caller.owner,
@@ -235,8 +236,8 @@ def start_download(body: NewDownload, caller: Author, workspace: OwnWorkspace, r
             tuple(dict.fromkeys(body.symbols)),
             tuple(dict.fromkeys(body.intervals)),
             tuple(dict.fromkeys(body.kinds)),
-            read_moment("from", body.from_) if body.from_ else 0,
-            read_moment("to", body.to) if body.to else 0,
+            read_moment("from", body.from_, workspace.now) if body.from_ else 0,
+            read_moment("to", body.to, workspace.now) if body.to else 0,
             "",
             tuple(body.urls),
             body.files,
@@ -279,7 +280,7 @@ def cancel_download(download_id: str, caller: Author, request: Request) -> Downl
 def _named(request: Request, caller: Caller, download_id: str) -> BackgroundDownload:
     download = _downloads(request).get(caller.owner, download_id)
     if download is None:
-        raise Problem(404, "not_found", "there is no such download", "the list begins anew when the server starts")
+        raise Problem(404, "not_found", "there is no such download", "the list is empty after a restart of the server")
     return download
 
 

@@ -1,31 +1,34 @@
 """`/api/deployments`: run skills live, list and show deployments, and tell them what to do."""
 
 import asyncio
-from contextlib import suppress
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 
 from pitboss.core.deployment import DeploymentState
-from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
-from pitboss.jobs.executors.live import check_host, ensure_host
+from pitboss.jobs.executors.live import attend, check_host
+from pitboss.runs import deployment_caps
 from pitboss.runs.deployment_activity import activity_details, deployment_rows, foreground_rows
 from pitboss.runs.deployments import command as send
-from pitboss.runs.deployments import command_document, deploy, is_attended, require_confirmed
+from pitboss.runs.deployments import command_document, deploy, require_confirmed
 from pitboss.server.access.caller import Operator, OwnWorkspace, Viewer
 from pitboss.server.access.reauthentication import require_password
 from pitboss.server.api.deployment_body import (
+    CapsDocument,
     CommandDocument,
     CommandResult,
     DeploymentDetails,
     DeploymentDocument,
+    NewCaps,
     NewCommand,
     NewDeployment,
     NewDeploymentState,
 )
 from pitboss.server.api.lookup import named_deployment
 from pitboss.server.problem import Problem, refused_as, responses
+from pitboss.store.deployments import Deployment
 
 router = APIRouter(prefix="/deployments", tags=["deployments"], responses=responses())
 WAIT_S = 3.0
@@ -65,7 +68,7 @@ def create_deployment(
     check_host(workspace)
     deployment = deploy(workspace, asked)
     request.state.audit += f" {deployment.id}"
-    ensure_host(workspace)
+    attend(workspace, deployment.id)
     return NewDeploymentState(deployment_id=deployment.id, state=deployment.state, run_id=deployment.run_id)
 
 
@@ -90,16 +93,13 @@ def send_command(
     """
     deployment = named_deployment(workspace, deployment_id)
     request.state.audit = f"{body.command} {body.reason}".strip()[:200]
-    if deployment.state == "stopped":
-        raise Problem(409, "conflict", "the deployment is stopped", "deploy the skill again")
+    _require_not_stopped(deployment)
     if body.command == "resume" and deployment.mode == "live":
         with refused_as(409, "confirmation_required"):
             require_confirmed(deployment.account, body.confirm)
     sent = asyncio.run(send(workspace, deployment.id, body.command, body.reason, caller.name, WAIT_S))
     state = sent.state or workspace.deployments.get(deployment.id).state
-    if state != "stopped" and not is_attended(workspace, workspace.runs.get(deployment.run_id)):
-        with suppress(UserError):  # the command is stored, whether a process can be started here or not
-            ensure_host(workspace)
+    attend(workspace, deployment.id)
     acked_at = None if sent.acked_at is None else iso(sent.acked_at)
     return CommandResult(command_id=sent.id, acked_at=acked_at, state=state, note=sent.note or None)
 
@@ -120,3 +120,49 @@ def list_commands(
         command_document(each) for each in workspace.deployments.commands(deployment.id, limit)
     ]
     return [CommandDocument(**document) for document in documents]
+
+
+@router.post(
+    "/{deployment_id}/caps",
+    operation_id="change_caps",
+    summary="Change the caps of a deployment",
+    responses=responses(404, 409),
+)
+def change_caps(
+    request: Request, deployment_id: str, body: NewCaps, caller: Operator, workspace: OwnWorkspace
+) -> CapsDocument:
+    """Lower caps are in effect at once. Higher ones, never beyond those of the skill, are pending for an hour (the setting
+    `raise_caps_delay_s`); they need the password of a caller who has one, and in mode live the name of the account as `confirm`:
+    without them the response is 409. What was pending before is cancelled.
+    """
+    deployment = named_deployment(workspace, deployment_id)
+    request.state.audit = f"caps {' '.join(body.caps)} {body.reason}".strip()[:200]
+    _require_not_stopped(deployment)
+
+    def confirm_raise(fields: Sequence[str]) -> None:
+        if deployment.mode == "live":
+            with refused_as(409, "confirmation_required"):
+                require_confirmed(deployment.account, body.confirm)
+        require_password(request, caller, body.password, f"raising {fields[0]}")
+
+    document = deployment_caps.change_caps(workspace, deployment, body.caps, body.reason, caller.name, confirm_raise)
+    return CapsDocument(**document)
+
+
+@router.delete(
+    "/{deployment_id}/caps/pending",
+    operation_id="cancel_caps_raise",
+    summary="Cancel a raise of caps",
+    responses=responses(404, 409),
+)
+def cancel_caps_raise(request: Request, deployment_id: str, caller: Operator, workspace: OwnWorkspace) -> CapsDocument:
+    """Cancel the raise that is not in effect yet."""
+    deployment = named_deployment(workspace, deployment_id)
+    request.state.audit = "cancels the raise of caps that is pending"
+    with refused_as(409, "conflict"):
+        return CapsDocument(**deployment_caps.cancel_raise(workspace, deployment, caller.name))
+
+
+def _require_not_stopped(deployment: Deployment) -> None:
+    if deployment.state == "stopped":
+        raise Problem(409, "conflict", "the deployment is stopped", "deploy the skill again")

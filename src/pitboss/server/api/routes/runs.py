@@ -16,7 +16,7 @@ from pitboss.runs.run import refuse_live
 from pitboss.runs.stored import long_document
 from pitboss.runs.verification import verify_stored
 from pitboss.server.access.caller import Author, OwnWorkspace, Viewer
-from pitboss.server.api.lookup import cursor_text, named_run, run_cursor
+from pitboss.server.api.lookup import cursor_text, named_run, named_study, run_cursor
 from pitboss.server.api.run_body import BacktestBody, Confirmed, EstimateDocument, Override, Usd, confirmation
 from pitboss.server.api.run_documents import (
     RunDifference,
@@ -28,7 +28,7 @@ from pitboss.server.api.run_documents import (
     Verification,
 )
 from pitboss.server.api.tagged import NOT_MODIFIED, tagged_json
-from pitboss.server.problem import Problem, refused_as, responses
+from pitboss.server.problem import refused_as, responses
 
 router = APIRouter(prefix="/runs", tags=["runs"], responses=responses())
 
@@ -90,10 +90,13 @@ def list_runs(
     status: RunStatus | None = None,
     skill: Annotated[str, Query(max_length=200, description="Only runs of this skill.")] = "",
     model: Annotated[str, Query(max_length=300, description="Only runs of this model.")] = "",
+    study: Annotated[str, Query(max_length=100, description="Only runs of this study.")] = "",
 ) -> RunPage:
     """Runs, newest first. Pages are stable: runs that are created meanwhile do not shift them."""
     del caller
-    filters: dict[str, Any] = {name: value for name, value in (("skill", skill), ("model", model)) if value}
+    study_id = named_study(workspace, study) if study else ""
+    given = (("skill", skill), ("model", model), ("study_id", study_id))
+    filters: dict[str, Any] = {name: value for name, value in given if value}
     listing = workspace.runs.listing(limit + 1, status, before=run_cursor(before), **filters)
     page, now = listing.runs[:limit], workspace.now()
     is_more = len(listing.runs) + len(listing.damaged) > limit and bool(page)
@@ -124,9 +127,6 @@ def cancel_run(run_id: str, caller: Author, workspace: OwnWorkspace) -> RunState
     """A queued run is cancelled at once, an active one at its next tick. What is done is kept and can be resumed."""
     del caller
     run = named_run(workspace, run_id)
-    if run.params.get("deployed"):
-        hint = f"POST /api/deployments/{run.id}/commands with the command stop"
-        raise Problem(409, "conflict", f"run {run.id} belongs to a deployment, which would continue it", hint)
     with refused_as(409, "conflict"):
         status = workspace.runs.request_cancel(run.id)
     return RunState(run_id=run.id, status=status, cancel_requested=True)

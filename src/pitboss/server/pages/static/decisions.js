@@ -29,9 +29,10 @@
   const rowHeight = () => parseFloat(getComputedStyle(view).getPropertyValue('--row')) || 52;
   const conditions = () => {
     const query = new URLSearchParams();
-    for (const [name, value] of new FormData(form)) if (String(value).trim()) query.set(name, String(value).trim());
+    for (const [name, value] of new FormData(form)) if (String(value).trim() && value !== 'all') query.set(name, String(value).trim());
     return query;
   };
+  const outcome = /** @type {HTMLSelectElement} */ (form.elements.namedItem('outcome'));
   /** @param {number} index */
   const rowAt = (index) => {
     const page = pages.get(Math.floor(index / PAGE));
@@ -124,6 +125,8 @@
     nodes.clear();
     view.scrollTop = 0;
     const query = conditions();
+    if (outcome.value === outcome.options[0].value) query.delete('outcome'); // what the table opens with
+    if (outcome.value === 'all') query.set('outcome', 'all');
     history.replaceState(null, '', `${location.pathname}${query.size ? `?${query}` : ''}${location.hash}`);
     await load(0);
   };
@@ -223,6 +226,7 @@
   });
 
   const given = new URLSearchParams(location.search);
+  if (given.size) outcome.value = 'all'; // a link with conditions means every decision that fulfils them
   for (const control of form.elements) {
     const named = /** @type {HTMLInputElement} */ (control);
     if (given.has(named.name)) named.value = given.get(named.name) || '';

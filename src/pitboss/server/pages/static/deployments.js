@@ -48,6 +48,7 @@
     }
   };
   setInterval(refresh, PAUSE);
+  page.addEventListener('changed', () => refresh(true));
   if (state() !== 'stopped') {
     const source = new EventSource(`/api/runs/${run}/events`);
     source.addEventListener('tick', () => refresh());

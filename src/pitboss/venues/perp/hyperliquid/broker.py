@@ -26,6 +26,7 @@ from pitboss.venues.perp.hyperliquid.order_store import LiveOrder, OrderTerms
 from pitboss.venues.perp.hyperliquid.precision import price_problem, size_problem
 from pitboss.venues.perp.hyperliquid.rate_budget import RateBudget, RequestClass
 from pitboss.venues.perp.hyperliquid.reconcile import MarkSource, Reconciled, Reconciler
+from pitboss.venues.perp.rules.r10_stale_data import CODE as STALE_DATA
 from pitboss.venues.perp.state import OrderKind, ReportedWorld, WorkingOrder
 from pitboss.venues.perp.world import OrderRequest
 
@@ -37,7 +38,9 @@ MOST_ORACLE_GAP = Decimal("0.05")
 
 
 class HyperliquidBroker:
-    """Sends the orders of one account. `gate` says why nothing may be opened: paused, halted, stale; empty if it may."""
+    """Sends the orders of one account. `gate` says why nothing may be opened: paused, halted; empty if it may. `data_problem`
+    says the same of the market data of a symbol.
+    """
 
     def __init__(
         self,
@@ -48,8 +51,10 @@ class HyperliquidBroker:
         budget: RateBudget,
         gate: Callable[[], str],
         now: Callable[[], Instant],
+        data_problem: Callable[[str], str] = lambda symbol: "",
     ) -> None:
         self.reconciler = reconciler
+        self._data_problem = data_problem
         self._setup = setup
         self._sender = sender
         self._marks = marks
@@ -64,7 +69,7 @@ class HyperliquidBroker:
         async with self.reconciler.lock:
             if request.symbol not in self._setup.universe:
                 return Placed(world, refusal=f"the exchange does not list {request.symbol}")
-            if request.kind in ("market", "limit"):
+            if request.opens:
                 return await self._open(world, request, at)
             return await self._exit(world, request, at)
 
@@ -120,6 +125,8 @@ class HyperliquidBroker:
         earlier = self._sender.store.get(entry.cloid)
         if earlier is not None:
             return self._outcome(world, earlier, at)
+        if stale := self._data_problem(request.symbol):
+            return Placed(world, refusal=stale, code=STALE_DATA)
         problem = (
             self.open_problem(request.symbol)
             or size_problem(listed.asset, terms.size)
@@ -132,15 +139,20 @@ class HyperliquidBroker:
         if not self._sender.begin(orders):
             return Placed(world, refusal="the same order is being sent")
         verdict = self._setup.verdict("open", entry)
-        problem = await self._sender.set_leverage(entry, request.leverage or 1, not listed.only_isolated, verdict)
+        is_cross = not listed.only_isolated
+        problem = await self._sender.set_leverage(entry, request.leverage or 1, is_cross, verdict, self._gate)
         mark = None if problem else await self._fresh_mark(request.symbol, "open")
         problem = problem or self._price_problem(terms, mark)
         if problem:
             self._sender.give_up(orders, problem)
             return Placed(world, refusal=problem)
-        orders = await self._sender.send(
-            orders, verdict, "open", lambda: self._price_problem(terms, mark) or self._gate() or self.alarm()
-        )
+
+        def last_check() -> str:
+            return (
+                self._data_problem(request.symbol) or self._price_problem(terms, mark) or self._gate() or self.alarm()
+            )
+
+        orders = await self._sender.send(orders, verdict, "open", last_check)
         return await self._after(world, orders[0], at)
 
     def _legs(self, world: ReportedWorld, request: OrderRequest, entry: LiveOrder) -> tuple[LiveOrder, ...]:

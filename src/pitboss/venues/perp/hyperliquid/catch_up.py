@@ -9,12 +9,13 @@ from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
 from pitboss.core.errors import TransientError
-from pitboss.core.instant import HOUR_MS, SECOND_MS
+from pitboss.core.instant import HOUR_MS, SECOND_MS, Instant
 from pitboss.venues.perp.hyperliquid.candle_series import SETTLE_MS, CandleSeries
-from pitboss.venues.perp.hyperliquid.feed_state import FeedState
+from pitboss.venues.perp.hyperliquid.feed_state import BASE_INTERVAL, FeedState
 from pitboss.venues.perp.hyperliquid.funding_series import FundingSeries
 from pitboss.venues.perp.hyperliquid.market_requests import MarketRequests
 from pitboss.venues.perp.hyperliquid.market_stream import MarketStream, Subscription
+from pitboss.venues.perp.hyperliquid.price_checks import is_possible
 from pitboss.venues.perp.hyperliquid.request_pacer import RequestPacer
 
 POLL_S = 0.5
@@ -68,6 +69,16 @@ class CatchUp:
         exchange_at = await self._requests.exchange_time()
         clock.measure(sent_ms, clock.monotonic_ms(), exchange_at)
         self._pacer.postpone("clock", CLOCK_PAUSE_S)
+
+    async def load_back(self, symbol: str, at: Instant) -> Instant:
+        """Request the base bars of a symbol from an instant to the oldest one that is there, page by page; return what is the oldest then."""
+        market = self._state.live_market
+        while (first := market.first_open(symbol, BASE_INTERVAL)) is not None and first > at:
+            rows = await self._requests.candles(symbol, BASE_INTERVAL, at, first - 1)
+            bars = [bar for row in rows if at <= row.open_at < first and is_possible(bar := row.bar())]
+            if not market.add_earlier_bars(symbol, BASE_INTERVAL, bars):
+                return first
+        return at if first is None else first
 
     def measure_soon(self) -> None:
         """Measure the exchange's clock with the next requests."""

@@ -1,15 +1,20 @@
-"""The problems of the feed in words. The texts stay the same while a problem lasts: a remark is written for each change."""
+"""The problems of the feed in words: those that are told, and those that forbid to open.
+
+The texts stay the same while a problem lasts, because a remark is written for each change.
+"""
 
 from collections.abc import Collection
 
-from pitboss.core.instant import MINUTE_MS, SECOND_MS, iso
-from pitboss.venues.perp.hyperliquid.feed_state import FeedState
+from pitboss.core.instant import MINUTE_MS, SECOND_MS, interval_ms, iso
+from pitboss.venues.perp.hyperliquid.feed_state import BASE_INTERVAL, FeedState
 
 CLOCK_PROBLEM = "the machine's clock differs from the exchange's by more than a second"
 OVERDUE_MS = 15 * SECOND_MS
 """A bar that is not there so long after its end is a problem worth a remark."""
 OLD_MARK_MS = 5 * SECOND_MS
 """No position is opened on a mark that is older."""
+OLD_BAR_MS = 2 * interval_ms(BASE_INTERVAL)
+"""No position is opened if the newest bar closed longer ago."""
 NOTICE_MS = 10 * MINUTE_MS
 
 
@@ -29,6 +34,22 @@ def feed_problems(
         if symbols is None or symbol in symbols:
             problems += [f"{symbol}: {problem}" for problem in _symbol_problems(state, symbol)]
     return problems
+
+
+def opening_problem(state: FeedState, symbol: str) -> str:
+    """Return why no position in a symbol may be opened on the data of this moment; empty if one may."""
+    if state.clock.is_skewed():
+        return CLOCK_PROBLEM
+    now, prices, bars = state.clock.now(), state.prices.get(symbol), state.series.get((symbol, BASE_INTERVAL))
+    if prices is None or prices.mark is None or bars is None:
+        return f"there are no prices of {symbol}"
+    if problem := prices.problem(now):
+        return f"{symbol}: {problem}"
+    if now - prices.mark[1] > OLD_MARK_MS:
+        return f"the mark of {symbol} is older than {OLD_MARK_MS // SECOND_MS} s"
+    if now - bars.last_bar_at > OLD_BAR_MS:
+        return f"the newest bar of {symbol} closed more than {OLD_BAR_MS // SECOND_MS} s ago"
+    return ""
 
 
 def _symbol_problems(state: FeedState, symbol: str) -> list[str]:

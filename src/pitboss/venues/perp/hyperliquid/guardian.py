@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from pitboss.bootstrap.trading_accounts import TradingAccount
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.build import build
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
@@ -186,6 +187,8 @@ class SignerCheck:
             return f"the watchdog's signer signs for {state.account} on {state.network}"
         if state.order_notional_usd.strip("0."):
             return "the watchdog's signer may open positions: set the caps of its policy to 0"
+        if state.build != build():
+            return f"the watchdog's signer is build {state.build or 'unknown'}, and the watchdog is {build()}"
         with suppress(TransientError, UserError):  # the trading signer may be what has failed
             if (await self._trading.describe()).address == state.address:
                 return "the watchdog's signer holds the key of the trading one: their nonces would collide"

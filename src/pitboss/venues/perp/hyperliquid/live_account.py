@@ -12,6 +12,7 @@ from pitboss.bootstrap.trading_accounts import TradingAccount
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
+from pitboss.runs.live_deployment import LiveDeployment
 from pitboss.signer.hyperliquid.client import HyperliquidSignerClient, HyperliquidSignerState
 from pitboss.venues.perp.hyperliquid.account_reader import AccountReader, VenueAccount, VenueClock, agent_problem
 from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
@@ -56,9 +57,11 @@ def check_network(url: str, account: TradingAccount) -> None:
         )
 
 
-async def matching_signer(workspace: Workspace, account: TradingAccount) -> HyperliquidSignerState:
+async def matching_signer(
+    workspace: Workspace, account: TradingAccount, heard: Callable[[str], None] = lambda build: None
+) -> HyperliquidSignerState:
     """Return what the signing process says; refuse one that holds the key of another account or network, or that is halted."""
-    state = await HyperliquidSignerClient(account.signer_socket(workspace.home)).describe()
+    state = await HyperliquidSignerClient(account.signer_socket(workspace.home), heard=heard).describe()
     if state.account.lower() != account.address.lower():
         raise UserError(
             f"the signer signs for {state.account}, not for {account.address}", "start the signer of this account"
@@ -70,9 +73,11 @@ async def matching_signer(workspace: Workspace, account: TradingAccount) -> Hype
     return state
 
 
-async def check_signer(workspace: Workspace, account: TradingAccount, info: HyperliquidInfo) -> None:
+async def check_signer(
+    workspace: Workspace, account: TradingAccount, info: HyperliquidInfo, heard: Callable[[str], None]
+) -> None:
     """Refuse a signing process that does not match the account, or that the exchange does not know as its agent."""
-    state = await matching_signer(workspace, account)
+    state = await matching_signer(workspace, account, heard)
     problem = await agent_problem(info, state.address, account.address)
     if problem:
         raise UserError(problem, "approve the address of the signer as an agent of the account")
@@ -87,20 +92,22 @@ def account_line(access: ExchangeAccess, account: TradingAccount, now: Callable[
 
 
 async def make_broker(
-    workspace: Workspace,
+    live: LiveDeployment,
     line: AccountLine,
     account: TradingAccount,
-    deployment_id: str,
     symbols: tuple[str, ...],
     terms: TradingTerms,
-    open_refusal: Callable[[], str],
+    data_problem: Callable[[str], str] = lambda symbol: "",
 ) -> HyperliquidBroker:
-    """Build the broker of an account. Its key is with the signing process."""
+    """Build the broker of a deployment's account. Its key is with the signing process."""
+    workspace, deployment_id = live.workspace, live.deployment.id
     universe = read_universe(await line.info.post({"type": "meta"}))
     setup = AccountSetup(deployment_id, symbols, universe, terms)
     store = StoredOrders(workspace.database, deployment_id, workspace.now)
-    signer = HyperliquidSignerClient(account.signer_socket(workspace.home))
+    signer = HyperliquidSignerClient(account.signer_socket(workspace.home), heard=live.heard_signer)
     sender = FencedSender(account.network, store, signer, line.exchange, line.reader, line.clock, workspace.now)
     marks = MarkSource(line.info, setup, workspace.now)
-    reconciler = Reconciler(setup, sender, Protector(setup, sender, workspace.now), marks, workspace.now)
-    return HyperliquidBroker(setup, sender, reconciler, marks, line.budget, open_refusal, workspace.now)
+    protector = Protector(setup, sender, workspace.now, alarm=live.alarm)
+    reconciler = Reconciler(setup, sender, protector, marks, workspace.now)
+    gate, now = live.open_refusal, workspace.now
+    return HyperliquidBroker(setup, sender, reconciler, marks, line.budget, gate, now, data_problem)

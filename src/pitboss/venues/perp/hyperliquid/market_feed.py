@@ -14,11 +14,12 @@ from pitboss.core.asof import Market
 from pitboss.core.asset import Asset
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import HOUR_MS, Instant, interval_ms
+from pitboss.core.suggestion import suggestion
 from pitboss.venues.perp.hyperliquid.candle_series import CandleSeries
 from pitboss.venues.perp.hyperliquid.catch_up import CatchUp
 from pitboss.venues.perp.hyperliquid.exchange_access import ExchangeAccess
 from pitboss.venues.perp.hyperliquid.exchange_clock import ExchangeClock
-from pitboss.venues.perp.hyperliquid.feed_problems import CLOCK_PROBLEM, feed_problems
+from pitboss.venues.perp.hyperliquid.feed_problems import feed_problems, opening_problem
 from pitboss.venues.perp.hyperliquid.feed_state import BASE_INTERVAL, FeedState, SymbolAges
 from pitboss.venues.perp.hyperliquid.funding_series import FundingSeries
 from pitboss.venues.perp.hyperliquid.market_messages import (
@@ -105,6 +106,15 @@ class HyperliquidFeed:
                 raise TransientError("the feed has failed")
             await self.state.wait()
 
+    async def load_since(self, at: Instant, symbols: Collection[str] | None = None) -> Instant:
+        """Load the base bars of symbols (by default all) that opened since an instant, as far as the exchange still has them.
+
+        Returns the instant, or a later one from which every symbol has bars. Raises `TransientError` without an answer.
+        """
+        names = self.state.prices if symbols is None else symbols
+        firsts = [await self._catch_up.load_back(symbol, at) for symbol in sorted(names)]
+        return max((at, *firsts))
+
     def marks(self) -> Mapping[str, tuple[Decimal, Instant]]:
         """Return the mark of each symbol and its venue time; a symbol with an implausible price is left out."""
         return self.state.marks()
@@ -124,13 +134,8 @@ class HyperliquidFeed:
         return "; ".join(problems + feed_problems(self.state, self.stream.problem, self.pacer.problem, symbols))
 
     def opening_problem(self, symbol: str) -> str:
-        """Return why no position in a symbol may be opened on this data; empty if one may. Ages are for the rules."""
-        if self.has_failed():
-            return "the feed has failed"
-        if self.state.clock.is_skewed():
-            return CLOCK_PROBLEM
-        prices = self.state.prices.get(symbol)
-        return "there are no prices" if prices is None else prices.problem(self.state.clock.now())
+        """Return why no position in a symbol may be opened on the data of this moment; empty if one may."""
+        return "the feed has failed" if self.has_failed() else opening_problem(self.state, symbol)
 
     def has_failed(self) -> bool:
         """Whether a task has ended for good, which only a fault of this program does."""
@@ -180,7 +185,9 @@ class HyperliquidFeed:
         assets, contexts = await self._retried(self._requests.universe)
         for symbol in symbols:
             if symbol not in assets:
-                raise UserError(f"Hyperliquid does not trade {symbol!r}", "check context.symbols of the skill")
+                raise UserError(
+                    f"Hyperliquid does not trade {symbol!r}", suggestion(symbol, sorted(assets), "symbols:")
+                )
         await asyncio.gather(*(self._retried(lambda symbol=symbol: self._load_funding(symbol)) for symbol in symbols))
         for symbol in symbols:
             state.assets[symbol] = assets[symbol]

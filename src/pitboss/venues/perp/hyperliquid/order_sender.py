@@ -141,7 +141,14 @@ class FencedSender:
         self._on_step("answered")
         return orders
 
-    async def set_leverage(self, order: LiveOrder, leverage: int, is_cross: bool, verdict: SignedVerdict) -> str:
+    async def set_leverage(
+        self,
+        order: LiveOrder,
+        leverage: int,
+        is_cross: bool,
+        verdict: SignedVerdict,
+        last_check: Callable[[], str] = lambda: "",
+    ) -> str:
         """Set the leverage of an order's symbol and read it back; return why it is not what was asked, or nothing."""
         try:
             if await self.reader.leverage(order.symbol) == (leverage, is_cross):
@@ -150,6 +157,8 @@ class FencedSender:
             signature = await self._sign(f"l{order.cloid[2:]}", action, self.clock.estimate() + EXPIRY_MS, verdict)
             if isinstance(signature, str):
                 return signature
+            if problem := last_check():
+                return problem
             reply = await self._exchange.send(action, signature, 0)
             self._heed(reply)
             self._on_step("leverage_set")

@@ -8,7 +8,7 @@
 6. A bar that leaves its previous close by more than a factor (1.5 up to 5m, 2 up to 1h, 5 above) is held back until the
    exchange's record still shows it a minute after its close; then it is added, and for 10 minutes the mark is not used.
 
-A rule that fails gives a reason; while there is one, the symbol has no mark, and `R10_STALE_DATA` refuses to open.
+A rule that fails gives a reason; while there is one, the symbol has no mark, and brokers refuse to open (`R10_STALE_DATA`).
 """
 
 from decimal import Decimal

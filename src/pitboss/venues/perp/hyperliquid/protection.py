@@ -69,7 +69,7 @@ def believable_price(position: ReportedPosition, mark: Mark | None) -> Decimal:
 
 
 class Protector:
-    """Protects the positions of one account."""
+    """Protects the positions of one account. `alarm` tells a person of a position that could not be protected."""
 
     def __init__(
         self,
@@ -77,12 +77,14 @@ class Protector:
         sender: FencedSender,
         now: Callable[[], Instant],
         on_step: Callable[[StepLabel], None] = no_step,
+        alarm: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._setup = setup
         self._sender = sender
         self._now = now
         self._on_step = on_step
         self._number = 0
+        self._alarm = alarm
 
     async def protect(
         self,
@@ -131,6 +133,8 @@ class Protector:
             is_passed = stop.trigger is not None and side * (price - stop.trigger) <= 0
             if is_passed or not await self._place_stop(symbol, stop):
                 await self.close(symbol, -side, size, price)
+                if not is_passed:
+                    self._alarm(f"no stop could be placed for the position in {symbol}, so it was closed")
                 return True
         if take_profit is not None and not plan.has_take_profit:
             is_passed = take_profit.trigger is not None and side * (price - take_profit.trigger) >= 0

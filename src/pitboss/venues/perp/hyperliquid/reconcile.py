@@ -153,7 +153,8 @@ class Reconciler:
                     return await self._settle(world, account, step, orders, marks)
                 if is_early:
                     raise TransientError("orders and fills are read shortly")
-        self._tried_at = self._now()
+        if world is not None:  # what was filled before this process began is read at once after its first look
+            self._tried_at = self._now()
         turn = 1
         account, orders, step = await self._look(world, marks)
         while step.mismatch and turn < READS:

@@ -55,6 +55,10 @@ class FeedShare:
         """Return when its symbols are complete until an instant."""
         await self._feed.wait_until(at, self.symbols, self.intervals)
 
+    async def load_since(self, at: Instant) -> Instant:
+        """Load the base bars of its symbols that opened since an instant, as far as they still exist."""
+        return await self._feed.load_since(at, self.symbols)
+
     def marks(self) -> Mapping[str, tuple[Decimal, Instant]]:
         """Return the marks of its symbols and their venue times; a symbol with an implausible price is left out."""
         return {symbol: mark for symbol, mark in self._feed.marks().items() if symbol in self.symbols}

@@ -12,14 +12,10 @@ def cost_section(report: RunReport) -> Html:
     """Each cost in dollars and relative to the starting equity, and the result with and without costs."""
     metrics = report.metrics
     model, wasted = model_cost(report.document)
-    costs = {
-        "Fees": number(metrics.get("total_fees_usd")) or 0.0,
-        "Funding": number(metrics.get("total_funding_usd")) or 0.0,
-        "Slippage": number(metrics.get("total_slippage_usd")) or 0.0,
-        "Liquidation penalties": number(metrics.get("total_penalties_usd")) or 0.0,
-    }
-    total = sum(costs.values())
-    result = report.final_usd - report.initial_usd
+    names = {"Fees": "fees", "Funding": "funding", "Slippage": "slippage", "Liquidation penalties": "penalties"}
+    costs = {name: cents(metrics.get(f"total_{key}_usd")) for name, key in names.items()}
+    total = sum(costs.values())  # of the amounts shown, like the results below
+    result = cents(report.final_usd) - cents(report.initial_usd)
     most = max([abs(value) for value in (*costs.values(), model or 0.0)] + [1e-9])
     rows: list[tuple[object, ...]] = [
         (name, figures.usd(value), _of(value, report), _bar(value, most)) for name, value in costs.items()
@@ -35,9 +31,14 @@ def cost_section(report: RunReport) -> Html:
     outcome = [
         ("Result before trading costs", result + total),
         ("Result of the account", result),
-        ("Result after the cost of the model", result - (model or 0.0)),
+        ("Result after the cost of the model", result - cents(model)),
     ]
     return join([table("Costs", columns, rows, style="costs"), result_facts(outcome)])
+
+
+def cents(value: object) -> float:
+    """An amount as it is shown."""
+    return round(number(value) or 0.0, 2)
 
 
 def _of(value: float, report: RunReport) -> str:

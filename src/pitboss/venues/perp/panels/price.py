@@ -3,21 +3,25 @@
 Every kind of mark has its own shape, so that the chart can be read without colours.
 """
 
-import json
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from pitboss.core.instant import INTERVALS
 from pitboss.report import figures
+from pitboss.report.chart_data import chart_json, pack_bars, price_places
 from pitboss.report.frame import Frame, grid, padded_range, round_ticks, tick_labels, time_axis
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.series import Floats, merge_bars
 from pitboss.report.source import Plain, RunReport, instant, number
 from pitboss.venues.perp.panels import position
 
-WIDTH, LEFT, RIGHT = 1120.0, 72.0, 20.0
+WIDTH, LEFT, RIGHT = 1120.0, 68.0, 16.0
 TOP, MAIN, LANE, FOOT = 12.0, 286.0, 24.0, 30.0
-MOST_COLUMNS, CANDLES_UP_TO, MOST_LEVELS, MOST_MARKS = 720, 260, 120, 1_000
+MOST_COLUMNS, CANDLES_UP_TO, MOST_LEVELS, MOST_MARKS = 400, 260, 120, 400
+MOST_BARS, MOST_BARS_EACH, LEAST_BARS = 17_000, 8_500, 1_000
+"""Bars in the data of the charts: of all symbols together, of each, and how many each may have anyway; more are merged."""
 
 MARKS: dict[str, tuple[str, str]] = {
     "enter_long": ("Buy to open", "M0-6.5L6.5 5.5H-6.5Z"),
@@ -92,24 +96,30 @@ def price_chart(report: RunReport, symbol: str, rows: Mapping[tuple[int, str], s
         _bars(frame, merged),
         tag("rect", class_="lane", x=lane.left, y=lane.top, width=lane.width, height=lane.height),
         tag("text", "refused", class_="pane", x=lane.left - 8, y=lane.top + 15, text_anchor="end"),
-        _events(frame, events, rows, max(80, MOST_MARKS // (len(report.prices) + 1))),
+        _events(frame, events, rows, max(60, MOST_MARKS // (len(report.prices) + 1))),
         _refusals(lane, refused, rows),
         tag("line", class_="cursor", y1=frame.top, y2=lane.bottom, x1=0, x2=0),
         viewBox=f"0 0 {WIDTH:.0f} {lane.bottom + FOOT:.0f}",
         role="img",
         tabindex="0",
         aria_label=_aria_label(symbol, bars, events, len(refused)),
-        data_hover=_hover(frame, merged),
     )
     return tag(
         "figure",
         tag("figcaption", tag("h3", symbol), tag("output", class_="readout", aria_live="off")),
         tag("div", svg, class_="scroll"),
-        class_="chart",
+        class_="chart timed",
         data_part=f"price/{symbol}",
         data_start=int(start),
         data_end=int(end),
+        id=figure_id(symbol),
+        data_chart=_data(report, symbol, bars, (start, end, step), rows, refused),
     )
+
+
+def figure_id(symbol: str) -> str:
+    """The element id of the chart of a symbol."""
+    return f"price-{symbol}"
 
 
 def _part(bars: Floats, window: tuple[int, int], step: float) -> tuple[Floats, float, float]:
@@ -176,17 +186,9 @@ def _levels(frame: Frame, holds: list[position.HoldingPeriod], decisions: Sequen
     """Stop and take-profit levels of the entry, drawn while the position was held."""
     if len(holds) > MOST_LEVELS:
         return Html()
-    entries: list[tuple[int, Plain]] = []
-    for row in decisions:
-        if row.get("symbol") == symbol and row.get("outcome") in ("allowed", "reduced"):
-            at = instant(row.get("tick_at"))
-            if at is not None and str(row.get("action")).startswith("open"):
-                entries.append((at, row))
     lines: list[Html] = []
-    for hold in holds:
-        entry = next((row for at, row in reversed(entries) if at <= hold.start), None)
-        for key, style in (("stop_loss", "sl"), ("take_profit", "tp")):
-            level = number(entry.get(key)) if entry else None
+    for hold, levels in zip(holds, _entry_levels(holds, decisions, symbol), strict=True):
+        for level, style in zip(levels, ("sl", "tp"), strict=True):
             if level is None or not frame.low <= level <= frame.high:
                 continue
             y = f"{frame.y(level):.1f}"
@@ -196,11 +198,27 @@ def _levels(frame: Frame, holds: list[position.HoldingPeriod], decisions: Sequen
     return join(lines)
 
 
+def _entry_levels(
+    holds: list[position.HoldingPeriod], decisions: Sequence[Plain], symbol: str
+) -> list[tuple[float | None, float | None]]:
+    """Stop and take-profit of the last entry that was accepted before each position began."""
+    entries: list[tuple[int, Plain]] = []
+    for row in decisions:
+        if row.get("symbol") == symbol and row.get("outcome") in ("allowed", "reduced"):
+            at = instant(row.get("tick_at"))
+            if at is not None and str(row.get("action")).startswith("open"):
+                entries.append((at, row))
+    moments = [at for at, _ in entries]
+    found = [bisect_right(moments, hold.start) - 1 for hold in holds]
+    rows = [entries[index][1] if index >= 0 else {} for index in found]
+    return [(number(row.get("stop_loss")), number(row.get("take_profit"))) for row in rows]
+
+
 def _events(frame: Frame, events: list[position.FillEvent], rows: Mapping[tuple[int, str], str], most: int) -> Html:
     """One mark per kind and position; fills that would overlap share one mark."""
     visible = [event for event in events if frame.inside(event.at)]
     groups: dict[tuple[str, int, int], list[position.FillEvent]] = {}
-    for cell in (4, 7, 11, 16, 24):
+    for cell in (4, 7, 11, 16, 24, 40, 60):
         groups = {}
         for event in visible:
             cell_key = (event.kind, round(frame.x(event.at) / cell), round(frame.y(event.price) / cell))
@@ -256,12 +274,76 @@ def _aria_label(symbol: str, bars: Floats, events: list[position.FillEvent], ref
     )
 
 
-def _hover(frame: Frame, merged: Floats) -> str:
-    table = np.array([[float(f"{value:.6g}") for value in row] for row in merged[:, 1:].tolist()])
-    rows = [
-        {"name": name, "kind": "price", "values": table[:, index].tolist()}
-        for index, name in enumerate(("Open", "High", "Low", "Close"))
+def _data(
+    report: RunReport,
+    symbol: str,
+    bars: Floats,
+    time: tuple[float, float, float],
+    rows: Mapping[tuple[int, str], str],
+    refused: list[Plain],
+) -> str:
+    """The data of the chart: bars, positions with their levels, fills and refusals. `time` is its start, end and step."""
+    start, end, step = time
+    events, holds = position.read_positions(report.fills, symbol)
+    if report.window is not None:
+        events = [event for event in events if start <= event.at <= end]
+        holds = [hold for hold in holds if hold.start <= end and (hold.end is None or hold.end >= start)]
+    kinds, reasons, words = list(MARKS), _Table(), _Table()
+    length = _data_interval(bars, step, len(report.prices))
+    columns = int(-(-(end - start) // length))
+    pane = {
+        "height": int(MAIN),
+        "format": "price",
+        "bars": pack_bars(merge_bars(bars, start, start + columns * length, columns), length),
+        "holds": [
+            (int(hold.side == "short"), hold.start, hold.end, *levels)
+            for hold, levels in zip(holds, _entry_levels(holds, report.decisions, symbol), strict=True)
+        ],
+        "marks": [
+            (
+                kinds.index(event.kind),
+                event.at,
+                event.price,
+                (number(event.fill.get("size")) or 0.0) * (1 if event.fill.get("side") == "buy" else -1),
+                reasons.index(str(event.fill.get("reason"))),
+                _seq(rows, event.at, symbol) if event.fill.get("reason") == "market" else -1,
+            )
+            for event in events
+        ],
+    }
+    refusals = [
+        (at, words.index(f"{row.get('action')} {row.get('code')}"), _seq(rows, at, symbol))
+        for row in refused
+        if (at := instant(row.get("tick_at"))) is not None
     ]
-    at = merged[:, 0].astype(np.int64)
-    data = {"left": frame.left, "right": frame.right, "width": WIDTH, "start": frame.start, "end": frame.end}
-    return json.dumps({**data, "at": (at - at[0]).tolist(), "first": int(at[0]), "rows": rows}, separators=(",", ":"))
+    return chart_json(
+        start,
+        end,
+        [pane],
+        symbol=symbol,
+        places=price_places(float(bars[:, 2].max())),
+        refused=refusals,
+        kinds=[(kind, name) for kind, (name, _) in MARKS.items()],
+        reasons=list(reasons),
+        words=list(words),
+    )
+
+
+def _data_interval(bars: Floats, step: float, symbols: int) -> float:
+    """The interval of the bars in the data: theirs, or the shortest with which they are few enough."""
+    most = min(max(MOST_BARS // max(symbols, 1), LEAST_BARS), MOST_BARS_EACH)
+    span = float(bars[-1, 0] - bars[0, 0]) + step
+    fitting = (length for length in (step, *INTERVALS.values()) if length % step == 0 and span / length <= most)
+    return next(fitting, step * -(-span // (step * most)))
+
+
+def _seq(rows: Mapping[tuple[int, str], str], at: int, symbol: str) -> int:
+    """The number of the decision at an instant, of which `rows` has the element id; -1 if it is not on the page."""
+    return int(rows.get((at, symbol), "d-1")[1:])
+
+
+class _Table(dict[str, int]):
+    """Texts in the order in which they first came."""
+
+    def index(self, text: str) -> int:
+        return self.setdefault(text, len(self))

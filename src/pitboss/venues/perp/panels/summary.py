@@ -1,11 +1,15 @@
 """The summary of a run in sentences computed from its numbers, including significance and cost."""
 
+from decimal import Decimal
+
 from pitboss.core.instant import DAY_MS
 from pitboss.report import figures
 from pitboss.report.equity import halt_name
 from pitboss.report.funnel import Funnel
 from pitboss.report.meaning import FLAGS
 from pitboss.report.source import RunReport, model_cost, number, pair
+from pitboss.venues.perp.meaning import CAPPED
+from pitboss.venues.perp.panels.costs import cents
 
 
 def paragraphs(report: RunReport, funnel: Funnel) -> list[str]:
@@ -58,15 +62,24 @@ def _chance(report: RunReport) -> str:
 
 
 def _against_holding(report: RunReport) -> str:
-    own = number(report.metrics.get("total_return_pct"))
-    holding = number(report.baseline("buy_and_hold").get("total_return_pct"))
-    if own is None or holding is None:
+    own = report.metrics.get("total_return_pct")
+    holding = report.baseline("buy_and_hold").get("total_return_pct")
+    gap = figures.difference(own, holding)
+    if gap is None:
         return ""
-    gap = abs(own - holding)
-    text = f"Buying and holding the same symbols would have returned {figures.percent(holding, signed=True)}: "
-    if gap < 0.005:
-        return text + "the agent returned the same."
-    return text + f"the agent did {'better' if own > holding else 'worse'} by {figures.plain(gap)} percentage points."
+    text = f"Buying the same symbols with all equity and holding them would have returned {figures.percent(holding, signed=True)}: "
+    text += f"the agent {_compared(gap)}."
+    capped = report.baseline(CAPPED).get("total_return_pct")
+    gap = figures.difference(own, capped)
+    if gap is None:
+        return text
+    return f"{text} Holding no more than the caps of the skill allow would have returned {figures.percent(capped, signed=True)}: it {_compared(gap)}."
+
+
+def _compared(gap: Decimal) -> str:
+    if not gap:
+        return "returned the same"
+    return f"did {'better' if gap > 0 else 'worse'} by {figures.plain(abs(gap))} percentage points"
 
 
 def _risk(report: RunReport) -> str:
@@ -108,7 +121,7 @@ def _halts(report: RunReport) -> str:
 
 def _costs(report: RunReport, funnel: Funnel) -> str:
     metrics = report.metrics
-    parts = [number(metrics.get(f"total_{name}_usd")) or 0.0 for name in ("fees", "funding", "slippage", "penalties")]
+    parts = [cents(metrics.get(f"total_{name}_usd")) for name in ("fees", "funding", "slippage", "penalties")]
     sentences: list[str] = []
     if funnel.total_fills and report.initial_usd:
         total = sum(parts)

@@ -1,15 +1,17 @@
 """The headline numbers of a perp run."""
 
 from pitboss.report import figures
+from pitboss.report.equity import NAMES
 from pitboss.report.funnel import Funnel
 from pitboss.report.headline import interval, note, tile
 from pitboss.report.markup import Html, tag
-from pitboss.report.source import Plain, RunReport, model_cost, number
+from pitboss.report.source import Plain, RunReport, model_cost, number, pair
+from pitboss.venues.perp.meaning import CAPPED
 
 
 def tiles(report: RunReport, funnel: Funnel) -> Html:
     """The headline numbers."""
-    metrics, holding = report.metrics, report.baseline("buy_and_hold")
+    metrics, holding, capped = report.metrics, report.baseline("buy_and_hold"), report.baseline(CAPPED)
     trades = number(metrics.get("total_trades"))
     cost, wasted = model_cost(report.document)
     unused = f"; {figures.usd(wasted)} of it for unused speculative calls" if wasted else ""
@@ -21,17 +23,12 @@ def tiles(report: RunReport, funnel: Funnel) -> Html:
             figures.percent(own, signed=True),
             interval(metrics.get("total_return_ci"), own, percent=True),
             own,
-            "lead",
+            "lead first" if capped else "lead",
         ),
-        tile(
-            "Buy and hold",
-            figures.percent(holding.get("total_return_pct"), signed=True),
-            note(_gap(own, holding.get("total_return_pct"))),
-            holding.get("total_return_pct"),
-            "lead",
-        ),
+        _holding("buy_and_hold", own, holding, "lead part" if capped else "lead"),
+        *([_holding(CAPPED, own, capped, "lead part")] if capped else []),
         tile("Max drawdown", figures.drawdown(metrics.get("max_drawdown_pct")), note(_deep(metrics, holding))),
-        tile("Sharpe", figures.plain(metrics.get("sharpe")), interval(metrics.get("sharpe_ci"), metrics.get("sharpe"))),
+        tile("Sharpe", figures.plain(metrics.get("sharpe")), _sharpe_interval(metrics)),
         tile("Round trips", figures.count(trades or 0), note(_wins(metrics.get("win_rate"), trades))),
         tile(
             "Orders refused",
@@ -43,13 +40,24 @@ def tiles(report: RunReport, funnel: Funnel) -> Html:
     )
 
 
+def _holding(name: str, own: object, holding: Plain, style: str) -> Html:
+    change = holding.get("total_return_pct")
+    return tile(NAMES[name], figures.percent(change, signed=True), note(_gap(own, change)), change, style)
+
+
+def _sharpe_interval(metrics: Plain) -> Html:
+    if number(metrics.get("sharpe")) is not None and pair(metrics.get("sharpe_ci")) is None:
+        return tag("p", tag("strong", figures.FEW_DAYS), ": too few to mean anything", class_="below flag")
+    return interval(metrics.get("sharpe_ci"), metrics.get("sharpe"))
+
+
 def _gap(own: object, holding: object) -> str:
-    first, second = number(own), number(holding)
-    if first is None or second is None:
+    gap = figures.difference(own, holding)
+    if gap is None:
         return "no baseline"
-    if abs(first - second) < 0.005:
+    if not gap:
         return "this run returned the same"
-    return f"this run did {'better' if first > second else 'worse'} by {figures.plain(abs(first - second))} points"
+    return f"this run did {'better' if gap > 0 else 'worse'} by {figures.plain(abs(gap))} points"
 
 
 def _deep(metrics: Plain, holding: Plain) -> str:

@@ -1,7 +1,8 @@
 """The price is recent and valid.
 
 The newest closed bar of the symbol (live: its mark) may not be older than `max_data_age_s`, and its price must be a
-positive finite number.
+positive finite number. On live data the broker adds, under the same code and whatever the cap is: no open on a mark older than
+5 s, on a newest one-minute bar that closed more than 2 minutes ago, on a crossed or empty book, or on implausible prices.
 """
 
 from decimal import Decimal

@@ -217,10 +217,15 @@ def figure_section(report: PredictReport) -> Html:
         rows.append(
             (
                 name,
-                format_metric(value, form) if digits is None else score(value),
+                _shown(report, path, form) if digits is None else score(value),
                 interval if path in INTERVALS else "",
                 meaning,
             )
         )
     columns = (("Figure", LEFT), ("This run", RIGHT), ("95% interval", RIGHT), ("Meaning", LEFT))
     return table("All figures", columns, rows, style="metrics")
+
+
+def _shown(report: PredictReport, path: tuple[str, ...], form: Form) -> str:
+    value = nested(report.metrics, *path)
+    return figures.sharpe(value, report.metrics.get("sharpe_ci")) if path == ("sharpe",) else format_metric(value, form)

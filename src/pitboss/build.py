@@ -1,4 +1,4 @@
-"""The build: which pitboss created a run, and therefore which one can continue it with the same result.
+"""The build: which pitboss a process is, and which one created a run and can continue it with the same result.
 
 The version and a digest of the package's own files, data included; it needs neither git nor an installer. It does not cover
 the libraries underneath: those are pinned by the installation.
