@@ -54,8 +54,8 @@ def test_the_run_of_a_deployment_is_left_to_its_commands(place: Path) -> None:
     for words, name in (
         (("runs", "cancel", run), "pause"),
         (("jobs", "cancel", run), "pause"),
-        (("runs", "delete", run), "stop"),
-        (("runs", "delete", run, "--force"), "stop"),
+        (("runs", "delete", run, "--yes"), "stop"),
+        (("runs", "delete", run, "--yes", "--force"), "stop"),
         (("runs", "resume", run), "resume"),
         (("jobs", "again", run), "resume"),
     ):

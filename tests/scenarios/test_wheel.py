@@ -64,5 +64,5 @@ def test_the_wheel_runs_the_demo_in_an_empty_environment(tmp_path: Path, wheel: 
     empty = tmp_path / "empty"
     empty.mkdir()
     pitboss = tmp_path / "venv" / "bin" / "pitboss"
-    assert "OK" in run(pitboss, "demo", "--home", "demo", folder=empty)
+    assert "verified: " in run(pitboss, "demo", "--home", "demo", folder=empty)
     assert "complete" in run(pitboss, "runs", "list", "--home", "demo", folder=empty)

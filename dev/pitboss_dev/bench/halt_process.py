@@ -25,7 +25,7 @@ from pitboss.core.errors import TransientError
 from pitboss.core.instant import HOUR_MS
 from pitboss.jobs.live_host import HostSettings, LiveHost
 from pitboss.runs.deployments import deploy
-from pitboss.runs.live_deployment import DeployRequest
+from pitboss.runs.live_deployment import DeployRequest, LiveDeployment
 from pitboss.runs.venues import venue_named
 from pitboss.signer.hyperliquid.policy import HyperliquidPolicy
 from pitboss.signer.journal import SigningJournal
@@ -62,7 +62,7 @@ class Orders:
         """Take over the broker that the deployment opens."""
         make_broker = perp_live.make_broker
 
-        async def taken(workspace: Workspace, line: AccountLine, *more: Any) -> HyperliquidBroker:
+        async def taken(live: LiveDeployment, line: AccountLine, *more: Any) -> HyperliquidBroker:
             line.budget.wait_ms = lambda kind, weight, now: 0
             line.budget.actions_left = MANY
             send = line.exchange.send
@@ -73,7 +73,7 @@ class Orders:
                 return await send(action, *rest)
 
             line.exchange.send = timed  # pyright: ignore[reportAttributeAccessIssue]
-            self.broker = await make_broker(workspace, line, *more)
+            self.broker = await make_broker(live, line, *more)
             return self.broker
 
         perp_live.make_broker = taken

@@ -121,6 +121,7 @@ def cli_page(markdown: str) -> str:
         "`RUN` is the id of a run, the start of it, `last` for the newest run, or `last~1`, `last~2`, … for those before it. "
         "Runs of studies are not counted there. `--from` and `--to` take dates, ISO times (UTC), and times before the end of "
         "the data, such as `-30d` or `-12h`; where no data is meant (`runs spend`, `data download`), before now.",
+        "`pitboss completion install` makes the tab key complete commands and options in bash, zsh, fish and PowerShell.",
         re.sub(r"## Table of Contents\n.*?(?=\*\*Commands\*\*)", "", first.partition("\n")[2], flags=re.DOTALL).strip(),
         *(_without_common_options(command) for command in commands),
     ]

@@ -40,7 +40,7 @@ def overall(report: MemorisationReport) -> Finding:
 HEADLINES: dict[Finding, str] = {
     "sign": "SIGNS OF MEMORY: results of this model on this range may be recall, not judgement",
     "no_sign": "no sign of memory in these tests; that does not prove that there is none",
-    "cannot_tell": "cannot tell: no test here could show memory or its absence",
+    "cannot_tell": "INCONCLUSIVE: no test here could show memory or its absence",
 }
 
 
@@ -49,7 +49,7 @@ def _naming(report: MemorisationReport) -> Iterator[Conclusion]:
     if recognition is None:
         if report.options.windows:
             yield Conclusion(
-                "naming", "cannot_tell", "cannot tell whether it recognises windows: not all were asked about"
+                "naming", "cannot_tell", "inconclusive: not all windows were asked about, so recognition was not tested"
             )
         return
     if recognition.period is None:
@@ -69,8 +69,8 @@ def _naming(report: MemorisationReport) -> Iterator[Conclusion]:
 
 def _nothing_to_name(questions: int, subject: str) -> str:
     if not questions:
-        return f"cannot tell whether it recognises the {subject}: there was no reply"
-    return f"cannot tell whether it recognises the {subject}: there is only one here to choose from"
+        return f"inconclusive: there was no reply that names the {subject}"
+    return f"inconclusive: the data has only one {subject} to choose from"
 
 
 def _judged(verdict: ChanceVerdict, subject: str) -> tuple[Finding, str]:
@@ -80,7 +80,7 @@ def _judged(verdict: ChanceVerdict, subject: str) -> tuple[Finding, str]:
     if verdict.needed is None:
         return (
             "cannot_tell",
-            f"cannot tell: {hits}; with so few to choose from, or to ask about, even all hits could be chance",
+            f"inconclusive: {hits}; with so few to choose from, or to ask about, even all hits could be chance",
         )
     if verdict.p_adjusted < ALPHA:
         return "sign", f"sign of memory: {hits}; {chance}"
@@ -96,7 +96,9 @@ def _pairs(report: MemorisationReport) -> Iterator[Conclusion]:
     comparison = report.comparison
     if comparison is None:
         yield Conclusion(
-            "pairs", "cannot_tell", "cannot tell the effect of names and dates on results: no pair of runs is complete"
+            "pairs",
+            "cannot_tell",
+            "inconclusive: no pair of runs is complete, so the effect of names and dates is unknown",
         )
     else:
         yield Conclusion("pairs", *_compared(comparison))
@@ -107,14 +109,14 @@ def _compared(comparison: ComparedDays) -> tuple[Finding, str]:
     apart = f"{_signed(main.difference.mean)} basis points a day, open minus blind"
     days, repeats = around(main.difference), around(main.repeats)
     if comparison.idle:
-        return "cannot_tell", "cannot tell from the results: no run ever had a position, so there are none"
+        return "cannot_tell", "inconclusive results: no run ever had a position"
     if comparison.identical:
         return "no_sign", "no sign in the results: every open run had exactly the returns of its blind counterpart"
     if main.difference.interval is None:
         least = MIN_BOOTSTRAP_RETURNS
         return (
             "cannot_tell",
-            f"cannot tell from the results: {comparison.days} days are too few (at least {least}); {apart}",
+            f"inconclusive results: {comparison.days} days are too few (at least {least}); {apart}",
         )
     if comparison.direction > 0:
         return "sign", f"sign of memory in the results: {apart} (95 % {days} over days, {repeats} over repeats)"
@@ -126,12 +128,12 @@ def _compared(comparison: ComparedDays) -> tuple[Finding, str]:
     if comparison.repeats < 2:
         return (
             "cannot_tell",
-            f"cannot tell from the results: {apart} (95 % {days}), but one pair does not show how far the model's own "
-            "answers vary; add --repeats",
+            f"inconclusive results: {apart} (95 % {days}), but one pair does not show the variation between answers "
+            "of the model; add --repeats",
         )
     return (
         "cannot_tell",
-        f"cannot tell from the results: {apart} (95 % {days} over days), but the repeats differ by as much "
+        f"inconclusive results: {apart} (95 % {days} over days), but the repeats differ by as much "
         f"({repeats}); add --repeats",
     )
 

@@ -86,30 +86,37 @@ class Settings(_Declared):
         le=3_600,
         description="Longest wait for one attempt at a reply; 300 for models that reason, unless it is changed.",
     )
-    model_attempts: int = Field(default=4, ge=1, le=20, description="Tries at an answer before the tick goes without.")
+    model_attempts: int = Field(
+        default=4, ge=1, le=20, description="Attempts to get a reply before the tick ends without a decision."
+    )
     model_deadline_s: float = Field(
-        default=120.0, gt=0, le=36_000, description="Longest wait for an answer, all its tries and pauses together."
+        default=120.0, gt=0, le=36_000, description="Longest wait for a reply, all attempts and pauses together."
     )
     model_errors: int = Field(
-        default=5, ge=1, description="Ticks in a row without an answer that end a run (it can be resumed)."
+        default=5,
+        ge=1,
+        description="Consecutive ticks without a reply after which a run ends in error (it can be resumed).",
     )
     model_rpm: int = Field(
-        default=0, ge=0, description="Requests a minute to one provider; 0: learned from its replies."
+        default=0, ge=0, description="Requests per minute to one provider; 0: learned from its replies."
     )
-    model_tpm: int = Field(default=0, ge=0, description="Tokens a minute to one provider; 0: learned from its replies.")
+    model_tpm: int = Field(
+        default=0, ge=0, description="Tokens per minute to one provider; 0: learned from its replies."
+    )
     http_hosts: str = Field(
         default="", description="Hosts besides this machine that may be sent keys over plain http, with commas between."
     )
     local_threads: int = Field(default=0, ge=0, description="Threads of a local model; 0: all cores but one.")
     local_timeout_s: float = Field(default=300.0, gt=0, description="Longest wait for an answer of a local model.")
     model_cutoffs: str = Field(
-        default="", description="Training cutoffs that you know better, as llm/mine=2025-01-31, with commas between."
+        default="",
+        description="Training cutoffs that replace those of the shipped table, such as llm/mine=2025-01-31, separated by commas.",
     )
     telemetry: str = Field(
-        default="", description="Where OpenTelemetry goes: empty for nowhere, console, or an OTLP address."
+        default="", description="Where OpenTelemetry data is sent: empty for nowhere, console, or an OTLP address."
     )
     log_level: Literal["debug", "info", "warning", "error", "off"] = Field(
-        default="warning", description="From which level on the log is written."
+        default="warning", description="Lowest level that is logged."
     )
     log_file: Path | None = Field(default=None, description="File for the log; empty: standard error.")
     mcp_catalog: Path | None = Field(
@@ -118,17 +125,23 @@ class Settings(_Declared):
     hyperliquid_url: str = Field(
         default="", description="Hyperliquid's API, for downloads and deployments; empty: its public address."
     )
-    binance_url: str = Field(default="", description="Where binance is downloaded from; empty: its public API.")
-    binance_files_url: str = Field(default="", description="Where binance's files are; empty: the published ones.")
-    cryptopanic_url: str = Field(default="", description="Where cryptopanic is asked; empty: the service itself.")
-    pyth_url: str = Field(default="", description="Where pyth's candles are downloaded from; empty: Pyth Benchmarks.")
-    hermes_url: str = Field(default="", description="Where Pyth prices of this moment are asked; empty: Pyth Hermes.")
+    binance_url: str = Field(default="", description="Address of Binance's API for downloads; empty: the public one.")
+    binance_files_url: str = Field(
+        default="", description="Address of Binance's published files; empty: the public one."
+    )
+    cryptopanic_url: str = Field(default="", description="Address of CryptoPanic; empty: the service itself.")
+    pyth_url: str = Field(
+        default="", description="Address that Pyth candles are downloaded from; empty: Pyth Benchmarks."
+    )
+    hermes_url: str = Field(
+        default="", description="Address of the service for current Pyth prices; empty: Pyth Hermes."
+    )
     live_poll_s: float = Field(
-        default=2.0, ge=0.2, le=10, description="How often a live run asks for the price of this moment, in seconds."
+        default=2.0, ge=0.2, le=10, description="How often a live run requests the current price, in seconds."
     )
     live_require_watchdog: bool = Field(
         default=False,
-        description="Whether a live deployment opens nothing unless a watchdog looks after it and was heard in the last 15 s.",
+        description="Whether a live deployment opens nothing unless a watchdog wrote a heartbeat for it in the last 15 s.",
     )
     raise_caps_delay_s: int = Field(
         default=3_600,
@@ -166,32 +179,47 @@ class Settings(_Declared):
     )
     commit_records: int = Field(default=50, ge=1, description="Free ticks that may share one transaction.")
     executor: Literal["local", "ray", "none"] = Field(
-        default="local", description="Who starts workers for queued runs: this machine, a Ray cluster, or nobody."
+        default="local",
+        description="Where workers for queued runs are started: on this machine, on a Ray cluster, or not at all.",
     )
     max_workers: int = Field(
         default=0, ge=0, le=4_096, description="Most workers that are started for queued runs; 0: one for each core."
     )
     worker_runs: int = Field(default=16, ge=1, le=1_024, description="Runs that one worker works on at once.")
     worker_idle_s: float = Field(
-        default=20.0, ge=0, le=86_400, description="How long a worker that was started for the queue waits for more."
+        default=20.0,
+        ge=0,
+        le=86_400,
+        description="How long a worker that was started for the queue waits for another run before it exits, in seconds.",
     )
     worker_nice: int = Field(
         default=5,
         ge=0,
         le=19,
-        description="By how much workers that were started for the queue give way to other programs, the web server among them.",
+        description="Niceness of workers that are started for the queue: with a higher value other programs, such as the web server, take precedence.",
     )
     worker_drain_s: float = Field(
-        default=10.0, ge=0, le=3_600, description="How long a worker told to stop waits for answers on their way."
+        default=10.0,
+        ge=0,
+        le=3_600,
+        description="How long a worker that is stopped waits for replies in flight, in seconds.",
     )
     runs_per_user: int = Field(default=0, ge=0, description="Most runs of one user at once; 0: no limit.")
     lease_heartbeat_s: float = Field(
-        default=5.0, gt=0, le=3_600, description="How often a worker says that it is alive."
+        default=5.0, gt=0, le=3_600, description="Seconds between two heartbeats of a worker."
     )
     lease_stale_s: float = Field(
-        default=20.0, gt=0, le=36_000, description="Silence of a worker after which its runs go to another."
+        default=20.0,
+        gt=0,
+        le=36_000,
+        description="Seconds without a heartbeat after which the runs of a worker go to another.",
     )
-    scan_s: float = Field(default=2.0, gt=0, le=3_600, description="How often workers look for runs of lost ones.")
+    scan_s: float = Field(
+        default=2.0,
+        gt=0,
+        le=3_600,
+        description="How often workers look for runs of workers without a heartbeat, in seconds.",
+    )
     daily_usd: Decimal = Field(
         default=Decimal(5),
         ge=0,
@@ -228,7 +256,7 @@ class Settings(_Declared):
     serve_https: bool = Field(
         default=False,
         description="Whether a proxy on this machine serves the app over HTTPS: cookies are for HTTPS alone, and the address of "
-        "a caller is the one that the proxy tells.",
+        "a caller is the one that the proxy reports.",
     )
     serve_rpm: int = Field(
         default=3_000, ge=0, description="Requests a minute that the server takes from one caller; 0: no limit."
@@ -246,12 +274,12 @@ class Settings(_Declared):
         description="Days for which entries of the audit log are kept; `pitboss serve` deletes older ones. 0: for ever.",
     )
     log_commits: bool = Field(
-        default=False, description="Whether workers tell every commit in the log of events, to check a history by it."
+        default=False, description="Whether workers log every commit as an event, for checks of the history of a run."
     )
     ray_address: str = Field(default="", description="Ray cluster to start workers on; empty: the one of this machine.")
-    ray_cpus: float = Field(default=1.0, gt=0, le=1_024, description="Cores that a worker on Ray asks for.")
+    ray_cpus: float = Field(default=1.0, gt=0, le=1_024, description="Cores that a worker on Ray requests.")
     ray_memory_mb: int = Field(
-        default=0, ge=0, description="Memory that a worker on Ray asks for; 0: none in particular."
+        default=0, ge=0, description="Memory that a worker on Ray requests, in MB; 0: no request."
     )
 
     @field_validator("lake")

@@ -120,7 +120,7 @@ def _show(event: "ChatEvent") -> None:
         sys.stdout.flush()
     elif isinstance(event, ChatWithdrawal):
         screen.put("")
-        screen.note("  that was not the answer yet")
+        screen.note("  (the text so far is withdrawn; the answer follows)")
     elif isinstance(event, ChatStep):
         from pitboss.core import codec
 
@@ -135,7 +135,7 @@ def _visible(text: str) -> str:
 def _show_end(answer: "ChatAnswer") -> None:
     screen.put("")
     if answer.unsupported:
-        screen.note(f"no recorded fact holds: {', '.join(answer.unsupported)}")
+        screen.note(f"figures without a recorded source: {', '.join(answer.unsupported)}")
     cost = "unknown" if answer.cost_usd is None else f"${answer.cost_usd:.4f}"
     screen.note(f"cost {cost}")
 

@@ -21,6 +21,7 @@ from pitboss.runs.stored import (
     journal_of,
     one_line,
     request_of,
+    speculation_of,
     spend_of,
 )
 from pitboss.runs.venues import venue_of
@@ -61,6 +62,12 @@ def show_run(workspace: Workspace, location: WorkspaceOptions, run: Run) -> None
     if uncertain_usd:
         screen.put(
             f"note: up to {figures.usd(uncertain_usd)} more may have been charged, for calls that were cut off before their reply"
+        )
+    ahead = speculation_of(workspace, run)
+    if ahead is not None:
+        unused = ahead["asked"] - ahead["used"]
+        screen.put(
+            f"note: {figures.plural(ahead['asked'], 'decision')} asked for ahead of time: {ahead['used']} used, {unused} unused"
         )
     screen.put()
     screen.put(f"run     {run.id} ({run.status}, {run.wall_s:.1f} s)")

@@ -45,10 +45,7 @@ UNDECIDED = ("model_error", "no_decision", "multiple_proposals")
 """Flags of ticks at which a model was called without a decision."""
 LEAST_DECIDED = 0.95
 """A model that decided at a smaller share of its ticks was not really measured."""
-CORRECTION = (
-    "Intervals of pairs hold for all pairs at once (95 %): single-step max-t over blocks of days drawn anew, the same days "
-    "and repeats for all entries."
-)
+CORRECTION = "95 % intervals, simultaneous over all pairs: single-step max-t with a paired stationary bootstrap of days and repeats."
 
 
 def entrants(models: Sequence[str], baselines: Sequence[str] | None, usual: Sequence[str]) -> Axis:

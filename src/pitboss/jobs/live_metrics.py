@@ -140,7 +140,7 @@ class HostMetrics:
             "pitboss_deployment_heartbeat_age_seconds", "gauge", "Time since its last heartbeat.", self._beats(runs)
         )
         lines += write_metric(
-            "pitboss_watchdog_age_seconds", "gauge", "Time since the watchdog was heard.", self._watchdog()
+            "pitboss_watchdog_age_seconds", "gauge", "Time since the last heartbeat of the watchdog.", self._watchdog()
         )
         lines += write_metric(
             "pitboss_host_deployments", "gauge", "Deployments on this host.", [({}, float(len(runs)))]

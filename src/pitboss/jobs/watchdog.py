@@ -193,7 +193,7 @@ class Watchdog:
         if silent_ms <= self._settings.silent_ms:
             if watched.is_silent:
                 watched.is_silent = False
-                self._tell(WatchdogEvent("back", watched.deployment, "its process is heard again"))
+                self._tell(WatchdogEvent("back", watched.deployment, "its process writes heartbeats again"))
             if now_s - watched.checked_s >= CHECK_S:
                 watched.checked_s = now_s
                 watched.problem = await self._problem(watched)
@@ -202,7 +202,7 @@ class Watchdog:
             return
         if not watched.is_silent:
             watched.is_silent, watched.look_s, watched.acts_from_s, watched.told = True, FIRST_LOOK_S, 0.0, None
-            text = f"its process is silent for {silent_ms / SECOND_MS:.0f} s"
+            text = f"its process wrote no heartbeat for {silent_ms / SECOND_MS:.0f} s"
             self._tell(WatchdogEvent("silent", watched.deployment, text))
         if now_s < watched.acts_from_s:
             return
@@ -215,7 +215,7 @@ class Watchdog:
 
     def _halt(self, deployment: Deployment, silent_ms: int) -> None:
         """Halt, so that no process goes on with it. A halt or an end that is stored stays as it is."""
-        reason = f"the watchdog heard nothing of its process for {silent_ms / SECOND_MS:.0f} s"
+        reason = f"its process wrote no heartbeat for {silent_ms / SECOND_MS:.0f} s; halted by the watchdog"
         try:
             self._workspace.deployments.halt(deployment.id, CODE, reason)
         except (Unreachable, UserError) as error:  # orders are cancelled all the same

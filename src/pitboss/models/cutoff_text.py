@@ -34,7 +34,7 @@ def cutoff_text(cutoff: Cutoff, from_at: Instant, to_at: Instant) -> str:
 def _stated(cutoff: Cutoff) -> str:
     if cutoff.kind == "given":
         return f"{cutoff.until}, {GIVEN}"
-    basis = "its training data ends there" if cutoff.kind == "training" else "its knowledge is said to reach so far"
+    basis = "its training data ends there" if cutoff.kind == "training" else "the stated end of its knowledge"
     return f"{cutoff.until}, {basis} ({cutoff.source}; as of {cutoff.as_of})"
 
 

@@ -262,7 +262,7 @@
       const lines = (pane.lines || []).filter((/** @type {any} */ line) => !hidden.has(line.name));
       const [low, high] = extent(pane, range, lines, room);
       const frame = { range, width: room, height, low, high, x, lines, y: (/** @type {number} */ value) => height - (height * (value - low)) / (high - low || 1) };
-      const { step, ticks } = valueTicks(low, high, Math.max(2, Math.round(height / 58)));
+      const { step, ticks } = valueTicks(low, high, Math.max(3, Math.round(height / 58)));
       for (const tick of ticks) {
         const y = px(top + frame.y(tick));
         under.append(el('line', { x1: left, x2: left + room, y1: y, y2: y }), el('text', { x: left - 7, y, dy: '0.32em', 'text-anchor': 'end' }, tickText(tick, step, pane.format)));

@@ -118,7 +118,7 @@
     addEventListener('pointercancel', end, stop);
   };
 
-  // Bars above the charts of each section: the range, buttons, and the whole time as a strip with a brush.
+  // Bars above the first chart of each section: the range, buttons, and the whole time as a strip with a brush.
   /** @param {Element} section */
   const addToolbar = (section) => {
     const bar = document.createElement('div');
@@ -140,7 +140,7 @@
       buttons.push(button);
     }
     bar.append(...buttons, strip);
-    section.querySelector('h2')?.after(bar);
+    section.querySelector('figure.timed')?.before(bar);
 
     const line = charts[0].base.panes[0].lines?.[0];
     const [outline, window_] = [el('path', { class: 'outline' }), el('rect', { class: 'window', y: 0.5, height: 33 })];

@@ -72,7 +72,7 @@ def equity_chart(report: RunReport) -> Html:
         "figure",
         tag("figcaption", _legend(lines, report.initial_usd), tag("output", class_="readout", aria_live="off")),
         tag("div", svg, class_="scroll"),
-        class_="chart",
+        class_="chart timed",
         data_part="equity",
         data_start=int(main.start),
         data_end=int(main.end),

@@ -10,6 +10,7 @@ from pitboss.report.markup import Html, tag
 from pitboss.report.measures import format_metric, metric_section
 from pitboss.report.provenance import assumption_section, skill_section, verify_section
 from pitboss.report.refusals import refusal_section
+from pitboss.report.returns import return_section
 from pitboss.report.shell import Part, ReportPage
 from pitboss.report.source import RunReport, model_cost
 
@@ -28,6 +29,7 @@ def compose(report: RunReport, money: str) -> ReportPage:
     rows = select_rows(report.decisions)
     sections: list[Part] = [
         *([("equity", "Equity", "Equity", equity_chart(report))] if report.has_account else []),
+        *([("returns", "Returns", "Returns over time", return_section(report))] if report.has_account else []),
         (
             "funnel",
             "Funnel",

@@ -36,7 +36,8 @@ class RunReport:
     """One row for each tick, in order: seq, tick_at, the proposal's fields, outcome, code, detail, margins, flags, text,
     steps, cost_usd. A row of no-ops may stand for several ticks: `times` of them, the last at `until`."""
     trades: Sequence[Plain] = ()
-    """Round trips: symbol, side, opened_at, closed_at, pnl_usd, fees_usd, funding_usd, exit_reason."""
+    """Round trips: symbol, side, opened_at, closed_at, entry_price, exit_price, max_size, pnl_usd, best_pct, worst_pct, fees_usd,
+    funding_usd, exit_reason."""
     assumptions: Sequence[str] = ()
     rule_meanings: Mapping[str, RuleMeaning] = field(default_factory=dict)
     """The venue's rules by code."""

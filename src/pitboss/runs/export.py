@@ -43,9 +43,11 @@ def _trades(run: Run, records: Iterable[Record]) -> Iterator[Row]:
     trades = venue.trades(Receipt(**receipt) for receipt in history.receipts(records))
     if trades is None:
         raise UserError(f"runs of the {venue.name} venue have no trades", "for example --what fills")
-    for row in trades:
-        times = {name: iso(at) for name in ("opened_at", "closed_at") if (at := row.get(name)) is not None}
-        yield {**row, **times}
+    return map(_trade, trades)
+
+
+def _trade(row: Row) -> Row:
+    return {**row, **{name: iso(at) for name in ("opened_at", "closed_at") if (at := row.get(name)) is not None}}
 
 
 def _equity(run: Run, records: Iterable[Record]) -> Iterator[Row]:

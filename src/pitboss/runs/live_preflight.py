@@ -124,10 +124,12 @@ async def _database(workspace: Workspace) -> str:
 async def _watchdog(workspace: Workspace) -> str:
     beat, age_ms = read_beat(workspace.database)
     if beat is None or not -WATCHDOG_AGE_MS <= age_ms <= WATCHDOG_AGE_MS:
-        age = "was never heard" if beat is None else f"is silent for {age_ms // SECOND_MS} s"
+        age = (
+            "has written no heartbeat yet" if beat is None else f"wrote its last heartbeat {age_ms // SECOND_MS} s ago"
+        )
         raise Refused(f"the watchdog {age}; start `pitboss watchdog`")
     closes = ", and closes positions" if beat.flatten else ""
-    return f"heard {age_ms // SECOND_MS} s ago, acts after {beat.silent_ms / SECOND_MS:g} s{closes}"
+    return f"heartbeat {age_ms // SECOND_MS} s ago, acts after {beat.silent_ms / SECOND_MS:g} s{closes}"
 
 
 async def _notifications(workspace: Workspace) -> str:

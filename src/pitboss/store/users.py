@@ -55,7 +55,7 @@ class Users:
         check_user_name(name)
         if name == LOCAL:
             raise UserError(
-                f"{LOCAL} is who works at the machine itself", f"choose another name, with {LOCAL} as owner"
+                f"{LOCAL} is the name of the local user of the machine", f"choose another name, with {LOCAL} as owner"
             )
         if owner:
             check_user_name(owner)

@@ -46,7 +46,7 @@ def watch_problem(database: Database, deployment_id: str, most_age_ms: int) -> s
     if beat is None:
         return "there is no watchdog"
     if not -most_age_ms <= age_ms <= most_age_ms:
-        return f"the watchdog is silent for {age_ms // 1_000} s"
+        return f"the watchdog wrote its last heartbeat {age_ms // 1_000} s ago"
     if deployment_id not in beat.watched:
         return "the watchdog does not watch this deployment"
     problem = beat.problems.get(deployment_id, "")

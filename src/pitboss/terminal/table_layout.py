@@ -1,6 +1,7 @@
 """Fits a table into the width of a window: columns of sentences wrap between words, and if that is not enough, columns are left out.
 
-A word is broken only if it alone is wider than the space for its column in a table of two columns.
+A word is broken only in a column of sentences if it is as long as an address or a path, and where it does not fit into a table of two
+columns.
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,8 @@ GAP = 2
 """Spaces between two columns."""
 LEAST_SENTENCE = 12
 """Sentences are not squeezed into fewer characters than this; a column is left out before that."""
+LONG_WORD = 30
+"""A longer word among sentences is an address, a path or a list without spaces, and may be broken."""
 LEAST_COLUMNS = 2
 
 
@@ -36,46 +39,49 @@ def fit_table(
     follow, down to two.
     """
     columns = range(len(headings))
-    full = {index: max([cell_len(headings[index]), *(cell_len(row[index]) for row in rows)]) for index in columns}
-    least = {
-        index: _least(headings[index], [row[index] for row in rows], index in folds, full[index]) for index in columns
+    cells = {index: [headings[index], *(row[index] for row in rows)] for index in columns}
+    full = {index: max(map(cell_len, cells[index])) for index in columns}
+    words = {
+        index: max((cell_len(word) for cell in cells[index] for word in cell.split()), default=0) for index in columns
     }
+    least = {index: _least(cells[index], index in folds, full[index], words[index]) for index in columns}
     kept = list(columns)
     left_out: list[int] = []
-    for index in [*drop, *(index for index in reversed(columns) if index not in drop)]:
+    for index in [*drop, *(index for index in reversed(columns) if index and index not in drop)]:
         if _total(kept, least) <= width or len(kept) <= LEAST_COLUMNS:
             break
-        if index or index in drop:
-            kept.remove(index)
-            left_out.append(index)
-    return TableLayout(_shared(kept, least, full, width), tuple(sorted(left_out)))
+        kept.remove(index)
+        left_out.append(index)
+    widths = {index: least[index] for index in kept}
+    _shrink(widths, _total(kept, widths) - width)
+    for wanted in (words, full):
+        _grow(widths, wanted, width - _total(kept, widths))
+    return TableLayout(widths, tuple(sorted(left_out)))
 
 
-def _least(heading: str, cells: Sequence[str], folds: bool, full: int) -> int:
-    """The width below which a column would have to break a word."""
-    words = max([cell_len(word) for word in heading.split()], default=0)
+def _least(cells: Sequence[str], folds: bool, full: int, longest_word: int) -> int:
+    """The width below which a column would have to break a word. Headings may wrap in every column."""
+    heading, *rest = cells
+    words = max((cell_len(word) for word in heading.split()), default=0)
     if not folds:
-        return max([words, *(cell_len(cell) for cell in cells)])
-    longest = max([cell_len(word) for cell in cells for word in cell.split()], default=0)
-    return min(full, max(words, longest, LEAST_SENTENCE))
+        return max([words, *map(cell_len, rest)])
+    return min(full, max(words, min(longest_word, LONG_WORD), LEAST_SENTENCE))
 
 
 def _total(kept: Sequence[int], widths: dict[int, int]) -> int:
     return sum(widths[index] for index in kept) + GAP * (len(kept) - 1)
 
 
-def _shared(kept: Sequence[int], least: dict[int, int], full: dict[int, int], width: int) -> dict[int, int]:
-    """The widths of the columns: what they need, and equal shares of the rest for those that want more."""
-    widths = {index: least[index] for index in kept}
-    rest = width - _total(kept, widths)
-    while rest < 0:  # words have to be broken: the widest columns give way
+def _shrink(widths: dict[int, int], excess: int) -> None:
+    """Take from the widest columns; words have to be broken then."""
+    for _ in range(excess):
         widest = max(widths, key=lambda index: widths[index])
-        if widths[widest] == 1:
-            break
-        widths[widest] -= 1
-        rest += 1
-    while rest > 0 and (hungry := [index for index in kept if widths[index] < full[index]]):
-        for index in hungry[:rest]:
+        widths[widest] = max(1, widths[widest] - 1)
+
+
+def _grow(widths: dict[int, int], wanted: dict[int, int], spare: int) -> None:
+    """Give equal shares of the spare width to the columns that want more."""
+    while spare > 0 and (hungry := [index for index in widths if widths[index] < wanted[index]]):
+        for index in hungry[:spare]:
             widths[index] += 1
-        rest -= min(rest, len(hungry))
-    return widths
+        spare -= len(hungry[:spare])

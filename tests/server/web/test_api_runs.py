@@ -201,6 +201,8 @@ def test_the_files_of_a_run_are_those_of_the_commands(client: TestClient, worksp
     work_off(workspace)
     export = client.get(f"/api/runs/{run_id}/export", params={"what": "equity"})
     assert "equity_usd" in json.loads(export.text.splitlines()[0])
+    trades = client.get(f"/api/runs/{run_id}/export", params={"what": "trades"}).text.splitlines()
+    assert all(json.loads(trade)["opened_at"].endswith("Z") for trade in trades)
     tag = {"If-None-Match": export.headers["etag"]}
     assert client.get(f"/api/runs/{run_id}/export", params={"what": "equity"}, headers=tag).status_code == 304
     report = client.get(f"/api/runs/{run_id}/report", params={"download": True})

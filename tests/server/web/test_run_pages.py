@@ -228,7 +228,7 @@ def test_charts_are_drawn_for_a_window_and_equity_is_given_in_points(client: Tes
     for part in ("equity", "price/BTC"):
         chart = client.get(f"/runs/{run.id}/charts/{part}", params=window)
         assert chart.status_code == 200
-        assert chart.text.startswith('<figure class="chart"')
+        assert chart.text.startswith('<figure class="chart timed"')
         assert f'data-start="{window["from"]}"' in chart.text
     assert client.get(f"/runs/{run.id}/charts/price/NONE").status_code == 404
     whole = client.get(f"/api/runs/{run.id}/equity?points=100000").json()

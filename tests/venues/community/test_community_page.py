@@ -155,7 +155,7 @@ def test_a_run_in_which_nothing_was_done_says_so(tmp_path: Path, capsys: pytest.
     (report,) = (tmp_path / "home" / "reports").glob("*.html")
     silent = PageText(report.read_text())
     assert "The agent sent no transaction." in silent.text("transactions")
-    assert "Nobody reported anything" in silent.text("reports")
+    assert "No report was made" in silent.text("reports")
 
 
 def test_the_common_page_leaves_the_account_out_where_there_is_none() -> None:

@@ -50,7 +50,7 @@ def read(content: object, status: int, headers: Mapping[str, str], context: Repl
         if part is not None:
             parts.append(part)
         elif _is_partial(as_dict(value)):
-            return malformed(context.name, "a call came in pieces, which nobody asked for")
+            return malformed(context.name, "a tool call arrived in several parts, which was not requested")
     provider_id, model = as_str(body.get("responseId")), as_str(body.get("modelVersion"))
     ending = _ending(candidate, as_dict(body.get("promptFeedback")))
     return build_reply("google", parts, ending, _usage(body.get("usageMetadata")), context, provider_id, model)

@@ -60,7 +60,7 @@ class RunDocument(RunFacts):
     spend: dict[str, float | None]
     speculation: dict[str, int] | None = Field(
         examples=[{"asked": 40, "used": 33}],
-        description="Decisions asked for ahead of time, and those of them that were used; null without any.",
+        description="Speculative decisions, and how many of them were used; null without any.",
     )
 
 

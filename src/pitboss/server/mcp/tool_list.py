@@ -168,12 +168,12 @@ def _writes(offer: Callable[..., OfferedTool]) -> list[OfferedTool]:
         ),
         offer(
             "fork_run", "Fork a run",
-            "Take over the past of a run up to a tick and decide anew from there with another model, strategy or caps; "
+            "Copy a run up to a tick and decide again from there with another model, strategy or caps; "
             "compare both.",
             write_tools.fork_run,
             _object(
                 ("run", "at"), run=RUN, set=SET, model=MODEL,
-                at=_text("The first tick to decide anew: a time (UTC), or the number of its record.", MOMENT),
+                at=_text("The first tick to decide again: a time (UTC), or the number of its record.", MOMENT),
                 **MONEY,
             ),
             reads=False, again=False, outside=True,

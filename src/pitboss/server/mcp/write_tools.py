@@ -157,7 +157,7 @@ def _interrupted(workspace: Workspace, ids: list[str], cause: str) -> ToolOutput
     run = workspace.runs.get(ids[0])
     return error_output(
         f"run {run.id} {cause}, after {run.progress:.0%}; everything up to there is kept",
-        f"`pitboss runs resume {run.id}` goes on with it",
+        f"`pitboss runs resume {run.id}` continues it",
         {"run_id": run.id, "status": run.status, "progress_pct": round(run.progress * 100, 2)},
     )
 

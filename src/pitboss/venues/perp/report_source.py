@@ -27,10 +27,11 @@ from pitboss.venues.perp import baselines as baseline
 from pitboss.venues.perp.assembly import PerpRun
 from pitboss.venues.perp.assumptions import assumptions
 from pitboss.venues.perp.course import PerpCourse
+from pitboss.venues.perp.excursion import excursion
 from pitboss.venues.perp.live_words import live_assumptions, live_sentence
 from pitboss.venues.perp.outcome import PerpLedger, read_ledger
 from pitboss.venues.perp.request import PerpRequest
-from pitboss.venues.perp.trades import book
+from pitboss.venues.perp.trades import OpenTrade, Trade, book
 
 MOST_BARS, LEAST_BARS = 1_000_000, 6_000
 """Maximum number of bars of all symbols together in a report, and how many each may have anyway; longer ranges use a coarser
@@ -59,7 +60,7 @@ def build_report(workspace: Workspace, run: Run) -> RunReport:
         live=live,
         baseline_equity=lake_data.baselines,
         prices=lake_data.prices,
-        trades=_trades(ledger.receipts, lake_data.last_closes),
+        trades=_trades(ledger.receipts, lake_data),
         assumptions=live_assumptions(run, sentences) if live else sentences,
     )
 
@@ -124,12 +125,24 @@ def _bars(course: PerpCourse, symbol: str, symbols: int) -> NDArray[np.float64]:
     return np.column_stack((part.open_at.astype(np.float64), part.open, part.high, part.low, part.close))
 
 
-def _trades(receipts: list[Receipt], last_closes: dict[str, Decimal]) -> list[dict[str, Any]]:
+def _trades(receipts: list[Receipt], lake_data: _LakeData) -> list[dict[str, Any]]:
     trades = book(receipts)
-    rows = [asdict(trade) for trade in trades.closed]
+    rows = [
+        {**asdict(trade), **_excursion(trade, lake_data, trade.exit_price, trade.closed_at)} for trade in trades.closed
+    ]
     for trade in trades.open:
-        row = {**asdict(trade), "closed_at": None, "exit_reason": "still open"}
-        if trade.symbol in last_closes:
-            row["pnl_usd"] = trade.pnl_usd(last_closes[trade.symbol])
+        row = {**asdict(trade), "closed_at": None, "exit_reason": "still open", **_excursion(trade, lake_data)}
+        if trade.symbol in lake_data.last_closes:
+            row["pnl_usd"] = trade.pnl_usd(lake_data.last_closes[trade.symbol])
         rows.append(row)
     return rows
+
+
+def _excursion(
+    trade: Trade | OpenTrade, lake_data: _LakeData, exit_price: Decimal | None = None, closed_at: Instant | None = None
+) -> dict[str, float]:
+    if trade.symbol not in lake_data.prices:
+        return {}
+    prices = (trade.entry_price, exit_price)
+    best, worst = excursion(lake_data.prices[trade.symbol], trade.side, prices, trade.opened_at, closed_at)
+    return {"best_pct": best, "worst_pct": worst}

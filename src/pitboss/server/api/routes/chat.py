@@ -92,7 +92,7 @@ EXAMPLE = (
         **responses(404, 409),
         200: {
             "description": "Server-sent events: `tool {name, arguments}`, `card {kind, title, request, details}`, `text {delta}`, "
-            "`withdraw {}` when the text so far is void and begins anew, then `done {cost_usd, citations, unsupported, conversation}` or `error` with a problem.",
+            "`withdraw {}` when the text so far is to be discarded, then `done {cost_usd, citations, unsupported, conversation}` or `error` with a problem.",
             "content": {"text/event-stream": {"schema": {"type": "string"}, "example": EXAMPLE}},
         },
     },

@@ -280,7 +280,7 @@ def cancel_download(download_id: str, caller: Author, request: Request) -> Downl
 def _named(request: Request, caller: Caller, download_id: str) -> BackgroundDownload:
     download = _downloads(request).get(caller.owner, download_id)
     if download is None:
-        raise Problem(404, "not_found", "there is no such download", "the list begins anew when the server starts")
+        raise Problem(404, "not_found", "there is no such download", "the list is empty after a restart of the server")
     return download
 
 

@@ -23,7 +23,7 @@ from pitboss.server.problem import responses
 
 router = APIRouter(prefix="/runs", tags=["runs"], responses=responses(404))
 
-ExportKind = Literal["snapshots", "fills", "equity", "receipts", "decisions"]
+ExportKind = Literal["snapshots", "fills", "trades", "equity", "receipts", "decisions"]
 LINES_TYPE = "application/jsonl"
 EVENT_TYPE = "text/event-stream"
 EVENT_SCHEMA = {
@@ -65,8 +65,10 @@ def export_run(
     if tag and (unchanged := not_modified(request, tag)):
         return unchanged
 
+    exported = lines(what, run, journal_of(workspace, run).records())
+
     def content() -> Iterator[bytes]:
-        for line in lines(what, run, journal_of(workspace, run).records()):
+        for line in exported:
             yield line + b"\n"
 
     headers = {

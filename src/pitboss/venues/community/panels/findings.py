@@ -7,7 +7,7 @@ from pitboss.venues.community.panels.source import CommunityReport
 from pitboss.venues.community.score import ReportedBugs
 
 WORTH = {
-    "first": ("True", "allowed", "names a planted bug that nobody had reported"),
+    "first": ("True", "allowed", "names a planted bug that was not reported before"),
     "repeated": ("Repeated", "noop", "is about a planted bug that had been reported before"),
     "false": ("False", "refused", "is about no planted bug"),
 }
@@ -41,7 +41,7 @@ def _state(one: ReportedBugs | None) -> Html:
 def report_section(report: CommunityReport) -> Html:
     """Every report in order of time, those of other participants included."""
     if not report.reports:
-        return tag("p", "Nobody reported anything to the owner.", class_="note")
+        return tag("p", "No report was made to the owner.", class_="note")
     rows = [
         (
             _when(one),

@@ -14,7 +14,7 @@ STYLES = (
     ("others", "post of another participant or the owner"),
     ("read", "source, comments or a call that changes nothing"),
     ("post", "thread, comment or status"),
-    ("first", "report of a bug that nobody had reported"),
+    ("first", "first report of a bug"),
     ("repeated", "report of a reported bug"),
     ("false", "false report"),
     ("sent", "transaction"),
@@ -26,7 +26,7 @@ def heartbeat_chart(report: CommunityReport) -> Html:
     """The lanes, and a legend of the marks that occur."""
     marks = [*report.marks, *_others(report)]
     if not marks:
-        return tag("p", "The agent did nothing, and nobody posted.", class_="note")
+        return tag("p", "The agent did nothing, and there were no posts.", class_="note")
     instants = [mark.at for mark in marks]
     bounds = [at for at in (report.run.from_at, report.run.to_at) if at is not None]
     first = min(instants + bounds)

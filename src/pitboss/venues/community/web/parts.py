@@ -73,7 +73,7 @@ NO_FORUM = empty(
 )
 NOT_YOURS = empty(
     "Not visible to you",
-    "The forum and the communication log of a workspace belong to whoever works at the machine itself.",
+    "The forum and the communication log of a workspace belong to the local user of the machine.",
 )
 
 

@@ -10,12 +10,14 @@ from pitboss.report.markup import Html, join, tag
 from pitboss.report.measures import metric_section
 from pitboss.report.provenance import assumption_section, skill_section, verify_section
 from pitboss.report.refusals import refusal_section
+from pitboss.report.returns import return_section
 from pitboss.report.shell import Part, ReportPage
 from pitboss.report.source import RunReport
 from pitboss.venues.perp.panels import position
 from pitboss.venues.perp.panels.costs import cost_section
 from pitboss.venues.perp.panels.price import legend, price_chart, shapes
 from pitboss.venues.perp.panels.summary import paragraphs
+from pitboss.venues.perp.panels.symbols import symbol_section
 from pitboss.venues.perp.panels.tiles import tiles
 from pitboss.venues.perp.panels.trades import trade_section
 
@@ -40,6 +42,8 @@ def compose(report: RunReport) -> ReportPage:
         ("refused", "Refused", "Refused by the engine", refusal_section(report, funnel, row_ids)),
         ("decisions", "Decisions", "Decisions", decision_section(report, rows)),
         ("trades", "Trades", "Round trips", trade_section(report)),
+        ("symbols", "Symbols", "By symbol", symbol_section(report)),
+        ("returns", "Returns", "Returns over time", return_section(report)),
         ("metrics", "Metrics", "All metrics", metric_section(report)),
         ("costs", "Costs", "Costs", cost_section(report)),
         ("limits", "Limits", "Assumptions and limits", assumption_section(report, report.assumptions, LIMITS)),

@@ -108,7 +108,7 @@ def price_chart(report: RunReport, symbol: str, rows: Mapping[tuple[int, str], s
         "figure",
         tag("figcaption", tag("h3", symbol), tag("output", class_="readout", aria_live="off")),
         tag("div", svg, class_="scroll"),
-        class_="chart",
+        class_="chart timed",
         data_part=f"price/{symbol}",
         data_start=int(start),
         data_end=int(end),

@@ -87,7 +87,7 @@ def _risk(report: RunReport) -> str:
     if fall is None:
         return ""
     holding = number(report.baseline("buy_and_hold").get("max_drawdown_pct"))
-    baseline = "" if holding is None else f" (buy and hold: {figures.percent(holding)})"
+    baseline = "" if holding is None else f" (buy and hold with all equity: {figures.percent(holding)})"
     text = f"The largest fall from a peak was {figures.percent(fall)}{baseline}."
     liquidations = number(report.metrics.get("liquidations"))
     if liquidations:

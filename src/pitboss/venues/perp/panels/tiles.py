@@ -63,7 +63,7 @@ def _gap(own: object, holding: object) -> str:
 def _deep(metrics: Plain, holding: Plain) -> str:
     baseline = figures.drawdown(holding.get("max_drawdown_pct"))
     days = number(metrics.get("max_drawdown_duration_days"))
-    return f"buy and hold: {baseline}" + (f"; longest {figures.plain(days, 1)} days" if days else "")
+    return f"buy and hold, all equity: {baseline}" + (f"; longest {figures.plain(days, 1)} days" if days else "")
 
 
 def _wins(rate: object, trades: float | None) -> str:

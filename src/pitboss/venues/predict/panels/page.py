@@ -9,6 +9,7 @@ from pitboss.report.funnel import Funnel, funnel_section
 from pitboss.report.headline import labels, title
 from pitboss.report.provenance import assumption_section, skill_section, verify_section
 from pitboss.report.refusals import refusal_section
+from pitboss.report.returns import return_section
 from pitboss.report.shell import Part, ReportPage, resource
 from pitboss.venues.predict.panels.calibration import calibration_section
 from pitboss.venues.predict.panels.decisions import decision_rows
@@ -37,6 +38,7 @@ def compose(report: PredictReport) -> ReportPage:
         ("calibration", "Calibration", "Confidence and outcomes", calibration_section(report)),
         ("scores", "Scores", "Against the market and other baselines", score_section(report)),
         ("equity", "Equity", "Equity against the heuristics", equity_chart(run)),
+        ("returns", "Returns", "Returns over time", return_section(run)),
         ("spread", "Spread", "Cost of the spread", spread_section(report)),
         ("funnel", "Funnel", "From ticks to fills", funnel_section(funnel)),
         ("refused", "Refused", "Refused by the engine", refusal_section(run, funnel, anchors(rows))),
