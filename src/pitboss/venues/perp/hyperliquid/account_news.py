@@ -76,10 +76,6 @@ class AccountNews:
         self._unread = {one: at for one, at in self._unread.items() if 0 <= now - at < UNCONFIRMED_MS}
         return bool(self._unread)
 
-    def is_told(self) -> bool:
-        """Return whether there is news that was not taken yet."""
-        return self._is_new.is_set()
-
     async def wait(self) -> None:
         """Return when there is news."""
         await self._is_new.wait()

@@ -6,7 +6,7 @@ A pass over an account that has not changed gives no receipt and sends nothing. 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
 from pitboss.core.errors import TransientError
@@ -151,17 +151,29 @@ class Reconciler:
 
     async def _protect_sizes(self, world: ReportedWorld) -> VenueAccount:
         """Do what is cheap and urgent: a position without a stop does not wait for the rest of a pass."""
-        asked_at = self._now()
-        account = await self.reader.summary("resolve", URGENT_TIMEOUT_S)
-        await self._protector.protect(world, account.positions, self._last_marks, agrees=False)
-        self._sizes_at = asked_at
+        account = await self._protect_once(world)
+        if self._unstopped(account.positions):  # its stop could not be placed, and a close was sent: did it arrive?
+            account = await self._protect_once(world)
         if await self._ask_for_orders(account):
             await self._protector.protect(world, account.positions, self._last_marks, agrees=False)
         return account
 
+    async def _protect_once(self, world: ReportedWorld) -> VenueAccount:
+        asked_at = self._now()
+        account = await self.reader.summary("resolve", URGENT_TIMEOUT_S)
+        await self._protector.protect(world, account.positions, self._last_marks, agrees=False)
+        self._sizes_at = asked_at
+        return account
+
+    def _unstopped(self, positions: Collection[str]) -> set[str]:
+        """Return the symbols of positions that have no resting stop, as far as the store knows."""
+        orders = self._sender.store.open_orders()
+        stopped = {order.symbol for order in orders if order.leg == "stop" and order.state == "resting"}
+        return (set(positions) & set(self._setup.symbols)) - stopped
+
     async def protect_told(self) -> None:
         """Protect positions if a stream has told of a change since sizes were read. The caller holds the lock, and goes on."""
-        if self._world is not None and self.news.told_at >= self._sizes_at and self.news.is_told():
+        if self._world is not None and self.news.told_at >= self._sizes_at:
             with suppress(TransientError):
                 await self._protect_sizes(self._world)
 
@@ -286,9 +298,8 @@ class Reconciler:
 
     def _purpose(self, world: ReportedWorld) -> RequestClass:
         """Return whether a read serves to reduce risk: an order is in doubt, or a position may be without its stop."""
-        orders = self._sender.store.open_orders()
-        stopped = {order.symbol for order in orders if order.leg == "stop" and order.state == "resting"}
-        is_urgent = self._mismatch or any(order.fence.is_in_doubt for order in orders) or set(world.positions) - stopped
+        is_in_doubt = any(order.fence.is_in_doubt for order in self._sender.store.open_orders())
+        is_urgent = self._mismatch or is_in_doubt or self._unstopped(world.positions)
         return "resolve" if is_urgent else "read"
 
     def _step(
