@@ -184,3 +184,22 @@ def test_a_halt_keeps_its_first_cause_and_nothing_is_asked_until_it_is_lifted() 
 
     assert (control.state, control.code, decider.times) == ("halted", "reconcile", 0)
     assert [body["flags"] for body in stand.bodies()] == [["halted"]] * 2
+
+
+def test_news_of_the_account_end_the_wait_of_the_runner_or_its_next_one() -> None:
+    async def story() -> None:
+        control, forever = Control(), asyncio.Event()
+        waiting = asyncio.ensure_future(control.wait(lambda wait_ms: forever.wait(), 1_000))
+        await asyncio.sleep(0)
+        control.wake()
+        await asyncio.wait_for(waiting, 10)
+        control.wake()  # while nothing waits
+        await asyncio.wait_for(control.wait(lambda wait_ms: forever.wait(), 1_000), 10)
+        third = asyncio.ensure_future(control.wait(lambda wait_ms: forever.wait(), 1_000))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not third.done()
+        third.cancel()
+        await asyncio.gather(third, return_exceptions=True)
+
+    asyncio.run(story())

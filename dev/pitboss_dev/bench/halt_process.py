@@ -64,7 +64,7 @@ class Orders:
 
         async def taken(live: LiveDeployment, line: AccountLine, *more: Any) -> HyperliquidBroker:
             line.budget.wait_ms = lambda kind, weight, now: 0
-            line.budget.actions_left = MANY
+            line.exchange.actions.on_read(MANY, live.workspace.now())
             send = line.exchange.send
 
             async def timed(action: Any, *rest: Any) -> Any:

@@ -94,6 +94,7 @@ class Control:
         self._commands: deque[OpenCommand] = deque()
         self._delivered: set[int] = set()
         self._wake = asyncio.Event()
+        self._news = asyncio.Event()
         self._abandon = asyncio.Event()
         self._ending = ""
 
@@ -180,16 +181,21 @@ class Control:
             self.code = code
 
     async def wait(self, inner: Callable[[int], Awaitable[object]], wait_ms: int) -> None:
-        """Wait as `inner` does, but no longer than until a command is delivered."""
+        """Wait as `inner` does, but no longer than until a command is delivered or the account has news."""
         if self._commands:
             return
-        waits = [asyncio.ensure_future(inner(wait_ms)), asyncio.ensure_future(self._wake.wait())]
+        waits = [asyncio.ensure_future(each) for each in (inner(wait_ms), self._wake.wait(), self._news.wait())]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            self._news.clear()
             for each in waits:
                 each.cancel()
             await asyncio.gather(*waits, return_exceptions=True)
+
+    def wake(self) -> None:
+        """End the wait of the runner, or its next one: the account has news, and is updated at once."""
+        self._news.set()
 
     async def command_delivered(self) -> None:
         """Return when a command waits to be carried out."""

@@ -231,6 +231,7 @@ class DeploymentRun:
             "notify": self._remark,
             "open_refusal": self.open_refusal,
             "halt": self.control.halt,
+            "wake": self.control.wake,
             "alarm": self.alarm,
             "heard_signer": lambda build: self.builds.hear("signer", build),
         }

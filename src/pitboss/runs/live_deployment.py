@@ -52,6 +52,8 @@ class LiveDeployment:
     """Why nothing may be opened at this moment; empty if it may. A broker asks before bytes leave."""
     halt: Callable[[str, str], None] = lambda code, reason: None
     """Halts the deployment: a stable code and text for a person."""
+    wake: Callable[[], None] = lambda: None
+    """Updates the account at once instead of after the usual pause."""
     alarm: Callable[[str], None] = lambda text: None
     """Tells a person of something critical that does not halt by itself."""
     heard_signer: Callable[[str], None] = lambda build: None

@@ -6,6 +6,7 @@ every one by default; long tests verify a sample (`verify_every=50`), and what i
 
 import asyncio
 import selectors
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from math import ceil
 from typing import Any, NamedTuple, TypeVar
@@ -69,6 +70,8 @@ class InProcessTransport:
         self.exchange = exchange
         self.clock = clock
         self.gateway = Gateway(exchange, plan)
+        self.sent: Counter[str] = Counter()
+        """Requests by the type of what they ask for or do."""
         self._latency = latency_ms
         self._numbers = SeededNumbers(exchange.seed, "latency")
         exchange.advance(clock.now())
@@ -76,6 +79,7 @@ class InProcessTransport:
 
     async def post(self, path: str, body: dict[str, Any], timeout_s: float) -> TransportReply:
         """Send one request; TimeoutError after `timeout_s` of virtual time, ConnectionError where the connection fails."""
+        self.sent[str((body.get("action") or body)["type"])] += 1
         there, back = self._numbers.between(*self._latency) / 2_000, self._numbers.between(*self._latency) / 2_000
         await self.clock.sleep(there)
         delivery = self.gateway.handle(path, body)

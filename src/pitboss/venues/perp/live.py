@@ -12,7 +12,7 @@ from typing import Any
 from pitboss.bootstrap.trading_accounts import TradingAccount, account_named
 from pitboss.core.errors import InvariantError, TransientError
 from pitboss.core.instant import DAY_MS, SECOND_MS, Instant, interval_ms, iso
-from pitboss.core.money import ZERO
+from pitboss.core.money import ZERO, text
 from pitboss.core.past import NO_PAST
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State, parse_state
@@ -33,9 +33,19 @@ from pitboss.venues.perp.assembly import DECIDERS, make_ports, terms_of
 from pitboss.venues.perp.broker import PaperBroker
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.exchange_address import exchange_url
+from pitboss.venues.perp.hyperliquid.account_news import AccountNews
 from pitboss.venues.perp.hyperliquid.account_reader import VenueAccount
+from pitboss.venues.perp.hyperliquid.account_stream import AccountStream
+from pitboss.venues.perp.hyperliquid.account_watch import AccountWatch
 from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
-from pitboss.venues.perp.hyperliquid.live_account import account_line, check_network, check_signer, make_broker
+from pitboss.venues.perp.hyperliquid.live_account import (
+    account_line,
+    check_network,
+    check_signer,
+    followed_account,
+    make_broker,
+    with_account_fees,
+)
 from pitboss.venues.perp.hyperliquid.live_source import ReportedSource
 from pitboss.venues.perp.intents import TERMINAL
 from pitboss.venues.perp.live_feeds import shared_feed
@@ -81,6 +91,8 @@ class LiveAccount:
     world_type: type[PerpWorld] = PerpWorld
     reread: Callable[[PerpWorld], Awaitable[tuple[PerpWorld, Sequence[Receipt]]]] | None = None
     """Reads the account again before a verdict; None where it changes at ticks only."""
+    stream: AccountStream | None = None
+    """The streams of an account at an exchange; None on paper."""
 
 
 class PerpLive:
@@ -167,12 +179,13 @@ class PerpLive:
         )
 
     def has_failed(self) -> bool:
-        """Whether the feed has ended for good."""
-        return self._feed.has_failed()
+        """Whether the feed, or what follows the account, has ended for good."""
+        stream = self._account.stream
+        return self._feed.has_failed() or (stream is not None and stream.has_failed())
 
     def raise_failure(self) -> None:
-        """Raise because the feed has ended."""
-        raise TransientError(self._feed.trouble() or "the market data feed has ended")
+        """Raise because the feed or what follows the account has ended."""
+        raise TransientError(self._feed.trouble() or "the market data feed or the streams of the account have ended")
 
     def ticked(self, entry: Entry, world: Any) -> None:
         """Nothing is done after a commit."""
@@ -185,7 +198,7 @@ class PerpLive:
 
     def status(self, view: LiveView) -> dict[str, Any]:
         """Return the state of the deployment for the host's status page."""
-        board = view.board
+        board, stream, broker = view.board, self._account.stream, self._account.broker
         return {
             "run_id": view.start.run_id,
             "model": view.start.model,
@@ -197,7 +210,10 @@ class PerpLive:
             "next_at": iso(view.next_at),
             "trouble": self._feed.trouble(),
             "data_age_s": self._data_age_s(view.now),
+            "account_stream": None if stream is None else {"problem": stream.problem, "fills": stream.news.fills},
             "account": dict(board.account),
+            "fees_bps": {"maker": text(self._terms.maker_bps), "taker": text(self._terms.taker_bps)},
+            "actions_left": broker.actions_left if isinstance(broker, HyperliquidBroker) else None,
         }
 
 
@@ -215,13 +231,17 @@ async def open_live(live: LiveDeployment) -> AsyncIterator[PerpLive]:
         check_network(url, account)
         if feed.access is None:
             raise InvariantError("a feed that was opened for an exchange has no access to it")
-        line = account_line(feed.access, account, live.workspace.now)
+        line = account_line(feed.access, account.address, live.workspace.now)
+        now, terms = live.workspace.now, await with_account_fees(line, terms)
         if live.deployment.mode == "shadow":
-            yield shadow_side(live, feed, await line.read())
+            async with followed_account(url, account, AccountNews(now)) as stream:
+                yield shadow_side(live, feed, await line.read(), terms, stream)
             return
         await check_signer(live.workspace, account, line.info, live.heard_signer)
         broker = await make_broker(live, line, account, symbols, terms, feed.opening_problem)
-        yield await live_side(live, feed, broker)
+        watch = AccountWatch(broker.reconciler, live.wake, now)
+        async with followed_account(url, account, broker.reconciler.news, watch.run()) as stream:
+            yield await live_side(live, feed, broker, terms, stream)
 
 
 def account_of(live: LiveDeployment) -> TradingAccount:
@@ -238,18 +258,30 @@ def paper_side(live: LiveDeployment, feed: MarketFeed) -> PerpLive:
     )
 
 
-def shadow_side(live: LiveDeployment, feed: MarketFeed, reported: VenueAccount) -> PerpLive:
-    """Put together a deployment that begins with what an account holds, and trades on paper."""
-    terms = terms_of(live.request, live.skill, feed.assets)
-    return PerpLive(live, feed, terms, _shadow_account(live, feed, terms, reported))
+def shadow_side(
+    live: LiveDeployment,
+    feed: MarketFeed,
+    reported: VenueAccount,
+    terms: TradingTerms | None = None,
+    stream: AccountStream | None = None,
+) -> PerpLive:
+    """Put together a deployment that begins with what an account holds, and trades on paper, by default on the request's terms."""
+    terms = terms or terms_of(live.request, live.skill, feed.assets)
+    return PerpLive(live, feed, terms, replace(_shadow_account(live, feed, terms, reported), stream=stream))
 
 
-async def live_side(live: LiveDeployment, feed: MarketFeed, broker: HyperliquidBroker) -> PerpLive:
-    """Put together a deployment that trades on an account; its first world is read here."""
-    terms = terms_of(live.request, live.skill, feed.assets)
-    source = ReportedSource(broker, feed, live.skill.context.sorted_symbols, live.halt)
+async def live_side(
+    live: LiveDeployment,
+    feed: MarketFeed,
+    broker: HyperliquidBroker,
+    terms: TradingTerms | None = None,
+    stream: AccountStream | None = None,
+) -> PerpLive:
+    """Put together a deployment that trades on an account, by default on the request's terms; its first world is read here."""
+    terms = terms or terms_of(live.request, live.skill, feed.assets)
+    source = ReportedSource(broker, feed, stream, live.halt)
     first = (await broker.resolve(None)).world
-    return PerpLive(live, feed, terms, LiveAccount(source, broker, first, ReportedWorld, source.reread))
+    return PerpLive(live, feed, terms, LiveAccount(source, broker, first, ReportedWorld, source.reread, stream))
 
 
 def _first_day(live: LiveDeployment) -> int:

@@ -32,5 +32,5 @@ async def open_guardian(workspace: Workspace, deployment: Deployment) -> AsyncIt
     store = StoredOrders(workspace.database, deployment.id, workspace.now)
     signer = HyperliquidSignerClient(account.watchdog_socket(workspace.home))
     async with open_access(url, workspace.now, unit_random()) as access:
-        line = account_line(access, account, workspace.now)
+        line = account_line(access, account.address, workspace.now)
         yield HyperliquidGuardian(guarded, line, store, signer, SignerCheck(workspace, account), workspace.now)

@@ -47,7 +47,7 @@ async def preflight_checks(workspace: Workspace, account: TradingAccount, skill:
     url = exchange_url(workspace.settings)
     await checked(checks, "network", lambda: _network(url, account))
     async with open_access(url, workspace.now, unit_random()) as access:
-        line = account_line(access, account, workspace.now)
+        line = account_line(access, account.address, workspace.now)
         await checked(checks, "clock", lambda: _clock(line))
         balance = await checked(checks, "exchange account", lambda: _exchange_account(line, account))
         state = await checked(checks, "signer", lambda: _signer(workspace, account))

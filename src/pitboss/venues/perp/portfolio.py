@@ -57,6 +57,8 @@ class PerpPortfolio:
     halts: tuple[str, ...]
     day_start_usd: Decimal
     peak_usd: Decimal
+    fees_bps: tuple[Decimal, Decimal] | None = None
+    """Maker and taker rate of an account at an exchange, as it reports them; None on paper, where they are assumed."""
 
 
 @exact
@@ -87,6 +89,7 @@ def portfolio(world: PerpWorld, terms: TradingTerms) -> PerpPortfolio:
         halts=world.halts,
         day_start_usd=world.day_reference,
         peak_usd=world.peak,
+        fees_bps=None if world.reading is None else (terms.maker_bps, terms.taker_bps),
     )
 
 

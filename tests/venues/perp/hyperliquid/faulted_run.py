@@ -35,6 +35,11 @@ class Tally:
     unsettled: int = 0
 
     @property
+    def uncovered_ms(self) -> list[int]:
+        """How long positions were without a whole stop, each time that they were."""
+        return [each for each in self.unprotected_ms if each]
+
+    @property
     def is_clean(self) -> bool:
         return not (self.duplicates or self.ghosts or self.phantoms or self.unsettled)
 
@@ -131,7 +136,7 @@ async def settle(scene: Scene, world: ReportedWorld, tally: Tally) -> ReportedWo
     start = scene.clock.now()
     while scene.clock.now() - start < MOST_MS:
         is_busy = any(order.leg == "entry" or order.fence.is_in_doubt for order in scene.store.open_orders())
-        await scene.clock.sleep(BUSY_S if is_busy else IDLE_S)
+        await scene.pause(BUSY_S if is_busy else IDLE_S)
         try:
             world = (await scene.broker.resolve(world)).world
         except TransientError:

@@ -48,12 +48,14 @@ class PlainInfo:
 
 
 class HubSocket:
-    """A connection to the streams of the fake exchange."""
+    """A connection to the streams of the fake exchange; messages arrive after a delay."""
 
-    def __init__(self, hub):
+    def __init__(self, hub, delay_s=0.0):
         self.queue = asyncio.Queue()
         self.hub = hub
-        self.session = hub.connect(self.queue.put_nowait, self.queue.put_nowait)
+        loop = asyncio.get_running_loop()
+        put = (lambda item: loop.call_later(delay_s, self.queue.put_nowait, item)) if delay_s else self.queue.put_nowait
+        self.session = hub.connect(put, put)
         self.sent = []
         self.closed = False
 

@@ -92,7 +92,7 @@ class GuardedScene:
     async def broker(self, process: DeploymentRun | None = None) -> HyperliquidBroker:
         """The broker of the deployment's process."""
         access = await self.stack.enter_async_context(open_access(self.server.url, self.workspace.now, unit_random()))
-        line = account_line(access, self.account, self.workspace.now)
+        line = account_line(access, self.account.address, self.workspace.now)
         universe = read_universe(self.exchange.info({"type": "meta"}))
         terms = TradingTerms({symbol: universe[symbol].asset for symbol in SYMBOLS}, daily_loss_halt_pct=Decimal(5))
         await line.clock.read()

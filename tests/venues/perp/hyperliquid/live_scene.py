@@ -1,11 +1,14 @@
 """A live account on the fake exchange in virtual time: everything of the broker is real but the network and the key."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Any
 
 from pitboss.core.instant import Instant
+from pitboss.core.money import CONTEXT
 from pitboss.signer.hyperliquid.client import HyperliquidSignature
 from pitboss.signer.protocol import SigningRefusal
 from pitboss.store.database import Database
@@ -13,24 +16,28 @@ from pitboss.testing.hyperliquid.exchange import FakeExchange
 from pitboss.testing.hyperliquid.faults import FaultPlan, FaultRule
 from pitboss.testing.hyperliquid.rules import VenueRules
 from pitboss.testing.hyperliquid.seeded import SeededNumbers
-from pitboss.testing.hyperliquid.transport import InProcessTransport, VirtualClock
+from pitboss.testing.hyperliquid.streams import StreamHub
+from pitboss.testing.hyperliquid.transport import InProcessTransport, VirtualClock, run_in_virtual_time
 from pitboss.testing.hyperliquid.universe import LISTED
-from pitboss.venues.perp.hyperliquid.account_reader import AccountReader, VenueClock
+from pitboss.venues.perp.hyperliquid.account_stream import AccountStream
+from pitboss.venues.perp.hyperliquid.account_watch import AccountWatch
 from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
-from pitboss.venues.perp.hyperliquid.exchange_client import ExchangeClient
-from pitboss.venues.perp.hyperliquid.info_client import HyperliquidInfo
+from pitboss.venues.perp.hyperliquid.exchange_access import access_over
+from pitboss.venues.perp.hyperliquid.live_account import account_line
 from pitboss.venues.perp.hyperliquid.order_building import AccountSetup
 from pitboss.venues.perp.hyperliquid.order_sender import FencedSender, StepLabel, no_step
 from pitboss.venues.perp.hyperliquid.order_store import MemoryOrders, OrderStore, StoredOrders
 from pitboss.venues.perp.hyperliquid.protection import Protector
-from pitboss.venues.perp.hyperliquid.rate_budget import RateBudget
 from pitboss.venues.perp.hyperliquid.reconcile import MarkSource, Reconciler
 from pitboss.venues.perp.hyperliquid.universe import read_universe
 from pitboss.venues.perp.state import ReportedWorld, TradingTerms
 from pitboss.venues.perp.world import OrderRequest
+from venues.perp.hyperliquid.feed_scene import HubSocket
 
 SYMBOLS = ("BTC", "ETH", "SOL")
 DEPLOYMENT = "d1"
+MESSAGE_S = 0.05
+"""How long a message of a stream is on its way."""
 
 
 class UncheckedSigner:
@@ -72,6 +79,9 @@ class Scene:
         self.gate_reason = ""
         self.alarms: list[str] = []
         self.random = SeededNumbers(self.seed, "jitter")
+        self.hub: StreamHub | None = None
+        self.sockets: list[HubSocket] = []
+        self.woken, self.reconnected = asyncio.Event(), asyncio.Event()
         self.start()
 
     def make_exchange(self) -> None:
@@ -97,7 +107,8 @@ class Scene:
 
     def start(self, on_step: Callable[[StepLabel], None] = no_step) -> None:
         """Start a new process: nothing but the store and the world survives."""
-        self.budget = RateBudget(lambda: self.random.below(1_000) / 1_000)
+        access = access_over(self.transport, self.now, lambda: self.random.below(1_000) / 1_000, self.clock.sleep)
+        self.line = account_line(access, self.exchange.ready.master_address, self.now, self.clock.sleep)
         universe = read_universe(self.exchange.info({"type": "meta"}))
         terms = TradingTerms(
             {symbol: listed.asset for symbol, listed in universe.items()},
@@ -105,12 +116,14 @@ class Scene:
             drawdown_halt_pct=self.drawdown_halt_pct,
         )
         self.setup = AccountSetup(DEPLOYMENT, SYMBOLS, universe, terms)
-        self.info = HyperliquidInfo(self.transport, self.budget, self.now, self.clock.sleep)
-        self.venue_clock = VenueClock(self.info, self.now)
-        self.reader = AccountReader(self.info, self.exchange.ready.master_address, self.venue_clock, self.now)
-        client = ExchangeClient(self.transport, self.budget, self.now, self.clock.sleep)
+        self.budget, self.info, self.reader, self.venue_clock = (
+            access.budget,
+            access.info,
+            self.line.reader,
+            self.line.clock,
+        )
         self.sender = FencedSender(
-            "testnet", self.store, self.signer, client, self.reader, self.venue_clock, self.now, on_step
+            "testnet", self.store, self.signer, self.line.exchange, self.reader, self.venue_clock, self.now, on_step
         )
         self.protector = Protector(self.setup, self.sender, self.now, on_step, self.alarms.append)
         self.marks = MarkSource(self.info, self.setup, self.now)
@@ -121,6 +134,51 @@ class Scene:
             self.setup, self.sender, self.reconciler, self.marks, self.budget, lambda: self.gate_reason, self.now,
             self.data_problem,
         )  # fmt: skip
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a test in virtual time, with the streams of the account followed and its positions watched."""
+
+        async def main() -> None:
+            async with self.following():
+                with localcontext(CONTEXT):
+                    await work
+
+        run_in_virtual_time(self.clock, main())
+
+    @asynccontextmanager
+    async def following(self) -> AsyncIterator[None]:
+        """Follow the account of the present process."""
+        self.hub = self.hub or StreamHub(self.transport.gateway)
+        jitter = SeededNumbers(self.seed, "stream")
+        self.stream = AccountStream(
+            self._connect,
+            self.exchange.ready.master_address,
+            self.reconciler.news,
+            elapsed=lambda: self.clock.micros / 1_000_000,
+            random=lambda: jitter.below(1_000) / 1_000,
+        )
+        async with self.stream.followed(AccountWatch(self.reconciler, self.woken.set, self.now).run()):
+            yield
+
+    async def _connect(self) -> HubSocket:
+        await asyncio.sleep(MESSAGE_S)
+        if self.transport.gateway.conditions.outage() is not None:
+            raise ConnectionError("refused")
+        assert self.hub is not None
+        if self.sockets:
+            self.reconnected.set()
+        self.sockets.append(HubSocket(self.hub, MESSAGE_S))
+        return self.sockets[-1]
+
+    async def pause(self, seconds: float) -> None:
+        """Wait as the runner does: until the account has news, and no longer than this."""
+        if self.hub is None:
+            await self.clock.sleep(seconds)
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.woken.wait()
+        self.woken.clear()
 
     async def world(self) -> ReportedWorld:
         """The world of the account, read for the first time."""

@@ -76,7 +76,7 @@ def reconcile(home: Path, over: bool) -> str:
     del home
     scene, control = Scene(), Control()
     scene.transport._latency = (0, 0)  # pyright: ignore[reportPrivateUsage]
-    source = ReportedSource(scene.broker, cast("Any", None), ("ETH",), control.halt)
+    source = ReportedSource(scene.broker, cast("Any", None), None, control.halt)
 
     async def story() -> None:
         world = (await scene.broker.submit(await scene.world(), open_request(), scene.now())).world

@@ -107,7 +107,16 @@ def test_an_order_is_called_expired_only_by_the_exchanges_time_after_its_expiry(
 @pytest.mark.parametrize("executed", [0.0, 1.0])
 @pytest.mark.parametrize(
     "kind",
-    ["http_500", "http_502_html", "empty_body", "truncated_json", "status_err", "connection_reset", "captive_portal"],
+    [
+        "http_500",
+        "http_502_html",
+        "empty_body",
+        "truncated_json",
+        "status_err",
+        "connection_refused",
+        "connection_reset",
+        "captive_portal",
+    ],
 )
 def test_a_broken_answer_is_no_answer_whether_the_order_was_executed_or_not(kind: str, executed: float):
     async def work() -> None:
@@ -182,7 +191,7 @@ def test_without_actions_left_opens_stop_and_exits_leave():
     async def work() -> None:
         scene = Scene(8)
         world = await opened(scene)
-        scene.budget.actions_left = 100
+        scene.sender.actions.on_read(100, scene.now())
         placed = await scene.broker.submit(world, open_request("BTC", size="0.01"), scene.now())
         assert "kept for exits" in placed.refusal
         placed = await scene.broker.submit(world, close_request(world), scene.now())

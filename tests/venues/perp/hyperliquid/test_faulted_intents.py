@@ -21,10 +21,28 @@ def faults(order_share: float, read_share: float) -> tuple[FaultRule, ...]:
     return (*orders, *reads)
 
 
+STREAM_SHARE = 0.1
+"""The share of messages of streams that are lost, late, doubled, out of order, or about another account."""
+DROP_SHARE = 0.005
+"""The share of seconds in which a connection of streams ends, or stays open and carries nothing more."""
+
+
+def stream_faults() -> tuple[FaultRule, ...]:
+    """Every fault of streams."""
+    messages = ("ws_gap", "ws_wrong_user", "ws_doubled_fill", "ws_fills_out_of_order", "ws_duplicate_snapshot")
+    drops = ("ws_drop", "ws_half_open", "ws_silent_close")
+    return (
+        *(FaultRule(kind, STREAM_SHARE) for kind in messages),
+        FaultRule("ws_late_fill", STREAM_SHARE, low_ms=500, high_ms=5_000),
+        *(FaultRule(kind, DROP_SHARE) for kind in drops),
+    )
+
+
 def faulted(seed: int, count: int, order_share: float = 0.5, read_share: float = 0.15) -> Tally:
+    """The account is read every second, and its streams are followed."""
     tally = Tally()
-    scene = Scene(seed, faults=faults(order_share, read_share))
-    asyncio.run(run_intents(scene, count, tally))
+    scene = Scene(seed, faults=(*faults(order_share, read_share), *stream_faults()))
+    scene.run(run_intents(scene, count, tally))
     return tally
 
 
@@ -34,9 +52,9 @@ def p99(values: list[int]) -> int:
 
 @pytest.mark.parametrize("seed", seeds(1, 2, 3, *range(4, 40)))
 def test_intents_on_a_faulty_exchange_have_no_duplicate_ghost_or_phantom(seed: int):
-    tally = faulted(seed, 100)
+    tally = faulted(seed, 60)
     assert (tally.duplicates, tally.ghosts, tally.phantoms, tally.unsettled) == (0, 0, 0, 0), tally
-    assert tally.outcomes["placed"] > 45
+    assert tally.outcomes["placed"] > 24
     assert max(tally.unprotected_ms, default=0) <= MOST_MS
 
 
@@ -47,7 +65,7 @@ def test_a_hundred_thousand_faulted_intents_have_no_duplicate_ghost_or_phantom(s
     tally = faulted(seed, 1_000)
     assert (tally.duplicates, tally.ghosts, tally.phantoms, tally.unsettled) == (0, 0, 0, 0), tally
     assert tally.outcomes["placed"] > 500
-    assert p99(tally.unprotected_ms) <= P99_MS
+    assert p99(tally.uncovered_ms) <= P99_MS
     assert max(tally.unprotected_ms, default=0) <= MOST_MS
 
 

@@ -9,7 +9,7 @@ import pytest
 from pitboss.core.errors import TransientError
 from pitboss.core.instant import MINUTE_MS, SECOND_MS
 from pitboss.testing.hyperliquid.faults import FaultRule
-from pitboss.venues.perp.hyperliquid.market_stream import MOST_MALFORMED
+from pitboss.venues.perp.hyperliquid.exchange_stream import MOST_MALFORMED
 from venues.perp.hyperliquid.feed_scene import START, FeedScene
 
 MINUTES = [START + minute * MINUTE_MS for minute in range(60)]

@@ -13,7 +13,7 @@ from typing import Any
 from pitboss.core.errors import TransientError
 from pitboss.core.instant import HOUR_MS, MINUTE_MS, SECOND_MS, Instant
 from pitboss.core.noun import noun
-from pitboss.venues.perp.hyperliquid.info_client import HyperliquidInfo
+from pitboss.venues.perp.hyperliquid.info_client import TIMEOUT_S, HyperliquidInfo
 from pitboss.venues.perp.hyperliquid.rate_budget import RequestClass
 from pitboss.venues.perp.hyperliquid.strict_json import (
     UnreadableReply,
@@ -164,6 +164,12 @@ class AccountReader:
     async def read(self, fills_from: Instant, funding_from: Instant, purpose: RequestClass = "read") -> VenueAccount:
         """Read the whole account with its fills and funding since these instants."""
         account = await self.summary(purpose)  # first, because it is the cheapest: where it fails, the rest is not read
+        return await self.with_history(account, fills_from, funding_from, purpose)
+
+    async def with_history(
+        self, account: VenueAccount, fills_from: Instant, funding_from: Instant, purpose: RequestClass = "read"
+    ) -> VenueAccount:
+        """Add open orders, and fills and funding since these instants, to an account of which the summary was read."""
         orders = await self.orders(purpose)
         fills = await self._fills(fills_from, purpose)
         funding: tuple[ReportedFunding, ...] = ()
@@ -172,10 +178,10 @@ class AccountReader:
                 funding = await self._funding(funding_from)
         return replace(account, orders=orders, fills=fills, funding=funding)
 
-    async def summary(self, purpose: RequestClass = "read") -> VenueAccount:
+    async def summary(self, purpose: RequestClass = "read", timeout_s: float = TIMEOUT_S) -> VenueAccount:
         """Read value, margin and positions alone, which is a twentieth of the weight of the whole."""
-        asked_at = self._now()
-        state = fields_of(await self._post("clearinghouseState", purpose), "clearinghouseState")
+        asked_at, body = self._now(), {"type": "clearinghouseState", "user": self._user}
+        state = fields_of(await self._info.post(body, purpose, timeout_s), "clearinghouseState")
         at = int_of(state, "time")
         self._clock.observe(at, asked_at, self._now())
         margin = fields_of(state.get("marginSummary"), "marginSummary")

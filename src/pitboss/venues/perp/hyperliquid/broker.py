@@ -94,6 +94,11 @@ class HyperliquidBroker:
         """Do one pass of reconciliation: the source calls it at every update."""
         return await self.reconciler.run(world)
 
+    @property
+    def actions_left(self) -> int:
+        """How many more actions the account may send, as far as known."""
+        return self._sender.actions.left
+
     def alarm(self) -> str:
         """Say what a person has to look at before anything is opened again; empty if nothing."""
         if self._sender.alarm:
@@ -111,7 +116,11 @@ class HyperliquidBroker:
         )
         if doubt is not None:
             return f"order {doubt.order_id} in {symbol} has no known outcome yet"
-        return self._budget.open_problem(self._now()) or self._sender.clock.problem(MOST_SKEW_MS, MOST_CLOCK_AGE_MS)
+        return (
+            self._budget.open_problem(self._now())
+            or self._sender.actions.open_problem()
+            or self._sender.clock.problem(MOST_SKEW_MS, MOST_CLOCK_AGE_MS)
+        )
 
     # Opens ----------------------------------------------------------------------------------------------------------
 
@@ -141,6 +150,7 @@ class HyperliquidBroker:
         verdict = self._setup.verdict("open", entry)
         is_cross = not listed.only_isolated
         problem = await self._sender.set_leverage(entry, request.leverage or 1, is_cross, verdict, self._gate)
+        await self.reconciler.protect_told()  # an order in another symbol may have been filled meanwhile
         mark = None if problem else await self._fresh_mark(request.symbol, "open")
         problem = problem or self._price_problem(terms, mark)
         if problem:
@@ -153,6 +163,7 @@ class HyperliquidBroker:
             )
 
         orders = await self._sender.send(orders, verdict, "open", last_check)
+        await self.reconciler.protect_told()
         return await self._after(world, orders[0], at)
 
     def _legs(self, world: ReportedWorld, request: OrderRequest, entry: LiveOrder) -> tuple[LiveOrder, ...]:

@@ -11,10 +11,10 @@ from typing import NoReturn
 from pitboss.core.errors import TransientError
 from pitboss.core.instant import HOUR_MS, SECOND_MS, Instant
 from pitboss.venues.perp.hyperliquid.candle_series import SETTLE_MS, CandleSeries
+from pitboss.venues.perp.hyperliquid.exchange_stream import ExchangeStream, Subscription
 from pitboss.venues.perp.hyperliquid.feed_state import BASE_INTERVAL, FeedState
 from pitboss.venues.perp.hyperliquid.funding_series import FundingSeries
 from pitboss.venues.perp.hyperliquid.market_requests import MarketRequests
-from pitboss.venues.perp.hyperliquid.market_stream import MarketStream, Subscription
 from pitboss.venues.perp.hyperliquid.price_checks import is_possible
 from pitboss.venues.perp.hyperliquid.request_pacer import RequestPacer
 
@@ -38,7 +38,7 @@ class CatchUp:
     def __init__(
         self,
         state: FeedState,
-        stream: MarketStream,
+        stream: ExchangeStream,
         requests: MarketRequests,
         pacer: RequestPacer,
         sleep: Callable[[float], Awaitable[object]],

@@ -1,6 +1,7 @@
 """The requests of one process to one exchange: transport, rate budget and info client, shared by market data and orders."""
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from pitboss.core.instant import Instant
@@ -19,11 +20,21 @@ class ExchangeAccess:
     info: HyperliquidInfo
 
 
+def access_over(
+    transport: ExchangeTransport,
+    now: Callable[[], Instant],
+    unit_random: Callable[[], float],
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+) -> ExchangeAccess:
+    """Return the access through a transport, with a budget of its own."""
+    budget = RateBudget(unit_random)
+    return ExchangeAccess(transport, budget, HyperliquidInfo(transport, budget, now, sleep))
+
+
 @asynccontextmanager
 async def open_access(
     base_url: str, now: Callable[[], Instant], unit_random: Callable[[], float]
 ) -> AsyncIterator[ExchangeAccess]:
     """Open the access to an address for the duration of the block."""
     async with open_transport(base_url) as transport:
-        budget = RateBudget(unit_random)
-        yield ExchangeAccess(transport, budget, HyperliquidInfo(transport, budget, now))
+        yield access_over(transport, now, unit_random)

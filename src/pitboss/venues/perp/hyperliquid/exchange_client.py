@@ -15,6 +15,7 @@ from pitboss.core.money import ZERO
 from pitboss.core.noun import noun
 from pitboss.signer.hyperliquid.actions import Action
 from pitboss.signer.hyperliquid.client import HyperliquidSignature
+from pitboss.venues.perp.hyperliquid.action_budget import ActionBudget
 from pitboss.venues.perp.hyperliquid.order_fence import Answer, is_listed_refusal
 from pitboss.venues.perp.hyperliquid.rate_budget import RateBudget, RequestClass, action_weight
 from pitboss.venues.perp.hyperliquid.strict_json import UnreadableReply, amount_of, fields_of, int_of
@@ -49,7 +50,7 @@ class ActionReply:
 
 
 class ExchangeClient:
-    """Sends signed actions."""
+    """Sends the signed actions of one account."""
 
     def __init__(
         self,
@@ -58,14 +59,18 @@ class ExchangeClient:
         now: Callable[[], Instant],
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
+        self.actions = ActionBudget()
         self._transport = transport
         self._budget = budget
         self._now = now
         self._sleep = sleep
 
     async def wait(self, purpose: RequestClass, count: int) -> bool:
-        """Wait until the budget lets an action leave; False if that would take too long, and nothing may be sent."""
-        wait_ms = self._budget.wait_ms(purpose, action_weight(count), self._now())
+        """Wait until the budgets let an action leave; False if that would take too long, and nothing may be sent."""
+        now = self._now()
+        wait_ms = max(
+            self._budget.wait_ms(purpose, action_weight(count), now), self.actions.wait_ms(purpose, count, now)
+        )
         if wait_ms > LONGEST_WAIT_MS:
             return False
         if wait_ms:
@@ -73,10 +78,16 @@ class ExchangeClient:
         return True
 
     async def send(
-        self, action: Action, signature: HyperliquidSignature, count: int, timeout_s: float = TIMEOUT_S
+        self,
+        action: Action,
+        signature: HyperliquidSignature,
+        purpose: RequestClass,
+        count: int,
+        timeout_s: float = TIMEOUT_S,
     ) -> ActionReply:
         """Send one action with so many orders or cancels. Never raises for what the network or the exchange does."""
-        self._budget.spend(action_weight(count), self._now(), max(1, count))
+        self._budget.spend(action_weight(count), self._now())
+        self.actions.spend(purpose, max(1, count), self._now())
         body = {
             "action": action,
             "nonce": signature.nonce,
@@ -91,7 +102,9 @@ class ExchangeClient:
         except OSError:
             return _unusable("the connection failed", count)
         reply = read_reply(status, text, count)
-        if reply.alarm in ("throttled", "actions"):
+        if reply.alarm == "actions":
+            self.actions.on_refusal(self._now())
+        elif reply.alarm == "throttled":
             self._budget.on_refusal(self._now())
         elif reply.accepted:
             self._budget.on_success()

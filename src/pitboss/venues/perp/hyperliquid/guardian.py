@@ -122,7 +122,7 @@ class HyperliquidGuardian:
             "vault": None,
             "verdict": None,
         }
-        if not await self._line.exchange.wait("reduce", len(orders)):
+        if not await self._line.exchange.wait("cancel", len(orders)):
             return "the rate budget is used up"
         try:
             signature = await self._signer.sign(request_id, payload)
@@ -130,7 +130,7 @@ class HyperliquidGuardian:
             return str(error)
         if isinstance(signature, SigningRefusal):
             return f"the watchdog's signer refuses: {signature.code} {signature.message}"
-        reply = await self._line.exchange.send(action, signature, len(orders))
+        reply = await self._line.exchange.send(action, signature, "cancel", len(orders))
         return reply.text or next((answer.text for answer in reply.orders if answer.answer != "resting"), "")
 
     # Closing --------------------------------------------------------------------------------------------------------

@@ -35,17 +35,19 @@ class HyperliquidInfo:
         self._now = now
         self._sleep = sleep
 
-    async def post(self, body: Mapping[str, object], purpose: RequestClass = "read") -> Any:
+    async def post(
+        self, body: Mapping[str, object], purpose: RequestClass = "read", timeout_s: float = TIMEOUT_S
+    ) -> Any:
         """Return the parsed reply; numbers are exact. Raises `TransientError` if there is no usable one."""
         problem = ""
         for _ in range(ATTEMPTS):
-            reply = await self._attempt(body, purpose)
+            reply = await self._attempt(body, purpose, timeout_s)
             if not isinstance(reply, TransientError):
                 return reply
             problem = str(reply)
         raise TransientError(f"{body['type']}: {problem}")
 
-    async def _attempt(self, body: Mapping[str, object], purpose: RequestClass) -> Any:
+    async def _attempt(self, body: Mapping[str, object], purpose: RequestClass, timeout_s: float) -> Any:
         kind = str(body["type"])
         weight = info_weight(kind)
         wait_ms = self._budget.wait_ms(purpose, weight, self._now())
@@ -55,7 +57,7 @@ class HyperliquidInfo:
             await self._sleep(wait_ms / SECOND_MS)
         self._budget.spend(weight, self._now())
         try:
-            status, text = await self._transport.post("/info", dict(body), TIMEOUT_S)
+            status, text = await self._transport.post("/info", dict(body), timeout_s)
         except (TimeoutError, OSError) as error:
             return TransientError("no reply in time" if isinstance(error, TimeoutError) else "no connection")
         if status == 429:

@@ -5,16 +5,22 @@ and the address of the API must belong to that network.
 """
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import NoReturn
 
+from pitboss.bootstrap.machine import stopwatch, unit_random
 from pitboss.bootstrap.trading_accounts import TradingAccount
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
+from pitboss.core.money import ZERO
 from pitboss.runs.live_deployment import LiveDeployment
 from pitboss.signer.hyperliquid.client import HyperliquidSignerClient, HyperliquidSignerState
+from pitboss.venues.perp.hyperliquid.account_news import AccountNews
 from pitboss.venues.perp.hyperliquid.account_reader import AccountReader, VenueAccount, VenueClock, agent_problem
+from pitboss.venues.perp.hyperliquid.account_stream import AccountStream
 from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
 from pitboss.venues.perp.hyperliquid.exchange_access import ExchangeAccess
 from pitboss.venues.perp.hyperliquid.exchange_client import ExchangeClient
@@ -27,6 +33,7 @@ from pitboss.venues.perp.hyperliquid.rate_budget import RateBudget
 from pitboss.venues.perp.hyperliquid.reconcile import MarkSource, Reconciler
 from pitboss.venues.perp.hyperliquid.transport import MAINNET_URL, TESTNET_URL
 from pitboss.venues.perp.hyperliquid.universe import read_universe
+from pitboss.venues.perp.hyperliquid.ws_connection import MOST_SNAPSHOT_BYTES, open_connector
 from pitboss.venues.perp.state import TradingTerms
 
 NETWORK_URLS = {MAINNET_URL: "mainnet", TESTNET_URL: "testnet"}
@@ -83,12 +90,23 @@ async def check_signer(
         raise UserError(problem, "approve the address of the signer as an agent of the account")
 
 
-def account_line(access: ExchangeAccess, account: TradingAccount, now: Callable[[], Instant]) -> AccountLine:
-    """Return the connection to an account, within the rate budget of the market data. It can read, and nothing else."""
+def account_line(
+    access: ExchangeAccess,
+    address: str,
+    now: Callable[[], Instant],
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+) -> AccountLine:
+    """Return the connection to the account of an address, within the rate budget of the market data. It can sign nothing."""
     clock = VenueClock(access.info, now)
-    reader = AccountReader(access.info, account.address, clock, now)
-    exchange = ExchangeClient(access.transport, access.budget, now, asyncio.sleep)
+    reader = AccountReader(access.info, address, clock, now)
+    exchange = ExchangeClient(access.transport, access.budget, now, sleep)
     return AccountLine(access.info, access.budget, reader, clock, exchange)
+
+
+async def with_account_fees(line: AccountLine, terms: TradingTerms) -> TradingTerms:
+    """Return trading terms with the fee rates that the exchange has for the account; a rebate counts as no fee."""
+    maker, taker = await line.reader.fee_rates()
+    return replace(terms, maker_bps=max(ZERO, maker).scaleb(4), taker_bps=max(ZERO, taker).scaleb(4))
 
 
 async def make_broker(
@@ -111,3 +129,14 @@ async def make_broker(
     reconciler = Reconciler(setup, sender, protector, marks, workspace.now)
     gate, now = live.open_refusal, workspace.now
     return HyperliquidBroker(setup, sender, reconciler, marks, line.budget, gate, now, data_problem)
+
+
+@asynccontextmanager
+async def followed_account(
+    url: str, account: TradingAccount, news: AccountNews, *more: Awaitable[NoReturn]
+) -> AsyncIterator[AccountStream]:
+    """Follow the streams of an account for the duration of the block, with further endless tasks beside."""
+    async with open_connector(url, MOST_SNAPSHOT_BYTES) as connect:
+        stream = AccountStream(connect, account.address, news, elapsed=stopwatch, random=unit_random())
+        async with stream.followed(*more):
+            yield stream

@@ -12,6 +12,7 @@ from pitboss.core.instant import Instant
 from pitboss.core.money import text
 from pitboss.core.receipt import Receipt
 from pitboss.live.world_source import WorldUpdate
+from pitboss.venues.perp.hyperliquid.account_stream import AccountStream
 from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
 from pitboss.venues.perp.live_market import MarketFeed
 from pitboss.venues.perp.state import PerpWorld, ReportedWorld
@@ -28,12 +29,12 @@ class ReportedSource:
         self,
         broker: HyperliquidBroker,
         feed: MarketFeed,
-        symbols: tuple[str, ...],
+        stream: AccountStream | None,
         halt: Callable[[str, str], None],
     ) -> None:
         self._broker = broker
         self._feed = feed
-        self._symbols = symbols
+        self._stream = stream
         self._halt = halt
 
     async def update(self, world: PerpWorld, before: Instant) -> WorldUpdate:
@@ -72,6 +73,7 @@ class ReportedSource:
         return ((at, period_ms, text(world.last_equity), 1),)
 
     def trouble(self) -> str:
-        """Return the current problem of the account or of the feed."""
-        problem = self._broker.reconciler.problem
-        return "; ".join(each for each in (problem, self._feed.trouble()) if each)
+        """Return the current problem of the account, of its streams or of the feed."""
+        stream_problem = "" if self._stream is None else self._stream.problem
+        problems = (self._broker.reconciler.problem, stream_problem, self._feed.trouble())
+        return "; ".join(each for each in problems if each)

@@ -1,6 +1,6 @@
 """Live market data from Hyperliquid: a `MarketFeed` over `/info` and the WebSocket of one base address.
 
-Two loops feed one `FeedState`: the stream (`market_stream`), and requests for whatever the stream has not delivered (`catch_up`).
+Two loops feed one `FeedState`: the stream (`exchange_stream`), and requests for whatever the stream has not delivered (`catch_up`).
 Without a stream the requests alone keep it complete, a few seconds later. After a gap no bar counts before a reply has
 filled it. Implausible prices are held back by the rules in `price_checks`.
 """
@@ -19,6 +19,7 @@ from pitboss.venues.perp.hyperliquid.candle_series import CandleSeries
 from pitboss.venues.perp.hyperliquid.catch_up import CatchUp
 from pitboss.venues.perp.hyperliquid.exchange_access import ExchangeAccess
 from pitboss.venues.perp.hyperliquid.exchange_clock import ExchangeClock
+from pitboss.venues.perp.hyperliquid.exchange_stream import ExchangeStream, Subscription
 from pitboss.venues.perp.hyperliquid.feed_problems import feed_problems, opening_problem
 from pitboss.venues.perp.hyperliquid.feed_state import BASE_INTERVAL, FeedState, SymbolAges
 from pitboss.venues.perp.hyperliquid.funding_series import FundingSeries
@@ -29,7 +30,6 @@ from pitboss.venues.perp.hyperliquid.market_messages import (
     read_candle,
 )
 from pitboss.venues.perp.hyperliquid.market_requests import MarketRequests
-from pitboss.venues.perp.hyperliquid.market_stream import MarketStream, Subscription
 from pitboss.venues.perp.hyperliquid.price_checks import PriceChecks
 from pitboss.venues.perp.hyperliquid.request_pacer import RequestPacer
 from pitboss.venues.perp.hyperliquid.ws_connection import Connect
@@ -63,7 +63,7 @@ class HyperliquidFeed:
     ) -> None:
         """`elapsed` is a monotonic clock in seconds; `random` gives numbers from 0 to 1 for the jitter of pauses."""
         self.state = FeedState(ExchangeClock(now, elapsed))
-        self.stream = MarketStream(
+        self.stream = ExchangeStream(
             connect, self._on_message, self._on_disconnect, elapsed=elapsed, random=random, sleep=sleep
         )
         self.pacer = RequestPacer(elapsed, random)

@@ -30,6 +30,7 @@ from pitboss.signer.hyperliquid.client import HyperliquidSignature
 from pitboss.signer.hyperliquid.verdict_terms import SignedVerdict
 from pitboss.signer.protocol import SigningRefusal
 from pitboss.venues.perp.hyperliquid.account_reader import AccountReader, VenueClock
+from pitboss.venues.perp.hyperliquid.action_budget import ActionBudget
 from pitboss.venues.perp.hyperliquid.exchange_client import TIMEOUT_S, ActionReply, Alarm, ExchangeClient
 from pitboss.venues.perp.hyperliquid.order_fence import (
     FencedOrder,
@@ -92,6 +93,22 @@ class FencedSender:
         self._now = now
         self._on_step = on_step
 
+    @property
+    def actions(self) -> ActionBudget:
+        """What is left of the account's own limit of actions."""
+        return self._exchange.actions
+
+    async def read_actions(self) -> None:
+        """Read how many actions are left, if that is due. A failure leaves the figure as it is."""
+        if not self.actions.is_read_due(self._now()):
+            return
+        try:
+            left = await self.reader.actions_left()
+        except TransientError:
+            self.actions.on_read_failure(self._now())
+        else:
+            self.actions.on_read(left, self._now())
+
     def begin(self, orders: Sequence[LiveOrder]) -> bool:
         """Store new orders; False if one of them was stored before."""
         stored = self.store.add(orders)
@@ -130,7 +147,7 @@ class FencedSender:
         fences = [mark_sent(order.fence, signature.expires_after) for order in orders]
         orders = self.store.change_all(orders, fences, signature.nonce)
         self._on_step("marked")
-        reply = await self._exchange.send(action, signature, len(orders), timeout_s)
+        reply = await self._exchange.send(action, signature, purpose, len(orders), timeout_s)
         self._on_step("bytes_sent")
         self._heed(reply)
         fences = [
@@ -159,7 +176,7 @@ class FencedSender:
                 return signature
             if problem := last_check():
                 return problem
-            reply = await self._exchange.send(action, signature, 0)
+            reply = await self._exchange.send(action, signature, "open", 0)
             self._heed(reply)
             self._on_step("leverage_set")
             value, value_is_cross = await self.reader.leverage(order.symbol)  # the reply may be lost, the change done
@@ -171,14 +188,14 @@ class FencedSender:
 
     async def cancel(self, orders: Sequence[LiveOrder]) -> tuple[LiveOrder, ...]:
         """Cancel orders, and return them with what is known then. An order whose cancel has no usable answer is asked for."""
-        if not orders or not await self._exchange.wait("reduce", len(orders)):
+        if not orders or not await self._exchange.wait("cancel", len(orders)):
             return tuple(orders)
         action = cancel_by_cloid_action([(order.terms.asset, order.cloid) for order in orders])
         expires_at = self.clock.estimate() + EXPIRY_MS
         signature = await self._sign(f"c{orders[0].cloid[2:]}.{expires_at}", action, expires_at, None)
         if isinstance(signature, str):
             return tuple(orders)
-        reply = await self._exchange.send(action, signature, len(orders))
+        reply = await self._exchange.send(action, signature, "cancel", len(orders))
         self._on_step("cancel_sent")
         self._heed(reply)
         after: list[LiveOrder] = []

@@ -20,8 +20,9 @@ from pitboss.venues.perp.hyperliquid.order_store import Leg, LiveOrder, OrderTer
 from pitboss.venues.perp.state import PerpWorld
 
 STOP_ATTEMPTS = 3
-STOP_TIMEOUT_S = 1.0
-"""An answer about a stop is not waited for any longer: placing it again does no harm, and being without it may."""
+STOP_TIMEOUT_S = 0.7
+"""An answer about a stop, or a close instead of it, is not waited for any longer: sending another does no harm, because
+both are reduce-only, and being without it may."""
 LONGEST_FILL_MS = MINUTE_MS
 """How long after its tick a market order can be filled at most: its expiry is much shorter."""
 
@@ -201,7 +202,8 @@ class Protector:
         terms = exit_terms(self._setup.universe[symbol], "close", side, size, mark)
         order = self._order(symbol, "exit", terms)
         self._sender.begin((order,))
-        return (await self._sender.send((order,), self._setup.verdict("close", order), "reduce"))[0]
+        verdict = self._setup.verdict("close", order)
+        return (await self._sender.send((order,), verdict, "reduce", timeout_s=STOP_TIMEOUT_S))[0]
 
     def _order(self, symbol: str, leg: Leg, terms: OrderTerms) -> LiveOrder:
         now = self._now()

@@ -1,9 +1,8 @@
 """The rate limits of the exchange, kept with a reserve: how long a request has to wait, and what stops after a 429. Pure.
 
 The exchange allows 1,200 weight in any 60 s per address of the network. This budget uses at most 80 % of it, and keeps a fifth of
-that for what reduces risk: cancels, stops and exits. The account has a second limit that counts actions for its whole life:
-10,000, and one more for each USDC traded. After a refusal for either reason opens stop, and what reduces risk goes first.
-Random numbers are passed in.
+that for what reduces risk: cancels, stops and exits. After a refusal opens stop, and what reduces risk goes first. Random numbers
+are passed in. The limit of an account's own actions is in `action_budget`.
 """
 
 from collections import deque
@@ -12,8 +11,8 @@ from typing import Literal
 
 from pitboss.core.instant import MINUTE_MS, SECOND_MS, Instant
 
-RequestClass = Literal["open", "read", "resolve", "reduce"]
-"""What a request is for: adding risk, reading, ending a doubt, or reducing risk (cancels, stops, exits)."""
+RequestClass = Literal["open", "read", "resolve", "reduce", "cancel"]
+"""What a request is for: adding risk, reading, ending a doubt, reducing risk (stops, exits), or cancelling."""
 
 EXCHANGE_WEIGHT = 1_200
 WINDOW_MS = MINUTE_MS
@@ -22,17 +21,15 @@ SHARES: Mapping[RequestClass, int] = {
     "open": BUDGET * 6 // 10,
     "read": BUDGET * 7 // 10,
     "resolve": BUDGET * 8 // 10,
-    "reduce": BUDGET,
+    "reduce": BUDGET * 19 // 20,
+    "cancel": BUDGET,
 }
-"""How much of the budget each class may use: opens leave enough to look after what they open, and reads enough for exits."""
+"""How much of the budget each class may use: opens leave enough to look after what they open, reads enough for exits, and
+exits something for cancels."""
 FIRST_BACKOFF_MS = SECOND_MS // 2
 LONGEST_BACKOFF_MS = 30 * SECOND_MS
 LONGEST_REDUCE_BACKOFF_MS = 3 * SECOND_MS // 2
 """A cancel leaves within two seconds even while the exchange refuses everything."""
-FIRST_ACTIONS = 10_000
-"""The number of actions that every account has before it has traded."""
-ACTION_RESERVE = FIRST_ACTIONS // 5
-"""Opens stop when fewer actions than these are left, so that exits and stops can always be sent."""
 
 _LIGHT = frozenset(
     ("l2Book", "allMids", "clearinghouseState", "orderStatus", "spotClearinghouseState", "exchangeStatus")
@@ -68,8 +65,6 @@ class RateBudget:
         self._refusals = 0
         self._opens_from: Instant = 0
         self._reduces_from: Instant = 0
-        self.actions_left = FIRST_ACTIONS
-        """What is left of the account's own limit, as far as known; the exchange's figure replaces it when read."""
 
     def wait_ms(self, kind: RequestClass, weight: int, now: Instant) -> int:
         """Return how long a request has to wait; 0 if it may be sent now."""
@@ -85,7 +80,7 @@ class RateBudget:
                 return max(wait, at + WINDOW_MS - now)
         return max(wait, WINDOW_MS)
 
-    def spend(self, weight: int, now: Instant, actions: int = 0) -> None:
+    def spend(self, weight: int, now: Instant) -> None:
         """Count a request that is sent now, before its reply is known."""
         self._forget(now)
         if self._sent and self._sent[-1][0] >= now:
@@ -94,7 +89,6 @@ class RateBudget:
         else:
             self._sent.append((now, weight))
         self._used += weight
-        self.actions_left -= actions
 
     def on_refusal(self, now: Instant) -> None:
         """Back off after a 429: a random time of up to a bound that doubles, so that clients do not return together."""
@@ -111,8 +105,6 @@ class RateBudget:
         """Say why no position may be opened because of the limits; empty if one may."""
         if self._refusals or self._opens_from > now:
             return "the exchange has refused requests because there were too many"
-        if self.actions_left < ACTION_RESERVE:
-            return f"the account may send {max(0, self.actions_left)} more actions, which are kept for exits"
         return ""
 
     @property

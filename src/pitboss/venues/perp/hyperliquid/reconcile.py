@@ -7,11 +7,13 @@ A pass over an account that has not changed gives no receipt and sends nothing. 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 
 from pitboss.core.errors import TransientError
 from pitboss.core.instant import MINUTE_MS, SECOND_MS, Instant
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
+from pitboss.venues.perp.hyperliquid.account_news import AccountNews
 from pitboss.venues.perp.hyperliquid.account_reader import (
     FILL_OVERLAP_MS,
     AccountReader,
@@ -42,6 +44,8 @@ WHOLE_GAP_MS = 3 * SECOND_MS
 """How long after one whole read the next is tried at the earliest: otherwise failures would use up the rate budget."""
 STOPS_MS = 5 * SECOND_MS
 """How often the exchange is asked whether stops still rest: this is when one that was taken away is noticed."""
+URGENT_TIMEOUT_S = 0.8
+"""How long the sizes are waited for where a position may be without a stop; then they are asked for once more."""
 MARKS_MS = 10 * SECOND_MS
 """How often marks are read for the world; an open reads its own."""
 
@@ -89,6 +93,8 @@ class Reconciler:
         """Why nothing may be opened; empty after a pass that succeeded."""
         self.alarm = ""
         """What a person has to look at: a contradiction, or sizes that no fill explains."""
+        self.news = AccountNews(now)
+        """What the streams of the account tell; without streams there is none."""
         self._setup = setup
         self._sender = sender
         self._protector = protector
@@ -103,6 +109,9 @@ class Reconciler:
         self._marks_at: Instant = 0
         self._stops_at: Instant = 0
         self._tried_at: Instant = 0
+        self._sizes_at: Instant = 0
+        self._everything_heard = 0
+        self._world: ReportedWorld | None = None
 
     @property
     def reader(self) -> AccountReader:
@@ -122,6 +131,7 @@ class Reconciler:
     async def run_locked(self, world: ReportedWorld | None) -> Reconciled:
         """Do one pass. The caller holds the lock."""
         self.problem = "the account is being read"
+        self._world = world
         try:
             step = await self._pass(world)
         except TransientError as error:
@@ -130,18 +140,41 @@ class Reconciler:
             raise
         assert step.world is not None
         self.problem = ""
+        self._world = step.world
         return Reconciled(step.world, step.receipts)
+
+    async def protect(self, since: Instant) -> None:
+        """Protect positions by their sizes of now, unless these were read after an instant. Leaves the world to the next pass."""
+        async with self.lock:
+            if self._world is not None and self._sizes_at <= since:
+                await self._protect_sizes(self._world)
+
+    async def _protect_sizes(self, world: ReportedWorld) -> VenueAccount:
+        """Do what is cheap and urgent: a position without a stop does not wait for the rest of a pass."""
+        asked_at = self._now()
+        account = await self.reader.summary("resolve", URGENT_TIMEOUT_S)
+        await self._protector.protect(world, account.positions, self._last_marks, agrees=False)
+        self._sizes_at = asked_at
+        if await self._ask_for_orders(account):
+            await self._protector.protect(world, account.positions, self._last_marks, agrees=False)
+        return account
+
+    async def protect_told(self) -> None:
+        """Protect positions if a stream has told of a change since sizes were read. The caller holds the lock, and goes on."""
+        if self._world is not None and self.news.told_at >= self._sizes_at and self.news.is_told():
+            with suppress(TransientError):
+                await self._protect_sizes(self._world)
 
     async def _pass(self, world: ReportedWorld | None) -> AccountStep:
         for order in self._sender.store.open_orders():
             if order.state == "new":  # the lock is ours, so the process that stored it has ended
                 self._sender.change(order, discard(order.fence, "it was given up before it was sent"))
-        account = None
-        if world is not None:  # first what is cheap and urgent: a position without a stop does not wait for the rest
-            account = await self.reader.summary("resolve")
-            await self._ask_for_stops(account)
-            await self._protector.protect(world, account.positions, self._last_marks, agrees=False)
+        if self._everything_heard != self.news.everything:
+            self._everything_heard = self.news.everything
+            self.look_closely()
+        account = None if world is None else await self._protect_sizes(world)
         marks = await self._newest_marks()
+        await self.protect_told()
         if world is not None and account is not None:
             is_early = 0 <= self._now() - self._tried_at < WHOLE_GAP_MS
             if is_early or not self._is_whole_read_due():
@@ -164,22 +197,35 @@ class Reconciler:
         if step.mismatch:
             return await self._adopt(world, account, step, orders, marks)
         self._mismatch, self._read_at = "", self._now()
-        return await self._settle(world, account, step, orders, marks)
+        step = await self._settle(world, account, step, orders, marks)
+        await self._sender.read_actions()
+        return step
 
     def _is_whole_read_due(self) -> bool:
         """Return whether orders and fills must be read too: in doubt, after a failure, and at intervals."""
         read_at = self._read_at
         if read_at is None or not 0 <= self._now() - read_at < WHOLE_READ_MS:
             return True
+        if self.news.has_unread_fills():
+            return True
         return any(order.fence.is_in_doubt or order.fence.unreported for order in self._sender.store.open_orders())
 
-    async def _ask_for_stops(self, account: VenueAccount) -> None:
-        if 0 <= self._now() - self._stops_at < STOPS_MS:
-            return
-        self._stops_at = self._now()
+    async def _ask_for_orders(self, account: VenueAccount) -> bool:
+        """Ask for orders that a stream says have changed, and at intervals for stops; return whether any is not what it was."""
+        statuses = self.news.take_statuses()
+        are_stops_due = not 0 <= self._now() - self._stops_at < STOPS_MS
+        if are_stops_due:
+            self._stops_at = self._now()
+        elif not statuses:
+            return False
+        has_changed = False
         for order in self._sender.store.open_orders():
-            if order.leg == "stop" and order.state == "resting" and order.symbol in account.positions:
-                await self._sender.ask(order)
+            is_stop = order.leg == "stop" and order.state == "resting" and order.symbol in account.positions
+            told = statuses.get(order.cloid)
+            is_changed = told is not None and (told != "open" or order.state != "resting")
+            if (is_stop and are_stops_due) or is_changed:
+                has_changed |= (await self._sender.ask(order)).state != order.state
+        return has_changed
 
     def look_closely(self) -> None:
         """Read everything at the next pass: something has happened, or messages were lost."""
@@ -199,13 +245,11 @@ class Reconciler:
         self, world: ReportedWorld | None, marks: Mapping[str, Mark]
     ) -> tuple[VenueAccount, OrderIndex, AccountStep]:
         """Read the account once. Positions are protected even if its parts do not agree yet."""
+        await self.protect_told()
         await self._sender.clock.read()  # first: an order in doubt is asked for after it
         account = await self._read(world)
         orders = await self._match(account)
-        step = self._step(world, account, orders, marks)
-        if step.mismatch and world is not None:
-            await self._protector.protect(world, account.positions, marks, agrees=False)
-        return account, orders, step
+        return account, orders, self._step(world, account, orders, marks)
 
     async def _adopt(
         self,
@@ -226,11 +270,17 @@ class Reconciler:
         return await self._settle(world, account, adopted, orders, marks)
 
     async def _read(self, world: ReportedWorld | None) -> VenueAccount:
+        """Read the account. Positions are protected by its sizes before orders and fills are read."""
         if world is None:
             account = await self.reader.read(self._sender.clock.newest - FILL_OVERLAP_MS, 0)
         else:
+            purpose, asked_at = self._purpose(world), self._now()
+            account = await self.reader.summary(purpose)
+            await self._protector.protect(world, account.positions, self._last_marks, agrees=False)
+            self._sizes_at = asked_at
             since = world.fills_from - FILL_OVERLAP_MS
-            account = await self.reader.read(since, world.funded_until, self._purpose(world))
+            account = await self.reader.with_history(account, since, world.funded_until, purpose)
+        self.news.on_fills_read(fill.id for fill in account.fills)
         self._on_step("account_read")
         return account
 

@@ -16,6 +16,8 @@ CONNECT_S = 10.0
 CLOSE_S = 2.0
 MOST_MESSAGE_BYTES = 2**18
 """A candle, a context or a best bid and ask has a few hundred bytes."""
+MOST_SNAPSHOT_BYTES = 2**22
+"""The streams of an account begin with its last 2,000 fills, each of which has about 400 bytes."""
 
 
 class TextSocket(Protocol):
@@ -44,7 +46,7 @@ def stream_url(base_url: str) -> str:
 
 
 @asynccontextmanager
-async def open_connector(base_url: str) -> AsyncIterator[Connect]:
+async def open_connector(base_url: str, most_bytes: int = MOST_MESSAGE_BYTES) -> AsyncIterator[Connect]:
     """Open the client for the duration of the block and give the function that connects."""
     import aiohttp
 
@@ -56,7 +58,7 @@ async def open_connector(base_url: str) -> AsyncIterator[Connect]:
                 async with asyncio.timeout(CONNECT_S):
                     socket = await session.ws_connect(
                         stream_url(base_url),
-                        max_msg_size=MOST_MESSAGE_BYTES,
+                        max_msg_size=most_bytes,
                         autoping=True,
                     )
             except TimeoutError:

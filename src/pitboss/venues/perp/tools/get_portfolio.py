@@ -31,7 +31,15 @@ def _account(account: PerpPortfolio) -> dict[str, Any]:
         "positions": [position_facts(position) for position in account.positions],
         "orders": [_order(order) for order in account.orders],
         "halts": list(account.halts),
-    }
+    } | _fees(account)
+
+
+def _fees(account: PerpPortfolio) -> dict[str, Any]:
+    """Return the fee rates of an account at an exchange."""
+    if account.fees_bps is None:
+        return {}
+    maker, taker = account.fees_bps
+    return {"maker_fee": f"{render.size(maker)} bps", "taker_fee": f"{render.size(taker)} bps"}
 
 
 def _change_pct(reference: Decimal, value: Decimal) -> Decimal:

@@ -34,19 +34,20 @@ CLOSE_LIMIT_S = 3.0
 
 @noun
 class Subscription:
-    """One stream of the exchange; `interval` only for candles."""
+    """One stream of the exchange: of a coin, with an `interval` for candles, or of a user, whose address is in small letters."""
 
     type: str
-    coin: str
+    coin: str = ""
     interval: str = ""
+    user: str = ""
 
     def plain(self) -> dict[str, str]:
         """Return the form of the wire."""
-        plain = {"type": self.type, "coin": self.coin}
-        return {**plain, "interval": self.interval} if self.interval else plain
+        fields = {"type": self.type, "coin": self.coin, "interval": self.interval, "user": self.user}
+        return {name: value for name, value in fields.items() if value}
 
 
-class MarketStream:
+class ExchangeStream:
     """Keeps one connection. `on_message(channel, data)` may raise `MalformedMessage`; `on_disconnect` follows each end."""
 
     def __init__(
@@ -58,13 +59,16 @@ class MarketStream:
         elapsed: Callable[[], float],
         random: Callable[[], float],
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        silent_s: float = SILENT_S,
     ) -> None:
+        """`silent_s`: how long a connection may carry pongs only; infinite for streams on which nothing may happen for hours."""
         self._connect = connect
         self._on_message = on_message
         self._on_disconnect = on_disconnect
         self._elapsed = elapsed
         self._random = random
         self._sleep = sleep
+        self._silent_s = silent_s
         self._wanted: dict[Subscription, None] = {}
         self._confirmed: set[Subscription] = set()
         self._socket: TextSocket | None = None
@@ -173,8 +177,8 @@ class MarketStream:
         if not isinstance(plain, dict):
             raise MalformedMessage("a confirmation without a subscription")
         if isinstance(data, dict) and data.get("method") == "subscribe":
-            fields = [plain.get(name) or "" for name in ("type", "coin", "interval")]
-            subscription = Subscription(*map(str, fields))
+            kind, coin, interval, user = (str(plain.get(name) or "") for name in ("type", "coin", "interval", "user"))
+            subscription = Subscription(kind, coin, interval, user.lower())
             if subscription in self._wanted:
                 self._confirmed.add(subscription)
 
@@ -187,7 +191,7 @@ class MarketStream:
                 raise ConnectionError("a ping was not answered")
             if now - self._subscribed_s >= PING_S + PONG_S and len(self._confirmed) < len(self._wanted):
                 raise ConnectionError("a subscription was not confirmed")
-            if self._wanted and now - self._data_s >= SILENT_S:
+            if self._wanted and now - self._data_s >= self._silent_s:
                 raise ConnectionError("the stream is silent")
             if self._ping_s is None and now - self._last_ping_s >= PING_S:
                 self._ping_s = self._last_ping_s = now
