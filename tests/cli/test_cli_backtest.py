@@ -333,7 +333,7 @@ def test_a_run_whose_work_fails_exits_1_with_the_document_and_can_be_resumed(
     assert f"runs resume {answer.json['run_id']}" in answer.err
     resumed = done("runs", "resume", answer.json["run_id"], "--json", "--home", home).json
     assert resumed["status"] == "complete"
-    assert resumed["metrics"]["noops_by_flag"]["model_error"] == 5
+    assert "model_error" not in resumed["metrics"]["noops_by_flag"], "the resumed run asks again where the model failed"
 
 
 # Gaps in the finest bars -----------------------------------------------------------------------------------------------

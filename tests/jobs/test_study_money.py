@@ -11,6 +11,7 @@ from studied import market, request
 
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
+from pitboss.cli.consent import estimate_line
 from pitboss.core.errors import BudgetExceeded, UserError
 from pitboss.jobs.estimate import Estimate, estimate, needs_consent, require_consent, worst_case
 from pitboss.jobs.plan import planned_runs
@@ -71,6 +72,10 @@ def test_asking_ahead_sleeping_tools_and_lessons_move_the_range(workspace: Works
     ahead = estimate(workspace, [paid_request(speculate="auto")])
     assert ahead.usd == plain.usd
     assert ahead.hi == plain.hi * Decimal("1.35")
+    assert plain.ahead_usd == 0
+    assert ahead.ahead_usd == pytest.approx(ahead.hi - plain.hi)
+    assert f"up to ${ahead.ahead_usd:.2f} for asking ahead" in estimate_line(ahead)
+    assert Estimate.from_plain(ahead.plain()).ahead_usd == round(ahead.ahead_usd, 6)
     sleeps = replace(one, skill={**one.skill, "schedule": {"every": "4h", "wake_when": ["position_open"]}})
     assert "sleeps" in " ".join(estimate(workspace, [sleeps]).basis)
     looks = replace(one, skill={**one.skill, "tools": {"built_in": ["get_portfolio"]}})

@@ -14,7 +14,7 @@ from pitboss.core.errors import BudgetExceeded, TransientError, UserError
 from pitboss.core.intent import Usage
 from pitboss.core.ports import Message, ModelReply, ModelRequest, ToolCall
 from pitboss.core.trace import NO_ATTRIBUTES, SILENT, Attributes
-from pitboss.models.call import DirectClient
+from pitboss.models.call import CallContext, DirectClient
 from pitboss.models.traced import Traced
 
 WORD = "a-word-of-the-conversation"
@@ -152,7 +152,7 @@ def test_an_error_goes_through_and_only_its_kind_is_reported(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     observer = Observer()
-    with pytest.raises(type(error)) as raised:
+    with caplog.at_level(logging.INFO, "pitboss.models"), pytest.raises(type(error)) as raised:
         ask(Within(error), observer)
     assert str(raised.value) == WORD
     kind = type(error).__name__
@@ -161,8 +161,24 @@ def test_an_error_goes_through_and_only_its_kind_is_reported(
         ("pitboss.model.errors", 1, kind)
     ]
     (line,) = caplog.records
-    assert (line.levelname, line.__dict__["fields"]["error"]) == ("WARNING", kind)
+    level = (
+        "WARNING" if isinstance(error, TransientError) else "INFO"
+    )  # what ends a run is reported once, by its caller
+    assert (line.levelname, line.__dict__["fields"]["error"]) == (level, kind)
     assert WORD not in repr(line.__dict__["fields"]) + line.getMessage()
+
+
+def test_of_failures_in_a_row_only_the_first_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    results: list[Any] = [TransientError("busy"), TransientError("busy"), ModelReply("at last"), TransientError("busy")]
+
+    async def story() -> None:
+        inner = Within(REPLY)
+        model = Traced(DirectClient(inner), SILENT)
+        for inner.outcome in results:
+            await model.call(REQUEST, CallContext())
+
+    asyncio.run(story())
+    assert [line.levelname for line in caplog.records] == ["WARNING", "WARNING"]
 
 
 def test_no_text_of_the_conversation_is_exported(caplog: pytest.LogCaptureFixture) -> None:

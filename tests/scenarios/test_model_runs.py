@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import signal
 from collections import Counter
 from collections.abc import Mapping
@@ -130,13 +131,13 @@ LONG = ("errors of the server", "no JSON", "slow drips", "another model's name",
 
 @pytest.mark.parametrize("fault", [pytest.param(one, marks=pytest.mark.chaos if one in LONG else ()) for one in FAULTS])
 def test_whatever_a_provider_does_every_tick_is_accounted_for(home: Path, skill: Path, fault: str) -> None:
-    """Two of three calls go wrong; the run ends, in time, with every tick recorded."""
+    """Two of three calls after the first go wrong; the run ends, in time, with every tick recorded."""
     count = 0
 
     def script(question: Mapping[str, Any]) -> Play:
         nonlocal count
         count += 1
-        return FAULTS[fault] if count % 3 else decide(question)
+        return decide(question) if count % 3 == 1 else FAULTS[fault]
 
     patience = {"PITBOSS_MODEL_TIMEOUT_S": "0.3", "PITBOSS_MODEL_ATTEMPTS": "2", "PITBOSS_MODEL_DEADLINE_S": "1"}
     short = ("--from", "2025-03-20", "--to", "2025-03-20T02:00:00Z")
@@ -150,23 +151,37 @@ def test_whatever_a_provider_does_every_tick_is_accounted_for(home: Path, skill:
     assert here("runs", "verify", found["run_id"], "--home", home).code == 0
 
 
-def test_five_failures_in_a_row_end_a_run_that_can_be_resumed(home: Path, skill: Path) -> None:
-    with served([provider.error(503)]) as server:
-        asked = ("backtest", skill, *SIX_HOURS, "--model", "llm/fake", *PRICES, "--speculate", "0", "--json")
-        broken = here(*asked, "--home", home, code=1, **environment(server, PITBOSS_MODEL_ATTEMPTS="1"))
-        assert broken.json["ticks"] == 5
+def test_a_model_that_cannot_be_reached_is_said_before_the_first_tick_and_a_resume_asks_again(
+    home: Path, skill: Path
+) -> None:
+    """The test call is sent alone although the run may ask ahead, and it is the request that the first tick needs."""
+    with served([provider.error(503, "overloaded")]) as server:
+        asked = ("backtest", skill, *SIX_HOURS, "--model", "llm/fake", *PRICES, "--speculate", "4", "--json")
+        broken = here(*asked, "--home", home, code=1, **environment(server, PITBOSS_MODEL_ATTEMPTS="2"))
+        assert server.calls == 2
+        assert (broken.json["status"], broken.json["ticks"], broken.json["cost_usd"]) == ("error", 0, 0)
+        assert [line for line in broken.err.splitlines() if "503" in line] == [f"error: {broken.json['errors'][0]}"]
+        assert "warning" not in broken.err
         server.script = decide
         words = ("runs", "resume", broken.json["run_id"], "--json", "--home", home)
         done = here(*words, **environment(server)).json
-    assert (done["status"], done["ticks"]) == ("complete", TICKS)
+    assert (done["status"], done["ticks"], done["quality"]["model_error"]) == ("complete", TICKS, 0)
 
 
-def test_a_bad_key_is_said_at_once(home: Path, skill: Path) -> None:
-    with served([provider.error(401, "Invalid API Key", code="invalid_api_key")]) as server:
-        asked = ("backtest", skill, *SIX_HOURS, "--model", "llm/fake", *PRICES, "--speculate", "0", "--home", home)
+@pytest.mark.parametrize(
+    ("play", "cause"),
+    [
+        (provider.error(401, "Invalid API Key", code="invalid_api_key"), "the key was refused"),
+        (provider.error(404, "The model `fake` does not exist", code="model_not_found"), "no such model"),
+    ],
+)
+def test_a_bad_key_or_model_is_said_at_once(home: Path, skill: Path, play: Play, cause: str) -> None:
+    with served([play]) as server:
+        asked = ("backtest", skill, *SIX_HOURS, "--model", "llm/fake", *PRICES, "--home", home)
         refused = here(*asked, code=2, **environment(server))
-    assert server.calls == 1
-    assert "key" in refused.err
+        assert server.calls == 1
+        assert cause in next(line for line in refused.err.splitlines() if line.startswith("error: "))
+        assert [run["ticks"] for run in here("runs", "list", "--json", "--home", home).json] == [0]
 
 
 @pytest.mark.parametrize(("speculate", "under_way"), [pytest.param("0", 1, marks=pytest.mark.chaos), ("4", 5)])
@@ -191,9 +206,16 @@ def test_an_answer_that_came_is_never_paid_for_again_after_a_kill(
         run_id = wait_for_records(run, home, 5)
         os.kill(run.pid, signal.SIGKILL)
         run.communicate()
-        done = here("runs", "resume", run_id, "--json", "--home", home, **environment(server)).json
+        resumed = here("runs", "resume", run_id, "--json", "--home", home, **environment(server))
+        done = resumed.json
         times = Counter(orjson.dumps(question["messages"]) for question in server.questions)
     assert (done["status"], done["ticks"]) == ("complete", TICKS)
+    if speculate != "0":
+        requested = re.search(r"since the resume: .* (\d+) requested in advance, (\d+) of them unused", resumed.err)
+        assert requested is not None, resumed.err
+        assert int(requested[2]) <= int(requested[1])
+        assert 0 < done["speculation"]["used"] <= done["speculation"]["asked"]
+        assert f"{done['speculation']['used']} used" in here("runs", "show", run_id, "--home", home).out
     assert len(times) == TICKS if speculate == "0" else len(times) >= TICKS
     assert sum(times.values()) - len(times) <= under_way
     again = home.parent / "again"

@@ -403,14 +403,48 @@ def test_five_failures_in_a_row_end_the_run_and_it_can_go_on() -> None:
     journal, script = MemoryJournal(), with_model(reply)
     with pytest.raises(TransientError, match="5 times in a row; last: 503"):
         asyncio.run(replay(script, journal, first_state(script), Watch()))
-    kept = list(journal.records())
-    assert [codec.loads(record.covered)["flags"] for record in kept] == [["model_error"]] * 5
+    assert list(journal.records()) == []
+    failing = False
+    state = asyncio.run(replay(with_model(reply), journal, first_state(script), Watch()))
+    assert not any(codec.loads(record.covered)["flags"] for record in journal.records())
+    assert (state.model_errors, state.tick_at) == (0, script.to_at)
+
+
+def test_a_resumed_run_asks_again_at_the_ticks_at_which_the_model_failed_last() -> None:
+    asked, failing = 0, True
+
+    def reply(request: ModelRequest) -> Line:
+        nonlocal asked
+        asked += 1
+        is_up = asked in (1, 3) or not failing
+        return calls(TERMINAL, action="no_op", reason="calm") if is_up else TransientError("503")
+
+    journal, script = MemoryJournal(), with_model(reply)
+    with pytest.raises(TransientError, match="5 times in a row"):
+        asyncio.run(replay(script, journal, first_state(script), Watch()))
+    flags = [codec.loads(record.covered)["flags"] for record in journal.records()]
+    assert flags == [[], ["model_error"], []]  # a failure before an answer is kept: the run went on from it
     failing = False
     stored = journal.latest_state()
     assert stored is not None
-    state = asyncio.run(replay(with_model(reply), journal, read_state(stored[1]), Watch()))
-    assert list(journal.records())[:5] == kept
-    assert (state.model_errors, state.tick_at) == (0, script.to_at)
+    asyncio.run(replay(with_model(reply), journal, read_state(stored[1]), Watch()))
+    ticks = [record for record in journal.records() if record.kind == "tick"]
+    assert [record.tick_at for record in ticks] == script.tick_at.tolist()
+    assert not any(codec.loads(record.covered)["flags"] for record in ticks[3:])
+
+
+def test_a_failure_at_the_last_tick_is_stored_with_the_end_of_the_run() -> None:
+    last = len(with_model(lambda request: TransientError("503")).tick_at)
+    asked = 0
+
+    def reply(request: ModelRequest) -> Line:
+        nonlocal asked
+        asked += 1
+        return TransientError("503") if asked == last else calls(TERMINAL, action="no_op", reason="calm")
+
+    _, journal, ledger = play(with_model(reply))
+    assert ledger.noops == {"plain": last - 1, "model_error": 1}
+    assert next(reversed(list(journal.records()))).kind == "close"
 
 
 def test_four_failures_in_a_row_do_not_end_the_run() -> None:

@@ -25,7 +25,7 @@ from pitboss.agent.terminal import (
 )
 from pitboss.core import codec
 from pitboss.core.decision_format import DecisionFormat
-from pitboss.core.errors import ToolFailed, TransientError
+from pitboss.core.errors import ModelUnavailable, ToolFailed, TransientError
 from pitboss.core.intent import NO_USAGE, Decision, FinishReason, Step, ToolResult
 from pitboss.core.money import ZERO
 from pitboss.core.ports import Message, Model, ModelReply, ModelRequest, Tool, ToolCall, ToolSpec
@@ -92,6 +92,8 @@ class ToolLoop:
                 break  # refused, but it is the most recent valid decision, so no rescue is needed
             try:
                 reply = await self.model.complete(self._request(conversation, form, offered, settings))
+            except ModelUnavailable:
+                raise  # the run ends: this is no tick without a decision
             except TransientError as error:
                 return conversation.decision("model_error", text=str(error), finish_reason="error")
             answer = (read_text if form == "schema" else read_calls)(reply, self.format)

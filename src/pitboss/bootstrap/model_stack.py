@@ -1,6 +1,6 @@
 """Builds the model connection of a run from a model's name: key, price, limits, budget and cache.
 
-The wrappers, outermost first: traced, cached, retried, budgeted, priced, limited, and a client that makes one
+The wrappers, outermost first: traced, cached, first call, retried, budgeted, priced, limited, and a client that makes one
 attempt. Errors that the user must fix (a name, a key, a package, a price) are raised by `check_model` before anything
 of a run is stored; connections are opened when the run begins and closed with it. The HTTP client is imported only
 then. Whether a run needs a model connection at all is decided in `decider_source.py`.
@@ -32,6 +32,7 @@ from pitboss.models.cached import Cached
 from pitboss.models.call import DirectClient, ModelClient
 from pitboss.models.endpoint import ENDPOINT, Endpoint, check_unchanged, endpoint_of, read_endpoint, route_to
 from pitboss.models.families import PLAIN, family_limits, raised_limit
+from pitboss.models.first_call import FirstCall
 from pitboss.models.lane import Lane
 from pitboss.models.limited import Limited
 from pitboss.models.limiter import Limiter, fingerprint
@@ -74,13 +75,14 @@ class ModelConnection:
         return ZERO if self.cached is None else self.cached.paid_usd()
 
     def news(self) -> str:
-        """A one-line summary of calls and speculation."""
+        """A one-line summary of calls and speculation since this connection was opened."""
         if self.cached is None:
             return ""
         text = f"{self.cached.calls} calls of the model, {self.cached.hits} replies from the cache or a shared call"
         tally = self.speculation.tally if self.speculation else None
         if tally is not None and tally.launched:
-            text += f"; {tally.launched} requested in advance, {tally.wasted} of them unused ({tally.waste_pct:.0f} %)"
+            # not `tally.wasted`, which a resumed run begins with the waste of earlier executions
+            text += f"; {tally.launched} requested in advance, {tally.launched - tally.used} of them unused"
         if self.budget is not None and self.budget.uncertain:
             text += f"; up to {usd(self.budget.uncertain)} more for interrupted calls that may have been charged"
         return text
@@ -205,7 +207,7 @@ def _wrapped(
     # A local model is free and has no rate limits; its client retries by itself.
     limited = client if lane is None else Limited(client, lane, run_id)
     budgeted = Budgeted(Priced(limited, model_price, workspace.now), budget, model_price)
-    lasting = budgeted if lane is None else retried(budgeted, workspace.settings)
+    lasting = budgeted if lane is None else FirstCall(retried(budgeted, workspace.settings))
     cached = Cached(lasting, answers, run_id, request.repeat, _shared_calls(workspace.database), identity)
     stack.push_async_callback(cached.close)
     model = Traced(cached, tracer)

@@ -15,7 +15,8 @@ def estimate_line(cost: Estimate) -> str:
         return "estimated cost: unknown"
     if not cost.hi:
         return "estimated cost: none"
-    return f"estimated cost: ${cost.usd:.2f} (from ${cost.lo:.2f} to ${cost.hi:.2f}), {cost.calls:,} calls"
+    ahead = f", of which up to ${cost.ahead_usd:.2f} for asking ahead" if cost.ahead_usd else ""
+    return f"estimated cost: ${cost.usd:.2f} (from ${cost.lo:.2f} to ${cost.hi:.2f}{ahead}), {cost.calls:,} calls"
 
 
 def agreement(workspace: Workspace, yes: bool, json: bool) -> Agree:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.cli.run_work import resume_command
 from pitboss.core.instant import iso
 from pitboss.report import figures
 from pitboss.report.fork_text import fork_sentence, program_names
@@ -21,6 +20,7 @@ from pitboss.runs.stored import (
     journal_of,
     one_line,
     request_of,
+    speculation_of,
     spend_of,
 )
 from pitboss.runs.venues import venue_of
@@ -61,6 +61,12 @@ def show_run(workspace: Workspace, location: WorkspaceOptions, run: Run) -> None
     if uncertain_usd:
         screen.put(
             f"note: up to {figures.usd(uncertain_usd)} more may have been charged, for calls that were cut off before their reply"
+        )
+    ahead = speculation_of(workspace, run)
+    if ahead is not None:
+        unused = ahead["asked"] - ahead["used"]
+        screen.put(
+            f"note: {figures.plural(ahead['asked'], 'decision')} asked for ahead of time: {ahead['used']} used, {unused} unused"
         )
     screen.put()
     screen.put(f"run     {run.id} ({run.status}, {run.wall_s:.1f} s)")
@@ -175,6 +181,8 @@ def _show_next(location: WorkspaceOptions, run: Run) -> None:
         kind = "fills" if venue_of(run.params["skill"]).has_account else "receipts"
         screen.put(f"  {location.command_line(f'runs export {run.id} --what {kind}')}")
     else:
+        from pitboss.cli.run_work import resume_command  # loads what executes runs
+
         screen.put(f"  {location.command_line(resume_command(run))}")
 
 

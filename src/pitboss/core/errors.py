@@ -3,6 +3,7 @@
     UserError        the input is wrong; shown without a traceback, with a hint; exit 2
       KeyMissing       a provider's key is not set; callers that need no provider call may continue
     TransientError   retry, then skip the tick
+      ModelUnavailable the model has not answered yet: end the run before its first tick
     BudgetExceeded   end cleanly, keep everything
     ToolFailed       shown to the model
     InvariantError   stop at once
@@ -29,6 +30,10 @@ class KeyMissing(UserError):
 
 class TransientError(Exception):
     """A failure that may pass: retried, and after the last attempt the tick is skipped."""
+
+
+class ModelUnavailable(TransientError):
+    """The first call of a run failed. The run ends, because the next calls would fail too."""
 
 
 class BudgetExceeded(Exception):

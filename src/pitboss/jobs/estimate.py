@@ -59,6 +59,8 @@ class Estimate:
     calls: int = 0
     each: Mapping[str, Decimal] = field(default_factory=dict[str, Decimal])
     """The worst case of one tick, by model."""
+    ahead_usd: Decimal = ZERO
+    """The part of `hi` that is for asking ahead: what unused replies may cost."""
     call: Mapping[str, Decimal] = field(default_factory=dict[str, Decimal])
     """The worst case of one call, by model: a call is made only while that much is left."""
 
@@ -66,13 +68,20 @@ class Estimate:
         """The estimate as JSON values."""
         amounts = {"usd": self.usd, "lo": self.lo, "hi": self.hi}
         rounded = {name: None if value is None else float(round(value, 6)) for name, value in amounts.items()}
-        return {**rounded, "basis": list(self.basis), "runs": self.runs, "calls": self.calls}
+        return {
+            **rounded,
+            "basis": list(self.basis),
+            "runs": self.runs,
+            "calls": self.calls,
+            "ahead_usd": float(round(self.ahead_usd, 6)),
+        }
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Estimate":
         """The inverse of `plain`, for display: `each` and `call`, which a reservation needs, are not part of it."""
         usd, lo, hi = (None if plain[name] is None else Decimal(str(plain[name])) for name in ("usd", "lo", "hi"))
-        return cls(usd, lo, hi, tuple(plain["basis"]), plain["runs"], plain["calls"])
+        ahead_usd = Decimal(str(plain.get("ahead_usd", 0)))
+        return cls(usd, lo, hi, tuple(plain["basis"]), plain["runs"], plain["calls"], ahead_usd=ahead_usd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +99,7 @@ def estimate(
 ) -> Estimate:
     """The cost of all these requests. `per_tick` is the cost of a tick in a pilot, by model."""
     total: Three | None = (ZERO, ZERO, ZERO)
-    basis, calls = list[str](), ZERO
+    basis, calls, ahead_usd = list[str](), ZERO, ZERO
     each, call = dict[str, Decimal](), dict[str, Decimal]()
     groups = _groups(workspace, [request for request in requests if decider_source.may_cost(request)])
     free = len(requests) - sum(len(group.requests) for group in groups)
@@ -112,13 +121,15 @@ def estimate(
             amounts = (min(amounts[0], most_usd), min(amounts[1], most_usd), most_usd)
         basis += sentences
         calls += group_calls
+        waste = _group_waste(group)
+        ahead_usd += amounts[2] * waste / (1 + waste)
         each[group.model] = amounts[2] / max(1, sum(_ticks(request) for request in group.requests))
         if total is not None:
             total = (total[0] + amounts[0], total[1] + amounts[1], total[2] + amounts[2])
     if groups:
         basis.append("replies stored by earlier runs are not paid again, so it may be less")
     lo, usd, hi = total if total is not None else (None, None, None)
-    return Estimate(usd, lo, hi, tuple(basis), len(requests), int(calls), each, call)
+    return Estimate(usd, lo, hi, tuple(basis), len(requests), int(calls), each, ahead_usd, call)
 
 
 @exact
@@ -202,7 +213,7 @@ def _of_group(
     assert group.price is not None
     ticks = sum(_ticks(request) for request in group.requests)
     count = len(group.requests)
-    waste = max(_waste(request) for request in group.requests)
+    waste = _group_waste(group)
     head = f"{group.model}: {count} {_runs(count)}, {ticks:,} ticks"
     if per_tick is not None:
         basis = f"{head} at ${per_tick:.6f} as {PILOT_TICKS} ticks of a pilot cost"
@@ -286,8 +297,9 @@ def _lessons(requests: Sequence[BacktestRequest]) -> Three:
     return Decimal(1), Decimal(1), Decimal(1)
 
 
-def _waste(request: BacktestRequest) -> Decimal:
-    return ZERO if request.speculate == "0" else request.max_waste_pct / 100
+def _group_waste(group: _Group) -> Decimal:
+    """The most that unused replies may cost, relative to the used ones."""
+    return max(ZERO if request.speculate == "0" else request.max_waste_pct / 100 for request in group.requests)
 
 
 def _waste_basis(waste: Decimal) -> list[str]:

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from pitboss.core.errors import BudgetExceeded, TransientError, UserError
+from pitboss.core.errors import BudgetExceeded, ModelUnavailable, TransientError, UserError
 from pitboss.core.noun import noun
 from pitboss.models.error_bodies import error_codes, error_message, error_of
 from pitboss.models.retry_after import retry_after_s
 
-Reaction = Literal["retry", "give_up", "user", "budget"]
+Reaction = Literal["retry", "give_up", "unavailable", "user", "budget"]
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 _RETRIED = frozenset({408, 409, 425, 429})
@@ -81,6 +81,8 @@ class Failure:
         """The exception that stands for this failure at the public port."""
         if self.reaction == "user":
             return UserError(self.message, self.hint)
+        if self.reaction == "unavailable":
+            return ModelUnavailable(self.message)
         return BudgetExceeded(self.message) if self.reaction == "budget" else TransientError(self.message)
 
 

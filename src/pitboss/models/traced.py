@@ -1,5 +1,7 @@
 """`Traced`: a span, counters and a log line for each call of a model.
 
+A failure is logged as a warning if its tick is skipped and the call before succeeded; one that ends the run is reported by its caller.
+
 The outermost wrapper, so that replies from the cache are traced too. Names follow OpenTelemetry's conventions for
 generative models (`chat <model>`, `gen_ai.usage.*`). No content is exported: no prompt, no reply, no argument of a call,
 and of an error only its type.
@@ -23,6 +25,8 @@ class Traced(ModelClient):
         self.inner = inner
         self.tracer = tracer
         self.name = inner.name
+        self._failing = False
+        """Whether the last call failed: of several failures in a row only the first is a warning."""
 
     async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
         """Make the call and report what it took."""
@@ -32,9 +36,11 @@ class Traced(ModelClient):
             LOG.warning("model call failed", extra=_line(self.name, {"error": type(error).__name__}))
             raise
         if result.reply is None:
-            LOG.warning("model call failed", extra=_line(self.name, {"error": _error_name(result)}))
+            level = logging.WARNING if result.is_transient and not self._failing else logging.INFO
+            LOG.log(level, "model call failed", extra=_line(self.name, {"error": _error_name(result)}))
         elif LOG.isEnabledFor(logging.DEBUG):
             LOG.debug("model call", extra=_line(self.name, _reply_attributes(result.reply)))
+        self._failing = result.reply is None
         return result
 
     async def _observed(self, request: ModelRequest, context: CallContext) -> CallResult:

@@ -38,12 +38,9 @@ _SMALL_USD, _SMALL_DIGITS = 0.01, 6
 
 def shown_difference(value: float | None, base: float | None, form: Form) -> float | None:
     """The difference of two metrics as a reader of their shown, rounded values computes it; None if one is unknown."""
-    if value is None or base is None:
-        return None
-    digits = _DIGITS.get(form, 2)
-    if form == "usd" and 0 < max(abs(value), abs(base)) < _SMALL_USD:
-        digits = _SMALL_DIGITS
-    return round(round(value, digits) - round(base, digits), digits)
+    is_small = form == "usd" and 0 < max(abs(value or 0), abs(base or 0)) < _SMALL_USD
+    difference = figures.difference(value, base, _SMALL_DIGITS if is_small else _DIGITS.get(form, 2))
+    return None if difference is None else float(difference)
 
 
 def format_difference(value: float | None, form: Form) -> str:

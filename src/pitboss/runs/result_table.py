@@ -44,9 +44,15 @@ def metrics_table(run: Run, own: Mapping[str, Metric]) -> ResultTable:
         ("Ticks", figures.count(metrics.get("total_ticks"))),
         ("Proposals", proposals(metrics)),
         ("Refused by rule", counts(metrics.get("rejections_by_rule")) or "none"),
-        ("Cost of the model", figures.usd(float(run.cost_usd))),
+        *cost_rows(run),
     ]
     return ResultTable(("", "this run (95 % interval)"), rows, folds=(1,))
+
+
+def cost_rows(run: Run) -> list[tuple[str, str]]:
+    """The cost of the model, and the part of it that was wasted by asking ahead, if any."""
+    unused = [("of it unused speculative calls", figures.usd(float(run.wasted_usd)))] if run.wasted_usd else []
+    return [("Cost of the model", figures.usd(float(run.cost_usd))), *unused]
 
 
 def percent(value: object) -> str:

@@ -28,6 +28,7 @@ from pitboss.core.trace import SILENT, Tracer, Value
 from pitboss.runs.daily_budget import limit_of, refused_by_budget
 from pitboss.runs.hold_prior import hold_prior
 from pitboss.runs.speculation_progress import stored_counts
+from pitboss.runs.spend_progress import SpendProgress
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
@@ -268,7 +269,9 @@ async def _observed(
             with executing(workspace.home, run_id):
                 run = await _execute(workspace, run_id, epoch, prepared, watch, tracer)
         except Exception as error:
-            LOG.error("run failed", extra={"fields": {"run_id": run_id, "error": type(error).__name__}})
+            # the caller reports an error that is not a fault of the program
+            level = logging.INFO if isinstance(error, TransientError | BudgetExceeded | UserError) else logging.ERROR
+            LOG.log(level, "run failed", extra={"fields": {"run_id": run_id, "error": type(error).__name__}})
             raise
         cost: dict[str, Value] = {} if run.cost_usd.is_nan() else {"pitboss.cost_usd": float(run.cost_usd)}
         span.set({"pitboss.status": run.status, "pitboss.ticks": run.ticks, **cost})
@@ -344,6 +347,8 @@ class _Execution:
         ledger = venue.read_ledger(() if stored is None else journal.records())
         async with connected(workspace, prepared, venue.tools(), run_id, tracer) as (connections, model):
             self._connection = model
+            if model is not None and model.budget is not None:
+                watch = dataclasses.replace(watch, progress=SpendProgress(watch, model.budget).progress)
             if connections.speculation is not None:
                 prior = hold_prior(workspace, workspace.runs.get(run_id), venue, ledger)
                 speculation = dataclasses.replace(connections.speculation, prior=prior)
@@ -356,7 +361,7 @@ class _Execution:
             async with stored_counts(workspace.database, run_id, epoch, connections.speculation):
                 state = await replay(course, journal, state, watch, ledger)
         if model is not None and model.news():
-            watch.message(model.news())
+            watch.message(model.news() if stored is None else f"since the resume: {model.news()}")
         if journal.status != "computing_metrics":  # all records existed already, so no commit has set the status
             workspace.runs.set_status(run_id, "computing_metrics", epoch)
         metrics, baselines = venue.measure(prepared, course, ledger)

@@ -38,7 +38,8 @@ def venue_named(name: str) -> Venue:
     """A venue by name. Raises `UserError` that lists the installed venues for an unknown name."""
     venues = installed()
     if name not in venues:
-        raise UserError(f"there is no venue {name[:60]!r}", suggestion(name, venues, "installed:"))
+        listed = ", ".join(venues) or "none"
+        raise UserError(f"there is no venue {name[:60]!r}; installed: {listed}", suggestion(name, venues, "installed:"))
     venue = load_venue(venues[name].entry)
     if not isinstance(venue, Venue) or venue.name != name:
         raise UserError(f"the entry point {GROUP}:{name} is not a venue of that name", "see CONTRIBUTING, Add a venue")

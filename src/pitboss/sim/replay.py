@@ -60,7 +60,11 @@ async def _replay(course: Course, cursor: "_Cursor") -> State:
         else:
             await _ask_at_every_tick(course, cursor)
         await cursor.close()
+    except TransientError:
+        await cursor.commit()  # without the ticks at which the model failed last: a resumed run asks it again
+        raise
     except BaseException:
+        cursor.keep_failures()
         await cursor.commit()  # commit finished records whatever ended the replay
         raise
     await cursor.commit()
@@ -82,6 +86,7 @@ class _Cursor:
         self.world: Any = state.world
         self.records: list[Record] = []
         self.stable = (0, state)
+        self.model_failed = False
         self.due = False
         self.tick_at: list[Instant] = course.tick_at.tolist()
         self.offsets = course.tick_offsets()
@@ -103,16 +108,27 @@ class _Cursor:
             raise RunCancelled
 
     async def add(self, record: Record, state: State, at_once: bool = False, later: bool = False) -> None:
-        """Add a record and the state after it. With `later`, the commit is deferred to the next wait."""
+        """Add a record and the state after it. With `later`, the commit is deferred to the next wait.
+
+        A tick at which the model failed is committed with the next record, or by `keep_failures`.
+        """
         self.records.append(record)
         self.state, self.world = state, state.world
-        self.stable = len(self.records), state
+        if record.kind == "tick" and state.model_errors:
+            self.model_failed = True
+            return
+        self.stable, self.model_failed = (len(self.records), state), False
         if not len(self.records) % PROGRESS_RECORDS:
             self.watch.progress(self.progress())
         if at_once or len(self.records) >= self.course.commit_records:
             self.due = True
             if not later:
                 await self.commit()
+
+    def keep_failures(self) -> None:
+        """Let the next commit include the ticks at which the model failed last."""
+        if self.model_failed:
+            self.stable, self.model_failed = (len(self.records), self.state), False
 
     def prepare(self, record: Record, state: State) -> None:
         """Add a record whose state is only consistent together with the next record; both are committed together."""

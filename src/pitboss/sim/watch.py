@@ -21,8 +21,9 @@ def no_message(text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Callbacks for progress and messages, and a check whether to stop."""
+    """Callbacks for progress, messages and the cost so far as text, and a check whether to stop."""
 
     progress: Callable[[float], None] = no_progress
     stop: Callable[[], bool] = never_stop
     message: Callable[[str], None] = no_message
+    cost: Callable[[str], None] = no_message

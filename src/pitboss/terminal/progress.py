@@ -61,7 +61,13 @@ def watching(label: str, cancelled: Callable[[str], bool]) -> Iterator[tuple[Wat
     """Provide a watch inside a block, with a progress bar if standard error is a terminal, and catch Ctrl-C."""
     stop = StopRequest(cancelled)
     with catching_interrupt(stop.interrupt), progress_bar(label) as bar:
-        yield Watch(bar, stop.is_requested, screen.note), stop
+        cost_text = ""
+
+        def set_cost(text: str) -> None:
+            nonlocal cost_text
+            cost_text = text
+
+        yield Watch(lambda share: bar(share, cost_text), stop.is_requested, screen.note, set_cost), stop
 
 
 @contextmanager

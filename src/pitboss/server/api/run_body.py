@@ -160,6 +160,9 @@ class EstimateDocument(BaseModel):
     basis: list[str] = Field(examples=[["1 run, 2,688 ticks, 1,420 tokens a prompt"]])
     runs: int = Field(examples=[1])
     calls: int = Field(examples=[2688], description="Expected number of calls of models.")
+    ahead_usd: float = Field(
+        0.0, examples=[0.96], description="The part of `hi` that is for asking ahead: what unused replies may cost."
+    )
 
 
 def read_moment(name: str, text: str, end: Callable[[], Instant]) -> Instant:

@@ -5,7 +5,7 @@ from typing import Any
 
 from pitboss.report import figures
 from pitboss.report.source import mapping
-from pitboss.runs.result_table import ResultTable, counts, proposals
+from pitboss.runs.result_table import ResultTable, cost_rows, counts, proposals
 from pitboss.store.runs import Run
 
 
@@ -26,6 +26,6 @@ def result_tables(run: Run) -> list[ResultTable]:
         ("Heartbeats", figures.count(metrics.get("total_ticks"))),
         ("Actions", proposals(metrics, has_account=False)),
         ("Refused by rule", counts(metrics.get("rejections_by_rule")) or "none"),
-        ("Cost of the model", figures.usd(float(run.cost_usd))),
+        *cost_rows(run),
     ]
     return [ResultTable(("", "this run"), rows, folds=(1,))]

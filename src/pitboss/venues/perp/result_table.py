@@ -3,7 +3,7 @@
 from pitboss.report import figures
 from pitboss.report.meaning import METRICS as SHARED
 from pitboss.report.source import mapping
-from pitboss.runs.result_table import Plain, ResultTable, counts, percent, proposals, sharpe, with_interval
+from pitboss.runs.result_table import Plain, ResultTable, cost_rows, counts, percent, proposals, sharpe, with_interval
 from pitboss.store.runs import Run
 from pitboss.venues.perp.meaning import CAPPED, METRICS
 
@@ -38,7 +38,7 @@ def result_table(run: Run) -> ResultTable:
                 ("Ticks", figures.count(metrics.get("total_ticks"))),
                 ("Proposals", proposals(metrics)),
                 ("Refused by rule", counts(metrics.get("rejections_by_rule")) or "none"),
-                ("Cost of the model", figures.usd(float(run.cost_usd))),
+                *cost_rows(run),
             )
         ),
     ]

@@ -5,7 +5,7 @@ from typing import Any
 
 from pitboss.report import figures
 from pitboss.report.source import mapping, pair
-from pitboss.runs.result_table import ResultTable, counts, proposals
+from pitboss.runs.result_table import ResultTable, cost_rows, counts, proposals
 from pitboss.store.runs import Run
 from pitboss.venues.predict.panels.source import PRICE, nested
 
@@ -18,7 +18,7 @@ TRADING_HEADINGS = ("", "return", "result", "mints", "hit rate", "spread cost", 
 def result_tables(run: Run) -> list[ResultTable]:
     """Return the tables of forecasts compared with the market's price, and of trading compared with the heuristics."""
     metrics, baselines = mapping(run.metrics), mapping(run.baselines)
-    forecasts = [*rows(metrics, baselines), ("Cost of the model", figures.usd(float(run.cost_usd)), "", "", "")]
+    forecasts = [*rows(metrics, baselines), *[(*row, "", "", "") for row in cost_rows(run)]]
     return [
         ResultTable(HEADINGS, forecasts, right=(2, 3, 4), folds=(1,), lead=answer(metrics)),
         ResultTable(TRADING_HEADINGS, trading_rows(metrics, baselines), right=(1, 2, 3, 4, 5, 6), folds=(0,)),
