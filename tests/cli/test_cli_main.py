@@ -174,7 +174,7 @@ def test_a_bad_value_of_a_variable_is_one_line_whatever_the_command(
 ) -> None:
     monkeypatch.setenv("PITBOSS_MAX_GAP", "many")
     for words in (("settings",), ("data", "list"), ("runs", "list")):
-        assert "max_gap" in refused(*words, "--home", tmp_path / "home")
+        assert "PITBOSS_MAX_GAP: " in refused(*words, "--home", tmp_path / "home")
     done("init", tmp_path / "mine")  # which needs no setting, and writes down the defaults
     assert "# max_gap = 12" in (tmp_path / "mine" / ".pitboss" / "settings.toml").read_text()
 

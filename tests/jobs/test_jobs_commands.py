@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from yard import Yard
 
+from pitboss import build
 from pitboss.cli.main import main
 from pitboss.core.errors import UserError
-from pitboss.jobs import build, enqueue
+from pitboss.jobs import enqueue
 from pitboss.jobs.executors import local
 from pitboss.store.queue import Queue
 

@@ -18,7 +18,7 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> str:
     rows = {name: values for name, *values in (re.split(r"\s{2,}", line) for line in output.splitlines()) if values}
     made, (baseline, *_) = rows["Return"][0].split(" (")[0], rows["Return"][1:]
     refused = sum(map(int, re.findall(r"× (\d+)", rows["Refused by rule"][0])))
-    proposals = rows["Proposals"][0].split(",")[0]
+    (proposals, *_) = re.findall(r"\d+", rows["Proposals"][0])
     return f"return {made}, buy and hold {baseline}, {refused} of {proposals} proposals refused"
 
 

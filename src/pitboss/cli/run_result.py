@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.cli.run_work import resume_command
 from pitboss.core.instant import iso
 from pitboss.report import figures
 from pitboss.report.fork_text import fork_sentence, program_names
@@ -182,6 +181,8 @@ def _show_next(location: WorkspaceOptions, run: Run) -> None:
         kind = "fills" if venue_of(run.params["skill"]).has_account else "receipts"
         screen.put(f"  {location.command_line(f'runs export {run.id} --what {kind}')}")
     else:
+        from pitboss.cli.run_work import resume_command  # loads what executes runs
+
         screen.put(f"  {location.command_line(resume_command(run))}")
 
 
