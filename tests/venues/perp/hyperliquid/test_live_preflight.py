@@ -65,7 +65,7 @@ async def put_on_trial(workspace: Workspace, skill: PerpSkill, ticks: int, *last
 
 
 def skill_of(scene: GuardedScene) -> PerpSkill:
-    return load_skill(scene.home / "skill.yaml", PerpSkill)
+    return scene.live().skill
 
 
 @asynccontextmanager

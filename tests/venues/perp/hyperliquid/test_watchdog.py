@@ -210,7 +210,7 @@ def test_a_deployment_that_demands_a_watchdog_opens_only_while_one_is_heard(tmp_
         await dog.watch()
         dog.dog.beat()
         assert process.open_refusal() == ""
-        assert "silent" in watch_problem(scene.workspace.database, scene.deployment.id, -1)
+        assert "last heartbeat" in watch_problem(scene.workspace.database, scene.deployment.id, -1)
         relaxed = demanding.model_copy(update={"live_require_watchdog": False})
         object.__setattr__(scene.workspace, "settings", relaxed)
         assert DeploymentRun(scene.workspace, scene.deployment, epoch).open_refusal() == ""
