@@ -16,7 +16,7 @@ from pitboss.jobs import enqueue as enqueueing
 from pitboss.jobs import run_report as report
 from pitboss.jobs import worker as working
 from pitboss.jobs.enqueue import enqueue
-from pitboss.runs import report as reporting
+from pitboss.runs import page_file
 from pitboss.runs.report import write_report
 from pitboss.runs.run import verify
 from pitboss.venues.perp.assembly import PerpRequest
@@ -198,7 +198,7 @@ def test_two_who_write_the_same_page_at_once_never_mix_their_bytes(yard: Yard, m
             other.append(target.read_bytes())
         place(source, target)
 
-    monkeypatch.setattr(reporting.os, "replace", meanwhile)
+    monkeypatch.setattr(page_file.os, "replace", meanwhile)
     path = write_report(yard.workspace, run_id)
     assert path.read_bytes() == other[1] != b""
     assert os.listdir(path.parent) == [path.name], "no half of it is left behind"

@@ -35,8 +35,9 @@ NOT_RUN = {
     "command": "needs a deployment; tests/cli/test_cli_deploy.py runs it",
     "data download": "needs a network",
     "deploy ": "needs the exchange's data; tests/cli/test_cli_deploy.py runs it",
-    "deployments caps": "needs a deployment; tests/cli/test_cli_deploy.py runs it",
+    "deployments (acknowledge|caps)": "needs a deployment; tests/cli/test_cli_deploy.py runs it",
     "deployments show": "needs a deployment; tests/cli/test_cli_deploy.py runs it",
+    "doctor .*--model groq": "needs a key",
     "data pu(sh|ll)": "needs object storage",
     "jobs wait": "waits for workers, which are processes of their own",
     "live accounts rm": "needs an account; tests/cli/test_cli_live.py runs it",
@@ -141,6 +142,7 @@ IDS = {
     "RUN": run_id,
     "3f9a": run_id,
     "81c0": lambda command: run_id(command, 1),
+    "77d2": lambda command: run_id(command, 2),
     "7c56": lambda _: study_id(-1),
     "5c24": lambda _: study_id(0),
 }

@@ -35,7 +35,7 @@ OPEN = {"/health", "/sign-in", "/sign-out", "/start", "/static/{digest}/{name}",
 SHARED = ("/api/keys", "/api/settings", "/api/audit", "/api/users")
 """What belongs to the workspace and not to a person; its routes are for admins."""
 MARK = "belongs to somebody else"
-MISSING = {"run": "9e8d7c6b5a49", "skill": "no-such-skill", "study": "9e8d7c6b5a4a", "token": "9e8d7c6b5a4b"}
+MISSING = {"run": "9e8d7c6b5a49", "skill": "9e8d7c6b5a4e", "study": "9e8d7c6b5a4a", "token": "9e8d7c6b5a4b"}
 MISSING["deployment"] = "9e8d7c6b5a4d"
 MISSING["approval"] = "9e8d7c6b5a4c9e8d7c6b5a4c9e8d7c6b"
 

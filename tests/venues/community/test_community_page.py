@@ -150,7 +150,7 @@ def test_a_run_in_which_nothing_was_done_says_so(tmp_path: Path, capsys: pytest.
     words = ["backtest", str(tmp_path / "auditor.yaml"), "--from", "2025-01-01", "--to", "2025-01-01T00:03Z"]
     assert main([*words, "--model", "policy/silent", "--home", str(tmp_path / "home")]) == 0
     shown = capsys.readouterr().out
-    assert "Nothing was done. What became of the ticks:" in shown
+    assert "Nothing was done. A decision was asked for at 3 of 3 ticks." in shown
     assert "fills" not in shown
     (report,) = (tmp_path / "home" / "reports").glob("*.html")
     silent = PageText(report.read_text())

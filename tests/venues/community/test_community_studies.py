@@ -52,7 +52,7 @@ def test_an_arena_ranks_by_bugs_found_and_equal_entrants_share_a_rank(told: Any)
     assert arena["entries"][2]["metrics"]["false_reports"] == 4
 
     shown = told(*words)
-    assert "Ranked by bugs_found_pct" in shown
+    assert "Ranked by share of bugs found." in shown
     assert shown.index("standin/analyst") < shown.index("policy/silent") < shown.index("policy/alarmist")
     table = shown[: shown.index("Ranked by")].lower()
     assert [word for word in ACCOUNT_WORDS if word in table] == []
@@ -60,7 +60,7 @@ def test_an_arena_ranks_by_bugs_found_and_equal_entrants_share_a_rank(told: Any)
     assert "Best share of bugs found" in page
     assert "nothing here says which differences are due to chance" in page
     runs = told("study", "runs", arena["study_id"])
-    assert "bugs_found_pct" in runs
+    assert "share of bugs found" in runs
     assert "total_return_pct" not in runs
 
 

@@ -163,7 +163,7 @@ ERRORS: list[tuple[dict[str, Any], str, str, str]] = [
     ({"schedule__every": "soon"}, "schedule.every", "must be a length of time, not 'soon'", "write 60s"),
     ({"tools__built_in": ["list_strike"]}, "tools.built_in[0]", "must be one of list_btc_markets", "did you mean list_strikes?"),
     ({"tools__built_in": "quote"}, "tools.built_in", "must be a list, not 'quote'", "write [quote]"),
-    ({"context__tiers": ["1h", "2h"]}, "context.tiers[1]", "must be one of 15m, 1h, 1d, 1w, not '2h'", "did you mean"),
+    ({"context__tiers": ["1h", "2h"]}, "context.tiers[1]", "must be one of 15m, 1h, 1d, 1w, not '2h'", "for example 15m"),
     ({"context__tiers": ["1h", "1h"]}, "context.tiers[1]", "1h is listed twice", "keep one"),
     ({"context__tiers": []}, "context.tiers", "needs at least 1 entry", "at least one"),
     ({"context__underlying": "B TC"}, "context.underlying", "is not a name", "letters"),

@@ -54,7 +54,7 @@ def test_the_backtest_of_another_venue_refuses_a_predict_skill_in_one_line(brain
     assert (code, out) == (2, "")
     first, hint = err.splitlines()
     assert first.endswith("btc-brain.yaml is a skill of the predict venue")
-    assert "`pitboss backtest`, which takes any" in hint
+    assert "`pitboss backtest`, which takes skills of every venue" in hint
 
 
 def test_the_schema_of_either_venue_is_printed():

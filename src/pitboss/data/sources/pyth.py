@@ -10,7 +10,6 @@ import polars as pl
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import SECOND_MS, Instant, interval_ms
-from pitboss.core.suggestion import suggestion
 from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, WeightLimiter, address, host_of
 from pitboss.data.reply_rows import MOST_ROWS, checked_bars
 from pitboss.data.source import DataSource, DownloadRequest, Ranged, Task
@@ -48,7 +47,7 @@ async def plan(request: DownloadRequest, fetcher: Fetcher) -> list[Task]:
     base = address(request.base_url or URL)
     for interval in request.intervals:
         if interval not in RESOLUTIONS:
-            raise UserError(f"pyth has no bars of {interval}", suggestion(interval, RESOLUTIONS))
+            raise UserError(f"pyth has no bars of {interval}", f"one of {', '.join(RESOLUTIONS)}")
     budget = fetcher.budget(REQUESTS, WINDOW_S)
     return [
         _candles(base, fetcher, budget, symbol, interval)
