@@ -273,6 +273,7 @@ def test_real_bars_with_real_headlines_give_nothing_away(tmp_path: Path) -> None
 
 
 @needs_data
+@pytest.mark.proof
 def test_real_bars_of_a_coin_that_is_called_like_its_venue_give_nothing_away(tmp_path: Path) -> None:
     lake, source = Lake(tmp_path / "lake"), SHARED / "hyperliquid"
     files = [path for name in ("BTC", "HYPE", "LINK") for path in sorted(source.rglob(f"{name}.parquet"))]

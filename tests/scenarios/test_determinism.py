@@ -8,7 +8,7 @@ from program import begin, end, here
 RANGE = ("--from", "2025-03-20", "--to", "2025-03-20T12:00:00Z")
 
 
-@pytest.mark.parametrize("model", ["standin/analyst", "policy/random"])
+@pytest.mark.parametrize("model", ["standin/analyst", pytest.param("policy/random", marks=pytest.mark.proof)])
 def test_processes_with_different_hash_seeds_and_commit_sizes_give_the_same_digest(
     home: Path, skill: Path, model: str
 ) -> None:
@@ -23,7 +23,7 @@ def test_processes_with_different_hash_seeds_and_commit_sizes_give_the_same_dige
     assert first.json["metrics"] == second.json["metrics"]
 
 
-@pytest.mark.parametrize("model", ["standin/analyst", "policy/sma_cross"])
+@pytest.mark.parametrize("model", ["standin/analyst", pytest.param("policy/sma_cross", marks=pytest.mark.proof)])
 def test_symbols_listed_in_another_order_give_the_same_digests(home: Path, skill: Path, model: str) -> None:
     words = ("backtest", skill, *RANGE, "--model", model, "--json", "--home", home)
     first = here(*words, "--set", "context.symbols=[BTC, ETH, SOL]").json

@@ -161,7 +161,7 @@ def test_the_time_server_gives_the_time() -> None:
     assert left_over() == []
 
 
-@pytest.mark.parametrize("scenario", ["initialize", "tools_call", "sse-retry"])
+@pytest.mark.parametrize("scenario", [pytest.param("initialize", marks=pytest.mark.proof), "tools_call", "sse-retry"])
 def test_the_public_conformance_suite_passes_our_client(scenario: str, tmp_path: Path) -> None:
     modules = installed(CONFORMANCE, NODE)
     suite = modules / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"

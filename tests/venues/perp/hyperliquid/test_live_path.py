@@ -168,6 +168,7 @@ def compare(watched: Watched) -> None:
     assert not any(order.is_open for order in scene.store.open_orders())
 
 
+@pytest.mark.proof
 def test_a_skill_is_deployed_trades_halts_is_resumed_and_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PITBOSS_EXECUTOR", "none")  # the test starts the host itself
 
