@@ -176,7 +176,7 @@ def check_symbols(lake: Lake, venue: str, symbols: Iterable[str]) -> None:
             imported, venues = lake.symbols(venue), lake.venues()
             if venues and venue not in venues:
                 raise UserError(f"there is no data of venue {venue!r}", suggestion(venue, venues, "venues with data:"))
-            hint = suggestion(symbol, imported, "imported symbols:")
+            hint = suggestion(symbol, imported, "import it, or change the symbols of the skill; imported are")
             hint = hint or "import some with `pitboss data import PATH`, or generate some with `pitboss data demo`"
             raise UserError(f"no bars of {symbol} for venue {venue}", hint)
 

@@ -122,11 +122,14 @@ class PerpVenue(Venue):
     def params(self, prepared: "PerpRun") -> dict[str, Any]:
         """Return the run's stored parameters: request, blind-run mapping, base interval and listing periods."""
         from pitboss.data.listings import listing_notes
+        from pitboss.venues.perp.funding_notes import funding_notes
 
         request = prepared.request
         universe = listing_notes(prepared.market.listings, request.from_at, request.to_at)
         if prepared.base_gap:
             universe.append(f"{prepared.base_gap}; so the market moves in bars of {prepared.base_interval}.")
+        symbols = prepared.skill.context.sorted_symbols
+        universe += funding_notes(prepared.market, symbols, request.from_at, request.to_at)
         listed = {"universe": universe} if universe else {}
         return {**Venue.params(self, prepared), "base_interval": prepared.base_interval, **listed}
 
