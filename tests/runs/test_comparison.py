@@ -12,7 +12,7 @@ from bundled import FROM, TO
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, Instant, iso
-from pitboss.report.measures import format_difference, shown_difference
+from pitboss.report.measures import compared_value, format_difference, shown_difference
 from pitboss.report.shell import html_document
 from pitboss.runs.comparison import comparison
 from pitboss.runs.comparison_page import comparison_page
@@ -127,3 +127,8 @@ def test_the_page_is_one_file_and_texts_of_others_stay_texts(workspace: Workspac
 )
 def test_differences_are_those_of_the_shown_values(value: Any, base: float, form: Any, text: str) -> None:
     assert format_difference(shown_difference(value, base, form), form) == text
+
+
+def test_a_sharpe_of_few_days_is_flagged() -> None:
+    row = {"metric": "sharpe", "form": "ratio", "values": [1.5, 1.5], "intervals": [None, [0.5, 2.5]]}
+    assert [compared_value(row, index) for index in (0, 1)] == ["1.50 (<20 days)", "1.50"]

@@ -5,7 +5,7 @@ from typing import Any
 
 from pitboss.report import figures
 from pitboss.report.comparison.summary import run_period, verdict
-from pitboss.report.measures import format_difference, format_metric
+from pitboss.report.measures import compared_value, format_difference, format_metric
 from pitboss.report.source import pair
 from pitboss.runs.listing import result_text
 from pitboss.runs.stored import one_line
@@ -82,7 +82,7 @@ def _show_metrics(document: Plain) -> None:
 
 def _values(rows: Sequence[Plain], index: int) -> Iterator[str]:
     for row in rows:
-        yield format_metric(row["values"][index], row["form"])
+        yield compared_value(row, index)
         if any(row["intervals"]):
             bounds = pair(row["intervals"][index])
             yield figures.NONE if bounds is None else _interval(bounds, row["form"])

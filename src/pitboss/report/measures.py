@@ -30,6 +30,14 @@ def format_metric(value: object, form: Form) -> str:
     return figures.NONE if number(value) is None else _FORMS[form](value)
 
 
+def compared_value(row: Plain, index: int) -> str:
+    """The value of one run in a row of a comparison; a Sharpe ratio of too few days is flagged."""
+    value = row["values"][index]
+    if row["metric"] == "sharpe":
+        return figures.sharpe(value, row["intervals"][index])
+    return format_metric(value, row["form"])
+
+
 _DIGITS: dict[Form, int] = {"share": 3, "signed_share": 3, "score": 4, "count": 0, "whole": 0, "days": 1}
 """Decimals of the values that are shown in a form, where they are not two."""
 _SMALL_USD, _SMALL_DIGITS = 0.01, 6

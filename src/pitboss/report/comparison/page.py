@@ -8,7 +8,7 @@ from pitboss.report.comparison.chart import Curve, equity_chart
 from pitboss.report.comparison.summary import paragraphs, run_period, verdict
 from pitboss.report.headline import header, interval_drawing
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.measures import format_difference, format_metric
+from pitboss.report.measures import compared_value, format_difference, format_metric
 from pitboss.report.shell import Part, ReportPage, resource
 from pitboss.report.source import Plain, pair
 from pitboss.report.table import LEFT, RIGHT, gain_or_loss, table
@@ -162,17 +162,12 @@ def _metrics(document: Plain) -> Html:
 
 def _metric_cells(row: Plain) -> list[Html]:
     cells: list[Html] = []
-    for value, bounds, difference in zip(row["values"], row["intervals"], row["differences"], strict=True):
-        if cells:
-            cells += [_value(value, bounds, row["form"]), tag("b", format_difference(difference, row["form"]))]
-        else:
-            cells = [_value(value, bounds, row["form"])]
+    for index, (bounds, difference) in enumerate(zip(row["intervals"], row["differences"], strict=True)):
+        below = _bounds(bounds, row["form"])
+        cells.append(join([compared_value(row, index), tag("small", below, class_="bounds") if below else Html()]))
+        if index:
+            cells.append(tag("b", format_difference(difference, row["form"])))
     return cells
-
-
-def _value(value: object, bounds: object, form: Any) -> Html:
-    below = _bounds(bounds, form)
-    return join([format_metric(value, form), tag("small", below, class_="bounds") if below else Html()])
 
 
 def _bounds(bounds: object, form: Any) -> str:
