@@ -50,7 +50,9 @@ def caps_drawer(details: Plain, deployment: Deployment, asks_password: bool) -> 
     """The form that changes caps. Whether something is raised is decided by the server, which then asks for the rest."""
     limits = dict(cap_fields(details["skill_caps"], "risk."))
     fields = [
-        cap_input("change", path, value, f"The skill has {_value(limits.get(path))}.")
+        cap_input(
+            "change", path, value, f"The skill has {'no limit' if limits.get(path) is None else _value(limits[path])}."
+        )
         for path, value in number_caps(details["caps"])
     ]
     confirmations: list[Html] = []
