@@ -4,6 +4,7 @@ python resting_process.py HOME
 """
 
 import asyncio
+import os
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +18,7 @@ from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
 from pitboss.venues.perp.world import OrderRequest
 
 MAKE_BROKER = perp_live.make_broker
+TRIES, PAUSE_S = 50, 0.2
 
 
 async def with_orders(*arguments: Any) -> HyperliquidBroker:
@@ -29,11 +31,23 @@ async def with_orders(*arguments: Any) -> HyperliquidBroker:
         OrderRequest("market", "ETH", 1, Decimal("0.5"), 3, intent_key="k1"),
         OrderRequest("limit", "BTC", 1, Decimal("0.01"), 3, limit=limit, intent_key="k2"),
     ):
-        placed = await broker.submit(world, request, at)
-        assert not placed.refusal, placed.refusal
-        world = placed.world
+        world = await accepted(broker, world, request, at)
     print("ordered", flush=True)
     return broker
+
+
+async def accepted(broker: HyperliquidBroker, world: Any, request: OrderRequest, at: int) -> Any:
+    """Order until it is accepted: on a busy machine prices can be too old at first. Ends the process if it never is."""
+    refusal = ""
+    for _ in range(TRIES):
+        placed = await broker.submit(world, request, at)
+        if not placed.refusal:
+            return placed.world
+        refusal = placed.refusal
+        await asyncio.sleep(PAUSE_S)
+        world = (await broker.resolve(world)).world
+    print(refusal, file=sys.stderr, flush=True)
+    os._exit(1)
 
 
 def main(home: str) -> None:
