@@ -110,11 +110,12 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def empty_home(patch: pytest.MonkeyPatch, folder: Path) -> None:
-    """No settings, keys or caches of whoever runs the tests; queued runs wait for a worker that the page starts."""
+    """No settings, keys or caches of whoever runs the tests; bash as shell; queued runs wait for a worker of the page."""
     for name in list(os.environ):
         if name.startswith(("PITBOSS_", "LLM_", "XDG_")) or name.endswith("_API_KEY"):
             patch.delenv(name)
     patch.setenv("HOME", str(folder))
+    patch.setenv("SHELL", "/bin/bash")
     patch.setenv("PITBOSS_EXECUTOR", "none")
 
 
