@@ -189,9 +189,7 @@ def follow(shown: ShownCommand, patch: pytest.MonkeyPatch) -> None:
     if shown.program == "cd":
         os.chdir(shown.words[0])
     elif shown.program == "pitboss":
-        parse(shown)
-        if is_run(shown):
-            run_shown(shown, patch)
+        run_shown(shown, patch) if is_run(shown) else parse(shown)
     else:
         assert shown.program in OTHER_PROGRAMS, shown.line
 
@@ -199,6 +197,8 @@ def follow(shown: ShownCommand, patch: pytest.MonkeyPatch) -> None:
 def run_shown(shown: ShownCommand, patch: pytest.MonkeyPatch) -> None:
     """Run a command of a page in the current folder; it must end with 0."""
     words = words_to_run(shown)
+    if words != list(shown.words):
+        parse(shown)
     patch.setattr("sys.stdin", io.StringIO(SECRET if shown.is_fed else ""))
     try:
         with pytest.MonkeyPatch.context() as settings:
