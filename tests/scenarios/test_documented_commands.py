@@ -227,7 +227,7 @@ def test_every_command_of_a_page_runs_as_printed(
     for place, command in enumerate(shown_commands(page)):
         if page.name == HELP_PAGE and command.words in elsewhere:
             continue
-        if place == 0 or page.name == HELP_PAGE:
+        if place == 0 or (page.name == HELP_PAGE and is_run(command)):
             folder = tmp_path / str(place)
             folder.mkdir() if page.name == "README.md" else copy(reader, folder)
             monkeypatch.chdir(folder)
