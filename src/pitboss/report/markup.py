@@ -4,9 +4,7 @@
 text cannot pass unescaped by accident, because reports show text written by models and third parties.
 """
 
-import re
 from collections.abc import Iterable
-from functools import cache
 from html import escape
 
 _VOID = frozenset({"meta", "link", "input", "br", "hr"})
@@ -22,9 +20,6 @@ _UNPRINTABLE = dict.fromkeys(
 )  # fmt: skip
 
 
-_IS_PLAIN = re.compile(r"[A-Za-z0-9 .,:;%+()/_-]*").fullmatch
-
-
 class Html(str):
     """Text that is already markup."""
 
@@ -36,8 +31,6 @@ def text(value: object) -> Html:
     if isinstance(value, Html):
         return value
     plain = str(value)
-    if _IS_PLAIN(plain):  # most cells and attributes: nothing to escape
-        return Html(plain)
     if not plain.isprintable():
         plain = plain.replace("\r\n", "\n").translate(_UNPRINTABLE)
     return Html(escape(plain, quote=True))
@@ -48,22 +41,17 @@ def join(parts: Iterable[object], between: str = "") -> Html:
     return Html(text(between).join(text(part) for part in parts))
 
 
-@cache
-def _label(key: str) -> str:
-    return key.rstrip("_").replace("_", "-")
-
-
 def tag(name: str, /, *children: object, **attributes: object) -> Html:
     """One element. `class_` gives `class`, `data_x` gives `data-x`; None and False leave an attribute out."""
     element_head = name
     for key, value in attributes.items():
         if value is None or value is False:
             continue
-        label = _label(key)
+        label = key.rstrip("_").replace("_", "-")
         element_head += f" {label}" if value is True else f' {label}="{text(value)}"'
     if name in _VOID:
         return Html(f"<{element_head}>")
     if name in _DRAWN and not children:
         return Html(f"<{element_head}/>")
-    inner = "".join([text(child) for child in children if child is not None])
+    inner = "".join([child if isinstance(child, Html) else text(child) for child in children if child is not None])
     return Html(f"<{element_head}>{inner}</{name}>")
