@@ -33,6 +33,7 @@ NOT_RUN = {
     "community run": "needs a forum server; tests/venues/community/test_live_canaries.py runs it",
     "community serve": "serves until it is stopped",
     "command": "needs a deployment; tests/cli/test_cli_deploy.py runs it",
+    "completion show": "takes long; tests/cli/test_cli_doctor.py runs it",
     "data download": "needs a network",
     "deploy ": "needs the exchange's data; tests/cli/test_cli_deploy.py runs it",
     "deployments (acknowledge|caps)": "needs a deployment; tests/cli/test_cli_deploy.py runs it",
