@@ -80,7 +80,7 @@ def test_ticks_come_at_their_slots_and_the_chain_holds() -> None:
 
 
 @given(st.integers(1, 400), st.integers(0, 999))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_a_tick_never_finds_a_price_from_its_slot_on(looks_ms: int, start_ms: int) -> None:
     mind = saying(MINT)
     clock = ManualClock(NOW + start_ms, looks_ms=looks_ms)
@@ -293,7 +293,7 @@ def test_a_stop_lets_the_tick_in_hand_finish() -> None:
 
 
 @given(st.integers(0, 12), st.booleans())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_a_run_killed_at_any_commit_goes_on_with_the_same_chain(dies_at: int, after: bool) -> None:
     def mind() -> Mind:
         return Mind(lambda observation: [MINT] if observation.ticks < 6 else [])
@@ -337,7 +337,7 @@ def test_a_run_killed_at_any_commit_goes_on_with_the_same_chain(dies_at: int, af
     ),
     st.lists(st.booleans(), min_size=8, max_size=8),
 )
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_whatever_clock_and_feed_do_every_slot_is_accounted_for_once(jumps: dict[int, int], down: list[bool]) -> None:
     mind = saying(MINT)
     quiet = TalkedSource(PredictCaps(), silent=lambda at: down[at // 40_000 % 8])
