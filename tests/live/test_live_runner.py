@@ -171,7 +171,7 @@ def test_a_tick_that_is_longer_than_its_period_is_not_allowed() -> None:
 def test_a_model_that_hangs_ends_in_a_hold_with_a_flag() -> None:
     hangs = Hangs()
     stand = Stand(hangs)
-    run(stand, 2)
+    run(stand, 2, deadline_ms=40)
     assert hangs.asked == 2
     assert [body["flags"] for body in stand.bodies()] == [["deadline"], ["deadline"]]
     assert (stand.board.errors, stand.board.skips) == (2, 0)
@@ -239,7 +239,7 @@ def test_a_feed_that_hangs_ends_in_a_flag_and_is_reported_once() -> None:
 
     mind = saying(MINT)
     stand = Stand(mind, source=TalkedSource(PredictCaps(), hang=hang))
-    run(stand, 1)
+    run(stand, 1, feed_ms=15)
     assert [body["flags"] for body in stand.bodies()] == [["feed_timeout"]]
     assert mind.seen == []
     assert [entry["detail"] for entry in stand.told if entry["kind"] == "remark"] == [
