@@ -25,7 +25,7 @@ MARKET = market_of()
 
 @pytest.fixture(scope="module")
 def nosy() -> Ran:
-    return ran(Nosy(), MARKET, request_of(hours=12))
+    return ran(Nosy(), MARKET, request_of(hours=20))
 
 
 # Nothing true is sent ---------------------------------------------------------------------------------------------------
