@@ -41,19 +41,8 @@ def test_a_metric_that_no_run_has_is_refused_before_anything_is_made(home: Path,
 
 def test_a_sharpe_ratio_of_few_days_is_flagged_in_the_list_of_runs(home: Path, skill: Path) -> None:
     where = ("--home", home)
-    asked = (
-        "sweep",
-        skill,
-        "--from",
-        "2025-06-02",
-        "--to",
-        "2025-06-07",
-        "--model",
-        "policy/sma_cross",
-        "--vary",
-        "risk.max_position_pct=10,20",
-        *where,
-    )
+    days = ("--from", "2025-06-02", "--to", "2025-06-06")
+    asked = ("sweep", skill, *days, "--model", "policy/sma_cross", "--vary", "risk.max_position_pct=10,20", *where)
     result = done(*asked, "--by", "sharpe", "--json").json
     assert [trial["few_days"] for trial in result["trials"]] == [True, True]
     assert done("study", "runs", result["study_id"], *where).out.count("(<20 days)") == 2

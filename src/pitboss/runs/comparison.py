@@ -13,7 +13,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.report.meaning import INTERVALS, METRICS
 from pitboss.report.measures import shown_difference
-from pitboss.report.series import Floats, downsample
+from pitboss.report.series import Floats
 from pitboss.report.source import number
 from pitboss.runs.compare import compare
 from pitboss.runs.compared_decisions import differing_decisions
@@ -29,8 +29,6 @@ from pitboss.store.runs import Run
 
 LABELS = "ABCDEFGH"
 MOST_RUNS = len(LABELS)
-POINTS = 500
-"""Columns of a chart."""
 INTERVAL = (
     "Difference of final equity with its 95% interval: blocks of days are resampled (paired bootstrap), the same days for all runs. "
     "The intervals hold for all pairs at once (max-t)."
@@ -61,9 +59,7 @@ def equity_curve(run: Run, index: RunIndex) -> Curve | None:
     initial = float(run.params.get("equity_usd") or 0)
     if not venue_of(run.params["skill"]).has_account or len(index.equity_at) < 2 or not initial:
         return None
-    at, value = index.equity_at.astype(np.float64), 100.0 * index.equity_usd / initial
-    chosen = downsample(at, value, float(at[0]), float(at[-1]), POINTS)
-    return at[chosen], value[chosen]
+    return index.equity_at.astype(np.float64), 100.0 * index.equity_usd / initial
 
 
 def _metrics(runs: Sequence[Run]) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
 from pitboss.report.markup import Html, tag
+from pitboss.report.shell import CHART_SCRIPTS
 from pitboss.runs.comparison import MOST_RUNS, comparison
 from pitboss.runs.comparison_page import comparison_page
 from pitboss.server.access.caller import OwnWorkspace, Viewer
@@ -36,7 +37,7 @@ def compare_page(
     document = comparison(workspace, runs, reader.indexed)
     linked = {**document, "runs": [{**each, "href": f"/runs/{each['run_id']}"} for each in document["runs"]]}
     page = comparison_page(workspace, runs, linked, reader.indexed)
-    return app_page(caller, TITLE, PATH, report_content(page), style=page.style)
+    return app_page(caller, TITLE, PATH, report_content(page), scripts=CHART_SCRIPTS, style=page.style)
 
 
 def _nothing(title: str, text: str) -> Html:
