@@ -42,6 +42,12 @@ def run_value(metrics: Plain | None, name: str, form: Form) -> str:
     return format_named(name, figure(values, name), form, figures.has_few_days(values))
 
 
+def format_interval(bounds: object, form: Form) -> str:
+    """The ends of an interval of a metric; empty if there is none."""
+    ends = pair(bounds)
+    return "" if ends is None else f"{format_metric(ends[0], form)} to {format_metric(ends[1], form)}"
+
+
 def compared_value(row: Plain, index: int) -> str:
     """The value of one run in a row of a comparison."""
     return format_named(row["metric"], row["values"][index], row["form"], pair(row["intervals"][index]) is None)

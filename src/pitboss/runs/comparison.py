@@ -4,7 +4,7 @@ Every value comes from stored runs; nothing is replayed. Runs over the same days
 are; others are only listed side by side, because days that one of them did not see say nothing about a difference.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from pitboss.report.source import number
 from pitboss.runs.compare import compare
 from pitboss.runs.compared_decisions import differing_decisions
 from pitboss.runs.compared_inputs import differing_inputs
-from pitboss.runs.indexed_runs import IndexedRuns
 from pitboss.runs.listing import short
 from pitboss.runs.run_index import RunIndex
 from pitboss.runs.venues import venue_of
@@ -37,12 +36,15 @@ INTERVAL = (
 Curve = tuple[Floats, Floats]
 
 
-def comparison(workspace: Workspace, runs: Sequence[Run], indexed: IndexedRuns) -> dict[str, Any]:
-    """The document of a comparison of two to eight runs. The first run is what the others are compared with."""
+def comparison(workspace: Workspace, runs: Sequence[Run], index_of: Callable[[Run], RunIndex]) -> dict[str, Any]:
+    """The document of a comparison of two to eight runs. The first run is what the others are compared with.
+
+    `index_of` reads the decisions of a run: from memory, from a file or from its records.
+    """
     if not 2 <= len(runs) <= MOST_RUNS or len({run.id for run in runs}) != len(runs):
         raise UserError(f"a comparison has from 2 to {MOST_RUNS} different runs", "name each of them once")
     now = workspace.now()
-    indexes = [indexed.index(workspace, run) for run in runs]
+    indexes = [index_of(run) for run in runs]
     first, *others = zip(runs, indexes, LABELS, strict=False)
     return {
         "runs": [{**short(run, now), "label": label} for run, label in zip(runs, LABELS, strict=False)],

@@ -1,5 +1,6 @@
 """`/compare?run=…&run=…`: the page of a comparison of runs inside the app."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -34,7 +35,7 @@ def compare_page(
     runs = list({found.id: found for found in (named_run(workspace, run_id) for run_id in ids)}.values())
     if len(runs) < 2:
         return app_page(caller, TITLE, PATH, _nothing("This is one run", "Choose a second one."))
-    document = comparison(workspace, runs, reader.indexed)
+    document = comparison(workspace, runs, partial(reader.indexed.index, workspace))
     linked = {**document, "runs": [{**each, "href": f"/runs/{each['run_id']}"} for each in document["runs"]]}
     page = comparison_page(workspace, runs, linked, reader.indexed)
     return app_page(caller, TITLE, PATH, report_content(page), scripts=CHART_SCRIPTS, style=page.style)
