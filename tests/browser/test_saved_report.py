@@ -68,6 +68,9 @@ def test_charts_of_a_file_share_one_range_show_candles_when_near_and_fit_a_phone
     boxes = sorted((box["x"], box["x"] + box["width"]) for box in (each.bounding_box() for each in labels.all()))
     assert len(boxes) >= 2
     assert all(left[1] < right[0] for left, right in pairwise(boxes)), "labels do not overlap"
+    for table in (".round-trips", ".by-symbol"):
+        assert page.eval_on_selector(f".scroll:has({table})", "box => box.scrollWidth - box.clientWidth") == 0
+        assert page.locator(f"{table} td:visible").count() > 4
     assert faults == []
 
 
