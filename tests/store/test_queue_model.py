@@ -310,8 +310,8 @@ def _on_sqlite(empty, under):
 def _on_postgres(empty):
     class OnPostgres(Machine):
         def open(self):
-            address = postgres_server.copy_of(empty)
-            return lambda: postgres_server.drop(address), address
+            lending = postgres_server.lent(empty)
+            return lambda: lending.__exit__(None, None, None), lending.__enter__()
 
     return OnPostgres
 

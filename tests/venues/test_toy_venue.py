@@ -309,7 +309,7 @@ def test_an_mcp_client_checks_previews_runs_and_explains_its_skills(toy: Toy) ->
             reason = await call("explain_decision", run=run["run_id"])
             assert (reason["outcome"], reason["proposals"][0]["code"]) == ("refused", "C2_STAKE")
             fork = await call("fork_run", run=run["run_id"], at="2025-02-11T00:00:00Z", model="policy/heads")
-            assert not (await call("compare_runs", first=run["run_id"], second=fork["run_id"]))["same"]
+            assert not (await call("compare_runs", first=run["run_id"], second=fork["run_id"]))["difference"]["same"]
 
     asyncio.run(session())
 
