@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from forked import Forked, command
+from forked import Forked
 from pitboss.signer.keystore import create_keystore
 from pitboss.signer.program import JOURNAL, KEYSTORE, POLICY
 from pitboss.signer.protocol import SOCKET
@@ -53,16 +53,16 @@ def running(
     folder: Path, words: tuple[str, ...] = ("-m", "pitboss.signer"), is_forked: bool = False
 ) -> Iterator[subprocess.Popen[str]]:
     """The program on a folder, listening; killed at the end. Whose subject is not the process itself has it forked."""
-    descriptor = passphrase_pipe()
-    words = (*words, "run", "--folder", str(folder), "--passphrase-fd", str(descriptor))
-    process = subprocess.Popen(
-        command(*words) if is_forked else [sys.executable, *words],
-        pass_fds=[descriptor],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    os.close(descriptor)
+    words = (*words, "run", "--folder", str(folder), "--passphrase-fd", "0")
+    pipe = subprocess.PIPE
+    if is_forked:  # by its own id, so that a kill has happened when it returns
+        process = Forked(*words, stdin=True)
+    else:
+        process = subprocess.Popen([sys.executable, *words], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    assert process.stdin is not None
+    process.stdin.write(PASSPHRASE + "\n")
+    process.stdin.close()
+    process.stdin = None
     try:
         assert process.stdout is not None
         first = process.stdout.readline()
