@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from forked import command
+from forked import Forked, command
 from pitboss.signer.keystore import create_keystore
 from pitboss.signer.program import JOURNAL, KEYSTORE, POLICY
 from pitboss.signer.protocol import SOCKET
@@ -17,7 +17,9 @@ PASSPHRASE = "correct horse battery"
 FAST_SCRYPT = 1024
 """A work factor for tests: opening the file takes a millisecond instead of a second."""
 
-__all__ = ["JOURNAL", "PASSPHRASE", "SOCKET", "make_folder", "passphrase_pipe", "running"]
+PATIENCE_S = 60
+
+__all__ = ["JOURNAL", "PASSPHRASE", "SOCKET", "make_folder", "passphrase_pipe", "run_program", "running"]
 
 
 def make_folder(folder: Path, policy: str, key: bytes = KEY, address: str = "") -> Path:
@@ -34,6 +36,16 @@ def passphrase_pipe(text: str = PASSPHRASE) -> int:
     os.write(writing, text.encode() + b"\n")
     os.close(writing)
     return reading
+
+
+def run_program(
+    command: str, folder: Path, *words: str, passphrase: str = PASSPHRASE
+) -> subprocess.CompletedProcess[str]:
+    """One command of the program on a folder, in a forked process, until it ends."""
+    words = ("-m", "pitboss.signer", command, "--folder", str(folder), "--passphrase-fd", "0", *words)
+    process = Forked(*words, stdin=True)
+    out, err = process.communicate(passphrase, PATIENCE_S)
+    return subprocess.CompletedProcess(words, process.returncode, out, err)
 
 
 @contextmanager

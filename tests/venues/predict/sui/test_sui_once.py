@@ -20,7 +20,7 @@ CHAINS: dict[str, dict[str, Any]] = {
     "locking": {"locking": True},
     "one coin": {"gas_coins": 1, "lag": 3, "locking": True},
 }
-SHARED = settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SHARED = settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def first_life(machine: Machine, gremlin: Gremlin, stored: bool) -> tuple[Desk, int]:
