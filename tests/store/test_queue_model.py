@@ -285,7 +285,7 @@ class Machine(RuleBasedStateMachine):
 
 
 def test_the_queue_in_sqlite_does_what_the_model_does(make_bench, empty_file, tmp_path):
-    _try(_on_sqlite(empty_file, tmp_path), make_bench, 12)
+    _try(_on_sqlite(empty_file, tmp_path), make_bench, 6)
 
 
 def test_the_queue_in_postgres_does_what_the_model_does(make_bench, empty_postgres):

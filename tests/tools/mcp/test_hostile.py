@@ -60,7 +60,7 @@ OUTCOMES = {
     "endless-errors": FLOOD,
     "endless-garbage": FLOOD,
     "endless-stderr": FINE,
-    "huge-result": r"(?s)^\[data from .*\n\[cut: 8000 of 5000000 characters shown\]\n\[end of data\]$",
+    "huge-result": r"(?s)^\[data from .*\n\[cut: 8000 of 1000000 characters shown\]\n\[end of data\]$",
     "many-parts": r"^FAILED srv is not available: its answer has a list of more than 1000 parts$",
     "ten-thousand-tools": r"^NOTE srv is not available: its answer has a list of more than 1000 parts$",
     "endless-pages": r"^NOTE srv is not available: its list of tools does not end after 20 pages$",

@@ -325,7 +325,7 @@ BEHAVIOURS: dict[str, Callable[[], None]] = {
     ),
     "endless-garbage": lambda: serve(call=for_ever(b"garbage\n" * 100)),
     "endless-stderr": endless_stderr,
-    "huge-result": lambda: serve(call=lambda request: text(request, "x" * 5_000_000)),
+    "huge-result": lambda: serve(call=lambda request: text(request, "x" * 1_000_000)),
     "many-parts": lambda: serve(
         call=lambda request: answer(
             request, {"content": [{"type": "image", "mimeType": "image/png]", "data": "eA=="}] * 20_000}
