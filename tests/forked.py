@@ -294,6 +294,7 @@ def main(address: str) -> None:
     if os.fork():
         os._exit(0)
     os.setsid()
+    gc.disable()  # what is imported stays
     _import()
     null = os.open(os.devnull, os.O_RDWR)
     for number in (1, 2):
@@ -301,6 +302,7 @@ def main(address: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.collect()
     gc.freeze()
+    gc.enable()
     code: object = None
     try:
         _become(*_serve(listener, Path(address)))

@@ -34,6 +34,7 @@ def test_a_sweep_is_started_in_the_form_and_ends_with_its_report(server: Served,
     ids = [trial["runs"][0]["run_id"] for trial in runs["trials"]]
     page.goto(f"{server.address}/compare?run={ids[0]}&run={ids[1]}")
     assert page.get_by_role("img", name="Equity of the runs from 100").is_visible()
+    page.locator("#equity .chart-tools .strip").wait_for()
 
 
 def test_a_file_is_imported_and_its_missing_day_is_in_the_calendar(

@@ -1,17 +1,23 @@
 """A report saved to a file, in a real browser: all charts show the same part of time, wide and on a phone, without a server."""
 
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from browser.conftest import NARROW, WIDE, OpenBrowser, overflow
-from pitboss.report.shell import html_document
+from pitboss.core.instant import DAY_MS, HOUR_MS
+from pitboss.report.comparison.chart import equity_chart
+from pitboss.report.shell import ReportPage, html_document
 from pitboss.venues.perp.panels.page import compose
 from report.test_report import sample
 
 EQUITY, BTC, ETH = "figure[data-part=equity]", "figure[data-part='price/BTC']", "figure[data-part='price/ETH']"
+
+START = 1_750_000_000_000
 
 
 @pytest.fixture(scope="module")
@@ -62,4 +68,31 @@ def test_charts_of_a_file_share_one_range_show_candles_when_near_and_fit_a_phone
     boxes = sorted((box["x"], box["x"] + box["width"]) for box in (each.bounding_box() for each in labels.all()))
     assert len(boxes) >= 2
     assert all(left[1] < right[0] for left, right in pairwise(boxes)), "labels do not overlap"
+    for table in (".round-trips", ".by-symbol"):
+        assert page.eval_on_selector(f".scroll:has({table})", "box => box.scrollWidth - box.clientWidth") == 0
+        assert page.locator(f"{table} td:visible").count() > 4
     assert faults == []
+
+
+def test_the_curves_of_compared_runs_zoom_and_switch_like_those_of_a_report(
+    tmp_path: Path, context: Any, open_browser: OpenBrowser
+) -> None:
+    at = np.arange(400, dtype=np.float64) * HOUR_MS + START
+    runs = [{"label": label, "run_id": f"run-{label}", "model": "policy/sma_cross"} for label in "AB"]
+    chart = equity_chart(runs, [(at, 100 + np.sin(at / DAY_MS)), (at[200:], 100 + np.cos(at[200:] / DAY_MS))])
+    page_of = ReportPage("compared", [], [], [("equity", "Equity", "Equity", chart)])
+    path = tmp_path / "compared.html"
+    path.write_text(html_document(page_of), encoding="utf-8")
+    page = open_browser.tab()
+    page.set_viewport_size(WIDE)
+    page.goto(path.as_uri())
+    page.wait_for_selector(f"figure[data-start='{int(at[0])}'] .line.h1", state="attached")
+    drag(page, "#equity .strip", 0.6, 0.8)
+    page.wait_for_selector("#equity [data-do=zoom-reset]:not([disabled])")
+    page.hover("figure svg[role=img]")
+    assert re.fullmatch(r"2025-\d\d-\d\d \d\d:\d\d UTC · A \d+\.\d\d · B \d+\.\d\d", page.inner_text(".readout"))
+    page.click("text=run-B")
+    page.wait_for_selector("figure:not(:has(div .line.h1))")
+    page.set_viewport_size(NARROW)
+    page.wait_for_selector("figure svg.narrow")
+    assert overflow(page) == 0

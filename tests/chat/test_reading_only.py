@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import random
+import re
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
@@ -19,9 +20,12 @@ from pitboss.chat.context import ReadContext, reading
 from pitboss.chat.record_tools import record_tools
 from pitboss.chat.run_tools import run_tools
 from pitboss.core.errors import ToolFailed, UserError
-from pitboss.core.instant import iso
+from pitboss.core.instant import DAY_MS, iso, parse_instant
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.scripted import ScriptedModel, calls, calls_text, says, together
+from pitboss.report.measures import format_difference
+from pitboss.runs.comparison import comparison
+from pitboss.runs.data_end import end_of_data
 from pitboss.store.runs import Run
 from pitboss.store.schema import metadata
 
@@ -181,6 +185,32 @@ def test_a_card_changes_nothing_until_somebody_confirms_it(context: ReadContext)
     assert fork.request["body"]["model"] == "policy/sma_cross"
     assert tables(home) == before
     assert files(home) == files_before
+
+
+def test_times_are_counted_back_from_the_end_of_the_data_or_of_the_run(context: ReadContext) -> None:
+    wishes: list[tuple[str, dict[str, Any]]] = [
+        ("propose_backtest", {"from": "-2d", "to": "-1d"}),
+        ("propose_fork", {"tick": "-2d"}),
+        ("list_decisions", {"after": "-1d", "limit": 1}),
+        ("get_portfolio", {"tick": "-1d"}),
+    ]
+    answer = asked(context, uses(wishes, lambda results: results))
+    backtest, fork = answer.cards
+    end = parse_instant(backtest.request["body"]["to"]) + DAY_MS
+    assert backtest.request["body"]["from"] == iso(end - 2 * DAY_MS)
+    assert end == end_of_data(context.run().params["skill"], context.workspace.lake, context.workspace.settings, "demo")
+    assert fork.request["body"]["at"] == "2025-03-28T00:00:00Z"
+    assert re.search(r"record \d+ 2025-03-29T01:00:00Z", answer.text)
+    assert f"[run {context.about} tick 2025-03-29T00:00:00Z]" in answer.text
+
+
+def test_two_runs_are_compared_as_the_command_does(context: ReadContext, other_run: Run) -> None:
+    found = asyncio.run(record_tools(context)["compare_runs"].call({"second": other_run.id}))
+    document = comparison(context.workspace, [context.run(), other_run], context.index)
+    (total,) = (row for row in document["metrics"] if row["metric"] == "total_return_pct")
+    assert f"difference {format_difference(total['differences'][1], total['form'])}" in found
+    assert document["decisions"][0]["decisions"][0]["sentence"] in found
+    assert "input model: standin/analyst / policy/sma_cross" in found
 
 
 @pytest.mark.parametrize(

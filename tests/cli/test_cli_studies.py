@@ -37,3 +37,12 @@ def test_a_metric_that_no_run_has_is_refused_before_anything_is_made(home: Path,
     assert "did you mean sharpe?" in refused(*asked, "--by", "sharp")
     assert "runs of the perp venue have no metric 'brier'" in refused(*asked, "--metric", "brier")
     assert done("study", "list", "--json", "--home", home).json == []
+
+
+def test_a_sharpe_ratio_of_few_days_is_flagged_in_the_list_of_runs(home: Path, skill: Path) -> None:
+    where = ("--home", home)
+    days = ("--from", "2025-06-02", "--to", "2025-06-06")
+    asked = ("sweep", skill, *days, "--model", "policy/sma_cross", "--vary", "risk.max_position_pct=10,20", *where)
+    result = done(*asked, "--by", "sharpe", "--json").json
+    assert [trial["few_days"] for trial in result["trials"]] == [True, True]
+    assert done("study", "runs", result["study_id"], *where).out.count("(<20 days)") == 2

@@ -22,6 +22,7 @@ class Shelf:
     """Runs by what they came to."""
 
     sharpes: dict[str, float | None] = field(default_factory=dict[str, float | None])
+    intervals: dict[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
 
     @property
     def runs(self) -> "Shelf":
@@ -32,7 +33,7 @@ class Shelf:
         class Found:
             metrics: dict[str, Any]
 
-        return Found({"sharpe": self.sharpes[run_id]})
+        return Found({"sharpe": self.sharpes[run_id], "sharpe_ci": self.intervals.get(run_id)})
 
 
 def board(shelf: Shelf) -> Scoreboard:
@@ -50,7 +51,7 @@ def rendered(found: Scoreboard) -> str:
 
 
 def test_the_table_shows_how_far_it_is_who_is_at_work_and_who_is_best() -> None:
-    found = board(Shelf({"one": -0.5, "two": 1.25}))
+    found = board(Shelf({"one": -0.5, "two": 1.25}, {"two": (0.2, 2.0)}))
     found.update("one", "complete", 1.0)
     found.update("two", "complete", 1.0)
     found.update("six", "running", 0.25)
@@ -60,7 +61,7 @@ def test_the_table_shows_how_far_it_is_who_is_at_work_and_who_is_best() -> None:
     assert "running 25%" in lines[3]
     assert lines[4].split()[:2] == ["two", "max_position_pct=20"]
     assert lines[4].rstrip().endswith("1.25")
-    assert "−0.50" in lines[5]
+    assert lines[5].rstrip().endswith("−0.50 (<20 days)"), "it has no interval"
 
 
 def test_a_run_without_the_figure_is_not_among_the_best() -> None:

@@ -93,6 +93,28 @@ def test_a_walk_forward_shows_what_was_chosen_and_what_came_of_it(walk: Plain) -
     assert "Out-of-sample days" in page
 
 
+def test_a_sharpe_ratio_of_few_days_is_flagged_wherever_a_study_shows_it(
+    grid: Plain, walk: Plain, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flagged = re.compile(r"\d\.\d\d \(&lt;20 days\)")
+    page, windows = html_document(compose(grid)), html_document(compose(walk))
+    assert all(
+        flagged.search(row) for row in (*rows_of(page, "Trials"), *rows_of(page, "Significance of the best trial")[1:2])
+    )
+    assert all(len(flagged.findall(row)) == 2 for row in rows_of(windows, "Windows of the walk-forward"))
+    for label, text in (("Best Sharpe", page), ("Sharpe: in sample → out of sample", windows), ("Sharpe", windows)):
+        (tile,) = re.findall(rf"<h2>{label}</h2>.*?</div>", text)
+        assert "<strong>&lt;20 days</strong>" in tile
+    show_study(grid, WorkspaceOptions())
+    assert capsys.readouterr().out.count("(<20 days)") == len(grid["trials"])
+    show_study(walk, WorkspaceOptions())
+    assert capsys.readouterr().out.count("(<20 days)") == 2 + 2 * 2 + 1, (
+        "trials out of sample, windows, all of them joined"
+    )
+    long = {**grid, "trials": [{**trial, "few_days": False} for trial in grid["trials"]]}
+    assert "20 days" not in html_document(compose(long))
+
+
 @pytest.mark.skipif(not is_installed(), reason="optuna is not installed")
 def test_a_search_shows_how_it_went_on_and_a_draw_from_where(workspace: Workspace) -> None:
     document = run_plan(workspace, sweep_plan(request(days=4), parse_axes(["risk.max_position_pct=5..60"]), search=6))

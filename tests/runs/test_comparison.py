@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -48,7 +49,7 @@ def runs(workspace: Workspace) -> list[Run]:
 
 
 def compared(workspace: Workspace, *runs: Run) -> dict[str, Any]:
-    return comparison(workspace, runs, IndexedRuns())
+    return comparison(workspace, runs, partial(IndexedRuns().index, workspace))
 
 
 def test_the_first_decisions_that_differ_are_told_in_words(workspace: Workspace, runs: list[Run]) -> None:

@@ -19,6 +19,7 @@ from mcp_types import INVALID_PARAMS
 from forked import command
 from pitboss.bootstrap.workspace import look_into, open_workspace
 from pitboss.core.errors import UserError
+from pitboss.core.instant import DAY_MS, HOUR_MS, parse_instant
 from pitboss.server.mcp import read_tools, tool_list, write_tools
 from pitboss.server.mcp.workspace import ServerWorkspace
 from pitboss.server.tool_server import BackgroundWork
@@ -63,6 +64,10 @@ def test_a_client_over_standard_input_tries_a_skill_and_sees_what_became_of_it(
             assert seen["at"] == "2025-03-16T12:00:00Z"
             assert "Trends go on." in seen["system"] + seen["user"]
 
+            newest = parse_instant((await call(client, "preview_prompt", skill="crossing.yaml"))["at"])
+            earlier = await call(client, "preview_prompt", skill="crossing.yaml", at="-2d")
+            assert parse_instant(earlier["at"]) == newest - 2 * DAY_MS
+
             asked = {"skill": "crossing.yaml", "model": "policy/sma_cross", **RANGE}
             done: Any = await client.call_tool("run_backtest", asked, progress_callback=hear)
             assert not done.is_error, done.content
@@ -80,19 +85,32 @@ def test_a_client_over_standard_input_tries_a_skill_and_sees_what_became_of_it(
 
             second = await call(client, "run_backtest", **asked, set="risk.max_total_exposure_pct=100")
             found = await call(client, "compare_runs", first=first["run_id"], second=second["run_id"])
-            assert not found["same"]
-            assert (
-                found["metrics"]["total_accepted_actions"]["first"]
-                < found["metrics"]["total_accepted_actions"]["second"]
-            )
-            branch = await call(client, "fork_run", run=second["run_id"], at="2025-03-18", model="policy/hold")
+            assert not found["difference"]["same"]
+            (accepted,) = (row for row in found["metrics"] if row["metric"] == "total_accepted_actions")
+            assert accepted["values"][0] < accepted["values"][1]
+            assert accepted["differences"][1] == accepted["values"][1] - accepted["values"][0]
+            assert [run["report"] for run in found["runs"]] == [
+                f"reports/{one['run_id']}.html" for one in (first, second)
+            ]
+            assert [row["name"] for row in found["inputs"]] == ["skill.risk.max_total_exposure_pct"]
+            ids = {"first": first["run_id"], "second": second["run_id"]}
+            answer: Any = await client.call_tool("compare_runs", ids)
+            told = answer.content[0].text
+            assert "input skill.risk.max_total_exposure_pct: 3 / 100" in told
+            assert f"Accepted: A {accepted['values'][0]:.0f}, B {accepted['values'][1]:.0f}, difference +" in told
+            assert found["decisions"][0]["decisions"][0]["sentence"] in told
+            branch = await call(client, "fork_run", run=second["run_id"], at="-2d", model="policy/hold")
             assert branch["forked_from"] == {
                 "run_id": second["run_id"],
                 "tick_at": "2025-03-18T00:00:00Z",
                 "model": second["model"],
             }
+            same = await call(client, "explain_decision", run=second["run_id"], tick="-2d")
+            assert same["tick_at"] == "2025-03-18T00:00:00Z"
             runs = await call(client, "list_runs", limit=2, status="complete")
             assert [one["run_id"] for one in runs["runs"]] == [branch["run_id"], second["run_id"]]
+            last = await call(client, "run_backtest", **{**asked, "from": "-6h", "to": "-2h"})
+            assert [parse_instant(last[end]) for end in ("from", "to")] == [newest - 6 * HOUR_MS, newest - 2 * HOUR_MS]
 
     asyncio.run(story())
     shares = [share for share, _, _ in heard]

@@ -14,10 +14,11 @@ from pitboss.chat.citations import cite
 from pitboss.chat.context import ReadContext
 from pitboss.core import codec
 from pitboss.core.errors import ToolFailed
-from pitboss.core.instant import iso
+from pitboss.core.instant import Instant, iso
 from pitboss.core.ports import ToolSpec
 from pitboss.models import catalog
 from pitboss.runs import documents
+from pitboss.runs.data_end import end_of_data
 from pitboss.runs.explain import find_record
 from pitboss.runs.fork import ForkChange
 from pitboss.runs.run import refuse_live
@@ -87,16 +88,23 @@ def _skill_edit(context: ReadContext, arguments: Mapping[str, Any]) -> tuple[Car
 
 
 def _backtest(context: ReadContext, arguments: Mapping[str, Any]) -> tuple[Card, list[str]]:
-    from_at, to_at = moment(arguments, "from"), moment(arguments, "to")
-    if to_at <= from_at:
-        raise ToolFailed("the range is empty: to is not after from")
     plain, cites = _document(context, arguments)
     changed = override(plain, _changes(arguments), venue_of(plain).skill_type())
+    # over the data of the run whose skill it is
+    run = None if arguments.get("skill") else context.run(arguments.get("run", ""))
+    data_venue = "" if run is None else str(run.params.get("data_venue", ""))
+
+    def end() -> Instant:
+        return end_of_data(changed, context.workspace.lake, context.workspace.settings, data_venue)
+
+    from_at, to_at = moment(arguments, "from", end), moment(arguments, "to", end)
+    if to_at <= from_at:
+        raise ToolFailed("the range is empty: to is not after from")
     model = _model(arguments) or str(changed.get("model", ""))
     ticks = len(ticks_between(from_at, to_at, period_ms(changed)))
     body = {"text": _checked_text(context, changed), "from": iso(from_at), "to": iso(to_at), **_own_model(arguments)}
-    if not arguments.get("skill"):  # over the data of the run whose skill it is
-        body["data_venue"] = str(context.run(arguments.get("run", "")).params.get("data_venue", ""))
+    if run is not None:
+        body["data_venue"] = data_venue
     details = [f"{iso(from_at)} to {iso(to_at)}, {ticks} ticks", f"model {one_line(model, 120)}"]
     details += [f"{path}: {before} → {after}" for path, before, after in _differences(plain, changed)]
     title = f"Run a backtest of {one_line(changed.get('name', ''), 80)}"
@@ -201,8 +209,10 @@ _TOOLS = (
             run=RUN,
             set=SET,
             model=MODEL,
-            from_=text("First instant of the range (UTC), such as 2025-02-10.", 40, 4),
-            to=text("End of the range (UTC).", 40, 4),
+            from_=text(
+                "First instant of the range (UTC), such as 2025-02-10, or -30d before the end of the data.", 40, 2
+            ),
+            to=text("End of the range (UTC), in the same forms.", 40, 2),
         ),
     ),
     (
@@ -211,7 +221,11 @@ _TOOLS = (
         "confirm. Starts nothing.",
         _fork,
         schema(
-            ("tick",), run=RUN, tick=text("The tick's time (UTC) or its record's number.", 40, 1), set=SET, model=MODEL
+            ("tick",),
+            run=RUN,
+            tick=text("The tick's time (UTC), -2d before the end of the run, or its record's number.", 40, 1),
+            set=SET,
+            model=MODEL,
         ),
     ),
 )

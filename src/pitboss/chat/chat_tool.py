@@ -74,4 +74,4 @@ def schema(required: tuple[str, ...] = (), **properties: Schema) -> Schema:
 
 
 RUN = text("A run's id, the start of it, or `last`; left out: the run that the conversation is about.", 64)
-TICK = text("A tick's time (UTC), such as 2025-01-21T04:00:00Z.", 40)
+TICK = text("A tick's time (UTC), such as 2025-01-21T04:00:00Z, or -2d before the end of the run.", 40)

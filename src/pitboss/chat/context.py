@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace, look_into
 from pitboss.core.errors import ToolFailed, UserError
-from pitboss.runs import run_files
-from pitboss.runs.indexed_runs import read_index
+from pitboss.runs.indexed_runs import stored_index
 from pitboss.runs.run_index import RunIndex
 from pitboss.store.runs import Run
 from pitboss.tools.define import ToolContext
@@ -44,8 +43,7 @@ class ReadContext:
     def index(self, run: Run) -> RunIndex:
         """The decisions of a run in columns: as its file holds them, or read from its records. Nothing is written."""
         if run.id not in self.indexes:
-            stored = run_files.read(self.workspace, run, run_files.INDEX) if run.status == "complete" else None
-            index = read_index(self.workspace, run) if stored is None else RunIndex.from_bytes(stored)
+            index = stored_index(self.workspace, run)
             if len(self.indexes) >= MOST_CONTEXTS:
                 self.indexes.pop(next(iter(self.indexes)))
             self.indexes[run.id] = index

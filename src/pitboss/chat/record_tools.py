@@ -15,10 +15,10 @@ from pitboss.prompt import render
 from pitboss.report.decisions import PROPOSED
 from pitboss.report.meaning import unknown_rule
 from pitboss.runs import record_text
-from pitboss.runs.compare import compare
+from pitboss.runs.comparison_text import compared
 from pitboss.runs.explain import FIRST_REFUSED, explain
 from pitboss.runs.record_text import number_text
-from pitboss.runs.stored import journal_of, one_line, spend_of
+from pitboss.runs.stored import end_of_run, journal_of, one_line, spend_of
 from pitboss.runs.venues import venue_of
 from pitboss.skill.document import to_json
 from pitboss.skill.load import read_skill
@@ -55,7 +55,9 @@ def list_decisions(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFi
     index = context.index(run)
     found = index.find({name: arguments[name] for name in CONDITIONS if name in arguments})  # pyright: ignore[reportArgumentType]
     if arguments.get("after"):
-        found = found[index.numbers["tick_at"][found] > moment(arguments, "after")]
+        found = found[
+            index.numbers["tick_at"][found] > moment(arguments, "after", lambda: end_of_run(context.workspace, run))
+        ]
     rows = [index.row(int(number)) for number in found[: arguments.get("limit", 20)]]
     lines = [f"{len(found)} decisions of run {run.id} match; the first {len(rows)}:"]
     lines += [_line(context, run, row) for row in rows]
@@ -166,11 +168,10 @@ def skill_of_run(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFind
 
 
 def compare_runs(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
-    """The first difference of two runs, and the metrics that differ."""
+    """Two runs side by side: inputs, figures and first decisions that differ."""
     first, second = context.run(arguments.get("first", "")), context.run(arguments["second"])
-    comparison = compare(context.workspace, first, second)
-    found = record_text.difference(comparison)
-    return ToolFinding(f"run {first.id} / run {second.id}\n{found.text}", [cite(first.id), cite(second.id)])
+    text = compared(context.workspace, first, second, context.index).text
+    return ToolFinding(text, [cite(first.id), cite(second.id)])
 
 
 def list_data(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
@@ -209,7 +210,7 @@ _TOOLS: tuple[tuple[str, str, Find, Schema], ...] = (
             code=text("Only decisions of this rule, such as R3_POSITION_CAP.", 64),
             action=text("Only decisions with this action, such as open_long.", 64),
             symbol=text("Only decisions about this symbol.", 32),
-            after=text("Only decisions after this time (UTC).", 40),
+            after=text("Only decisions after this time (UTC), or after -2d before the end of the run.", 40),
             limit=_count("How many at most; 20 when left out.", MOST_DECISIONS),
         ),
     ),
@@ -220,7 +221,10 @@ _TOOLS: tuple[tuple[str, str, Find, Schema], ...] = (
         explain_decision,
         schema(
             run=RUN,
-            tick=text("A tick's time (UTC), a record's number, or refused for the first refusal (the default).", 40),
+            tick=text(
+                "A tick's time (UTC), -2d before the end of the run, a record's number, or refused for the first refusal (the default).",
+                40,
+            ),
         ),
     ),
     (
@@ -241,7 +245,7 @@ _TOOLS: tuple[tuple[str, str, Find, Schema], ...] = (
     ("skill_of_run", "Show the complete skill document that a run was made with.", skill_of_run, schema(run=RUN)),
     (
         "compare_runs",
-        "Compare two runs: the first record in which they differ, and the metrics that do.",
+        "Compare two runs as `pitboss runs compare` does: inputs, figures with intervals and differences, and the first decisions that differ, in words.",
         compare_runs,
         schema(("second",), first=RUN, second=text("The other run's id, the start of it, or `last~1`.", 64, 1)),
     ),

@@ -13,6 +13,7 @@ from pitboss.chat.context import ReadContext
 from pitboss.core.errors import ToolFailed
 from pitboss.core.ports import ToolSpec
 from pitboss.runs import tool_context
+from pitboss.runs.stored import end_of_run
 from pitboss.runs.tool_call import call_tool
 from pitboss.runs.venues import venue_of
 from pitboss.tools.define import ToolContext, ToolDefinition
@@ -61,7 +62,7 @@ def _finder(tool: ToolDefinition) -> Callable[[ReadContext, Mapping[str, Any]], 
         registry = venue_of(run.params["skill"]).tools()
         if registry.get(tool.name) is not tool:
             raise ToolFailed(f"run {run.id} is of another venue, which has no tool {tool.name}")
-        at = moment(arguments, "tick") if arguments.get("tick") else None
+        at = moment(arguments, "tick", lambda: end_of_run(context.workspace, run)) if arguments.get("tick") else None
         bound = await _bound(context, run.id, at)
         own = {name: value for name, value in arguments.items() if name not in OWN}
         found = await call_tool(registry, tool.name, bound, own)

@@ -269,7 +269,7 @@ def compare(
 
     with location.existing_workspace() as workspace:
         stored, indexed = [workspace.runs.get(run) for run in runs], IndexedRuns()
-        document = comparison(workspace, stored, indexed)
+        document = comparison(workspace, stored, lambda run: indexed.index(workspace, run))
         document["report"] = str(write_comparison(workspace, stored, document, indexed, out))
     if json:
         screen.put_json(document)

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pitboss.report import figures
-from pitboss.report.comparison.summary import run_period, verdict
-from pitboss.report.measures import compared_value, format_difference, format_metric
-from pitboss.report.source import pair
+from pitboss.report.comparison.summary import differing_decisions, run_period, verdict
+from pitboss.report.measures import compared_value, format_difference, format_interval
 from pitboss.runs.listing import result_text
 from pitboss.runs.stored import one_line
 from pitboss.terminal import screen
@@ -84,8 +83,7 @@ def _values(rows: Sequence[Plain], index: int) -> Iterator[str]:
     for row in rows:
         yield compared_value(row, index)
         if any(row["intervals"]):
-            bounds = pair(row["intervals"][index])
-            yield figures.NONE if bounds is None else _interval(bounds, row["form"])
+            yield format_interval(row["intervals"][index], row["form"]) or figures.NONE
 
 
 def _differences(rows: Sequence[Plain], index: int) -> Iterator[str]:
@@ -93,10 +91,6 @@ def _differences(rows: Sequence[Plain], index: int) -> Iterator[str]:
         yield format_difference(row["differences"][index], row["form"])
         if any(row["intervals"]):
             yield ""
-
-
-def _interval(bounds: tuple[float, float], form: Any) -> str:
-    return f"{format_metric(bounds[0], form)} to {format_metric(bounds[1], form)}"
 
 
 def _put_fitting(names: Column, columns: Sequence[Column], right: bool) -> None:
@@ -134,7 +128,7 @@ def _show_pairs(document: Plain) -> None:
         (
             f"{labels[row['first']]} against {labels[row['second']]}",
             figures.percent(row["percent"], signed=True),
-            figures.NONE if (bounds := pair(row["interval"])) is None else _interval(bounds, "signed_percent"),
+            format_interval(row["interval"], "signed_percent") or figures.NONE,
             figures.plain(row["p"], 3),
             verdict(row),
         )
@@ -145,16 +139,8 @@ def _show_pairs(document: Plain) -> None:
 
 
 def _show_decisions(document: Plain) -> None:
-    labels = {run["run_id"]: run["label"] for run in document["runs"]}
-    for each in document["decisions"]:
-        names = f"{labels[each['first']]} and {labels[each['second']]}"
+    for heading, sentences in differing_decisions(document):
         screen.put()
-        if each["why_not"]:
-            screen.put(f"the decisions of {names} cannot be compared: {each['why_not']}")
-        elif not each["decisions"]:
-            screen.put(f"{names} decided the same at every tick that both had")
-        else:
-            ticks = figures.plural(each["differing"], "tick")
-            screen.put(f"{names} differ at {ticks}, first:", "bold")
-            for row in each["decisions"]:
-                screen.put(f"  {row['sentence']}")
+        screen.put(heading, "bold" if sentences else "")
+        for sentence in sentences:
+            screen.put(f"  {sentence}")

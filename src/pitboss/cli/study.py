@@ -220,12 +220,11 @@ def runs(
         pitboss study runs 7c56 --where risk.max_leverage=2 --status complete
     """
     from pitboss.jobs.study_status import runs_of
-    from pitboss.report.measures import format_metric
+    from pitboss.report.measures import run_value
     from pitboss.report.metric import metric_meaning
     from pitboss.runs.listing import short
     from pitboss.runs.venues import venue_of
     from pitboss.sim.study.axis import describe_point
-    from pitboss.sim.study.choice import figure
     from pitboss.store.studies import full_runs
 
     with location.existing_workspace() as workspace:
@@ -248,10 +247,7 @@ def runs(
             run.model,
             describe_point(run.mark["point"]),
             str(run.mark["repeat"] + 1),
-            *(
-                format_metric(figure(run.metrics or {}, name), metric_meaning(name, venue_metrics).form)
-                for name in names
-            ),
+            *(run_value(run.metrics, name, metric_meaning(name, venue_metrics).form) for name in names),
         )
         for run in study_runs
     ]

@@ -7,11 +7,10 @@ from pitboss.cli.consent import estimate_line
 from pitboss.jobs.estimate import Estimate
 from pitboss.report import figures
 from pitboss.report.arena.leaderboard import rank_range
-from pitboss.report.meaning import Metric
 from pitboss.report.measures import format_metric
 from pitboss.report.metric import meanings_of, metric_meaning
 from pitboss.report.study.summary import NOT_TESTED, no_gain
-from pitboss.report.study.view import period
+from pitboss.report.study.view import StudyView, period
 from pitboss.sim.study.axis import describe_point
 from pitboss.terminal import screen
 from pitboss.terminal.workspace_options import WorkspaceOptions
@@ -34,7 +33,7 @@ def show_study(document: Plain, location: WorkspaceOptions) -> None:
     else:
         _show_trials(document)
         if "forward" in document and document["forward"]["windows"]:
-            _show_forward(document["forward"], metric_meaning(document["by"], meanings_of(document)))
+            _show_forward(StudyView(document))
         if document["counts"].get("complete") and not any(trial["score"] is not None for trial in document["trials"]):
             screen.put()
             screen.put(
@@ -52,16 +51,13 @@ def show_study(document: Plain, location: WorkspaceOptions) -> None:
 
 def _show_trials(document: Plain) -> None:
     trials = [trial for trial in document["trials"] if trial["role"] != "in"] or document["trials"]
-    by, venue_metrics = document["by"], meanings_of(document)
+    view, by = StudyView(document), document["by"]
     names = [name for name in trials[0]["metrics"] if name != by] if trials else []
     rows = [
         (
             str(trial["trial"]),
             describe_point(trial["point"]),
-            *(
-                format_metric(trial["metrics"].get(name), metric_meaning(name, venue_metrics).form)
-                for name in (by, *names)
-            ),
+            *(view.format_trial(trial, name) for name in (by, *names)),
             _run_count(trial["runs"]),
         )
         for trial in trials[:MAX_TRIALS]
@@ -70,7 +66,7 @@ def _show_trials(document: Plain) -> None:
         f"{document['skill']} · {document['kind']} · {figures.plural(document['runs'], 'run')} · {period(document['from'], document['to'])}",
         "bold",
     )
-    labels = [metric_meaning(name, venue_metrics).label.lower() for name in (by, *names)]
+    labels = [view.metric_meaning(name).label.lower() for name in (by, *names)]
     headings = ("trial", "point", *labels, "runs")
     screen.put_table(headings, rows, right=tuple(range(2, 3 + len(names))), folds=(1,))
     if len(trials) > MAX_TRIALS:
@@ -104,26 +100,27 @@ def _show_luck(luck: Plain) -> None:
         )
 
 
-def _show_forward(forward: Plain, metric: Metric) -> None:
+def _show_forward(view: StudyView) -> None:
+    forward = view.forward
     screen.put()
     rows = [
         (
             str(window["window"] + 1),
             period(window["from"], window["to"]),
             describe_point(window["point"]),
-            format_metric(window["inside"], metric.form),
-            format_metric(window["outside"], metric.form),
+            view.format_window(window, outside=False),
+            view.format_window(window, outside=True),
             figures.percent(window["total_return_pct"], signed=True),
         )
         for window in forward["windows"]
     ]
-    headings = ("window", "tested on", "selected point", f"{metric.label} in sample", "out of sample", "return")
+    headings = ("window", "tested on", "selected point", f"{view.metric.label} in sample", "out of sample", "return")
     screen.put_table(headings, rows, right=(3, 4, 5), folds=(2,), title="Walk-forward")
     interval = _interval_text(forward["total_return_ci"])
     screen.put(
         f"all test periods, {figures.plural(forward['days'], 'day')}: "
         f"{figures.percent(forward['total_return_pct'], signed=True)}{interval and f' (95 %: {interval})'}, "
-        f"Sharpe {figures.sharpe(forward['sharpe'], forward['sharpe_ci'])}"
+        f"Sharpe {figures.sharpe(forward['sharpe'], figures.has_few_days(forward))}"
     )
 
 
@@ -143,7 +140,7 @@ def _show_arena(arena: Plain) -> None:
             figures.percent(entry["total_return_pct"], signed=True),
             _interval_text(entry["total_return_ci"]),
             *((figures.plain(entry["brier"], 4),) if forecasts else ()),
-            figures.sharpe(entry["sharpe"], entry["sharpe_ci"]),
+            figures.sharpe(entry["sharpe"], figures.has_few_days(entry)),
             figures.NONE if entry["deflated_sharpe"] is None else f"{entry['deflated_sharpe']:.0%}",
             str(entry["repeats"]),
             figures.usd(entry["cost_per_run_usd"]),

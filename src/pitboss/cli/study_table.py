@@ -16,9 +16,9 @@ from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.jobs.plan import PlannedRun
 from pitboss.jobs.study_queue import StudyObserver
-from pitboss.report.figures import plural
+from pitboss.report.figures import has_few_days, plural
 from pitboss.report.meaning import Metric
-from pitboss.report.measures import format_metric
+from pitboss.report.measures import format_named
 from pitboss.sim.study.axis import describe_point
 from pitboss.sim.study.choice import SMALLER_IS_BETTER, figure
 from pitboss.store.lifecycle import ENDED
@@ -45,6 +45,7 @@ class Scoreboard:
         self._members: dict[str, PlannedRun] = {}
         self._status: dict[str, tuple[str, float]] = {}
         self._scores: dict[str, float | None] = {}
+        self._short_runs: set[str] = set()
         self._started_s = self._printed_s = stopwatch()
         self._initial_share: float | None = None
 
@@ -62,6 +63,8 @@ class Scoreboard:
         if status == "complete" and run_id not in self._scores:
             metrics = self._workspace.runs.get(run_id).metrics or {}
             self._scores[run_id] = figure(metrics, self._by)
+            if has_few_days(metrics):
+                self._short_runs.add(run_id)
         if not screen.ERR.is_terminal and stopwatch() - self._printed_s >= LINE_INTERVAL_S:
             self._printed_s = stopwatch()
             screen.note(self._line())
@@ -132,7 +135,7 @@ class Scoreboard:
             table.add_row(
                 *self._cells(run_id),
                 "complete",
-                format_metric(value, self._metric.form),
+                format_named(self._by, value, self._metric.form, run_id in self._short_runs),
                 style="bold green" if not rank else "green",
             )
         width = max(10, min(BAR_WIDTH, screen.ERR.width - 32))

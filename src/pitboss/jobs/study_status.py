@@ -12,6 +12,7 @@ from typing import Any
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import DAY_MS, Instant, iso
 from pitboss.jobs.run_series import RunSeries, cached, load_series
+from pitboss.report.figures import has_few_days
 from pitboss.runs.stored import is_synthetic
 from pitboss.runs.venues import venue_of
 from pitboss.sim.statistics.bootstrap import MIN_BOOTSTRAP_RETURNS, bootstrap, interval
@@ -144,6 +145,7 @@ def _trial(
         "model": repeats[0].model,
         "score": score(results, by),
         "metrics": means,
+        "few_days": any(has_few_days(metrics) for metrics in results),
         "cost_usd": None if any(map(math.isnan, costs)) else math.fsum(costs),
         "runs": [run_summary(run) for run in repeats],
     }
@@ -269,6 +271,7 @@ def _forward(document: Document, runs: Sequence[StudyRun], series: Mapping[str, 
                 "tried_between": [min(scores), max(scores)] if scores else None,
                 "inside": None if best is None else sign * best["score"],
                 "outside": None if test["score"] is None else sign * test["score"],
+                "few_days": [best is not None and best["few_days"], test["few_days"]],
                 "total_return_pct": test["metrics"]["total_return_pct"],
             }
         )

@@ -156,7 +156,7 @@
 
   /** @param {any} frame @param {any} pane @param {number} columns */
   const drawLines = (frame, pane, columns) => [...frame.lines].reverse().flatMap((/** @type {any} */ line) => {
-    const kept = thin(line, frame.range, line.style === 'agent' || line.area ? columns : columns / 2);
+    const kept = thin(line, frame.range, /^(agent|h\d)$/.test(line.style) || line.area ? columns : columns / 2); // dashes need room
     if (!kept.length) return [];
     const path = kept.map((index) => `${px(frame.x(line.at[index]))} ${px(frame.y(line.values[index]))}`).join('L');
     if (!line.area) return [el('path', { class: `line ${line.style}`, d: `M${path}` })];

@@ -6,7 +6,7 @@ import numpy as np
 
 from pitboss.report import figures
 from pitboss.report.chart_data import chart_json, line_data
-from pitboss.report.frame import Frame, grid, padded_range, round_ticks, tick_labels, time_axis
+from pitboss.report.frame import READOUT, Frame, grid, line_legend, padded_range, round_ticks, tick_labels, time_axis
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.series import Floats, as_arrays, downsample, drawdown
 from pitboss.report.source import Plain, RunReport, instant
@@ -52,6 +52,7 @@ def equity_chart(report: RunReport) -> Html:
     agent = lines[0]
     main, lower = _frames(report, lines, fall)
     height = lower.bottom + FOOT
+    legend = [(_style(line), line.name, line.name, line.change(report.initial_usd)) for line in lines]
     svg = tag(
         "svg",
         tag("title", "Equity of this run against its baselines, with drawdown"),
@@ -70,7 +71,7 @@ def equity_chart(report: RunReport) -> Html:
     )
     return tag(
         "figure",
-        tag("figcaption", _legend(lines, report.initial_usd), tag("output", class_="readout", aria_live="off")),
+        tag("figcaption", line_legend(legend), READOUT),
         tag("div", svg, class_="scroll"),
         class_="chart timed",
         data_part="equity",
@@ -196,27 +197,6 @@ def halt_name(halt: Plain) -> str:
     return str(halt.get("kind") or halt.get("halt") or halt.get("reason") or halt.get("code") or "halt").replace(
         "_", " "
     )
-
-
-def _legend(lines: list[ChartLine], initial: float) -> Html:
-    """The curves with their change over the time shown."""
-    items = [
-        tag(
-            "li",
-            tag(
-                "svg",
-                tag("line", class_=f"line {_style(line)}", x1=0, x2=28, y1=6, y2=6),
-                viewBox="0 0 28 12",
-                class_="swatch",
-                aria_hidden="true",
-            ),
-            line.name,
-            tag("b", figures.percent(line.change(initial), signed=True)),
-            data_line=line.name,
-        )
-        for line in lines
-    ]
-    return tag("ul", *items, class_="legend")
 
 
 def _spoken(report: RunReport, lines: list[ChartLine], fall: Floats) -> str:

@@ -4,6 +4,7 @@ Thousands are separated, the minus is U+2212, units follow the number, and an un
 own rounding (`pitboss.prompt.render`); nothing here reaches a model.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -48,10 +49,15 @@ def percent(value: object, *, signed: bool = False, digits: int = 2) -> str:
     return NONE if numeric is None else _sign(numeric, f"{abs(numeric):,.{digits}f}%", signed)
 
 
-def sharpe(value: object, interval: object) -> str:
-    """A Sharpe ratio, flagged if it is of too few days: then it has no interval."""
+def has_few_days(metrics: Mapping[str, object]) -> bool:
+    """Whether a Sharpe ratio among these metrics is of too few days: then it has no interval."""
+    return pair(metrics.get("sharpe_ci")) is None
+
+
+def sharpe(value: object, few_days: bool) -> str:
+    """A Sharpe ratio, flagged if it is of too few days."""
     text = plain(value)
-    return text if text == NONE or pair(interval) else f"{text} ({FEW_DAYS})"
+    return f"{text} ({FEW_DAYS})" if few_days and text != NONE else text
 
 
 def difference(first: object, second: object, digits: int = 2) -> Decimal | None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS
-from pitboss.report.figures import MINUS
+from pitboss.report.figures import MINUS, percent
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.series import Floats
 
@@ -18,6 +18,8 @@ _STEPS = (
     *(days * DAY_MS for days in (1, 2, 7, 14)),
 )
 _MONTH_STEPS = (1, 2, 3, 6, 12, 24, 60)
+READOUT = tag("output", class_="readout", aria_live="off")
+"""Where scripts write the values at the pointer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +121,12 @@ def _moment(at: float) -> datetime:
 
 
 def chart_figure(
-    title: str, marks: Iterable[object], size: tuple[float, float], caption: object, note: str = ""
+    title: str, marks: Iterable[object], size: tuple[float, float], caption: object, note: str = "", data: str = ""
 ) -> Html:
-    """A drawing of this width and height with its caption; wide drawings scroll inside the page."""
+    """A drawing of this width and height with its caption; wide drawings scroll inside the page.
+
+    With the `data` of `chart_data.py`, scripts draw any part of its time, in the width that there is.
+    """
     svg = tag(
         "svg",
         tag("title", title),
@@ -132,7 +137,34 @@ def chart_figure(
         tabindex="0",
     )
     note_span = tag("span", note, class_="muted") if note else None
-    return tag("figure", tag("figcaption", caption, note_span), tag("div", svg, class_="scroll"), class_="chart")
+    return tag(
+        "figure",
+        tag("figcaption", caption, note_span, READOUT if data else None),
+        tag("div", svg, class_="scroll"),
+        class_="chart timed" if data else "chart",
+        data_chart=data or None,
+    )
+
+
+def line_legend(entries: Iterable[tuple[str, str, str, float]]) -> Html:
+    """Curves by style, name in the data of the chart, text and change in percent; scripts make switches of them."""
+    items = [
+        tag(
+            "li",
+            tag(
+                "svg",
+                tag("line", class_=f"line {style}", x1=0, x2=28, y1=6, y2=6),
+                viewBox="0 0 28 12",
+                class_="swatch",
+                aria_hidden="true",
+            ),
+            tag("span", text),
+            tag("b", percent(change_pct, signed=True)),
+            data_line=name,
+        )
+        for style, name, text, change_pct in entries
+    ]
+    return tag("ul", *items, class_="legend")
 
 
 def grid(frame: Frame, values: list[tuple[float, str]]) -> Html:

@@ -131,6 +131,15 @@ def note(text: str) -> Html:
     return tag("p", text, class_="below")
 
 
+def sharpe_flag(few_days: bool) -> Html:
+    """What is below a Sharpe ratio of too few days; else nothing."""
+    return (
+        tag("p", tag("strong", figures.FEW_DAYS), ": too few to mean anything", class_="below flag")
+        if few_days
+        else Html()
+    )
+
+
 def interval(value: object, point: object, *, percent: bool = False) -> Html:
     """The 95 % interval as a small drawing with zero marked, and as text."""
     bounds = pair(value)

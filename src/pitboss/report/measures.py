@@ -8,6 +8,7 @@ from pitboss.report.markup import Html, tag
 from pitboss.report.meaning import INTERVALS, Form, Metric, unknown_metric
 from pitboss.report.source import Plain, RunReport, mapping, number, pair
 from pitboss.report.table import LEFT, RIGHT, table
+from pitboss.sim.study.choice import figure
 
 _FORMS: dict[Form, Callable[[object], str]] = {
     "percent": figures.percent,
@@ -30,12 +31,26 @@ def format_metric(value: object, form: Form) -> str:
     return figures.NONE if number(value) is None else _FORMS[form](value)
 
 
+def format_named(name: str, value: object, form: Form, few_days: bool) -> str:
+    """A metric by its name: like `format_metric`, and a Sharpe ratio of too few days is flagged."""
+    return figures.sharpe(value, few_days) if name == "sharpe" else format_metric(value, form)
+
+
+def run_value(metrics: Plain | None, name: str, form: Form) -> str:
+    """A metric of one run of a study."""
+    values = metrics or {}
+    return format_named(name, figure(values, name), form, figures.has_few_days(values))
+
+
+def format_interval(bounds: object, form: Form) -> str:
+    """The ends of an interval of a metric; empty if there is none."""
+    ends = pair(bounds)
+    return "" if ends is None else f"{format_metric(ends[0], form)} to {format_metric(ends[1], form)}"
+
+
 def compared_value(row: Plain, index: int) -> str:
-    """The value of one run in a row of a comparison; a Sharpe ratio of too few days is flagged."""
-    value = row["values"][index]
-    if row["metric"] == "sharpe":
-        return figures.sharpe(value, row["intervals"][index])
-    return format_metric(value, row["form"])
+    """The value of one run in a row of a comparison."""
+    return format_named(row["metric"], row["values"][index], row["form"], pair(row["intervals"][index]) is None)
 
 
 _DIGITS: dict[Form, int] = {"share": 3, "signed_share": 3, "score": 4, "count": 0, "whole": 0, "days": 1}
@@ -98,9 +113,8 @@ def _row(key: str, metric: Metric, metrics: Plain, baselines: list[Plain], has_i
         reach = " to ".join(format_metric(value, metric.form) for value in interval)
 
     def shown(values: Plain) -> str:
-        if key == "sharpe":  # baselines are of the same days
-            return figures.sharpe(values.get(key), metrics.get("sharpe_ci"))
-        return format_metric(values.get(key), metric.form) if key in values else figures.NONE
+        few_days = figures.has_few_days(metrics)  # baselines are of the same days
+        return format_named(key, values.get(key), metric.form, few_days) if key in values else figures.NONE
 
     return (
         metric.label,

@@ -8,7 +8,7 @@ import numpy as np
 from pitboss.core.instant import DAY_MS, Instant
 from pitboss.report import figures
 from pitboss.report.chart_data import chart_json, line_data
-from pitboss.report.frame import Frame, grid, padded_range, round_ticks, tick_labels, time_axis
+from pitboss.report.frame import Frame, chart_figure, grid, padded_range, round_ticks, tick_labels, time_axis
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.series import Floats, as_arrays
 from pitboss.report.source import RunReport
@@ -159,24 +159,12 @@ def _rolling_chart(at: Floats, values: Floats) -> Html:
     frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - RIGHT_SIDE, HEIGHT, float(at[0]), float(at[-1]), low, high)
     zero = f"{frame.y(0.0):.1f}"
     title = f"Sharpe ratio of the last {ROLLING_DAYS} days, from {figures.plain(values.min())} to {figures.plain(values.max())}"
-    svg = tag(
-        "svg",
-        tag("title", title),
+    marks = [
         grid(frame, tick_labels(round_ticks(low, high, 4))),
         time_axis(frame, frame.top),
         tag("line", class_="start", x1=frame.left, x2=frame.right, y1=zero, y2=zero),
         tag("path", class_="line agent", d="M" + frame.points(at, values)),
-        viewBox=f"0 0 {WIDTH:.0f} {frame.bottom + FOOT:.0f}",
-        role="img",
-        tabindex="0",
-        aria_label=title,
-    )
+    ]
     line = line_data(f"Sharpe of {ROLLING_DAYS} days", "agent", at, values, len(at))
     panes = [{"height": int(HEIGHT), "format": "ratio", "lines": [line], "level": 0}]
-    return tag(
-        "figure",
-        tag("figcaption", tag("output", class_="readout", aria_live="off")),
-        tag("div", svg, class_="scroll"),
-        class_="chart timed",
-        data_chart=chart_json(at[0], at[-1], panes),
-    )
+    return chart_figure(title, marks, (WIDTH, frame.bottom + FOOT), None, data=chart_json(at[0], at[-1], panes))

@@ -4,7 +4,7 @@ Every value comes from stored runs; nothing is replayed. Runs over the same days
 are; others are only listed side by side, because days that one of them did not see say nothing about a difference.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,11 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.report.meaning import INTERVALS, METRICS
 from pitboss.report.measures import shown_difference
-from pitboss.report.series import Floats, downsample
+from pitboss.report.series import Floats
 from pitboss.report.source import number
 from pitboss.runs.compare import compare
 from pitboss.runs.compared_decisions import differing_decisions
 from pitboss.runs.compared_inputs import differing_inputs
-from pitboss.runs.indexed_runs import IndexedRuns
 from pitboss.runs.listing import short
 from pitboss.runs.run_index import RunIndex
 from pitboss.runs.venues import venue_of
@@ -29,8 +28,6 @@ from pitboss.store.runs import Run
 
 LABELS = "ABCDEFGH"
 MOST_RUNS = len(LABELS)
-POINTS = 500
-"""Columns of a chart."""
 INTERVAL = (
     "Difference of final equity with its 95% interval: blocks of days are resampled (paired bootstrap), the same days for all runs. "
     "The intervals hold for all pairs at once (max-t)."
@@ -39,12 +36,15 @@ INTERVAL = (
 Curve = tuple[Floats, Floats]
 
 
-def comparison(workspace: Workspace, runs: Sequence[Run], indexed: IndexedRuns) -> dict[str, Any]:
-    """The document of a comparison of two to eight runs. The first run is what the others are compared with."""
+def comparison(workspace: Workspace, runs: Sequence[Run], index_of: Callable[[Run], RunIndex]) -> dict[str, Any]:
+    """The document of a comparison of two to eight runs. The first run is what the others are compared with.
+
+    `index_of` reads the decisions of a run: from memory, from a file or from its records.
+    """
     if not 2 <= len(runs) <= MOST_RUNS or len({run.id for run in runs}) != len(runs):
         raise UserError(f"a comparison has from 2 to {MOST_RUNS} different runs", "name each of them once")
     now = workspace.now()
-    indexes = [indexed.index(workspace, run) for run in runs]
+    indexes = [index_of(run) for run in runs]
     first, *others = zip(runs, indexes, LABELS, strict=False)
     return {
         "runs": [{**short(run, now), "label": label} for run, label in zip(runs, LABELS, strict=False)],
@@ -61,9 +61,7 @@ def equity_curve(run: Run, index: RunIndex) -> Curve | None:
     initial = float(run.params.get("equity_usd") or 0)
     if not venue_of(run.params["skill"]).has_account or len(index.equity_at) < 2 or not initial:
         return None
-    at, value = index.equity_at.astype(np.float64), 100.0 * index.equity_usd / initial
-    chosen = downsample(at, value, float(at[0]), float(at[-1]), POINTS)
-    return at[chosen], value[chosen]
+    return index.equity_at.astype(np.float64), 100.0 * index.equity_usd / initial
 
 
 def _metrics(runs: Sequence[Run]) -> list[dict[str, Any]]:

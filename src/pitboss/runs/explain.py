@@ -9,13 +9,13 @@ from typing import Any
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
-from pitboss.core.instant import iso, parse_instant
+from pitboss.core.instant import iso, parse_range_end, resolved
 from pitboss.core.snapshot import Record
 from pitboss.prompt import render
 from pitboss.report import figures
 from pitboss.report.meaning import unknown_rule
 from pitboss.report.source import number
-from pitboss.runs.stored import decision_rows, journal_of, one_line
+from pitboss.runs.stored import decision_rows, end_of_run, journal_of, one_line
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
 from pitboss.store import recent_records
@@ -34,7 +34,7 @@ Plain = Mapping[str, Any]
 def explain(workspace: Workspace, run: Run, tick: str) -> tuple[str, dict[str, Any]]:
     """Return the decision at a tick as text and as values.
 
-    `tick` is a time, the number of a record, or `refused` for the first refused decision.
+    `tick` is a time, one before the end of the run such as `-2d`, the number of a record, or `refused` for the first refused decision.
     """
     return _explained(run, find_record(workspace, run, tick.strip()))
 
@@ -108,7 +108,7 @@ def _values(body: Plain, rows: list[dict[str, Any]], venue: Venue) -> dict[str, 
 
 
 def find_record(workspace: Workspace, run: Run, tick: str) -> Record:
-    """The record at a tick: a time, the number of a record, or `refused` for the first refused decision."""
+    """The record at a tick: a time, one before the end of the run such as `-2d`, the number of a record, or `refused` for the first refused decision."""
     if tick == FIRST_REFUSED:
         record = next(_refused(workspace, run), None)
         if record is None:
@@ -118,7 +118,7 @@ def find_record(workspace: Workspace, run: Run, tick: str) -> Record:
     if tick.isdecimal() and len(tick) <= MOST_DIGITS and len(tick) != 4:
         return _record(workspace, run, int(tick))
     try:
-        at = parse_instant(tick)
+        at = resolved(parse_range_end(tick), lambda: end_of_run(workspace, run))
         time = iso(at)
     except (OverflowError, OSError, ValueError):
         raise UserError(

@@ -18,7 +18,7 @@ from pitboss.bootstrap.workspace import PUSH, Workspace
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.errors import ReplayMismatch, UserError
-from pitboss.core.instant import Instant, iso, parse_instant
+from pitboss.core.instant import Instant, iso, parse_range_end, resolved
 from pitboss.core.intent import Decision, Step, ToolResult
 from pitboss.core.market import Ints
 from pitboss.core.snapshot import Record
@@ -237,7 +237,7 @@ def _check_same_course(before: PreparedRun, after: PreparedRun) -> None:
 
 
 def _tick(at: str, source: Run, prepared: PreparedRun, journal: StoredJournal) -> Instant:
-    """Parse `--at`, a record number or a time, into the first tick that is decided again."""
+    """Parse `--at`, a record number, a time or one before the end of the run, into the first tick that is decided again."""
     ticks = prepared.tick_at
     first, last = int(ticks[0]), int(ticks[-1])
     if at.strip().isdecimal():
@@ -246,7 +246,7 @@ def _tick(at: str, source: Run, prepared: PreparedRun, journal: StoredJournal) -
             raise UserError(f"--at {at}: run {source.id} has no tick with this number", "a number from 0, or a time")
         return record.tick_at
     try:
-        requested = parse_instant(at)
+        requested = resolved(parse_range_end(at), lambda: source.params["to_at"])
     except (OverflowError, OSError):
         raise UserError(f"--at: {at!r} is outside of the calendar", f"from {iso(first)} to {iso(last)}") from None
     reached = _reached(journal)

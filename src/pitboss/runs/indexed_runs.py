@@ -141,6 +141,12 @@ def read_index(workspace: Workspace, run: Run, known: RunIndex | None = None) ->
     return known.extended(records, venue, run.params)
 
 
+def stored_index(workspace: Workspace, run: Run) -> RunIndex:
+    """The index of a run as its file holds it, else from its records. Nothing is written."""
+    stored = run_files.read(workspace, run, INDEX) if run.status == "complete" else None
+    return read_index(workspace, run) if stored is None else RunIndex.from_bytes(stored)
+
+
 def keep_index(workspace: Workspace, run: Run) -> None:
     """Write the index of a complete run."""
     run_files.write(workspace, run, INDEX, read_index(workspace, run).to_bytes())

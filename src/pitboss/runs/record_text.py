@@ -1,6 +1,6 @@
 """What is recorded, as short text and as values, for readers that are programs: the MCP server and the chat agent.
 
-Runs, one run, the difference of two, the market data. A decision is `runs/explain.py`. Nothing here writes.
+Runs, one run, the market data. A decision is `runs/explain.py`, a comparison `runs/comparison_text.py`. Nothing here writes.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from pitboss.store.runs import Run
 if TYPE_CHECKING:
     from pitboss.data.lake import Lake
 
-MAX_SERIES, MAX_ROWS = 500, 60
+MAX_SERIES = 500
 FIGURES = (
     "total_return_pct",
     "sharpe",
@@ -45,7 +45,7 @@ class RecordText:
 def runs(workspace: Workspace, limit: int, status: Status | None = None) -> RecordText:
     """Runs, newest first, a line each."""
     listing = workspace.runs.listing(limit, status)
-    rows = [_with_relative_report(workspace, short(run, workspace.now())) for run in listing.runs]
+    rows = [with_relative_report(workspace, short(run, workspace.now())) for run in listing.runs]
     lines = [
         f"{row['run_id']} {row['status']} {one_line(row['skill'], 60)} {one_line(model_column(row), 200)} "
         f"{row['from'][:10]} to {row['to'][:10]} {_result(row)}"
@@ -63,7 +63,7 @@ def _result(row: Mapping[str, Any]) -> str:
 
 def run(workspace: Workspace, stored: Run) -> RecordText:
     """Results, caps, cost and labels of one run."""
-    request, document = request_of(stored), _with_relative_report(workspace, long_document(workspace, stored))
+    request, document = request_of(stored), with_relative_report(workspace, long_document(workspace, stored))
     synthetic, program = is_synthetic(workspace, stored), is_by_programs(stored)
     labels = [*(["synthetic data"] if synthetic else []), *(["not a language model"] if program else [])]
     caps = dict(request.skill.get("risk", {}))
@@ -90,7 +90,7 @@ def _buy_and_hold(metrics: Mapping[str, Any], name: str) -> str:
     return f" (buy and hold {number_text(metrics[name])})" if metrics.get(name) is not None else ""
 
 
-def _with_relative_report(workspace: Workspace, document: dict[str, Any]) -> dict[str, Any]:
+def with_relative_report(workspace: Workspace, document: dict[str, Any]) -> dict[str, Any]:
     """The report as a path relative to the workspace; None for a report elsewhere."""
     report, home = document.get("report") or "", f"{workspace.home.resolve()}/"
     return {**document, "report": report.removeprefix(home) if report.startswith(home) else None}
@@ -99,22 +99,6 @@ def _with_relative_report(workspace: Workspace, document: dict[str, Any]) -> dic
 def number_text(value: Any) -> str:
     """A figure in few digits; other values on one line."""
     return "none" if value is None else f"{value:,.6g}" if isinstance(value, float) else one_line(value, 60)
-
-
-def difference(comparison: dict[str, Any]) -> RecordText:
-    """A comparison of two runs (`runs/compare.py`)."""
-    if comparison["same"]:
-        return RecordText("the two runs are the same", comparison)
-    first = comparison["first_difference"]
-    lines = ["every record is the same"]
-    if first:
-        lines = [f"first difference: record {first['seq']} at {first['tick_at']}, in {', '.join(first['fields'])}"]
-    rows = [
-        f"{name}: {number_text(pair['first'])} / {number_text(pair['second'])}"
-        for name, pair in comparison["metrics"].items()
-        if not isinstance(pair["first"], list | dict) and not isinstance(pair["second"], list | dict)
-    ]
-    return RecordText("\n".join([*lines, *rows[:MAX_ROWS]]), comparison)
 
 
 def data(lake: "Lake") -> RecordText:

@@ -62,10 +62,9 @@ def percent(value: object) -> str:
 
 def sharpe(metrics: Plain) -> str:
     """Format a Sharpe ratio with its interval, or flagged if it is of too few days."""
-    has_interval = pair(metrics.get(INTERVALS["sharpe"]))
-    return (
-        with_interval(metrics, "sharpe", figures.plain) if has_interval else figures.sharpe(metrics.get("sharpe"), None)
-    )
+    if figures.has_few_days(metrics):
+        return figures.sharpe(metrics.get("sharpe"), few_days=True)
+    return with_interval(metrics, "sharpe", figures.plain)
 
 
 def with_interval(metrics: Plain, name: str, form: Callable[[object], str]) -> str:

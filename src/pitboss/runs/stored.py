@@ -7,7 +7,7 @@ from typing import Any
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import UserError
-from pitboss.core.instant import iso, parse_instant
+from pitboss.core.instant import Instant, iso, parse_instant
 from pitboss.core.snapshot import Record, recorded_cost
 from pitboss.core.verdict import margin_fields
 from pitboss.data.synthetic_marker import DEMO, is_marked
@@ -32,6 +32,13 @@ def request_of(run: Run) -> Any:
 def journal_of(workspace: Workspace, run: Run) -> StoredJournal:
     """The records of a run, for reading."""
     return StoredJournal(workspace.database, run.id, run.lease_epoch)
+
+
+def end_of_run(workspace: Workspace, run: Run) -> Instant:
+    """The end of the range of a backtest; of a live run, the last tick so far."""
+    stored = journal_of(workspace, run).latest_state() if run.params.get("mode") else None
+    reached = None if stored is None else stored[1]["tick_at"]
+    return run.params["to_at"] if reached is None else reached
 
 
 def shown_records(workspace: Workspace, run: Run, start: int = 0) -> Iterator[Record]:

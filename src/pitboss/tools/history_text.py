@@ -4,13 +4,13 @@ Text that a model wrote may repeat untrusted text, so it is fenced as data. Cost
 two runs of the same inputs, and tool results are part of the record that the digest covers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.errors import ToolFailed, UserError
-from pitboss.core.instant import Instant, iso, parse_instant
+from pitboss.core.instant import Instant, iso, parse_instant, parse_range_end, resolved
 from pitboss.core.past import PastDecision
 from pitboss.core.receipt import Receipt
 from pitboss.core.verdict import margin_fields
@@ -45,10 +45,10 @@ def count_of(items: str, most: int, few: int) -> dict[str, Any]:
     }
 
 
-def moment(arguments: Mapping[str, Any], name: str) -> Instant:
-    """Read an argument as an instant."""
+def moment(arguments: Mapping[str, Any], name: str, end: Callable[[], Instant] | None = None) -> Instant:
+    """Read an argument as an instant; with an `end` also one before it, such as `-30d`."""
     try:
-        at = parse_instant(arguments[name])
+        at = parse_instant(arguments[name]) if end is None else resolved(parse_range_end(arguments[name]), end)
         iso(at)
     except UserError as error:
         raise ToolFailed(f"{name}: {error.message}; {error.hint}") from None

@@ -36,7 +36,7 @@ def leaderboard(arena: Plain) -> Html:
             ),
             _bar(entry, low, high),
             *((figures.plain(entry["brier"], 4),) if forecasts else ()),
-            figures.sharpe(entry["sharpe"], entry["sharpe_ci"]),
+            figures.sharpe(entry["sharpe"], figures.has_few_days(entry)),
             _chance(entry["deflated_sharpe"]),
             figures.drawdown(entry["max_drawdown_pct"]),
             *(() if forecasts else (figures.plain(entry["total_trades"], 1),)),

@@ -2,13 +2,24 @@
 
 from collections.abc import Sequence
 
-from pitboss.report import figures
-from pitboss.report.frame import Frame, chart_figure, grid, padded_range, round_ticks, tick_labels, time_axis
+from pitboss.report.chart_data import chart_json, line_data
+from pitboss.report.frame import (
+    Frame,
+    chart_figure,
+    grid,
+    line_legend,
+    padded_range,
+    round_ticks,
+    tick_labels,
+    time_axis,
+)
 from pitboss.report.markup import Html, tag
-from pitboss.report.series import Floats
+from pitboss.report.series import Floats, downsample
 from pitboss.report.source import Plain
 
 WIDTH, HEIGHT, LEFT_SIDE, RIGHT_SIDE, TOP, FOOT = 1120.0, 320.0, 60.0, 32.0, 14.0, 34.0
+COLUMNS, DATA_COLUMNS = 280, 1_000
+"""Columns of the drawing, and of the data that parts of its time are drawn from."""
 
 Curve = tuple[Floats, Floats]
 """Times, and equity relative to its start at 100."""
@@ -16,23 +27,24 @@ Curve = tuple[Floats, Floats]
 
 def equity_chart(runs: Sequence[Plain], curves: Sequence[Curve | None]) -> Html:
     """The curves of the runs that have one; at least one has."""
-    drawn = [(index, curve) for index, curve in enumerate(curves) if curve is not None]
+    drawn = [(f"h{index}", runs[index], curve) for index, curve in enumerate(curves) if curve is not None]
     low, high = padded_range(
-        min(float(values.min()) for _, (_, values) in drawn), max(float(values.max()) for _, (_, values) in drawn)
+        min(float(values.min()) for _, _, (_, values) in drawn), max(float(values.max()) for _, _, (_, values) in drawn)
     )
-    start, end = min(float(at[0]) for _, (at, _) in drawn), max(float(at[-1]) for _, (at, _) in drawn)
+    start, end = min(float(at[0]) for _, _, (at, _) in drawn), max(float(at[-1]) for _, _, (at, _) in drawn)
     frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - RIGHT_SIDE, HEIGHT, start, end, low, high)
     marks: list[Html] = [grid(frame, tick_labels(round_ticks(low, high, 5))), time_axis(frame, frame.top)]
-    keys: list[Html] = []
-    for index, (at, values) in drawn:
-        marks.append(tag("path", class_=f"line h{index}", d="M" + frame.points(at, values)))
-        keys.append(_key(index, runs[index], float(values[-1]) - 100))
-    legend = tag("ul", *keys, class_="legend")
-    return chart_figure("Equity of the runs from 100", marks, (WIDTH, frame.bottom + FOOT), legend)
+    marks += [_path(frame, style, curve) for style, _, curve in drawn]
+    legend = line_legend(
+        (style, run["label"], f"{run['label']} · {run['run_id']} · {run['model']}", float(values[-1]) - 100)
+        for style, run, (_, values) in drawn
+    )
+    lines = [line_data(run["label"], style, at, values, DATA_COLUMNS) for style, run, (at, values) in drawn]
+    data = chart_json(start, end, [{"height": int(HEIGHT), "format": "ratio", "lines": lines, "level": 100}])
+    return chart_figure("Equity of the runs from 100", marks, (WIDTH, frame.bottom + FOOT), legend, data=data)
 
 
-def _key(index: int, run: Plain, change_pct: float) -> Html:
-    swatch = tag("line", class_=f"line h{index}", x1=1, x2=27, y1=6, y2=6)
-    drawing = tag("svg", swatch, viewBox="0 0 28 12", class_="swatch", aria_hidden="true")
-    name = f"{run['label']} · {run['run_id']} · {run['model']}"
-    return tag("li", drawing, name, " ", tag("b", figures.percent(change_pct, signed=True)))
+def _path(frame: Frame, style: str, curve: Curve) -> Html:
+    at, values = curve
+    keep = downsample(at, values, frame.start, frame.end, COLUMNS)
+    return tag("path", class_=f"line {style}", d="M" + frame.points(at[keep], values[keep]))

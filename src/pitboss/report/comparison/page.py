@@ -1,14 +1,13 @@
 """The sections of the page of a comparison, from the document of `runs/comparison.py`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pitboss.report import figures
 from pitboss.report.comparison.chart import Curve, equity_chart
 from pitboss.report.comparison.summary import paragraphs, run_period, verdict
 from pitboss.report.headline import header, interval_drawing
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.measures import compared_value, format_difference, format_metric
+from pitboss.report.measures import compared_value, format_difference, format_interval
 from pitboss.report.shell import Part, ReportPage, resource
 from pitboss.report.source import Plain, pair
 from pitboss.report.table import LEFT, RIGHT, gain_or_loss, table
@@ -84,7 +83,7 @@ def _pairs(document: Plain) -> Html:
             f"{labels[row['first']]} against {labels[row['second']]}",
             gain_or_loss(figures.percent(row["percent"], signed=True), figures.tone(row["percent"])),
             interval_drawing(pair(row["interval"]), row["percent"], left - room, right + room),
-            _bounds(row["interval"], "signed_percent"),
+            format_interval(row["interval"], "signed_percent"),
             figures.plain(row["p"], 3),
             tag("b" if row["told_apart"] else "span", verdict(row)),
         )
@@ -163,13 +162,8 @@ def _metrics(document: Plain) -> Html:
 def _metric_cells(row: Plain) -> list[Html]:
     cells: list[Html] = []
     for index, (bounds, difference) in enumerate(zip(row["intervals"], row["differences"], strict=True)):
-        below = _bounds(bounds, row["form"])
+        below = format_interval(bounds, row["form"])
         cells.append(join([compared_value(row, index), tag("small", below, class_="bounds") if below else Html()]))
         if index:
             cells.append(tag("b", format_difference(difference, row["form"])))
     return cells
-
-
-def _bounds(bounds: object, form: Any) -> str:
-    ends = pair(bounds)
-    return "" if ends is None else f"{format_metric(ends[0], form)} to {format_metric(ends[1], form)}"

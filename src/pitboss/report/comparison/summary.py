@@ -53,6 +53,21 @@ def _result_sentence(row: Plain, labels: dict[str, str]) -> str:
     return f"{sentence}; the 95% interval from {low} to {high} {verdict}."
 
 
+def differing_decisions(document: Plain) -> list[tuple[str, list[str]]]:
+    """Of each run against the first: how many decisions differ, or why that is unknown; and the first of them in words."""
+    labels = {run["run_id"]: run["label"] for run in document["runs"]}
+    return [_differing(each, f"{labels[each['first']]} and {labels[each['second']]}") for each in document["decisions"]]
+
+
+def _differing(each: Plain, names: str) -> tuple[str, list[str]]:
+    if each["why_not"]:
+        return f"the decisions of {names} cannot be compared: {each['why_not']}", []
+    if not each["decisions"]:
+        return f"{names} decided the same at every tick that both had", []
+    ticks = figures.plural(each["differing"], "tick")
+    return f"{names} differ at {ticks}, first:", [row["sentence"] for row in each["decisions"]]
+
+
 def decisions_sentence(document: Plain) -> str:
     """Where the decisions differ first."""
     sentences = [each["decisions"][0]["sentence"] for each in document["decisions"] if each["decisions"]]

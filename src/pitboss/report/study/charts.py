@@ -55,8 +55,7 @@ def _windows(view: StudyView, windows: Sequence[Plain]) -> Html:
         _key("after", "the choice, out of sample"),
         class_="legend",
     )
-    inside, outside = view.forward["inside_mean"], view.forward["outside_mean"]
-    averages = f"on average {view.format_value(inside)} in sample, {view.format_value(outside)} out of sample"
+    averages = f"on average {view.format_mean(outside=False)} in sample, {view.format_mean(outside=True)} out of sample"
     return chart_figure(title, marks, (WIDTH, frame.bottom + FOOT), legend, averages)
 
 
@@ -109,9 +108,9 @@ def _table(view: StudyView, windows: Sequence[Plain]) -> Html:
             figures.count(window["window"] + 1),
             period(window["chosen_from"], window["chosen_to"]),
             describe_point(window["point"]),
-            view.format_value(window["inside"]),
+            view.format_window(window, outside=False),
             period(window["from"], window["to"]),
-            tag("b", view.format_value(window["outside"])),
+            tag("b", view.format_window(window, outside=True)),
             *([_return(window)] if has_return else []),
         )
         for window in windows

@@ -1,7 +1,7 @@
 """The page of a study: its sections in order, inside the document of `report/shell.py`."""
 
 from pitboss.report import figures
-from pitboss.report.headline import header, interval, label, label_list, note, tile
+from pitboss.report.headline import header, interval, label, label_list, note, sharpe_flag, tile
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.runs import check_section
 from pitboss.report.shell import Part, ReportPage, resource
@@ -85,7 +85,7 @@ def _tiles(view: StudyView) -> Html:
         tile(
             f"Best {view.label}",
             view.format_value(value),
-            note(describe_point(best["point"]) if best is not None else "no trial has this metric"),
+            _best_note(view),
             value if view.metric.form.startswith("signed") else None,
             "lead",
         ),
@@ -110,6 +110,13 @@ def _tiles(view: StudyView) -> Html:
     )
 
 
+def _best_note(view: StudyView) -> Html:
+    if view.best is None:
+        return note("no trial has this metric")
+    few_days = view.by == "sharpe" and view.best["few_days"]
+    return join([note(describe_point(view.best["point"])), sharpe_flag(few_days)])
+
+
 def _chance_tiles(significance: Plain) -> tuple[Html, Html]:
     over = significance.get("overfitting")
     return (
@@ -129,6 +136,7 @@ def _chance_tiles(significance: Plain) -> tuple[Html, Html]:
 def _walk_tiles(view: StudyView) -> Html:
     forward = view.forward
     total, windows = forward.get("total_return_pct"), forward.get("windows") or ()
+    is_short = forward.get("sharpe") is not None and figures.has_few_days(forward)
     return tag(
         "div",
         tile(
@@ -141,7 +149,12 @@ def _walk_tiles(view: StudyView) -> Html:
         tile(
             f"{view.metric.label}: in sample → out of sample",
             f"{view.format_value(forward.get('inside_mean'))} → {view.format_value(forward.get('outside_mean'))}",
-            note("means over all windows"),
+            join(
+                [
+                    note("means over all windows"),
+                    sharpe_flag(view.has_short_window(False) or view.has_short_window(True)),
+                ]
+            ),
             None,
             "lead",
         ),
@@ -151,7 +164,7 @@ def _walk_tiles(view: StudyView) -> Html:
             note(f"{figures.count(forward.get('tried_in_each'))} points tried in each"),
         ),
         tile("Out-of-sample days", figures.count(forward.get("days")), note("joined to one history")),
-        tile("Sharpe", figures.sharpe(forward.get("sharpe"), forward.get("sharpe_ci")), note("out of sample")),
+        tile("Sharpe", figures.plain(forward.get("sharpe")), join([note("out of sample"), sharpe_flag(is_short)])),
         tile("Held up", _held_up(view), note("windows in which the choice did no worse out of sample")),
         _cost(view),
         class_="tiles",

@@ -27,7 +27,7 @@ def paragraphs(view: StudyView) -> list[str]:
     )
     first = (
         f"{figures.plural(len(values), 'trial')} of {view.plain['skill'] or 'the skill'} were compared by {view.label} ({view.direction}). "
-        f"The best was {describe_point(best['point'])} with {view.format_value(view.value(best))}; the median had {view.format_value(median)}, the "
+        f"The best was {describe_point(best['point'])} with {view.format_trial(best)}; the median had {view.format_value(median)}, the "
         f"worst {view.format_value(values[-1] if view.plain['better'] == 'less' else values[0])}."
     )
     return [
@@ -110,7 +110,7 @@ def _walked(view: StudyView) -> list[str]:
     if inside is not None and outside is not None:
         fell = view.is_better(inside, outside)
         persistence.append(
-            f"On average the choice had {view.format_value(inside)} in sample and {view.format_value(outside)} out of sample: "
+            f"On average the choice had {view.format_mean(outside=False)} in sample and {view.format_mean(outside=True)} out of sample: "
             + ("part of the in-sample result did not persist." if fell else "the in-sample result persisted.")
         )
     persistence.append(_steady(windows))
@@ -151,7 +151,11 @@ def _search_significance(view: StudyView) -> Html:
         )
     )
     rows.append(
-        ("Sharpe of the best", figures.plain(significance["best_sharpe"]), "Of the best trial by the chosen metric.")
+        (
+            "Sharpe of the best",
+            figures.sharpe(significance["best_sharpe"], view.best is not None and view.best["few_days"]),
+            "Of the best trial by the chosen metric.",
+        )
     )
     rows.append(
         (
@@ -192,7 +196,7 @@ def _walk_significance(view: StudyView) -> Html:
         ("Out-of-sample days", figures.count(forward.get("days")), "Joined to one history; only these days count."),
         (
             "Out-of-sample Sharpe",
-            figures.sharpe(forward.get("sharpe"), forward.get("sharpe_ci")),
+            figures.sharpe(forward.get("sharpe"), figures.has_few_days(forward)),
             _sharpe_around(forward),
         ),
         (

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.measures import format_metric
 from pitboss.report.runs import failure_section, run_link
 from pitboss.report.source import Plain, number
 from pitboss.report.study.view import StudyView, period, sorted_values
@@ -74,8 +73,8 @@ def trial_section(view: StudyView) -> Html:
                 figures.count(index + 1) if trial["score"] is not None else figures.NONE,
                 describe_point(trial["point"]),
                 *window,
-                tag("b", view.format_value(view.value(trial))),
-                *[format_metric(trial["metrics"][name], view.metric_meaning(name).form) for name in metrics],
+                tag("b", view.format_trial(trial)),
+                *[view.format_trial(trial, name) for name in metrics],
                 figures.usd(trial["cost_usd"]),
                 _runs(trial["runs"]),
             )

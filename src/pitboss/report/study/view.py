@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pitboss.core.instant import DAY_MS
 from pitboss.report import figures
 from pitboss.report.meaning import Metric
-from pitboss.report.measures import format_metric
+from pitboss.report.measures import format_named
 from pitboss.report.metric import meanings_of, metric_meaning
 from pitboss.report.source import Plain, instant, number
 
@@ -88,9 +88,28 @@ class StudyView:
         """The metric of a trial."""
         return number(trial["metrics"].get(self.by))
 
-    def format_value(self, value: object) -> str:
-        """A value of the metric, formatted."""
-        return format_metric(value, self.metric.form)
+    def format_value(self, value: object, few_days: bool = False) -> str:
+        """A value of the metric, formatted; a Sharpe ratio of too few days is flagged."""
+        return format_named(self.by, value, self.metric.form, few_days)
+
+    def format_trial(self, trial: Plain, metric: str | None = None) -> str:
+        """A metric of a trial, formatted; by default the one by which trials are compared."""
+        name = metric or self.by
+        return format_named(name, trial["metrics"].get(name), self.metric_meaning(name).form, trial["few_days"])
+
+    def format_window(self, window: Plain, outside: bool) -> str:
+        """The metric of a window's choice, in sample or out of sample."""
+        return self.format_value(window["outside" if outside else "inside"], window["few_days"][outside])
+
+    def has_short_window(self, outside: bool) -> bool:
+        """Whether the metric is a Sharpe ratio and a window has too few days for it, in sample or out of sample."""
+        windows = self.forward.get("windows") or ()
+        return self.by == "sharpe" and any(window["few_days"][outside] for window in windows)
+
+    def format_mean(self, outside: bool) -> str:
+        """The mean of the metric over all windows; flagged if a window has too few days."""
+        mean = self.forward.get("outside_mean" if outside else "inside_mean")
+        return self.format_value(mean, self.has_short_window(outside))
 
     def is_better(self, value: float, reference: float) -> bool:
         return value < reference if self.plain["better"] == "less" else value > reference

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
 from pitboss.runs import documents, record_text
-from pitboss.runs.compare import compare
+from pitboss.runs.comparison_text import compared
 from pitboss.runs.explain import FIRST_REFUSED, explain
+from pitboss.runs.indexed_runs import stored_index
 from pitboss.runs.record_text import RecordText
 from pitboss.runs.skill_preview import preview_document, preview_skill
 from pitboss.runs.skill_reference import check_complete
@@ -80,7 +82,7 @@ def preview_prompt(server_workspace: ServerWorkspace, arguments: Mapping[str, An
     """The exact prompt of a tick."""
     del task
     plain = server_workspace.skill(arguments, overrides_of(arguments))
-    at = moment(arguments, "at") if "at" in arguments else None
+    at = moment(arguments, "at", server_workspace.end_of_data(plain, arguments)) if "at" in arguments else None
     prompt = preview_skill(
         plain,
         server_workspace.lake,
@@ -142,11 +144,11 @@ def explain_decision(
 
 
 def compare_runs(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
-    """The first difference of two runs, and the metrics that differ."""
+    """Two runs side by side: inputs, figures and first decisions that differ."""
     del task
     with server_workspace.workspace() as workspace:
         first, second = workspace.runs.get(arguments["first"]), workspace.runs.get(arguments["second"])
-        return output(record_text.difference(compare(workspace, first, second)))
+        return output(compared(workspace, first, second, partial(stored_index, workspace)))
 
 
 def list_data(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:

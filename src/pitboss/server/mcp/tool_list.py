@@ -93,7 +93,7 @@ def offers(server_workspace: ServerWorkspace) -> list[OfferedTool]:
             read_tools.preview_prompt,
             _object(
                 skill=SKILL, text=TEXT, set=SET, data_venue=VENUE,
-                at=_text("The tick (UTC), such as 2025-03-01T12:00:00Z; left out: the newest that has data.", MOMENT),
+                at=_text("The tick (UTC), such as 2025-03-01T12:00:00Z, or -2d before the newest that has data, which is the default.", MOMENT),
             ),
             outside=True,
         ),
@@ -132,12 +132,12 @@ def offers(server_workspace: ServerWorkspace) -> list[OfferedTool]:
             read_tools.explain_decision,
             _object(
                 ("run",), run=RUN,
-                tick=_text("A tick's time (UTC), a record's number, or refused: the first that was. Default: refused.", MOMENT),
+                tick=_text("A tick's time (UTC), -2d before the end of the run, a record's number, or refused: the first that was. Default: refused.", MOMENT),
             ),
         ),
         offer(
             "compare_runs", "Compare two runs",
-            "Compare two runs: the first record in which they differ, and the metrics that do.",
+            "Compare two runs as `pitboss runs compare` does: inputs, figures with intervals and differences, and the first decisions that differ, in words.",
             read_tools.compare_runs, _object(("first", "second"), first=RUN, second=RUN),
         ),
         offer(
@@ -158,8 +158,8 @@ def _writes(offer: Callable[..., OfferedTool]) -> list[OfferedTool]:
             write_tools.run_backtest,
             _object(
                 ("from", "to"), skill=SKILL, text=TEXT, set=SET, model=MODEL, data_venue=VENUE,
-                from_=_text("First instant of the range (UTC), such as 2025-02-10.", MOMENT),
-                to=_text("End of the range (UTC); the last tick lies before it.", MOMENT),
+                from_=_text("First instant of the range (UTC), such as 2025-02-10, or -30d before the end of the data.", MOMENT),
+                to=_text("End of the range (UTC), in the same forms; the last tick lies before it.", MOMENT),
                 equity_usd=_number("Money to start with; 10000 when left out.", 1, 10**12),
                 seed=_integer("Seed of whatever is random; 0 when left out.", 0, 2**62),
                 **MONEY,
@@ -173,7 +173,7 @@ def _writes(offer: Callable[..., OfferedTool]) -> list[OfferedTool]:
             write_tools.fork_run,
             _object(
                 ("run", "at"), run=RUN, set=SET, model=MODEL,
-                at=_text("The first tick to decide again: a time (UTC), or the number of its record.", MOMENT),
+                at=_text("The first tick to decide again: a time (UTC), -2d before the end of the run, or the number of its record.", MOMENT),
                 **MONEY,
             ),
             reads=False, again=False, outside=True,

@@ -5,7 +5,7 @@ Files are read from the working directory and the workspace only; links are reso
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace, has_database, lake_of, look_into, open_workspace
 from pitboss.core.errors import ToolFailed, UserError
+from pitboss.core.instant import Instant
 from pitboss.data.lake import Lake
+from pitboss.runs.data_end import end_of_data
 from pitboss.runs.documents import read_document, read_file, read_stored, saved_name, suffix_of
 from pitboss.runs.skill_reference import override_lines
 from pitboss.server.tool_server import OutputFilter
@@ -82,6 +84,10 @@ class ServerWorkspace:
         name, version = saved_name(skill)
         with self.workspace() as workspace:
             return read_stored(workspace, name, version, overrides)
+
+    def end_of_data(self, plain: Mapping[str, Any], arguments: Mapping[str, Any]) -> Callable[[], Instant]:
+        """Finds the end of the data of a skill, from which times such as `-30d` are counted back."""
+        return lambda: end_of_data(plain, self.lake, self.settings, arguments.get("data_venue", ""))
 
     def files(self) -> Iterator[Path]:
         """Files of the working directory that may be skills, by name, within limits of depth and number."""

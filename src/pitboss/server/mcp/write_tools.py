@@ -8,14 +8,16 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from pitboss.bootstrap import decider_source
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, ToolFailed, TransientError, UserError
 from pitboss.runs import documents, record_text
-from pitboss.runs.compare import compare
+from pitboss.runs.comparison_text import compared
 from pitboss.runs.fork import ForkChange, fork
+from pitboss.runs.indexed_runs import stored_index
 from pitboss.runs.new_request import build_request
 from pitboss.runs.report import write_report
 from pitboss.runs.run import resume, start
@@ -52,10 +54,11 @@ def save_skill(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], 
 
 def run_backtest(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
     """Run a skill over a range of the past."""
-    from_at, to_at = moment(arguments, "from"), moment(arguments, "to")
+    plain = server_workspace.skill(arguments, overrides_of(arguments))
+    end = server_workspace.end_of_data(plain, arguments)
+    from_at, to_at = moment(arguments, "from", end), moment(arguments, "to", end)
     if to_at <= from_at:
         raise ToolFailed("the range is empty: to is not after from")
-    plain = server_workspace.skill(arguments, overrides_of(arguments))
     equity = {"equity_usd": _amount(arguments["equity_usd"])} if "equity_usd" in arguments else {}
     request_fields = {
         "from_at": from_at,
@@ -98,7 +101,7 @@ def fork_run(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], ta
         result = _run(server_workspace, workspace, request, task, continue_branch)
         if result.failed:
             return result
-        difference = record_text.difference(compare(workspace, source, workspace.runs.get(branch)))
+        difference = compared(workspace, source, workspace.runs.get(branch), partial(stored_index, workspace))
     text = f"{result.text}\n\nagainst {source.id}:\n{difference.text}"
     return ToolOutput(text, {**(result.values or {}), "difference": difference.values})
 

@@ -1,11 +1,13 @@
 """`/compare?run=…&run=…`: the page of a comparison of runs inside the app."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
 from pitboss.report.markup import Html, tag
+from pitboss.report.shell import CHART_SCRIPTS
 from pitboss.runs.comparison import MOST_RUNS, comparison
 from pitboss.runs.comparison_page import comparison_page
 from pitboss.server.access.caller import OwnWorkspace, Viewer
@@ -33,10 +35,10 @@ def compare_page(
     runs = list({found.id: found for found in (named_run(workspace, run_id) for run_id in ids)}.values())
     if len(runs) < 2:
         return app_page(caller, TITLE, PATH, _nothing("This is one run", "Choose a second one."))
-    document = comparison(workspace, runs, reader.indexed)
+    document = comparison(workspace, runs, partial(reader.indexed.index, workspace))
     linked = {**document, "runs": [{**each, "href": f"/runs/{each['run_id']}"} for each in document["runs"]]}
     page = comparison_page(workspace, runs, linked, reader.indexed)
-    return app_page(caller, TITLE, PATH, report_content(page), style=page.style)
+    return app_page(caller, TITLE, PATH, report_content(page), scripts=CHART_SCRIPTS, style=page.style)
 
 
 def _nothing(title: str, text: str) -> Html:

@@ -7,7 +7,7 @@ from pitboss.core.instant import iso, parse_instant
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.meaning import METRICS
-from pitboss.report.measures import format_metric
+from pitboss.report.measures import format_named
 from pitboss.report.table import LEFT, RIGHT, facts, table
 from pitboss.runs.compare import compare
 from pitboss.runs.indexed_runs import IndexedRuns
@@ -44,16 +44,19 @@ def difference_view(workspace: Workspace, indexed: IndexedRuns, source: Run, run
         ]
     )
     decisions = _decisions(indexes, at, venue, (source, run))
-    return join([summary, decisions, _metrics(found["metrics"], venue)])
+    return join([summary, decisions, _metrics(found["metrics"], venue, (source, run))])
 
 
-def _metrics(differing: dict[str, Any], venue: Venue) -> Html:
+def _metrics(differing: dict[str, Any], venue: Venue, runs: tuple[Run, Run]) -> Html:
+    have_few_days = [figures.has_few_days(run.metrics or {}) for run in runs]
     known = {**METRICS, **venue.metrics()}
     rows = [
         (
             known[name].label,
-            format_metric(pair["first"], known[name].form),
-            format_metric(pair["second"], known[name].form),
+            *(
+                format_named(name, pair[side], known[name].form, few_days)
+                for side, few_days in zip(("first", "second"), have_few_days, strict=True)
+            ),
         )
         for name, pair in differing.items()
         if name in known and known[name].form != "table"

@@ -10,7 +10,7 @@ from pitboss.jobs.study_page import page_of, result_document
 from pitboss.jobs.study_status import progress_of_study, runs_of
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.measures import format_metric
+from pitboss.report.measures import run_value
 from pitboss.report.metric import metric_meaning
 from pitboss.report.shell import section
 from pitboss.report.table import LEFT, RIGHT, table
@@ -21,7 +21,6 @@ from pitboss.server.pages.components import button, link_button, notice, page_he
 from pitboss.server.pages.frame import app_page, report_content
 from pitboss.server.pages.studies import KINDS
 from pitboss.sim.study.axis import describe_point
-from pitboss.sim.study.choice import figure
 from pitboss.store.studies import StudyRun
 
 router = APIRouter()
@@ -111,7 +110,7 @@ def _runs(definition: Mapping[str, Any], runs: Sequence[StudyRun]) -> Html:
             describe_point(run.mark.get("point", {})),
             run.model,
             status_badge(run.status),
-            format_metric(figure(run.metrics or {}, by), meaning.form),
+            run_value(run.metrics, by, meaning.form),
         )
         for run in runs[:MOST_LISTED]
     ]

@@ -13,6 +13,7 @@ def result_table(run: Run) -> ResultTable:
     metrics = mapping(run.metrics)
     holding, capped = (mapping(mapping(run.baselines).get(name)) for name in ("buy_and_hold", CAPPED))
     held = [holding, *([capped] if capped else [])]
+    few_days = figures.has_few_days(metrics)  # that of the baselines is of the same days
     labels = {**SHARED, **METRICS}
     rows = [
         (
@@ -20,7 +21,7 @@ def result_table(run: Run) -> ResultTable:
             with_interval(metrics, "total_return_pct", percent),
             *(percent(each.get("total_return_pct")) for each in held),
         ),
-        ("Sharpe", sharpe(metrics), *(figures.sharpe(each.get("sharpe"), metrics.get("sharpe_ci")) for each in held)),
+        ("Sharpe", sharpe(metrics), *(figures.sharpe(each.get("sharpe"), few_days) for each in held)),
         *(
             (labels[name].label, format_value(metrics.get(name)), *(format_value(each.get(name)) for each in held))
             for name, format_value in (

@@ -1,5 +1,6 @@
 """`/api/compare`: several runs side by side."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -102,4 +103,4 @@ def compare_runs(
     """What differs in inputs, metrics, results over the same days and decisions; of two runs also the first record that differs."""
     del caller
     runs = [named_run(workspace, run_id) for run_id in run]
-    return ComparisonDocument.model_validate(comparison(workspace, runs, reader.indexed))
+    return ComparisonDocument.model_validate(comparison(workspace, runs, partial(reader.indexed.index, workspace)))

@@ -11,7 +11,7 @@ import numpy as np
 from pitboss.core.instant import INTERVALS
 from pitboss.report import figures
 from pitboss.report.chart_data import chart_json, pack_bars, price_places
-from pitboss.report.frame import Frame, grid, padded_range, round_ticks, tick_labels, time_axis
+from pitboss.report.frame import READOUT, Frame, grid, padded_range, round_ticks, tick_labels, time_axis
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.series import Floats, merge_bars
 from pitboss.report.source import Plain, RunReport, instant, number
@@ -106,7 +106,7 @@ def price_chart(report: RunReport, symbol: str, rows: Mapping[tuple[int, str], s
     )
     return tag(
         "figure",
-        tag("figcaption", tag("h3", symbol), tag("output", class_="readout", aria_live="off")),
+        tag("figcaption", tag("h3", symbol), READOUT),
         tag("div", svg, class_="scroll"),
         class_="chart timed",
         data_part=f"price/{symbol}",

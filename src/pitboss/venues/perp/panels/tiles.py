@@ -3,9 +3,9 @@
 from pitboss.report import figures
 from pitboss.report.equity import NAMES
 from pitboss.report.funnel import Funnel
-from pitboss.report.headline import interval, note, tile
+from pitboss.report.headline import interval, note, sharpe_flag, tile
 from pitboss.report.markup import Html, tag
-from pitboss.report.source import Plain, RunReport, model_cost, number, pair
+from pitboss.report.source import Plain, RunReport, model_cost, number
 from pitboss.venues.perp.meaning import CAPPED
 
 
@@ -46,8 +46,8 @@ def _holding(name: str, own: object, holding: Plain, style: str) -> Html:
 
 
 def _sharpe_interval(metrics: Plain) -> Html:
-    if number(metrics.get("sharpe")) is not None and pair(metrics.get("sharpe_ci")) is None:
-        return tag("p", tag("strong", figures.FEW_DAYS), ": too few to mean anything", class_="below flag")
+    if number(metrics.get("sharpe")) is not None and figures.has_few_days(metrics):
+        return sharpe_flag(few_days=True)
     return interval(metrics.get("sharpe_ci"), metrics.get("sharpe"))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.meaning import Form
-from pitboss.report.measures import format_metric, result_facts
+from pitboss.report.measures import format_metric, format_named, result_facts
 from pitboss.report.source import Plain, mapping, model_cost, number, pair
 from pitboss.report.table import LEFT, RIGHT, gain_or_loss, table
 from pitboss.venues.predict.panels.source import PredictReport, nested
@@ -228,4 +228,4 @@ def figure_section(report: PredictReport) -> Html:
 
 def _shown(report: PredictReport, path: tuple[str, ...], form: Form) -> str:
     value = nested(report.metrics, *path)
-    return figures.sharpe(value, report.metrics.get("sharpe_ci")) if path == ("sharpe",) else format_metric(value, form)
+    return format_named(".".join(path), value, form, figures.has_few_days(report.metrics))
