@@ -126,7 +126,7 @@ class OpenBrowser:
             self.context = self.browser.new_context(reduced_motion="reduce")
         return self.context
 
-    def tab(self, drawn: bool) -> Any:
+    def tab(self, drawn: bool = True) -> Any:
         """The tab; a new one if a test has left the last one in a state that the next should not see."""
         if drawn not in self._tabs:
             tab = self._tabs[drawn] = self.context.new_page() if drawn else self._tab_without_frames()

@@ -14,7 +14,7 @@ from pitboss.jobs.executors import live, local
 def main() -> None:
     _, prefix, *words = sys.argv
     for module in (children, live, local):
-        module.program = lambda *program: [*json.loads(prefix), __file__, prefix, *program]
+        setattr(module, "program", lambda *program: [*json.loads(prefix), __file__, prefix, *program])  # noqa: B010
     sys.argv = words
     runpy.run_module(words[0], run_name="__main__", alter_sys=True)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from fastapi.routing import APIRoute
 from starlette.testclient import TestClient
@@ -82,12 +82,12 @@ class World:
         body = body_of(route, ids) if method in ("POST", "PUT", "PATCH") else None
         return self.request(method, path_of(route.path, ids), headers, params=query, json=body)
 
-    def request(self, method: str, path: str, headers: dict[str, str], **options: Any) -> httpx.Response:
+    def request(self, method: str, path: str, headers: dict[str, str], **options: Any) -> httpx2.Response:
         """Send a request in the loop of the app: the client for tests changes threads seven times for each."""
 
-        async def send() -> httpx.Response:
-            transport = httpx.ASGITransport(self.client.app, raise_app_exceptions=False)  # pyright: ignore[reportArgumentType]
-            async with httpx.AsyncClient(transport=transport, base_url=ADDRESS) as client:
+        async def send() -> httpx2.Response:
+            transport = httpx2.ASGITransport(self.client.app, raise_app_exceptions=False)  # pyright: ignore[reportArgumentType]
+            async with httpx2.AsyncClient(transport=transport, base_url=ADDRESS) as client:
                 return await client.request(method, path, headers=headers, **options)
 
         assert self.client.portal is not None
