@@ -21,7 +21,7 @@ LOADS = 4
 """How often a page may load itself again while it settles."""
 SETTLED = """async (patience) => {
   const rows = () => document.querySelector('.log .shown')?.textContent ?? 'none';
-  const isFetched = () => rows()
+  const isFetched = () => document.readyState === 'complete' && rows()
     && !document.querySelector('[data-wait]')
     && !document.querySelector('[data-fetch] .note')?.textContent.includes('Comparing')
     && !document.querySelector('#check-state')?.matches(':not(.ok, .bad)')
