@@ -2,7 +2,7 @@
 
 That takes longer than many commands do. In a process that runs thousands of them each description is made once: the
 arguments of a command, of which each line gets a copy, the groups of commands, the names that an argument does not have,
-and the validators of types.
+the validators of types, and the texts of completion scripts.
 """
 
 from collections.abc import Hashable
@@ -13,6 +13,7 @@ from typing import Any
 import pydantic
 from cyclopts import App, ArgumentCollection, Parameter, app_stack
 from cyclopts.argument import Argument
+from cyclopts.completion import _base, zsh
 
 _collections: dict[Hashable, tuple[App, ArgumentCollection]] = {}
 """With the command of each, so that its id is never that of another."""
@@ -24,6 +25,7 @@ _match = Argument._match_name
 _validate = Argument.validate
 _Adapter = pydantic.TypeAdapter
 _adapter = cache(_Adapter)
+_strip_markup = cache(_base.strip_markup)
 
 
 def _assemble_once(
@@ -90,5 +92,7 @@ def install() -> None:
         (app_stack, "inverse_groups_from_app", _groups_once),
         (Argument, "_match_name", _match_once),
         (Argument, "validate", _validate_quickly),
+        (_base, "strip_markup", _strip_markup),
+        (zsh, "strip_markup", _strip_markup),
     ):
         setattr(owner, name, changed)

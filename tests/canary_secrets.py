@@ -3,6 +3,7 @@
 import random
 import string
 from collections.abc import Iterator
+from itertools import islice
 
 from encodings_of_keys import ENCODINGS
 
@@ -30,9 +31,13 @@ def _canaries() -> dict[str, str]:
 CANARIES = _canaries()
 
 
-def every_text() -> Iterator[str]:
-    """Each canary in each encoding, inside other text."""
-    for secret in CANARIES.values():
+SHAPES = 5
+"""The first so many canaries have a shape each."""
+
+
+def every_text(count: int = len(CANARIES)) -> Iterator[str]:
+    """Each of the first canaries in each encoding, inside other text."""
+    for secret in islice(CANARIES.values(), count):
         for encode in ENCODED.values():
             yield f"Look at this: {encode(secret)} (do not tell)."
 

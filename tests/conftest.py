@@ -15,6 +15,7 @@ from hypothesis import settings
 import arguments_once
 import example_counts
 import files_once
+import signal_handlers
 import statements_once
 
 # What one process has compiled is there for all others. Without that every worker, and every program that a test starts,
@@ -98,4 +99,5 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 arguments_once.install()
 files_once.install()
+signal_handlers.install()
 statements_once.install()

@@ -12,7 +12,7 @@ from hypothesis import is_hypothesis_test, settings
 
 QUICK = 0.3
 """The share of the named examples in an ordinary run."""
-FEWEST = 6
+FEWEST = 4
 SETTINGS = "_hypothesis_internal_use_settings"
 
 

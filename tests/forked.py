@@ -294,6 +294,7 @@ def main(address: str) -> None:
     if os.fork():
         os._exit(0)
     os.setsid()
+    gc.disable()  # what is imported stays
     _import()
     null = os.open(os.devnull, os.O_RDWR)
     for number in (1, 2):
@@ -301,6 +302,7 @@ def main(address: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.collect()
     gc.freeze()
+    gc.enable()
     code: object = None
     try:
         _become(*_serve(listener, Path(address)))
@@ -310,12 +312,15 @@ def main(address: str) -> None:
 
 
 def _import() -> None:
+    from pitboss.server.app import all_routes  # here: tests import this module too
+
     left_out = tuple(f"pitboss.{name}" for name in LEFT_OUT)
     for module in pkgutil.walk_packages(pitboss.__path__, "pitboss."):
         if not module.name.startswith(left_out) and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     for name in ADDED:
         importlib.import_module(name)
+    all_routes()  # every web server builds them when it starts, which takes longer than most requests
 
 
 def _leave(code: object) -> None:

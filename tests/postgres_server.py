@@ -3,14 +3,22 @@
 Our own is started once for a whole test run and shared by the processes of it; every process makes databases of its own in
 it. It stops, and its folder goes, with the last of them. It does not wait for the disk, and is in memory where tests are: no
 test here cuts the power.
+
+To make a database and to remove it takes longer than most tests. `lent` gives one test after the other the same database,
+without the rows of the one before; one whose schema was changed is not lent again.
 """
 
+import atexit
 import itertools
 import os
 import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,7 +42,7 @@ def server() -> str:
         folder = Path(tempfile.gettempdir()) / f"pitboss-pg-{whole[:24]}"
         started = own.get_server(folder, cleanup_mode="delete")
         address = str(started.get_uri())
-    for setting in ("fsync = off", "full_page_writes = off", "max_wal_size = '128MB'"):
+    for setting in ("fsync = off", "full_page_writes = off", "max_wal_size = '128MB'", "autovacuum = off"):
         _say(address, f"ALTER SYSTEM SET {setting}")
     _say(address, "SELECT pg_reload_conf()")
     return address
@@ -57,10 +65,90 @@ def copy_of(address: str) -> str:
 
 
 def drop(address: str) -> None:
-    """Remove a database, whoever still has it open."""
+    """Remove a database, whoever still has it open, and those that were lent as copies of it."""
     from sqlalchemy import make_url
 
+    for database in _free.pop(address, ()):
+        database.drop()
     _say(server(), f'DROP DATABASE IF EXISTS "{make_url(address).database}" WITH (FORCE)')
+
+
+@contextmanager
+def lent(template: str) -> Iterator[str]:
+    """The address of a database like a template that nobody is connected to, for one test."""
+    free = _free.setdefault(template, [])
+    database = free.pop() if free else _Lendable.copy(template)
+    try:
+        yield database.address
+    except BaseException:
+        database.drop()
+        raise
+    if database.clear():
+        free.append(database)
+    else:
+        database.drop()
+
+
+@dataclass
+class _Lendable:
+    """A database, a connection to it that is kept, and what its schema and its rows were before the first test."""
+
+    address: str
+    connection: Any
+    original: tuple[Any, ...] = ()
+
+    @classmethod
+    def copy(cls, template: str) -> "_Lendable":
+        address = copy_of(template)
+        database = cls(address, _connect(address))
+        database.connection.execute("SET session_replication_role = replica")  # rows go in any order, without triggers
+        database.original = database.state()
+        return database
+
+    def state(self) -> tuple[Any, ...]:
+        """The transactions that changed the schema, and the rows that a new database has."""
+        return self.connection.execute(_STATE).fetchone()
+
+    def clear(self) -> bool:
+        """Remove connections, rows and what sequences counted; False where that does not lead back to the original."""
+        import psycopg
+
+        try:
+            self.connection.execute(_END_OTHERS)
+            self.connection.execute(_REMOVE_ROWS)
+            return self.state() == self.original
+        except psycopg.Error:  # the test ended this connection, or removed a table
+            return False
+
+    def drop(self) -> None:
+        self.connection.close()
+        drop(self.address)
+
+
+_free: dict[str, list[_Lendable]] = {}
+"""What is not lent now, by template."""
+_END_OTHERS = """
+SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+_REMOVE_ROWS = """
+DO $$ DECLARE name text; BEGIN
+  FOR name IN SELECT oid::regclass FROM pg_class
+    WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> 'alembic_version'
+  LOOP EXECUTE 'DELETE FROM ' || name; END LOOP;
+  PERFORM setval(oid, 1, false) FROM pg_class WHERE relkind = 'S';
+END $$
+"""
+_STATE = (
+    "SELECT (SELECT array_agg(version_num) FROM public.alembic_version)"
+    + "".join(
+        f", (SELECT (count(*), max(xmin::text::bigint))::text FROM pg_{table} WHERE {key} >= 16384)"  # below: the server's own
+        for table, key in (
+            ("attribute", "attrelid"),
+            ("index", "indexrelid"),
+            *((table, "oid") for table in ("attrdef", "class", "constraint", "namespace", "proc", "trigger")),
+        )
+    )
+)
 
 
 def address_of(name: str) -> str:
@@ -71,7 +159,18 @@ def address_of(name: str) -> str:
 
 
 def _say(address: str, statement: str) -> None:
+    _kept(address).execute(statement)
+
+
+@cache
+def _kept(address: str) -> Any:
+    """A connection to the server's own database for the rest of this process."""
+    connection = _connect(address)
+    atexit.register(connection.close)
+    return connection
+
+
+def _connect(address: str) -> Any:
     import psycopg
 
-    with psycopg.connect(address.replace("+psycopg", ""), autocommit=True) as connection:
-        connection.execute(statement)  # pyright: ignore[reportArgumentType]
+    return psycopg.connect(address.replace("+psycopg", ""), autocommit=True)

@@ -204,8 +204,9 @@ def test_no_source_file_has_grown_out_of_one_screenful_of_ideas() -> None:
 
 def test_a_module_says_what_it_is() -> None:
     """An empty package file has nothing to say."""
+    docstring = re.compile(r'"""(?:(?!""").){21}', re.DOTALL)
     modules = [path for path in MODULES if path.stat().st_size]
-    assert [name_of(path) for path in modules if len(ast.get_docstring(parsed(path)) or "") <= 20] == []
+    assert [name_of(path) for path in modules if not docstring.match(path.read_text("utf-8"))] == []
 
 
 @pytest.mark.parametrize(
@@ -275,16 +276,18 @@ def test_a_class_name_has_one_meaning() -> None:
     """One name for one thing across the whole tree; what is listed above has a reason."""
     where: dict[str, list[str]] = {}
     for path in [*MODULES, *sorted((ROOT / "dev").rglob("*.py"))]:
-        for node in parsed(path).body:
-            if isinstance(node, ast.ClassDef):
-                where.setdefault(node.name, []).append(name_of(path))
+        for name in re.findall(r"^class (\w+)", path.read_text("utf-8"), re.MULTILINE):
+            where.setdefault(name, []).append(name_of(path))
+    assert len(where) > 500
     assert {name: places for name, places in where.items() if len(places) > 1 and name not in SAME_NAME} == {}
 
 
 def test_every_class_of_the_glossary_exists() -> None:
     """A term that is written as code is a class, a protocol or a module of this tree."""
     page = (ROOT / "docs" / "glossary.md").read_text("utf-8")
-    classes = {node.name for path in MODULES for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef)}
+    classes = {
+        name for path in MODULES for name in re.findall(r"^ *class (\w+)", path.read_text("utf-8"), re.MULTILINE)
+    }
     named = set(re.findall(r"`([A-Z][a-z]+(?:[A-Z][A-Za-z]*)*)`", page))
     assert len(named) > 30
     assert named - classes == set()

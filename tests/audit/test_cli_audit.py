@@ -52,12 +52,12 @@ def test_the_audit_passes_and_says_what_it_compared(
 ) -> None:
     skill = tmp_path / "little.yaml"
     skill.write_text(SKILL)
-    code, out, _ = typed(capsys, "audit", "lookahead", skill, "--cuts", 4, *RANGE, "--json", "--home", home)
+    code, out, _ = typed(capsys, "audit", "lookahead", skill, "--cuts", 2, *RANGE, "--json", "--home", home)
     found = json.loads(out)
     assert code == 0
-    assert (found["cuts"], found["differences"], found["examples"]) == (4, 0, [])
+    assert (found["cuts"], found["differences"], found["examples"]) == (2, 0, [])
     assert found["runs"] == ["policy/sma_cross", "standin/analyst"]
-    assert found["covered"]["prompt"]["compared"] >= 8
+    assert found["covered"]["prompt"]["compared"] >= 4
     assert "tool propose_order" in found["not_covered"]
     assert any("the model itself" in text for text in found["not_proved"])
 
@@ -82,18 +82,18 @@ def test_a_stored_run_is_audited_with_its_own_decisions(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str
 ) -> None:
     run = stored(home, tmp_path, capsys, model)
-    code, out, _ = typed(capsys, "audit", "lookahead", "--run", run, "--cuts", 4, "--json", "--home", home)
+    code, out, _ = typed(capsys, "audit", "lookahead", "--run", run, "--cuts", 2, "--json", "--home", home)
     found = json.loads(out)
-    assert (code, found["cuts"], found["differences"]) == (0, 4, 0)
+    assert (code, found["cuts"], found["differences"]) == (0, 2, 0)
     assert found["runs"] == [f"run {run}"]
     assert ("prompt" in found["covered"]) is (model == "standin/analyst")
     if model == "standin/analyst":
         fork = ("--at", "2025-03-28T12:00:00Z", "--model", "policy/momentum", "--json", "--home", home)
         code, out, _ = typed(capsys, "runs", "fork", run, *fork)
         forked = json.loads(out)["run_id"]
-        code, out, _ = typed(capsys, "audit", "lookahead", "--run", forked, "--cuts", 3, "--json", "--home", home)
+        code, out, _ = typed(capsys, "audit", "lookahead", "--run", forked, "--cuts", 2, "--json", "--home", home)
         found = json.loads(out)
-        assert (code, found["cuts"], found["differences"], found["from"]) == (0, 3, 0, "2025-03-28T12:00:00Z")
+        assert (code, found["cuts"], found["differences"], found["from"]) == (0, 2, 0, "2025-03-28T12:00:00Z")
     late = ("--from", "2025-03-28T23:00:00Z", "--cuts", 1)
     assert typed(capsys, "audit", "lookahead", "--run", run, *late, "--home", home)[0] == 0
     code, _, err = typed(capsys, "audit", "lookahead", "--run", run, "--to", "2025-03-30", "--home", home)

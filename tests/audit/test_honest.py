@@ -20,8 +20,8 @@ needs_data = pytest.mark.skipif(not SHARED.exists(), reason="needs the market da
 
 
 def test_nothing_differs_and_every_tool_is_called(home: Path) -> None:
-    found = audited(home, skill("policy/momentum"), 4)
-    assert (found.leaking, found.result.cuts) == (set(), 4)
+    found = audited(home, skill("policy/momentum"), 2)
+    assert (found.leaking, found.result.cuts) == (set(), 2)
     assert [run.name for run in found.setup.runs] == ["policy/momentum", "standin/analyst"]
     names = {f"tool {name}" for name, tool in builtin_tools().items() if not tool.decides and tool.reach != "live_only"}
     assert {DECISION, EVENTS, PROMPT, STATE, *names} <= set(found.result.counts)
@@ -57,7 +57,7 @@ def test_a_funding_row_inside_the_hour_of_a_cut_is_no_look_ahead(
         if "funding" in path.parts:
             frame = frame.with_columns(pl.col("at") + pl.duration(minutes=37))
         frame.with_columns(pl.selectors.datetime().cast(TIME)).write_parquet(target)
-    found = audited(tmp_path, skill("policy/buy_and_hold", schedule={"every": "15m"}), 4, data_venue="demo")
+    found = audited(tmp_path, skill("policy/buy_and_hold", schedule={"every": "15m"}), 2, data_venue="demo")
     assert found.leaking == set()
 
 
@@ -76,9 +76,9 @@ def test_binance_with_news_shows_nothing_of_its_future(tmp_path: Path) -> None:
     lake, source = Lake(tmp_path / "lake"), SHARED / "binance_2023_2024"
     import_paths(lake, sorted(source.glob("*/BTC.parquet")) + sorted(source.glob("*/ETH.parquet")), venue="binance")
     import_paths(lake, [SHARED / "news"], venue="binance")
-    span = {"from_at": parse_instant("2023-03-08"), "to_at": parse_instant("2023-03-09")}
-    found = audited(tmp_path, skill("policy/sma_cross"), 3, data_venue="binance", **span)
-    assert (found.leaking, found.result.cuts) == (set(), 3)
+    span = {"from_at": parse_instant("2023-03-08"), "to_at": parse_instant("2023-03-08T12:00")}
+    found = audited(tmp_path, skill("policy/sma_cross"), 2, data_venue="binance", **span)
+    assert (found.leaking, found.result.cuts) == (set(), 2)
     assert found.result.counts["section News"].compared
 
 
@@ -88,9 +88,9 @@ def test_hyperliquid_with_funding_and_meetings_shows_nothing_of_its_future(tmp_p
     files = [path for symbol in ("BTC", "ETH") for path in sorted(source.rglob(f"{symbol}.parquet"))]
     import_paths(lake, files, venue="hyperliquid")
     import_paths(lake, [SHARED / "events"], known_at=parse_instant("2025-07-27T09:00:00Z"))
-    span = {"from_at": parse_instant("2025-07-27"), "to_at": parse_instant("2025-07-28")}
-    found = audited(tmp_path, skill("policy/buy_and_hold"), 4, data_venue="hyperliquid", **span)
-    assert (found.leaking, found.result.cuts) == (set(), 4)
+    span = {"from_at": parse_instant("2025-07-27"), "to_at": parse_instant("2025-07-27T12:00")}
+    found = audited(tmp_path, skill("policy/buy_and_hold"), 2, data_venue="hyperliquid", **span)
+    assert (found.leaking, found.result.cuts) == (set(), 2)
     assert found.result.counts["section Upcoming events"].compared
 
 

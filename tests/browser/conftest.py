@@ -4,7 +4,9 @@ Where there is no Chromium these tests are skipped. Every page that a test opens
 error in its console and stay within its width; `open_page` checks that at the end of the test.
 
 Processor time goes into starting browsers, tabs and servers (a tab takes as much as two pages), not into looking at pages. So a worker
-starts each of them once: one browser with one tab, which tests use one after the other, and a few servers that they share.
+starts each of them once: one browser, which tests use one after the other, and a few servers that they share. It has two tabs: in one
+of them pages are drawn, as for a person; in the other they have their layout, and half of the processor time is saved. A page that a test
+only reads and measures is opened in the second: `drawn=False`. Clicks and keys need frames, and so the first.
 """
 
 import asyncio
@@ -18,12 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Error, sync_playwright
 
+from browser import forked_programs
 from browser.full_workspace import PASSWORD, full_workspace
 from browser.scripted_model import ScriptedModel
 from demo_workspace import demo_workspace
-from forked import Forked
+from forked import Forked, command
 from pitboss.bootstrap.accounts import Accounts
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import look_into, open_workspace
@@ -41,7 +44,7 @@ ARGUMENTS = (
     "--disable-sync",
 )
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
-ICON = "/favicon.ico"
+ICON, REST = "/favicon.ico", "/health"
 """Asked for by the browser itself where it rests between two tests; pages name their icon."""
 NOBODY: dict[str, Any] = {"cookies": []}
 """The state of a browser that has no session."""
@@ -101,7 +104,8 @@ class OpenBrowser:
         self.context: Any = None
         self.visit: Visit | None = None
         """What the test that uses the tab expects of its pages."""
-        self._tab: Any = None
+        self._tabs: dict[bool, Any] = {}
+        """By whether their pages are drawn."""
 
     def enter(self) -> None:
         """A test of the browser begins."""
@@ -122,32 +126,45 @@ class OpenBrowser:
             self.context = self.browser.new_context(reduced_motion="reduce")
         return self.context
 
-    def tab(self) -> Any:
+    def tab(self, drawn: bool = True) -> Any:
         """The tab; a new one if a test has left the last one in a state that the next should not see."""
-        if self._tab is None:
-            self._tab = self.context.new_page()
-            self._tab.on("console", lambda message: self.visit and self.visit.note_error(message))
-            self._tab.on("pageerror", lambda error: self.visit and self.visit.faults.append(f"script: {error}"))
-            self._tab.on("request", lambda request: self.visit and self.visit.note_foreign(request.url))
-        return self._tab
+        if drawn not in self._tabs:
+            tab = self._tabs[drawn] = self.context.new_page() if drawn else self._tab_without_frames()
+            tab.on("console", lambda message: self.visit and self.visit.note_error(message))
+            tab.on("pageerror", lambda error: self.visit and self.visit.faults.append(f"script: {error}"))
+            tab.on("request", lambda request: self.visit and self.visit.note_foreign(request.url))
+        return self._tabs[drawn]
+
+    def _tab_without_frames(self) -> Any:
+        """A tab that draws a frame only when it is told to, where the browser can do that; otherwise an ordinary one."""
+        page = self.context.new_page()
+        target = self.context.new_cdp_session(page).send("Target.getTargetInfo")["targetInfo"]
+        options = {"browserContextId": target["browserContextId"], "enableBeginFrameControl": True}
+        try:
+            with self.context.expect_page() as created:
+                self.browser.new_browser_cdp_session().send("Target.createTarget", {"url": "about:blank", **options})
+        except Error:
+            return page
+        page.close()
+        return created.value
 
     def tidy(self) -> None:
-        """Leave the page; nothing that it stored, asks for or was told to do with dialogs stays."""
+        """Leave the pages; nothing that they stored, ask for or were told to do with dialogs stays."""
         self.visit = None
-        if self._tab is None:
-            return
-        is_editor = self._tab.locator("#skill-text").count() > 0  # asks before it is left
-        if is_editor or self._tab._impl_obj.listeners("dialog"):
-            self._tab.close()
-            self._tab = None
-        elif self._tab.url.startswith("http"):
-            self._tab.evaluate("localStorage.clear(); sessionStorage.clear();")
-            self.rest()
+        for drawn, tab in list(self._tabs.items()):
+            is_editor = tab.evaluate("document.querySelector('#skill-text') !== null")  # asks before it is left
+            if is_editor or tab._impl_obj.listeners("dialog"):
+                tab.close()
+                del self._tabs[drawn]
+            elif tab.url.startswith("http") and not tab.url.endswith(REST):
+                tab.evaluate("localStorage.clear(); sessionStorage.clear();")
+        self.rest()
 
     def rest(self) -> None:
-        """Leave the page for one of the same server that asks for nothing; an empty page would take a new process."""
-        if self._tab.url.startswith("http"):
-            self._tab.goto("/".join([*self._tab.url.split("/")[:3], "health"]))
+        """Leave the pages for one of the same server that asks for nothing; an empty page would take a new process."""
+        for tab in self._tabs.values():
+            if tab.url.startswith("http") and not tab.url.endswith(REST):
+                tab.goto("/".join(tab.url.split("/")[:3]) + REST)
 
     def close(self) -> None:
         """End the browser."""
@@ -197,8 +214,9 @@ def open_page(context: Any, open_browser: OpenBrowser) -> Iterator[Callable[...,
         theme: str = "light",
         state: Any = None,
         expected: tuple[str, ...] = (),
+        drawn: bool = True,
     ) -> Any:
-        page = open_browser.tab()
+        page = open_browser.tab(drawn)
         open_browser.visit = None
         open_browser.rest()  # until it is left a page may ask for something, and the cookies change
         open_browser.visit = Visit(server.address, expected, faults)
@@ -213,9 +231,8 @@ def open_page(context: Any, open_browser: OpenBrowser) -> Iterator[Callable[...,
         else:
             context.add_cookies((state or server.state)["cookies"])
         page.goto(server.address + path)
-        page.locator("[data-wait]").wait_for(
-            state="detached"
-        )  # the page of a run that is being composed loads itself again
+        if drawn:  # the page of a run that is being composed loads itself again
+            page.locator("[data-wait]").wait_for(state="detached")
         return page
 
     yield open_
@@ -245,7 +262,8 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
     def start(source: Path, ids: dict[str, str] | None = None, **environment: str) -> Served:
         home = Path(shutil.copytree(source, tmp_path_factory.mktemp("served") / "home"))
         options = ("--home", home, "--port", 0, "--json")
-        process = Forked("-m", "pitboss", "serve", *options, env={**os.environ, **environment})
+        program = (forked_programs.__file__, json.dumps(command()), "pitboss", "serve")
+        process = Forked(*program, *options, env={**os.environ, **environment})
         processes.append(process)
         assert process.stdout is not None
         return Served(**json.loads(process.stdout.readline()), home=home, ids=ids or {})
@@ -303,8 +321,14 @@ def empty_server(serve: Callable[..., Served], tmp_path_factory: pytest.TempPath
 
 @pytest.fixture(scope="session")
 def screenshots(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that pictures of pages are kept in: the one of `--screenshots`, or one of this test run."""
+    """The folder that pictures of whole pages are kept in: the one of `--screenshots`, or one of this test run."""
     chosen = request.config.getoption("screenshots")
     folder = Path(chosen) if chosen else tmp_path_factory.getbasetemp() / "screenshots"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+@pytest.fixture(scope="session")
+def pictures(request: pytest.FixtureRequest, screenshots: Path) -> Path | None:
+    """The folder for pictures of quick looks at pages, if `--screenshots` asks for them."""
+    return screenshots if request.config.getoption("screenshots") else None

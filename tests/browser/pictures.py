@@ -1,4 +1,4 @@
-"""Looking at a page: in a theme and a size it must fit the window, and a picture of it is kept.
+"""Looking at a page: in a theme and a size it must fit the window, and a picture of it is kept if one is asked for.
 
 In `make test` hundreds of pages are looked at, so that is done with few messages to the browser: what Playwright adds to a page for
 its selectors takes as long as many pages themselves.
@@ -17,31 +17,33 @@ THEMES, SIZES = ("light", "dark"), {"wide": WIDE, "narrow": NARROW}
 LOW = tuple({**size, "height": 300} for size in (NARROW, WIDE))
 """Windows of the same widths in which less is drawn: most of the processor time of these tests goes into drawing."""
 PATIENCE_MS = 30_000
+LOADS = 4
+"""How often a page may load itself again while it settles."""
 SETTLED = """async (patience) => {
   const rows = () => document.querySelector('.log .shown')?.textContent ?? 'none';
   const isFetched = () => rows()
+    && !document.querySelector('[data-wait]')
     && !document.querySelector('[data-fetch] .note')?.textContent.includes('Comparing')
     && !document.querySelector('#check-state')?.matches(':not(.ok, .bad)')
     && !document.querySelector('#estimate')?.textContent.includes('…');
-  if (document.querySelector('[data-wait]')) return 'composed';
   for (const until = performance.now() + patience; !isFetched(); await new Promise((next) => setTimeout(next, 20))) {
-    if (performance.now() > until) return 'late';
+    if (performance.now() > until) return false;
   }
   for (const one of document.querySelectorAll('details.more-options')) one.open = true;
-  return 'settled';
+  return true;
 }"""
 
 
 def settled(page: Any) -> None:
     """Wait for what the scripts of a page fetch when it opens, and unfold its options."""
-    try:
-        state = page.evaluate(SETTLED, PATIENCE_MS)
-    except Error:  # it was loading itself again just now
-        state = "composed"
-    if state == "composed":  # the page of a run, which is composed when it is asked for and then loads itself again
-        page.wait_for_selector("main:not(:has([data-wait]))")
-        state = page.evaluate(SETTLED, PATIENCE_MS)
-    assert state == "settled", page.url
+    for is_last in (*[False] * LOADS, True):
+        try:
+            assert page.evaluate(SETTLED, PATIENCE_MS), page.url
+        except Error:  # the page of a run is composed when it is asked for, and then loads itself again
+            if is_last:
+                raise
+        else:
+            return
 
 
 def looked_at(page: Any, name: str, folder: Path, theme: str, size: str) -> None:
@@ -53,27 +55,31 @@ def looked_at(page: Any, name: str, folder: Path, theme: str, size: str) -> None
 
 
 class QuickLook:
-    """Looks at pages of one tab as on a phone by night, with a picture of what is in sight, and whether they fit a wide window."""
+    """Looks at pages of one tab as on a phone by night, and whether they fit a wide window.
 
-    def __init__(self, page: Any, folder: Path) -> None:
+    With a folder it keeps a picture there of what is in sight; the page must then be drawn.
+    """
+
+    def __init__(self, page: Any, folder: Path | None) -> None:
         self._page = page
         self._folder = folder
         self._session = page.context.new_cdp_session(page)
         page.emulate_media(color_scheme="dark")
 
     def open(self, address: str) -> None:
-        """Open a page. It is drawn in a small window first."""
+        """Open a page. It is laid out in a small window first."""
         self._page.set_viewport_size(NARROW)
         self._page.goto(address)
-        self._page.locator("[data-wait]").wait_for(state="detached")
+        settled(self._page)
 
     def look(self, name: str) -> None:
         """Look at the page that is open."""
         settled(self._page)
         self._page.set_viewport_size(NARROW)
         assert overflow(self._page) == 0, name
-        picture = self._session.send("Page.captureScreenshot", {"format": "jpeg", "quality": 70})
-        (self._folder / f"{name}-dark-narrow.jpeg").write_bytes(base64.b64decode(picture["data"]))
+        if self._folder is not None:
+            picture = self._session.send("Page.captureScreenshot", {"format": "jpeg", "quality": 70})
+            (self._folder / f"{name}-dark-narrow.jpeg").write_bytes(base64.b64decode(picture["data"]))
         fits(self._page, LOW[1:], name)
 
 

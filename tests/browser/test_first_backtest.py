@@ -26,17 +26,17 @@ FINISHED_MS = 60_000
 
 
 def test_an_empty_workspace_says_what_to_do_and_two_clicks_lead_to_a_finished_backtest(
-    empty_server: Served, open_page: Callable[..., Any], screenshots: Path
+    empty_server: Served, open_page: Callable[..., Any], pictures: Path | None
 ) -> None:
-    page = open_page(empty_server)
-    looks = QuickLook(page, screenshots)
+    page = open_page(empty_server, drawn=pictures is not None)
+    looks = QuickLook(page, pictures)
     for path, words in EMPTY.items():
         looks.open(empty_server.address + path)
         assert words in page.evaluate("document.querySelector('main').innerText")
         looks.look(f"empty-{path.strip('/').partition('?')[0]}")
     looks.open(empty_server.address)
     looks.look("empty-home")
-    page.set_viewport_size(NARROW)
+    page = open_page(empty_server, "/", NARROW)
     assert page.is_disabled("[data-do=first-run]")
     page.click("[data-do=prepare]")
     page.click("[data-do=first-run]:enabled")

@@ -1,4 +1,5 @@
-"""Every page of the app in both themes, wide and narrow: nothing stands out of the window, no error, no other host, a picture is kept.
+"""Every page of the app in both themes, wide and narrow: nothing stands out of the window, no error, no other host.
+With `--screenshots` a picture of each is kept.
 
 The pages are those of the app itself: a page that is added later has to be named here, or a test fails that names it.
 """
@@ -88,10 +89,10 @@ def test_every_page_of_the_app_is_looked_at(tmp_path: Path) -> None:
 
 
 def test_every_page_fits_a_phone_and_a_wide_window(
-    full_server: Served, open_page: Callable[..., Any], screenshots: Path
+    full_server: Served, open_page: Callable[..., Any], pictures: Path | None
 ) -> None:
     """Those that `test_hostile_text.py` opens in the same widths are left to it."""
-    looks = QuickLook(open_page(full_server, "/", NARROW), screenshots)
+    looks = QuickLook(open_page(full_server, "/", NARROW, drawn=pictures is not None), pictures)
     for pages in PAGES.values():
         for name, path in pages.items():
             if path in OPENED_WITH_HOSTILE_TEXT:
@@ -116,12 +117,12 @@ def test_every_page_opened_anew_in_each_theme_and_size(
 
 
 def test_the_pages_of_signing_in_and_of_refusals(
-    full_server: Served, open_page: Callable[..., Any], screenshots: Path
+    full_server: Served, open_page: Callable[..., Any], pictures: Path | None
 ) -> None:
     refusals = ("status of 403", "status of 404")
     page = open_page(full_server, "/settings", state=NOBODY, expected=refusals)
     assert page.title() == "Sign in – pitboss"
-    looks = QuickLook(page, screenshots)
+    looks = QuickLook(page, pictures)
     looks.look("sign-in")
     page.fill("#name", "vera")
     page.fill("#password", PASSWORD)

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,14 @@ def loaded_by_each(*commands: list[str]) -> dict[str, set[str]]:
     return {words: set(modules) for words, modules in json.loads(result.stderr.splitlines()[-1]).items()}
 
 
+@cache
+def loaded_by_descriptions() -> dict[str, set[str]]:
+    """The modules that are loaded by what only describes the program; each line loads more than the one before."""
+    return loaded_by_each(["--version"], ["runs", "--help"], ["backtest", "--help"], ["--help"])
+
+
 def test_what_only_describes_the_program_loads_no_library_of_its_work() -> None:
-    found = loaded_by_each(["--version"], ["--help"], ["runs", "--help"], ["backtest", "--help"])
+    found = loaded_by_descriptions()
     assert {words: modules & {*LIBRARIES, "asyncio"} for words, modules in found.items()} == {
         words: set() for words in found
     }
@@ -53,14 +60,18 @@ def test_what_only_describes_the_program_loads_no_library_of_its_work() -> None:
 def test_a_command_loads_the_module_of_no_other() -> None:
     others = {f"pitboss.cli.{where.partition(':')[0]}" for name, where in COMMANDS.items() if name != "runs"}
     assert others
-    assert not loaded("runs", "--help") & others
-    assert not loaded("--version") & {*others, "pitboss.cli.runs"}
+    found = loaded_by_descriptions()
+    assert not found["runs --help"] & others
+    assert not found["--version"] & {*others, "pitboss.cli.runs"}
 
 
 def test_looking_at_runs_loads_no_market_and_no_agent(home: Path, finished: Callable[[str], dict[str, Any]]) -> None:
     run = finished("policy/hold")["run_id"]
+    empty = ["runs", "list", "--home", str(home.parent / "empty")]
     commands = (["runs", "list"], ["runs", "show", run], ["jobs", "list"])
-    for words, found in loaded_by_each(*([*words, "--home", str(home)] for words in commands)).items():
+    loaded = loaded_by_each(empty, *([*words, "--home", str(home)] for words in commands))
+    assert not [name for name in loaded.pop(" ".join(empty)) if name.startswith("pitboss.venues.")]
+    for words, found in loaded.items():
         assert "sqlalchemy" in found, words
         assert not found & {*LIBRARIES - {"pydantic", "sqlalchemy"}, POSTGRES}, words
         parts = ("pitboss.agent", "pitboss.engine", "pitboss.tools")
@@ -70,15 +81,14 @@ def test_looking_at_runs_loads_no_market_and_no_agent(home: Path, finished: Call
 def test_a_setting_of_a_venue_loads_no_more_of_venues_than_declares_it(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def modules() -> set[str]:
-        return {name for name in loaded("runs", "list", "--home", home) if name.startswith("pitboss.venues.")}
-
-    assert modules() == set()
     monkeypatch.setenv("PITBOSS_PREDICT_ID", "0x1")
     declaring = {"perp", "perp.venue"}
     for venue in ("community", "predict"):
         declaring |= {venue, f"{venue}.venue", f"{venue}.settings"}
-    assert modules() == {f"pitboss.venues.{name}" for name in declaring}
+    found = loaded("runs", "list", "--home", home)
+    assert {name for name in found if name.startswith("pitboss.venues.")} == {
+        f"pitboss.venues.{name}" for name in declaring
+    }
 
 
 def test_a_backtest_loads_neither_the_other_venue_nor_what_reaches_out(home: Path, skill: Path) -> None:

@@ -52,10 +52,28 @@ def fresh(tmp_path: Path, market: Path) -> Path:
 
 
 @pytest.fixture
-def stored(fresh: Path) -> Path:
-    """A workspace with the data and the stored database."""
-    (fresh / "pitboss.db").write_bytes(gzip.decompress((COMPAT / "fixtures" / "pitboss.db.gz").read_bytes()))
-    return fresh
+def earlier(fresh: Path) -> Path:
+    """A workspace with the data and the stored database as version 0.1.0 has left it."""
+    return with_stored(fresh)
+
+
+@pytest.fixture(scope="session")
+def migrated(market: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same after the first command of this version, which changes its schema; tests get copies."""
+    home = with_stored(Path(shutil.copytree(market, tmp_path_factory.mktemp("compat-migrated") / "home")))
+    here("runs", "list", "--home", home)
+    return home
+
+
+@pytest.fixture
+def stored(tmp_path: Path, migrated: Path) -> Path:
+    """A workspace with the data and the stored database, which this version has opened before."""
+    return Path(shutil.copytree(migrated, tmp_path / "home"))
+
+
+def with_stored(home: Path) -> Path:
+    (home / "pitboss.db").write_bytes(gzip.decompress((COMPAT / "fixtures" / "pitboss.db.gz").read_bytes()))
+    return home
 
 
 def told(run: dict[str, Any]) -> dict[str, Any]:
@@ -78,8 +96,8 @@ def test_a_stored_fork_says_where_it_was_forked_and_does_not_guess_its_source_s_
     assert [part["model"] for part in shown["decided_by"]] == [None, shown["model"]]
 
 
-def test_all_stored_runs_are_listed(stored: Path) -> None:
-    listed = here("runs", "list", "--json", "--home", stored).json
+def test_all_stored_runs_are_listed(earlier: Path) -> None:
+    listed = here("runs", "list", "--json", "--home", earlier).json
     found = {run["run_id"]: run["status"] for run in listed}
     assert found == {RUNS[name]["run_id"]: RUNS[name]["status"] for name in STORED}
 

@@ -41,12 +41,9 @@ def _sqlite(request: pytest.FixtureRequest) -> Iterator[Case]:
 
 
 def _postgres(request: pytest.FixtureRequest) -> Iterator[Case]:
-    address = postgres_server.copy_of(request.getfixturevalue("empty_postgres"))
-    try:
-        with open_database(address) as database:
-            yield _stored(database)
-    finally:
-        postgres_server.drop(address)
+    template = request.getfixturevalue("empty_postgres")
+    with postgres_server.lent(template) as address, open_database(address) as database:
+        yield _stored(database)
 
 
 @pytest.fixture(scope="module")

@@ -60,13 +60,13 @@ def test_killed_at_any_step_the_lake_opens_and_is_before_or_after(tmp_path: Path
     expected = Lake(tmp_path / "whole")
     import_paths(expected, old)
     before = contents(expected)
+    earlier = shutil.copytree(expected.root, tmp_path / "earlier")
     import_paths(expected, new)
     after = contents(expected)
     assert len(after) > len(before)
     seen: list[bool] = []
     for step in range(100):
-        lake = Lake(tmp_path / f"lake{step}")
-        import_paths(lake, old)
+        lake = Lake(shutil.copytree(earlier, tmp_path / f"lake{step}"))
         with pytest.MonkeyPatch.context() as patched:
             cut_short(patched, step)
             try:

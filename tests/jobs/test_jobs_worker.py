@@ -104,6 +104,7 @@ def test_a_cancelled_run_stops_while_its_model_has_not_answered_and_the_others_g
     check_history(yard)
 
 
+@pytest.mark.usefixtures("forked_programs")
 @pytest.mark.parametrize("processes", [0, 2])
 def test_a_cancelled_run_that_only_computes_stops_at_a_tick_and_keeps_what_it_has(
     processes: int, yard: Yard, monkeypatch: pytest.MonkeyPatch

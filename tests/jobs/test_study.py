@@ -233,7 +233,8 @@ def test_jobs_made_from_one_another_are_those_made_alone(workspace: Workspace, m
         request(days=3), parse_axes([*words, "model=policy/random,policy/momentum,standin/analyst"]), repeats=2
     )
     planned = [member.request for member in planned_runs(plan.plan, plan.expected_trials)]
-    alone, loaded = [runner.job_of(workspace, one, owner="me") for one in planned], list[object]()
+    some = range(0, len(planned), 5)  # every value of every field is among them
+    alone, loaded = [runner.job_of(workspace, planned[place], owner="me") for place in some], list[object]()
 
     def counted(place: Workspace, one: Any, **more: Any) -> Any:
         loaded.append(one)
@@ -243,7 +244,7 @@ def test_jobs_made_from_one_another_are_those_made_alone(workspace: Workspace, m
     preparation = prepare.JobBuilder(workspace)
     shared = [preparation.job(one, owner="me") for one in planned]
     assert len(loaded) == 6, "three deciders with two lookbacks each"
-    for one, other in zip(shared, alone, strict=True):
+    for one, other in zip((shared[place] for place in some), alone, strict=True):
         assert codec.dumps(one.params) == codec.dumps(other.params)
         assert replace(one, params={}) == replace(other, params={})
 
@@ -461,6 +462,7 @@ def test_calling_off_takes_waiting_runs_out_of_the_queue(workspace: Workspace) -
     assert do(workspace, plan).failed == []
 
 
+@pytest.mark.usefixtures("forked_programs")
 def test_workers_of_this_machine_come_to_the_same_digests(
     workspace: Workspace, tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

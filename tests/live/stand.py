@@ -106,12 +106,13 @@ class Stand:
         given: PredictPorts = ports(self.decider, build_prompts=False)
         self.source = self.source or TalkedSource(given.caps)
         self.source.caps = given.caps
+        period_ms = self.slots.period_ms
         return Runner(
             ports=given,
             source=self.source,
             journal=more.pop("journal", self.journal),
             clock=self.clock,
-            pace=Pace(self.slots, more.pop("deadline_ms", 40), more.pop("feed_ms", 15), 2_000),
+            pace=Pace(self.slots, more.pop("deadline_ms", period_ms // 2), more.pop("feed_ms", period_ms // 3), 2_000),
             state=self.state or fresh(),
             board=self.board,
             pause=self.clock.pause,

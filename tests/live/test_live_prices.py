@@ -326,13 +326,13 @@ def test_hours_of_a_policy_on_live_prices_conserve_money_and_leave_nothing_behin
         state=fresh(1_000),
         board=board,
         pause=pause,
-        most_ticks=150,
+        most_ticks=100,
     )
     total = money(fresh(1_000).world.world)
     state = asyncio.run(runner.run())
     world = state.world.world
     assert money(world) == total
-    assert (board.ticks, board.missed_slots) == (150, 0)
+    assert (board.ticks, board.missed_slots) == (100, 0)
     assert board.events["settled", "redeem"] > 5
     sides = [one["intents"][0]["side"] for one in board.feed if one["kind"] == "tick" and one["intents"]]
     assert {(sides[place], sides[place + 1]) for place in range(len(sides) - 1)} == {("YES", "NO"), ("NO", "YES")}

@@ -80,7 +80,7 @@ def test_ticks_come_at_their_slots_and_the_chain_holds() -> None:
 
 
 @given(st.integers(1, 400), st.integers(0, 999))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_a_tick_never_finds_a_price_from_its_slot_on(looks_ms: int, start_ms: int) -> None:
     mind = saying(MINT)
     clock = ManualClock(NOW + start_ms, looks_ms=looks_ms)
@@ -171,7 +171,7 @@ def test_a_tick_that_is_longer_than_its_period_is_not_allowed() -> None:
 def test_a_model_that_hangs_ends_in_a_hold_with_a_flag() -> None:
     hangs = Hangs()
     stand = Stand(hangs)
-    run(stand, 2)
+    run(stand, 2, deadline_ms=40)
     assert hangs.asked == 2
     assert [body["flags"] for body in stand.bodies()] == [["deadline"], ["deadline"]]
     assert (stand.board.errors, stand.board.skips) == (2, 0)
@@ -239,7 +239,7 @@ def test_a_feed_that_hangs_ends_in_a_flag_and_is_reported_once() -> None:
 
     mind = saying(MINT)
     stand = Stand(mind, source=TalkedSource(PredictCaps(), hang=hang))
-    run(stand, 1)
+    run(stand, 1, feed_ms=15)
     assert [body["flags"] for body in stand.bodies()] == [["feed_timeout"]]
     assert mind.seen == []
     assert [entry["detail"] for entry in stand.told if entry["kind"] == "remark"] == [
@@ -293,7 +293,7 @@ def test_a_stop_lets_the_tick_in_hand_finish() -> None:
 
 
 @given(st.integers(0, 12), st.booleans())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_a_run_killed_at_any_commit_goes_on_with_the_same_chain(dies_at: int, after: bool) -> None:
     def mind() -> Mind:
         return Mind(lambda observation: [MINT] if observation.ticks < 6 else [])
@@ -337,7 +337,7 @@ def test_a_run_killed_at_any_commit_goes_on_with_the_same_chain(dies_at: int, af
     ),
     st.lists(st.booleans(), min_size=8, max_size=8),
 )
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_whatever_clock_and_feed_do_every_slot_is_accounted_for_once(jumps: dict[int, int], down: list[bool]) -> None:
     mind = saying(MINT)
     quiet = TalkedSource(PredictCaps(), silent=lambda at: down[at // 40_000 % 8])

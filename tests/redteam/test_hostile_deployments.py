@@ -39,7 +39,7 @@ def check(lived: LivedDays) -> tuple[int, int]:
     return len(results), sum(each.gap > 0 for each in results)
 
 
-@pytest.mark.parametrize("seed", seeds(7, 2, quick=2))
+@pytest.mark.parametrize("seed", seeds(7, 2, quick=1))
 def test_a_day_with_a_hostile_model_loses_at_most_the_cap_and_one_bar(workspace: Workspace, seed: int) -> None:
     _, reached = check(attack(workspace, seed))
     assert reached  # else nothing was shown

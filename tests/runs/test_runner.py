@@ -21,7 +21,7 @@ from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import plain_skill
 from pitboss.venues.perp.venue import PerpVenue
 
-FROM, TO, END = (parse_instant(f"2025-03-{day}") for day in ("27", "30", "31"))
+FROM, TO, END = (parse_instant(f"2025-03-{day}") for day in ("27", "28", "31"))
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,7 @@ from pitboss.data.lake import Lake
 from pitboss.testing.provider import FakeProvider, Play, call, calls, decide
 from serving import served
 
-SIX_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T06:00:00Z")
-TICKS = 24
+THREE_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T03:00:00Z")
 PRICES = ("--price-in", "1", "--price-out", "2")
 SYMBOLS = ("BTC", "ETH", "SOL")
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -85,7 +84,7 @@ def environment(server: FakeProvider) -> dict[str, str]:
     return {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake"}
 
 
-def backtest(home: Path, skill: Path, server: FakeProvider, *words: str, span: tuple[str, ...] = SIX_HOURS) -> Any:
+def backtest(home: Path, skill: Path, server: FakeProvider, *words: str, span: tuple[str, ...] = THREE_HOURS) -> Any:
     asked = ("backtest", skill, *span, "--model", "llm/fake", *PRICES, "--blind", *words, "--json", "--home", home)
     return here(*asked, **environment(server)).json
 
@@ -134,7 +133,7 @@ def test_nothing_true_is_in_any_byte_that_is_sent_and_the_run_can_be_made_again_
         sent = list(server.questions)
     assert again["digest"] == first["digest"] != other["digest"]
     assert first["metrics"]["total_trades"] > 0
-    scanner = scanner_of(home, venue_of(home), SYMBOLS, "2025-03-20T06:00:00Z")
+    scanner = scanner_of(home, venue_of(home), SYMBOLS, "2025-03-20T03:00:00Z")
     fills = exported(home, first["run_id"], "fills")
     scanner.add([float(fill["price"]) for fill in fills])
     assert leaks(scanner, sent) == []
@@ -147,7 +146,7 @@ def test_nothing_true_is_in_any_byte_that_is_sent_and_the_run_can_be_made_again_
     assert set(proposals) <= set(SYMBOLS)
     assert here("runs", "verify", first["run_id"], "--home", home).code == 0
     replayed = here(
-        "backtest", trader, *SIX_HOURS, "--model", f"replay/{first['run_id']}", "--blind", "--json", "--home", home
+        "backtest", trader, *THREE_HOURS, "--model", f"replay/{first['run_id']}", "--blind", "--json", "--home", home
     )
     assert replayed.json["digest"] == first["digest"]
 
@@ -158,14 +157,14 @@ def test_an_open_run_of_the_same_decisions_ends_with_the_same_money_and_the_scan
     with served(trading) as server:
         blind = backtest(home, trader, server)
         server.questions.clear()
-        asked = ("backtest", trader, *SIX_HOURS, "--model", "llm/fake", *PRICES, "--json", "--home", home)
+        asked = ("backtest", trader, *THREE_HOURS, "--model", "llm/fake", *PRICES, "--json", "--home", home)
         here(*asked, **environment(server))
-        scanner = scanner_of(home, venue_of(home), SYMBOLS, "2025-03-20T06:00:00Z")
+        scanner = scanner_of(home, venue_of(home), SYMBOLS, "2025-03-20T03:00:00Z")
         kinds = {leak.split()[0] for question in server.questions[:5] for leak in scanner.request(question)}
     assert kinds >= {"name", "price", "day"}
     file = tmp_path / "decisions.jsonl"
     file.write_text(here("runs", "export", blind["run_id"], "--what", "decisions", "--home", home).out)
-    result = here("backtest", trader, *SIX_HOURS, "--decisions", file, "--json", "--home", home).json
+    result = here("backtest", trader, *THREE_HOURS, "--decisions", file, "--json", "--home", home).json
     assert exported(home, result["run_id"], "fills") == exported(home, blind["run_id"], "fills")
     assert exported(home, result["run_id"], "equity") == exported(home, blind["run_id"], "equity")
     for name in ("total_return_pct", "max_drawdown_pct", "total_trades", "win_rate", "sharpe"):
@@ -175,11 +174,11 @@ def test_an_open_run_of_the_same_decisions_ends_with_the_same_money_and_the_scan
 def test_programs_and_files_of_decisions_do_the_same_blind_and_their_kept_prompts_are_disguised(
     home: Path, trader: Path
 ) -> None:
-    asked = ("backtest", trader, *SIX_HOURS, "--model", "policy/sma_cross", "--prompts", "--json", "--home", home)
+    asked = ("backtest", trader, *THREE_HOURS, "--model", "policy/sma_cross", "--prompts", "--json", "--home", home)
     opened, blind = here(*asked).json, here(*asked, "--blind").json
     assert blind["metrics"] == opened["metrics"]
     assert exported(home, blind["run_id"], "equity") == exported(home, opened["run_id"], "equity")
-    scanner = scanner_of(home, venue_of(home), SYMBOLS, "2025-03-20T06:00:00Z")
+    scanner = scanner_of(home, venue_of(home), SYMBOLS, "2025-03-20T03:00:00Z")
     kept = exported(home, blind["run_id"], "snapshots")
     prompts = [prompt for one in kept if (prompt := one.get("prompt") or one.get("extra", {}).get("prompt"))]
     assert any("thesis at entry: <data>" in prompt[1] for prompt in prompts), "a program's words are in true prices"
@@ -194,7 +193,7 @@ def test_a_stopped_blind_run_goes_on_with_the_mapping_it_began_with(home: Path, 
         asked = (
             "backtest",
             trader,
-            *SIX_HOURS,
+            *THREE_HOURS,
             "--model",
             "llm/fake",
             *PRICES,
@@ -218,11 +217,11 @@ def test_a_stopped_blind_run_goes_on_with_the_mapping_it_began_with(home: Path, 
 def test_a_fork_of_a_blind_run_is_blind_and_takes_its_past_over(home: Path, trader: Path) -> None:
     with served(trading) as server:
         first = backtest(home, trader, server)
-        words = ("runs", "fork", first["run_id"], "--at", "2025-03-20T03:00:00Z", "--set", "risk.max_position_pct=20")
+        words = ("runs", "fork", first["run_id"], "--at", "2025-03-20T01:30:00Z", "--set", "risk.max_position_pct=20")
         branch = here(*words, "--json", "--home", home, **environment(server)).json
         sent = list(server.questions)
     assert branch["blind"] is True
-    scanner = scanner_of(home, venue_of(home), SYMBOLS, "2025-03-20T06:00:00Z")
+    scanner = scanner_of(home, venue_of(home), SYMBOLS, "2025-03-20T03:00:00Z")
     assert leaks(scanner, sent) == []
 
 
@@ -230,7 +229,7 @@ def test_a_reader_is_shown_that_the_run_was_blind_who_was_who_and_what_cannot_be
     home: Path, trader: Path
 ) -> None:
     with served(trading) as server:
-        asked = ("backtest", trader, *SIX_HOURS, "--model", "llm/fake", *PRICES, "--blind", "--home", home)
+        asked = ("backtest", trader, *THREE_HOURS, "--model", "llm/fake", *PRICES, "--blind", "--home", home)
         result = here(*asked, **environment(server))
     assert "blind: not offered, because its replies cannot be anonymised: get_top_traders" in result.err + result.out
     run = here("runs", "list", "--json", "--home", home).json
@@ -269,7 +268,7 @@ def test_real_bars_with_real_headlines_give_nothing_away(tmp_path: Path) -> None
     names = ("BTC", "ETH", "LTC")
     import_paths(lake, [path for name in names for path in sorted(source.glob(f"*/{name}.parquet"))], venue="binance")
     import_paths(lake, [SHARED / "news"], venue="binance")
-    assert real(tmp_path, "binance", "[BTC, ETH, LTC]", ("--from", "2023-03-10", "--to", "2023-03-10T06:00:00Z")) == []
+    assert real(tmp_path, "binance", "[BTC, ETH, LTC]", ("--from", "2023-03-10", "--to", "2023-03-10T03:00:00Z")) == []
 
 
 @needs_data

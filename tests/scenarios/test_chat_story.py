@@ -130,12 +130,3 @@ def test_a_real_small_model_answers_and_nothing_breaks(
     told = here("chat", run_id, "--question", "Say yes.", "--model", "local/smollm2", "--json", "--home", home)
     assert told.json["text"]
     assert told.json["cost_usd"] == 0
-
-
-@pytest.mark.proof
-@pytest.mark.skipif(bool(NO_LOCAL), reason=f"not installed: {', '.join(NO_LOCAL)}")
-@pytest.mark.timeout(1_800)
-@pytest.mark.parametrize("question", ["Why was this refused?", "What did it cost?", "Which rule refuses most?"])
-def test_a_real_small_model_answers_with_all_the_facts(question: str, home: Path, run_id: str) -> None:
-    told = here("chat", run_id, "--question", question, "--model", "local/smollm2", "--json", "--home", home)
-    assert told.json["text"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from program import begin, end, here
 
-RANGE = ("--from", "2025-03-20", "--to", "2025-03-20T12:00:00Z")
+RANGE = ("--from", "2025-03-20", "--to", "2025-03-20T06:00:00Z")
 
 
 @pytest.mark.parametrize("model", ["standin/analyst", pytest.param("policy/random", marks=pytest.mark.proof)])

@@ -15,8 +15,8 @@ from program import begin, here, wait_for_records
 from pitboss.testing.provider import FakeProvider, Play, call, decide
 from serving import served
 
-EIGHT_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T08:00:00Z")
-TICKS = 32
+FIVE_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T05:00:00Z")
+TICKS = 20
 PRICES = ("--price-in", "1", "--price-out", "2")
 SLOTS = ("entry_timing", "sizing", "symbol_selection", "exit_timing", "regime_fit")
 SKILL = """\
@@ -59,7 +59,7 @@ def environment(server: FakeProvider) -> dict[str, str]:
 
 
 def backtest(home: Path, skill: Path, server: FakeProvider, *words: str) -> Any:
-    asked = ("backtest", skill, *EIGHT_HOURS, "--model", "llm/fake", *PRICES, *words, "--json", "--home", home)
+    asked = ("backtest", skill, *FIVE_HOURS, "--model", "llm/fake", *PRICES, *words, "--json", "--home", home)
     return here(*asked, **environment(server)).json
 
 
@@ -87,7 +87,7 @@ def test_lessons_are_paid_for_once_and_every_way_of_doing_it_again_ends_in_the_s
         ahead = backtest(other, skill, server)
         (other / "lake").rename(home / "lake")
     replayed = here(
-        "backtest", skill, *EIGHT_HOURS, "--model", f"replay/{alone['run_id']}", "--json", "--home", home
+        "backtest", skill, *FIVE_HOURS, "--model", f"replay/{alone['run_id']}", "--json", "--home", home
     ).json
     assert len({one["digest"] for one in (alone, again, ahead, replayed)}) == 1
     for run in (alone, again, replayed):
@@ -95,7 +95,7 @@ def test_lessons_are_paid_for_once_and_every_way_of_doing_it_again_ends_in_the_s
     rows = snapshots(home, alone["run_id"])
     assert sum("reflection" in row for row in rows) == len(lessons)
     fork = here(
-        "runs", "fork", alone["run_id"], "--at", "2025-03-20T06:00:00Z", "--model", "policy/hold", "--home", home
+        "runs", "fork", alone["run_id"], "--at", "2025-03-20T04:00:00Z", "--model", "policy/hold", "--home", home
     )
     assert fork.code == 0
     bundle = tmp_path / "run.zip"
@@ -111,7 +111,7 @@ def test_lessons_are_paid_for_once_and_every_way_of_doing_it_again_ends_in_the_s
 @pytest.mark.chaos
 def test_a_run_killed_between_lessons_goes_on_to_the_same_digest(home: Path, skill: Path, tmp_path: Path) -> None:
     with served(trading, 0.05) as server:
-        asked = ("backtest", skill, *EIGHT_HOURS, "--model", "llm/fake", *PRICES, "--speculate", "0", "--home", home)
+        asked = ("backtest", skill, *FIVE_HOURS, "--model", "llm/fake", *PRICES, "--speculate", "0", "--home", home)
         run = begin(*asked, **environment(server))
         run_id = wait_for_records(run, home, 14)
         os.kill(run.pid, signal.SIGKILL)

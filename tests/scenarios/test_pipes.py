@@ -1,5 +1,6 @@
 """Standard output belongs to whoever reads it, also when they stop reading."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -59,10 +60,12 @@ def test_a_standard_error_that_was_closed_is_not_an_error(home: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_an_output_that_is_full_is_said_in_one_line_and_not_blamed_on_the_program(home: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_an_output_that_is_full_is_said_in_one_line_and_not_blamed_on_the_program(home: Path, unbuffered: str) -> None:
     command = [sys.executable, "-m", "pitboss", "venues", "list", "--json", "--home", str(home)]
+    settings = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as full:
-        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, env=settings)
     assert result.returncode == 1
     assert result.stderr.splitlines() == ["error: No space left on device"]
 

@@ -149,7 +149,7 @@ def assert_decided(place: Path, backtest: Callable[..., Told], end: str, expecte
 @pytest.mark.usefixtures("short")
 @pytest.mark.timeout(300)
 def test_ticks_are_decided_by_a_real_model_and_a_second_run_asks_it_nothing(place: Path) -> None:
-    assert_decided(place, in_this_process, "2025-03-30T12:30", 2)
+    assert_decided(place, in_this_process, "2025-03-30T12:15", 1)
 
 
 @pytest.mark.proof

@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 from mcp.server.mcpserver.exceptions import ToolError
 
+from forked import Forked
 from pitboss.server.hyperliquid_client import LEADERBOARD_CACHE_S, HyperliquidClient
 from pitboss.server.hyperliquid_info import NAME, SCHEMAS, VERSION, create
 from pitboss.tools.arguments import require_known
@@ -346,18 +347,8 @@ def test_the_same_over_streamable_http() -> None:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         async with hyperliquid() as fake:
-            command = [
-                sys.executable,
-                "-m",
-                "pitboss.server.hyperliquid_info",
-                "--transport",
-                "http",
-                "--port",
-                str(port),
-            ]
-            child = await asyncio.create_subprocess_exec(
-                *command, env={"HYPERLIQUID_INFO_URL": fake.url}, stderr=subprocess.DEVNULL
-            )
+            program = ("-m", "pitboss.server.hyperliquid_info", "--transport", "http", "--port", port)
+            child = Forked(*program, env={"HYPERLIQUID_INFO_URL": fake.url})
             try:
                 await taking(port)
                 entry = ServerEntry(
@@ -371,7 +362,7 @@ def test_the_same_over_streamable_http() -> None:
                     assert json.loads(result.content[0].text)["open_interest"] == "500000.5"
             finally:
                 child.terminate()
-                await child.wait()
+                child.communicate(timeout=60)
 
     asyncio.run(play())
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from forked import command
+from forked import Forked
 from pitboss.signer.keystore import create_keystore
 from pitboss.signer.program import JOURNAL, KEYSTORE, POLICY
 from pitboss.signer.protocol import SOCKET
@@ -17,7 +17,9 @@ PASSPHRASE = "correct horse battery"
 FAST_SCRYPT = 1024
 """A work factor for tests: opening the file takes a millisecond instead of a second."""
 
-__all__ = ["JOURNAL", "PASSPHRASE", "SOCKET", "make_folder", "passphrase_pipe", "running"]
+PATIENCE_S = 60
+
+__all__ = ["JOURNAL", "PASSPHRASE", "SOCKET", "make_folder", "passphrase_pipe", "run_program", "running"]
 
 
 def make_folder(folder: Path, policy: str, key: bytes = KEY, address: str = "") -> Path:
@@ -36,21 +38,31 @@ def passphrase_pipe(text: str = PASSPHRASE) -> int:
     return reading
 
 
+def run_program(
+    command: str, folder: Path, *words: str, passphrase: str = PASSPHRASE
+) -> subprocess.CompletedProcess[str]:
+    """One command of the program on a folder, in a forked process, until it ends."""
+    words = ("-m", "pitboss.signer", command, "--folder", str(folder), "--passphrase-fd", "0", *words)
+    process = Forked(*words, stdin=True)
+    out, err = process.communicate(passphrase, PATIENCE_S)
+    return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+
 @contextmanager
 def running(
     folder: Path, words: tuple[str, ...] = ("-m", "pitboss.signer"), is_forked: bool = False
 ) -> Iterator[subprocess.Popen[str]]:
     """The program on a folder, listening; killed at the end. Whose subject is not the process itself has it forked."""
-    descriptor = passphrase_pipe()
-    words = (*words, "run", "--folder", str(folder), "--passphrase-fd", str(descriptor))
-    process = subprocess.Popen(
-        command(*words) if is_forked else [sys.executable, *words],
-        pass_fds=[descriptor],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    os.close(descriptor)
+    words = (*words, "run", "--folder", str(folder), "--passphrase-fd", "0")
+    pipe = subprocess.PIPE
+    if is_forked:  # by its own id, so that a kill has happened when it returns
+        process = Forked(*words, stdin=True)
+    else:
+        process = subprocess.Popen([sys.executable, *words], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    assert process.stdin is not None
+    process.stdin.write(PASSPHRASE + "\n")
+    process.stdin.close()
+    process.stdin = None
     try:
         assert process.stdout is not None
         first = process.stdout.readline()

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from example_counts import seeds
 from figures import keep
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS
@@ -117,7 +118,7 @@ def attack(folder: Path, seed: int, requests: int) -> tuple[int, int]:
     return len(signatures), refused
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", seeds(1, 2, quick=1))
 def test_of_thousands_of_hostile_requests_nothing_outside_the_policy_is_signed(tmp_path: Path, seed: int) -> None:
     signatures, refused = attack(tmp_path, seed, 4_000)
     assert signatures >= 5

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from forked import Forked
 from pitboss.core.errors import TransientError, UserError
 from pitboss.signer.client import SignatureReply, SignerClient
 from pitboss.signer.keystore import keystore_address, open_keystore
@@ -22,7 +23,7 @@ from pitboss.signer.program import KEYSTORE, describe_files, make_files
 from pitboss.signer.protocol import MOST_LINE_BYTES, SigningRefusal
 from process_memory import memory_of
 from signer.hostile import ADDRESS, CHAIN_ID, KEY, VAULT, line, payload
-from signer.running import FAST_SCRYPT, JOURNAL, PASSPHRASE, SOCKET, make_folder, passphrase_pipe, running
+from signer.running import FAST_SCRYPT, JOURNAL, PASSPHRASE, SOCKET, make_folder, passphrase_pipe, run_program, running
 
 POLICY_TEXT = f"""
 version = 1
@@ -69,7 +70,7 @@ def sign(folder: Path, request_id: str, nonce: int) -> SignatureReply | SigningR
 
 
 def test_counters_and_bytes_survive_a_kill(folder: Path) -> None:
-    with running(folder) as process:
+    with running(folder, is_forked=True) as process:
         first = sign(folder, "a", 0)
         assert isinstance(first, SignatureReply)
         assert isinstance(sign(folder, "b", 1), SignatureReply)
@@ -77,7 +78,7 @@ def test_counters_and_bytes_survive_a_kill(folder: Path) -> None:
         process.wait()
         with pytest.raises(TransientError, match="does not answer"):
             sign(folder, "c", 2)
-    with running(folder):  # the socket that is left over is replaced
+    with running(folder, is_forked=True):  # the socket that is left over is replaced
         assert sign(folder, "a", 0) == first
         assert isinstance(sign(folder, "c", 2), SignatureReply)
         refusal = sign(folder, "d", 3)
@@ -96,10 +97,7 @@ def test_the_files_and_the_socket_are_for_their_owner_alone(signer: RunningSigne
         assert PASSPHRASE.encode() not in arguments.read_bytes()
     with pytest.raises(UserError, match="exists"):
         make_files(folder, None, None, False)
-    second = subprocess.run(
-        [sys.executable, "-m", "pitboss.signer", "run", "--folder", str(folder), "--passphrase-fd", "0"],
-        input=PASSPHRASE, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    second = run_program("run", folder)
     assert (second.returncode, "listens" in second.stderr) == (2, True)
     for text in (line_ for path in folder.iterdir() if path.is_file() for line_ in [path.read_bytes()]):
         assert KEY not in text
@@ -122,10 +120,7 @@ def test_lines_are_bounded_and_one_bad_client_does_not_stop_the_others(signer: R
 
 
 def test_a_wrong_passphrase_is_one_line_and_shows_nothing(folder: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pitboss.signer", "run", "--folder", str(folder), "--passphrase-fd", "0"],
-        input="a wrong passphrase", capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_program("run", folder, passphrase="a wrong passphrase")
     assert done.returncode == 2
     assert done.stderr.startswith("error: ")
     assert "Traceback" not in done.stderr
@@ -157,11 +152,8 @@ def test_init_takes_a_given_key_from_a_descriptor(tmp_path: Path) -> None:
 def test_the_command_starts_the_same_program(folder: Path) -> None:
     with running(folder, ("-m", "pitboss", "signer")):
         assert isinstance(sign(folder, "a", 0), SignatureReply)
-    shown = subprocess.run(
-        [sys.executable, "-m", "pitboss", "signer", "show", "--folder", str(folder)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert json.loads(shown.stdout)["today"]["transactions"] == 1
+    shown, _ = Forked("-m", "pitboss", "signer", "show", "--folder", folder).communicate(timeout=60)
+    assert json.loads(shown)["today"]["transactions"] == 1
 
 
 ASKING = """

@@ -59,7 +59,15 @@ BEGINS = Listing("SOL", FROM + EARLY * STEP)
 ENDS = Listing("SOL", None, FROM + LATE * STEP)
 
 
-@pytest.mark.parametrize("policy", ["sma_cross", "momentum", "mean_reversion", "random", "buy_and_hold"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "sma_cross",
+        "random",
+        "buy_and_hold",
+        *(pytest.param(other, marks=pytest.mark.proof) for other in ("momentum", "mean_reversion")),  # signals too
+    ],
+)
 @pytest.mark.parametrize(("first", "last", "listing"), [(EARLY, BARS, BEGINS), (-100, LATE, ENDS)])
 def test_leaping_and_asking_at_every_tick_agree_although_a_symbol_comes_late_or_goes_early(
     policy: str, first: int, last: int, listing: Listing

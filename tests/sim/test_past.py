@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from example_counts import seeds
 from pitboss.agent.loop import ToolLoop
 from pitboss.core import codec
 from pitboss.core.errors import RunCancelled
@@ -117,7 +118,7 @@ def iso_of(record: Record) -> str:
     return iso(record.tick_at)
 
 
-@pytest.mark.parametrize("patience", [1, 2, 7, 19])
+@pytest.mark.parametrize("patience", seeds(1, 7, 2, 19, quick=2))
 def test_a_run_that_was_stopped_answers_like_one_that_never_was(patience: int) -> None:
     state, journal, ledger = play(script())
     assert ledger.accepted > 5  # there is a past to tell

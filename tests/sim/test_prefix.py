@@ -136,7 +136,7 @@ def test_a_funding_row_whose_hour_began_in_the_range_is_paid_though_it_is_stampe
     assert FROM + HOUR_MS + 37 * MINUTE_MS in {row["at"] for row in run["receipts"] if row["kind"] == "funded"}
 
 
-@pytest.mark.parametrize("minutes", [7, 61, 150])
+@pytest.mark.parametrize("minutes", [7, 61, pytest.param(150, marks=pytest.mark.proof)])
 @pytest.mark.parametrize("model", ["policy/alternate", "standin/analyst"])
 def test_a_longer_range_changes_nothing_before_its_end_on_predict(home: Path, minutes: int, model: str) -> None:
     short, long = (

@@ -257,7 +257,7 @@ def test_a_run_that_was_stopped_anywhere_and_goes_on_from_storage_ends_the_same(
         assert codec.dumps(end) == codec.dumps(expected)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=4, deadline=None)  # each is two runs
 @given(st.integers(1, 6), st.integers(0, 6), st.integers(2, 12), st.booleans())
 def test_asking_ahead_changes_no_record_where_lessons_are_written(
     window: int, turns: int, luck: int, fails: bool

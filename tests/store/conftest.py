@@ -133,9 +133,8 @@ def address(request: pytest.FixtureRequest, path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield str(shutil.copy(request.getfixturevalue("empty_file"), path))
         return
-    created = postgres_server.copy_of(request.getfixturevalue("empty_postgres"))
-    yield created
-    postgres_server.drop(created)
+    with postgres_server.lent(request.getfixturevalue("empty_postgres")) as lent:
+        yield lent
 
 
 @pytest.fixture

@@ -285,7 +285,7 @@ class Machine(RuleBasedStateMachine):
 
 
 def test_the_queue_in_sqlite_does_what_the_model_does(make_bench, empty_file, tmp_path):
-    _try(_on_sqlite(empty_file, tmp_path), make_bench, 12)
+    _try(_on_sqlite(empty_file, tmp_path), make_bench, 6)
 
 
 def test_the_queue_in_postgres_does_what_the_model_does(make_bench, empty_postgres):
@@ -310,8 +310,8 @@ def _on_sqlite(empty, under):
 def _on_postgres(empty):
     class OnPostgres(Machine):
         def open(self):
-            address = postgres_server.copy_of(empty)
-            return lambda: postgres_server.drop(address), address
+            lending = postgres_server.lent(empty)
+            return lambda: lending.__exit__(None, None, None), lending.__enter__()
 
     return OnPostgres
 

@@ -17,7 +17,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from audit.planted import asks_for_a_name, guess
-from forked import Forked
+from forked import Forked, command
 from pitboss.testing.provider import FakeProvider, call
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +36,12 @@ for line in sys.stdin:
     print(json.dumps([code, out.getvalue(), err.getvalue()]), flush=True)
 """
 """Runs command lines one after the other, with more folders to import from: the packages are loaded once."""
+SERVER = """
+import sys
+sys.path[:0] = sys.argv[1:]
+from pitboss.cli.main import main
+sys.exit(main(["mcp", "serve", "--write"]))
+"""
 
 LEAKY = """
 from pitboss.tools.define import define_tool
@@ -54,7 +60,7 @@ class Toy:
     """A process in which the toy venue is installed, with a workspace of its own."""
 
     def __init__(self, folder: Path, path: list[Path]) -> None:
-        self.folder = folder
+        self.folder, self.path = folder, path
         paths = os.pathsep.join(map(str, path))
         self.env = {**os.environ, "PYTHONPATH": paths, "PITBOSS_HOME": str(folder / "home")}
         self._process = Forked("-c", PROGRAM, *path, env=self.env, cwd=folder, stdin=True)
@@ -281,8 +287,8 @@ def test_the_memory_of_a_model_is_tested_on_its_bars(
 
 def test_an_mcp_client_checks_previews_runs_and_explains_its_skills(toy: Toy) -> None:
     async def session() -> None:
-        arguments = ["-m", "pitboss", "mcp", "serve", "--write"]
-        program = StdioServerParameters(command=sys.executable, args=arguments, cwd=toy.folder, env=toy.env)
+        first, *words = command("-c", SERVER, *toy.path)
+        program = StdioServerParameters(command=first, args=words, cwd=toy.folder, env=toy.env)
         async with Client(stdio_client(program)) as client:
 
             async def call(tool: str, /, **values: Any) -> Any:

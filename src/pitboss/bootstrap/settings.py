@@ -12,9 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from pitboss.core.errors import UserError
 from pitboss.core.redaction import HIDDEN
@@ -30,30 +29,24 @@ SIMILAR = 0.75
 """How similar an unknown variable must be to a setting to be taken for a misspelt one; any other may be meant for another version."""
 
 
-class _Environment(EnvSettingsSource):
-    """The environment. Where none of its variables is a setting, no field is looked at, which takes longest."""
-
-    def __call__(self) -> dict[str, Any]:
-        prefix = PREFIX.lower()
-        return super().__call__() if any(name.lower().startswith(prefix) for name in self.env_vars) else {}
-
-
-class _Declared(BaseSettings):
+class _Declared(BaseModel):
     """Settings read from the environment and from the values of the file, which are passed to the constructor."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True)
+    model_config = ConfigDict(frozen=True, validate_default=True, extra="forbid")
 
+    @model_validator(mode="before")
     @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Environment first, then the values of the file."""
-        return _Environment(settings_cls), init_settings
+    def _environment_first(cls, values: dict[str, Any]) -> dict[str, Any]:
+        return {**values, **{name: value for name, value in _environment().items() if name in cls.model_fields}}
+
+
+def _environment() -> dict[str, str]:
+    """The environment variables with the prefix that are not empty, by the key of the setting."""
+    return {
+        name[len(PREFIX) :].lower(): value
+        for name, value in os.environ.items()
+        if value and name.upper().startswith(PREFIX)
+    }
 
 
 class Settings(_Declared):
@@ -62,7 +55,7 @@ class Settings(_Declared):
     Values of other keys are settings of venues, kept as extra values; `load_settings` checks them.
     """
 
-    model_config = SettingsConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow")
 
     home: Path = Field(
         default=DEFAULT_HOME,
@@ -293,7 +286,7 @@ class Settings(_Declared):
 class VenueSettings(_Declared):
     """The settings that only one venue has. Their keys must differ from those of the platform and of other venues."""
 
-    model_config = SettingsConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore")
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
@@ -315,7 +308,7 @@ def venue_settings() -> tuple[type[VenueSettings], ...]:
 def load_settings(home: Path | None = None, database_url: str | None = None) -> Settings:
     """Load the settings of a workspace. Command line options take precedence over everything."""
     try:
-        root = home or find_home(Settings().home)
+        root = home or find_home(Path(_environment().get("home", DEFAULT_HOME)))
         settings = Settings(**_file(root / FILE))
         changes = _venue_values(settings)
     except ValidationError as error:
@@ -363,9 +356,7 @@ def _venue_values(settings: Settings) -> dict[str, Any]:
 def _invalid(name: str, message: str) -> UserError:
     """The error for a value that does not fit: it names where the value comes from, and what the setting is for."""
     variable = _variable(name)
-    origin = (
-        variable if any(value and each.upper() == variable for each, value in os.environ.items()) else f"{FILE}: {name}"
-    )
+    origin = variable if name in _environment() else f"{FILE}: {name}"
     field = dict(_fields()).get(name)
     return UserError(f"{origin}: {message[:1].lower()}{message[1:]}", field.description or "" if field else "")
 

@@ -85,6 +85,7 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
             raise
         if isinstance(error, OSError) and error.strerror:  # a full disk or a removed file: not a bug in pitboss
             screen.complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
+            _flush_or_discard_stdout()
             return FAILED
         first = (str(error).splitlines() or [""])[0]
         screen.complain(
@@ -101,6 +102,14 @@ def _caused_by_interrupt(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
+
+
+def _flush_or_discard_stdout() -> None:
+    """Leave nothing for the interpreter to flush at its end, where a full disk would be reported a second time."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _discard_stdout()
 
 
 def _discard_stdout() -> None:

@@ -10,8 +10,9 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
 from pitboss.core.money import text
 from pitboss.report.quality import quality_of, quality_warnings
+from pitboss.runs.execution import BUDGET
 from pitboss.runs.report import write_report
-from pitboss.runs.run import BUDGET, refuse_live, resume, start
+from pitboss.runs.run import refuse_live, resume, start
 from pitboss.runs.stored import request_of
 from pitboss.sim.request import BacktestRequest
 from pitboss.sim.watch import Watch

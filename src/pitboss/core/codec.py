@@ -125,7 +125,7 @@ def _fragments_of(value: dict[object, object], depth: int) -> dict[str, object]:
         name = key if type(key) is str and key.isascii() else printable(str(key))
         if type(item) is str:  # the most common values, without a recursive call
             fields[name] = item if item.isascii() else printable(item)
-        elif type(item) is int and item.bit_length() < 64:
+        elif item is None or (type(item) is int and item.bit_length() < 64):
             fields[name] = item
         elif type(item) is Decimal:
             fields[name] = _number(item)

@@ -9,51 +9,38 @@ import dataclasses
 import logging
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pitboss import __version__
 from pitboss.bootstrap import decider_source, mcp_tools
-from pitboss.bootstrap.connections import connected
-from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.run_lock import executing, is_lost
 from pitboss.bootstrap.telemetry import telemetry
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
-from pitboss.core.errors import BudgetExceeded, InvariantError, ReplayMismatch, RunCancelled, TransientError, UserError
+from pitboss.core.errors import BudgetExceeded, ReplayMismatch, RunCancelled, TransientError, UserError
 from pitboss.core.instant import SECOND_MS
-from pitboss.core.money import ZERO
 from pitboss.core.trace import SILENT, Tracer, Value
 from pitboss.runs.daily_budget import limit_of, refused_by_budget
-from pitboss.runs.hold_prior import hold_prior
-from pitboss.runs.speculation_progress import stored_counts
-from pitboss.runs.spend_progress import SpendProgress
+from pitboss.runs.execution import RunExecution, cause
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
 from pitboss.sim.outcome import Ledger
 from pitboss.sim.prepared_run import PreparedRun
-from pitboss.sim.replay import replay
 from pitboss.sim.request import BacktestRequest
-from pitboss.sim.speculator import Speculation
 from pitboss.sim.watch import Watch
 from pitboss.skill.digest import normal, skill_digest
 from pitboss.store.budgets import RunLimit
 from pitboss.store.journal import StoredJournal
 from pitboss.store.lifecycle import ACTIVE, LeaseLost
 from pitboss.store.queue import Job, Lease
-from pitboss.store.retry import Unreachable, retry_while_unreachable
+from pitboss.store.retry import Unreachable
 from pitboss.store.runs import Run
 from pitboss.store.skills import StoredSkill
 from pitboss.store.verify import verify_run
 
-if TYPE_CHECKING:
-    from pitboss.bootstrap.model_stack import ModelConnection
-
 NO_WATCH = Watch()
-BUDGET = "budget: "
-"""How the stored error of a run begins that a limit on its cost ended."""
 LOG = logging.getLogger("pitboss.runs")
 
 
@@ -203,7 +190,9 @@ async def work(
     run = lease.run
     workspace = workspace.owned_by(run.owner)
     runs = workspace.runs
-    execution = _Execution(workspace, StoredJournal(workspace.database, run.id, lease.epoch, logged=logged), run.wall_s)
+    execution = RunExecution(
+        workspace, StoredJournal(workspace.database, run.id, lease.epoch, logged=logged), run.wall_s
+    )
     LOG.info("run begins", extra={"fields": {"run_id": run.id, "model": run.model, "worker": lease.worker}})
     with tracer.span("pitboss.run", {"pitboss.run_id": run.id, "gen_ai.request.model": run.model}) as span:
         try:
@@ -214,8 +203,7 @@ async def work(
         except (LeaseLost, Unreachable):
             raise
         except Exception as error:  # noqa: BLE001 - a failed run must not end its worker; the cause is stored with the run
-            cause = REDACTOR.redact(_cause(error))
-            runs.fail(run.id, lease.epoch, cause, **execution.figures(venue_or_none(run)))
+            runs.fail(run.id, lease.epoch, REDACTOR.redact(cause(error)), **execution.figures(venue_or_none(run)))
         ended = runs.get(run.id)
         span.set({"pitboss.status": ended.status, "pitboss.ticks": ended.ticks})
     LOG.info("run ended", extra={"fields": {"run_id": run.id, "status": ended.status, "ticks": ended.ticks}})
@@ -225,7 +213,7 @@ async def work(
 def give_up(workspace: Workspace, lease: Lease, worked_s: float) -> None:
     """Store that a run was cancelled after `worked_s` seconds under this lease, with its figures so far."""
     run = lease.run
-    execution = _Execution(workspace, StoredJournal(workspace.database, run.id, lease.epoch), run.wall_s + worked_s)
+    execution = RunExecution(workspace, StoredJournal(workspace.database, run.id, lease.epoch), run.wall_s + worked_s)
     workspace.runs.set_status(run.id, "cancelled", lease.epoch, **execution.figures(venue_or_none(run)))
 
 
@@ -284,7 +272,7 @@ async def _execute(
 ) -> Run:
     runs, venue = workspace.runs, venue_of(prepared.request.skill)
     journal = StoredJournal(workspace.database, run_id, epoch)
-    execution = _Execution(workspace, journal, 0.0 if epoch == 1 else runs.get(run_id).wall_s)
+    execution = RunExecution(workspace, journal, 0.0 if epoch == 1 else runs.get(run_id).wall_s)
     try:
         await execution.run(prepared, watch, tracer)
     except RunCancelled:
@@ -296,113 +284,9 @@ async def _execute(
     except LeaseLost:
         raise  # the run belongs to another worker now, so nothing is written here
     except Exception as error:
-        runs.fail(run_id, epoch, REDACTOR.redact(_cause(error)), **execution.figures(venue))
+        runs.fail(run_id, epoch, REDACTOR.redact(cause(error)), **execution.figures(venue))
         raise
     return runs.get(run_id)
-
-
-def _cause(error: Exception) -> str:
-    """The error text stored with a run that ended in error."""
-    if isinstance(error, BudgetExceeded):
-        return f"{BUDGET}{error}"
-    if isinstance(error, TransientError | InvariantError | UserError):
-        return str(error)
-    return f"unexpected fault: {error!r}"
-
-
-class _Execution:
-    """Execute a run while holding its lease, from its last committed record.
-
-    Stores the result, or partial figures if the run does not finish.
-    """
-
-    def __init__(self, workspace: Workspace, journal: StoredJournal, spent_s: float) -> None:
-        self._workspace = workspace
-        self._journal = journal
-        self._spent_s = spent_s
-        self._started = stopwatch()
-        self._connection: ModelConnection | None = None
-
-    def wall_s(self) -> float:
-        """Wall-clock seconds spent on the run, over all executions."""
-        return self._spent_s + stopwatch() - self._started
-
-    def figures(self, venue: Venue | None) -> dict[str, Any]:
-        """Figures of a run that did not finish. Only stored records count, because the commit may be what failed."""
-        try:
-            ledger = None if venue is None else venue.read_ledger(self._journal.records())
-        except Unreachable:
-            raise
-        except (ReplayMismatch, UserError):
-            ledger = None
-        if ledger is None:
-            return {"wall_s": self.wall_s()}  # all other figures stay as they are
-        return {"wall_s": self.wall_s(), "ticks": ledger.ticks, **_money(ledger, self._connection)}
-
-    async def run(self, prepared: PreparedRun, watch: Watch, tracer: Tracer) -> None:
-        """Run to the end and store the result."""
-        workspace, journal, venue = self._workspace, self._journal, venue_of(prepared.request.skill)
-        run_id, epoch = journal.run_id, journal.epoch
-        stored = None if epoch == 1 else journal.latest_state()  # on the first claim nothing is stored yet
-        ledger = venue.read_ledger(() if stored is None else journal.records())
-        async with connected(workspace, prepared, venue.tools(), run_id, tracer) as (connections, model):
-            self._connection = model
-            if model is not None and model.budget is not None:
-                watch = dataclasses.replace(watch, progress=SpendProgress(watch, model.budget).progress)
-            if connections.speculation is not None:
-                prior = hold_prior(workspace, workspace.runs.get(run_id), venue, ledger)
-                speculation = dataclasses.replace(connections.speculation, prior=prior)
-                connections = dataclasses.replace(connections, speculation=speculation)
-            course = prepared.course(connections)
-            state = venue.first_state(course) if stored is None else venue.read_state(stored[1])
-            for note in (*venue.notes(prepared), *connections.server_tools.notes()):
-                watch.message(f"note: {note}")
-            _restore_waste(connections.speculation, ledger, model)
-            async with stored_counts(workspace.database, run_id, epoch, connections.speculation):
-                state = await replay(course, journal, state, watch, ledger)
-        if model is not None and model.news():
-            watch.message(model.news() if stored is None else f"since the resume: {model.news()}")
-        if journal.status != "computing_metrics":  # all records existed already, so no commit has set the status
-            workspace.runs.set_status(run_id, "computing_metrics", epoch)
-        metrics, baselines = venue.measure(prepared, course, ledger)
-
-        def finish() -> None:
-            workspace.runs.finish(
-                run_id,
-                epoch,
-                digest=state.prev_digest,
-                metrics=metrics,
-                baselines=baselines,
-                wall_s=self.wall_s(),
-                ticks=ledger.ticks,
-                **_money(ledger, model),
-            )
-
-        # retried with the same result: the first attempt may have succeeded and only its reply been lost
-        await retry_while_unreachable(finish)
-
-
-UNKNOWN = Decimal("NaN")
-"""The cost of a run that called a model without a known price."""
-
-
-def _restore_waste(plan: Speculation | None, ledger: Ledger, model: "ModelConnection | None") -> None:
-    """Restore the wasted cost of a resumed run, so that stopping and resuming does not raise the cap on waste."""
-    used = ledger.cost_usd
-    if plan is None or model is None or not used:
-        return
-    wasted = max(ZERO, model.paid_usd - used)
-    plan.tally.useful, plan.tally.useful_usd = ledger.asked, used
-    plan.tally.wasted, plan.tally.wasted_usd = ceil(wasted / used * ledger.asked), wasted
-
-
-def _money(ledger: Ledger, model: "ModelConnection | None") -> dict[str, Any]:
-    """The cost of a run: paid, saved by the cache, and wasted on unused speculation."""
-    used, total = ledger.cost_usd, ZERO if model is None else model.paid_usd
-    if used is None:
-        return {"cost_usd": UNKNOWN, "saved_usd": ledger.saved_usd}
-    total = max(used, total)
-    return {"cost_usd": total, "saved_usd": ledger.saved_usd, "wasted_usd": total - used}
 
 
 def ledger_of(workspace: Workspace, run: Run) -> Ledger:

@@ -61,7 +61,15 @@ def engine(address: str, pool_size: int = 1) -> Engine:
         # A server has about a hundred connections for all workers, so a worker keeps one. Threads that need more at the
         # same moment open others, which are closed after use.
         own = {name: value for name, value in defaults.items() if name not in url.query}
-        created = create_engine(url, connect_args=own, pool_size=pool_size, max_overflow=30, pool_pre_ping=True)
+        # The schema has no hstore: the library need not ask every server whether it has that type.
+        created = create_engine(
+            url,
+            connect_args=own,
+            pool_size=pool_size,
+            max_overflow=30,
+            pool_pre_ping=True,
+            use_native_hstore=False,
+        )
     except ModuleNotFoundError as error:
         raise UserError(
             f"cannot open a database at {scheme}://…: the package {error.name} is not installed",
@@ -75,9 +83,9 @@ def engine(address: str, pool_size: int = 1) -> Engine:
     @event.listens_for(created, "connect")
     def prepare(connection: Any, _record: object) -> None:  # pyright: ignore[reportUnusedFunction]
         with connection.cursor() as cursor:
-            cursor.execute(f"SET idle_in_transaction_session_timeout = {IDLE_MS}")
-            cursor.execute(f"SET lock_timeout = {LOCK_MS}")
-            cursor.execute("SET TIME ZONE 'UTC'")
+            cursor.execute(
+                f"SET idle_in_transaction_session_timeout = {IDLE_MS}; SET lock_timeout = {LOCK_MS}; SET TIME ZONE 'UTC'"
+            )
         connection.commit()  # a setting of a transaction that is rolled back is lost
 
     return created

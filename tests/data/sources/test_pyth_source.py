@@ -1,6 +1,7 @@
 """Candles of Pyth: paged, resumed, inside the limit, and nothing that cannot be."""
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,21 @@ from pitboss.data.download import DownloadProgress, DownloadResult, download
 from pitboss.data.fetch import MalformedReply
 from pitboss.data.lake import Lake
 from pitboss.data.source import DownloadRequest
+from pitboss.data.sources import pyth as pyth_source
 from pitboss.data.sources import source
-from pitboss.data.sources.pyth import MOST_BARS, name_of, rows_of
+from pitboss.data.sources.pyth import name_of, rows_of
 
 START = parse_instant("2026-02-21")
 MINUTE = 60_000
-BARS = 4_000  # three pages
+BARS, MOST = 1_400, 500  # three pages
 END = START + BARS * MINUTE
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_pages() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pyth_source, "MOST_BARS", MOST)
+        yield
 
 
 def market(**more: Any) -> Pyth:
@@ -64,14 +73,14 @@ def test_minutes_of_several_pages_arrive_as_bars(lake: Lake) -> None:
     assert pyth.asked[0]["path"] == "/v1/shims/tradingview/history"
     assert pyth.asked[0]["symbol"] == "Crypto.BTC/USD"
     assert pyth.asked[0]["resolution"] == "1"
-    assert len(pyth.asked) <= -(-BARS // (MOST_BARS - 1))
+    assert len(pyth.asked) <= -(-BARS // (MOST - 1))
 
 
 def test_the_same_command_goes_on_where_it_was(lake: Lake, undisturbed: dict[str, bytes]) -> None:
     with pytest.raises(TransientError, match="answers 50"):
         bring(lake, market(faults=lambda number: "down" if number > 1 else None))
     kept = lake.extent("pyth", "BTC", "1m")
-    assert kept == (START, START + (MOST_BARS - 1) * MINUTE)
+    assert kept == (START, START + (MOST - 1) * MINUTE)
     rest = market()
     bring(lake, rest)
     assert min(int(query["from"]) for query in rest.asked) >= kept[1] // 1000
@@ -88,14 +97,14 @@ def test_each_fault_alone_leaves_the_same_bars(lake: Lake, undisturbed: dict[str
 
 
 def test_a_server_that_gives_fewer_bars_at_once_is_paged_through(lake: Lake, undisturbed: dict[str, bytes]) -> None:
-    bring(lake, market(most=500))
+    bring(lake, market(most=175))
     assert contents(lake.root) == undisturbed
 
 
 def test_no_ten_seconds_hold_more_than_thirty_requests(lake: Lake) -> None:
     time = FreeTime(END + 10 * MINUTE)
     at: list[float] = []
-    pyth = market(most=50)
+    pyth = market(most=20)
     reply = pyth.reply
 
     async def noted(request: Any) -> Any:

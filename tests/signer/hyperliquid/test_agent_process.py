@@ -25,7 +25,7 @@ from pitboss.signer.protocol import SigningRefusal
 from pitboss.signer.scheme_definition import PolicyAnswers
 from process_memory import key_forms, secrets_in
 from signer.hyperliquid.agent_desk import AGENT, KEY, MASTER, order, payload, verdict
-from signer.running import FAST_SCRYPT, PASSPHRASE, SOCKET, make_folder, passphrase_pipe, running
+from signer.running import FAST_SCRYPT, PASSPHRASE, SOCKET, make_folder, passphrase_pipe, run_program, running
 
 POLICY_TEXT = f"""
 version = 1
@@ -94,11 +94,8 @@ def test_nonces_signatures_and_a_halt_survive_kills_until_a_person_lifts_it(fold
         assert code(sign(folder, "e", cancel_action([(4, 1)]), None)) == ""
         with pytest.raises(UserError, match="cannot be opened"):
             lift_halts(folder, "I may not", passphrase_pipe("a wrong passphrase"), 5)
-        lifted = subprocess.run(
-            [sys.executable, "-m", "pitboss.signer", "lift", "--folder", str(folder), "--reason", "repaired", "--passphrase-fd", "0"],
-            input=PASSPHRASE, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        assert lifted.stdout == "lifted 1 halt\n"
+        lifted = run_program("lift", folder, "--reason", "repaired")
+        assert (lifted.returncode, lifted.stdout) == (0, "lifted 1 halt\n")
         assert code(sign(folder, "f", ACTION, verdict(intent="f"))) == ""
     (halt,) = describe_files(folder, 0)["halts"]
     assert (halt["lift_reason"], halt["request_id"]) == ("repaired", "c")
@@ -123,10 +120,7 @@ def test_a_master_key_is_refused_at_init_and_at_the_start(tmp_path: Path) -> Non
     with pytest.raises(UserError, match="account to trade for"):
         make_files(tmp_path / "other", passphrase_pipe(), None, False, FAST_SCRYPT, "hyperliquid_action")
     folder = make_folder(tmp_path / "signer", POLICY_TEXT.replace(MASTER, AGENT), KEY)
-    started = subprocess.run(
-        [sys.executable, "-m", "pitboss.signer", "run", "--folder", str(folder), "--passphrase-fd", "0"],
-        input=PASSPHRASE, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    started = run_program("run", folder)
     assert started.returncode == 2
     assert "master key" in started.stderr
     assert KEY.hex() not in started.stderr
@@ -134,10 +128,7 @@ def test_a_master_key_is_refused_at_init_and_at_the_start(tmp_path: Path) -> Non
 
 def test_a_key_of_another_scheme_is_refused_at_the_start(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "signer", POLICY_TEXT, KEY, "0x" + "77" * 32)
-    started = subprocess.run(
-        [sys.executable, "-m", "pitboss.signer", "run", "--folder", str(folder), "--passphrase-fd", "0"],
-        input=PASSPHRASE, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    started = run_program("run", folder)
     assert started.returncode == 2
     assert "another scheme" in started.stderr
 

@@ -100,8 +100,9 @@ def test_the_order_of_the_trials_does_not_matter_when_they_differ():
 
 
 def test_batches_of_any_size_give_the_same_digits(monkeypatch: pytest.MonkeyPatch):
-    returns = noise(30, 90, 11)
+    returns = noise(12, 40, 11)
     whole = overfitting(returns)
+    assert whole is not None
     monkeypatch.setattr("pitboss.sim.statistics.overfitting.MAX_CELLS", 100)
     assert overfitting(returns) == whole
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import signal
-import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,6 +12,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from forked import Forked
+from pitboss.testing.hyperliquid.__main__ import main
 from pitboss.testing.hyperliquid.faults import FaultPlan, FaultRule
 from pitboss.testing.hyperliquid.server import FakeServer, serving
 from pitboss.testing.hyperliquid.signatures import sign
@@ -155,9 +156,8 @@ def test_the_program_prints_its_address_and_a_ready_account_and_ends_on_a_signal
     prices.write_text(
         json.dumps({"BTC": [{"t": 0, "T": 59_999, "o": "61000", "h": "61000", "l": "61000", "c": "61000"}]})
     )
-    command = [sys.executable, "-m", "pitboss.testing.hyperliquid", "--port", "0", "--seed", "5", "--symbols", "BTC"]
-    command += ["--faults", str(faults), "--prices", str(prices)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    options = ("--port", 0, "--seed", 5, "--symbols", "BTC", "--faults", faults, "--prices", prices)
+    process = Forked("-m", "pitboss.testing.hyperliquid", *options)
     try:
         assert process.stdout is not None
         ready = json.loads(process.stdout.readline())
@@ -183,15 +183,16 @@ def test_the_program_prints_its_address_and_a_ready_account_and_ends_on_a_signal
         assert process.wait(30) == 0
     finally:
         process.kill()
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+        process.communicate()
 
 
-def test_the_program_says_what_is_wrong_with_its_options(tmp_path: Path) -> None:
-    for options in (["--symbols", "NOPE"], ["--faults", str(tmp_path / "none.toml")], ["--deposit", "much"]):
-        command = [sys.executable, "-m", "pitboss.testing.hyperliquid", "--history-days", "0", *options]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 2
-        assert done.stderr.strip()
-        assert "Traceback" not in done.stderr
+@pytest.mark.parametrize("options", [("--symbols", "NOPE"), ("--faults", "none.toml"), ("--deposit", "much")])
+def test_the_program_says_what_is_wrong_with_its_options(
+    options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["hyperliquid", "--history-days", "0", *options])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 2
+    assert options[1] in capsys.readouterr().err

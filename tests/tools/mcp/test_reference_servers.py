@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from forked import command
 from pitboss.tools.mcp.connection import Connection
 from pitboss.tools.mcp.server_entry import ServerEntry, ToolPolicy
 from pitboss.tools.mcp.transport import CheckedTransport
@@ -165,7 +166,7 @@ def test_the_time_server_gives_the_time() -> None:
 def test_the_public_conformance_suite_passes_our_client(scenario: str, tmp_path: Path) -> None:
     modules = installed(CONFORMANCE, NODE)
     suite = modules / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
-    client = f"{sys.executable} {Path(__file__).parent / 'conformance_client.py'}"
+    client = " ".join(command(Path(__file__).parent / "conformance_client.py"))
     options = ("--command", client, "--scenario", scenario, "--timeout", "110000")
     run = subprocess.run(
         [modules / "node" / "bin" / "node", suite, "client", *options],

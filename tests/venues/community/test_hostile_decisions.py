@@ -163,7 +163,7 @@ def test_without_any_one_rule_the_auditor_finds_a_breach(code: str, monkeypatch:
     without = tuple(rule for rule in RULES if rule.code != code)
     monkeypatch.setattr(rule_book, "RULES", without)
     monkeypatch.setattr(CommunityRuleBook, "rules", without)
-    assert asyncio.run(campaign(2, 4_000, stops_at_breach=True))[2]
+    assert asyncio.run(campaign(4, 4_000, stops_at_breach=True))[2]
 
 
 @pytest.mark.proof

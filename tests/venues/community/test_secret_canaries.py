@@ -13,7 +13,7 @@ from aiohttp import web
 from github_server import github
 
 from canary import leaks, leaks_below
-from canary_secrets import CANARIES, ENCODED, all_encodings, every_text
+from canary_secrets import CANARIES, ENCODED, SHAPES, all_encodings, every_text
 from pitboss.bootstrap.machine import SystemClock
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.cli.main import main
@@ -23,6 +23,9 @@ from pitboss.venues.community.github_reports import GithubReports
 from pitboss.venues.community.issue_text import SharedPost
 from pitboss.venues.community.log_reader import read_entries
 from pitboss.venues.community.sns.client import SnsClient, SnsRefused, SnsUnavailable
+
+COUNTS = pytest.mark.parametrize("count", [SHAPES, pytest.param(len(CANARIES), marks=pytest.mark.proof)])
+"""How many of the secrets are written: one of each shape, or all. The process knows all of them."""
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +45,8 @@ def test_the_scanner_sees_every_canary_in_every_encoding() -> None:
     assert len(list(every_text())) == 200
 
 
-def test_none_is_in_the_communication_log_or_what_shows_it(tmp_path: Path) -> None:
+@COUNTS
+def test_none_is_in_the_communication_log_or_what_shows_it(tmp_path: Path, count: int) -> None:
     log = CommunicationLog(
         folder=log_folder(tmp_path),
         clock=SystemClock(),
@@ -53,20 +57,21 @@ def test_none_is_in_the_communication_log_or_what_shows_it(tmp_path: Path) -> No
         redact=REDACTOR.redact,
     )
     with log:
-        for text in every_text():
+        for text in every_text(count):
             log.agent_to_runner(text, [text, "tx"])
             log.runner_to_agent({"type": "tx_feedback", text: [text], "result": {"error": text}}, ["tx_feedback"])
-    assert len(list(read_entries(log_folder(tmp_path)))) == 400
+    assert len(list(read_entries(log_folder(tmp_path)))) == 16 * count
     assert leaks_below(CANARIES, tmp_path) == []
     for words in ((), ("--json",)):
         out = io.StringIO()
         with redirect_stdout(out), redirect_stderr(out):
             assert main(["community", "log", *words, "--home", str(tmp_path)]) == 0
-        assert out.getvalue().count("do not tell") >= 400
+        assert out.getvalue().count("do not tell") >= 16 * count
         assert leaks(CANARIES, out.getvalue().encode(), "the output") == []
 
 
-def test_none_is_in_issues_their_store_or_failures(tmp_path: Path) -> None:
+@COUNTS
+def test_none_is_in_issues_their_store_or_failures(tmp_path: Path, count: int) -> None:
     notes: list[str] = []
 
     async def share_all() -> None:
@@ -80,7 +85,7 @@ def test_none_is_in_issues_their_store_or_failures(tmp_path: Path) -> None:
                 home=tmp_path, clock=SystemClock(), api_url=fake.url, token=Secret(token), mark_issued=mark
             )
             empty = SharedPost("", None, "", "", "", "", "https://github.com/owner/bank", "", 0, "")
-            for number, secret in enumerate(CANARIES.values()):
+            for number, secret in enumerate(list(CANARIES.values())[:count]):
                 every = all_encodings(secret)
                 post = replace(
                     empty,
@@ -95,12 +100,12 @@ def test_none_is_in_issues_their_store_or_failures(tmp_path: Path) -> None:
                 fake.faults.append(("status", (422 if number % 2 else 503, {}, {"message": f"not {every}"})))
                 notes.append(str(await reports.share(replace(empty, thread_id=f"other{number}"))))
             await reports.close()
-            assert len(fake.issues["owner/bank"]) == 25
+            assert len(fake.issues["owner/bank"]) == count
             assert all("Before *** and *** and" in body for body in fake.bodies)
             notes.extend(str(request) for request in fake.requests)
 
     asyncio.run(share_all())
-    assert len(notes) == 25 * (2 + 1 + 2)
+    assert len(notes) == count * (2 + 1 + 2)
     assert leaks(CANARIES, "\n".join(notes).encode(), "outcomes and requests") == []
     assert leaks_below(CANARIES, tmp_path) == []
 
@@ -124,11 +129,12 @@ async def _forum(replies: Iterator[tuple[int, Any]]):
         await runner.cleanup()
 
 
-def test_none_is_in_errors_of_the_forum() -> None:
+@COUNTS
+def test_none_is_in_errors_of_the_forum(count: int) -> None:
     messages: list[str] = []
 
     def replies() -> Iterator[tuple[int, Any]]:
-        for number, text in enumerate(every_text()):
+        for number, text in enumerate(every_text(count)):
             yield 400 + number % 5, {"error": "x" * (290 - number % 40) + text}
             yield 500, {"error": text}
 
@@ -137,7 +143,7 @@ def test_none_is_in_errors_of_the_forum() -> None:
             _forum(replies()) as url,
             SnsClient(url, "agent", next(iter(CANARIES.values())), SystemClock()) as client,
         ):
-            for _ in range(200):
+            for _ in range(8 * count):
                 with pytest.raises(SnsRefused) as refused:
                     await client.context()
                 with pytest.raises(SnsUnavailable) as unavailable:
@@ -148,4 +154,4 @@ def test_none_is_in_errors_of_the_forum() -> None:
 
     asyncio.run(ask())
     assert leaks(CANARIES, "\n".join(messages).encode(), "the client") == []
-    assert sum(message.count("do not tell") for message in messages) >= 600
+    assert sum(message.count("do not tell") for message in messages) >= 24 * count

@@ -153,12 +153,12 @@ def test_any_text_can_be_read_and_answered(text: str) -> None:
 def test_on_a_random_walk_it_mostly_waits_and_its_proposals_are_always_well_formed(skill: Any) -> None:
     market = walk(2)
     actions: Counter[str] = Counter()
-    for index in range(60, 400, 2):
+    for index in range(60, 400, 4):
         observation = observation_at(market, index, skill=skill)
         intent = proposal(ask(observation))
         assert read_proposal(intent)[1] == []
         actions[intent["action"]] += 1
-    assert actions["no_op"] > 170 / 2
+    assert actions["no_op"] > 85 / 2
     assert actions["open_long"] > 2
     assert actions["open_short"] > 2
 
@@ -167,7 +167,7 @@ def test_about_one_open_in_six_asks_for_too_much_and_only_those_are_refused() ->
     refused = opened = 0
     for seed in range(3, 6):
         market = walk(seed)
-        for index in range(60, 700, 4):
+        for index in range(60, 700, 8):
             observation = observation_at(market, index)
             intent = proposal(ask(observation))
             if intent["action"] == "no_op":
@@ -222,7 +222,7 @@ def test_a_refusal_in_the_same_tick_is_corrected_too() -> None:
 def test_opens_carry_a_stop_and_a_target_on_the_right_sides_and_leverage_by_conviction() -> None:
     market = walk(4)
     leverages: dict[int, list[float]] = {}
-    for index in range(60, 700, 2):
+    for index in range(60, 700, 5):
         observation = observation_at(market, index)
         intent = proposal(ask(observation))
         if intent["action"] == "no_op":
@@ -250,7 +250,7 @@ def test_winners_are_reduced_now_and_then() -> None:
     market = walk(6)
     worlds = [make_world({"BTC": side}, mark="100") for side in (1, -1)]
     intents = [
-        proposal(ask(observation_at(market, index, world=world))) for index in range(60, 500, 3) for world in worlds
+        proposal(ask(observation_at(market, index, world=world))) for index in range(60, 500, 9) for world in worlds
     ]
     reduced = [intent for intent in intents if intent["action"] == "reduce"]
     assert reduced
@@ -278,7 +278,7 @@ def test_a_halt_or_a_working_order_keeps_it_from_opening() -> None:
 
 
 def test_when_it_must_decide_it_calls_the_decision_and_nothing_else() -> None:
-    for index in range(60, 260, 4):
+    for index in range(60, 260, 10):
         reply = now(Analyst().complete(request(observation_at(walk(5), index), TERMINAL, TOOLS)))
         assert [call.name for call in reply.calls] == [TERMINAL]
 
@@ -286,7 +286,7 @@ def test_when_it_must_decide_it_calls_the_decision_and_nothing_else() -> None:
 def test_through_the_real_loop_it_uses_every_tool_and_always_decides() -> None:
     market = walk(5)
     used: Counter[str] = Counter()
-    for index in range(60, 400, 4):
+    for index in range(60, 400, 8):
         world = make_world({"ETH": 1}) if index % 3 == 0 else None
         decision = loop(observation_at(market, index, world=world))
         assert decision.flags == ()

@@ -38,7 +38,7 @@ from venues.predict.minutes import FROM, put_minutes
 REQUEST = PredictRequest(
     skill=read_document("brain", VENUE.examples()["btc-brain.yaml"], ".yaml"),
     from_at=FROM,
-    to_at=FROM + 100 * MINUTE_MS,
+    to_at=FROM + 60 * MINUTE_MS,
     model="standin/analyst",
     blind=True,
     speculate="0",
@@ -153,7 +153,7 @@ def test_a_stopped_blind_run_resumes_to_the_same_digest(home: Path) -> None:
         ids: list[str] = []
         checks = iter(range(10_000))
         with suppress(RunCancelled):
-            asyncio.run(start(workspace, REQUEST, Watch(stop=lambda: next(checks) > 60), ids.append))
+            asyncio.run(start(workspace, REQUEST, Watch(stop=lambda: next(checks) > 30), ids.append))
         assert workspace.runs.get(ids[0]).status == "cancelled"
         again = asyncio.run(resume(workspace, ids[0]))
         assert again.params["disguise"] == whole.params["disguise"]

@@ -150,7 +150,7 @@ def slow(script: PredictCourse, desk: Desk, start: int, stop: int) -> tuple[Desk
     return desk, receipts, worth
 
 
-@settings(max_examples=15)
+@settings(max_examples=4)
 @given(
     st.integers(0, 10_000),
     st.lists(st.tuples(st.integers(0, 239), st.integers(1, 90)), max_size=4),
@@ -187,7 +187,7 @@ def _first(updates: Updates, stop: int) -> Updates:
     return Updates(updates.at[:stop], updates.spot[:stop], updates.volatility[:stop])
 
 
-@settings(max_examples=15)
+@settings(max_examples=4)
 @given(st.integers(0, 10_000), st.integers(0, 200), st.integers(0, 200), st.integers(0, 200))
 def test_a_course_cut_anywhere_is_the_same_course(seed: int, first: int, second: int, third: int) -> None:
     script = script_of(market_of(seed, 200), 200, Dice(seed))
@@ -202,7 +202,7 @@ def test_a_course_cut_anywhere_is_the_same_course(seed: int, first: int, second:
     assert money(whole.world.world) == money(desk.world)
 
 
-@settings(max_examples=15)
+@settings(max_examples=4)
 @given(st.integers(0, 10_000), st.integers(30, 150))
 def test_a_pause_ends_before_the_account_changes(seed: int, start: int) -> None:
     script = script_of(market_of(seed, 240), 240, Dice(seed, 0.8))
@@ -246,17 +246,17 @@ def test_a_heuristic_that_leaps_does_what_it_does_when_asked_at_every_tick(
 # Nobody sees what comes later -----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=5)
-@given(st.integers(0, 10_000), st.integers(5, 110))
+@settings(max_examples=3)
+@given(st.integers(0, 10_000), st.integers(5, 55))
 def test_prices_after_a_tick_change_nothing_up_to_it(seed: int, cut: int) -> None:
-    market = market_of(seed, 120)
+    market = market_of(seed, 60)
     at = START + cut * MINUTE_MS
     bars = market.bars["BTC", "1m"]
     later = bars.open_at + MINUTE_MS > at
     close = np.where(later, bars.close * 1.07, bars.close)
     other = Market({("BTC", "1m"): dataclasses.replace(bars, close=close, high=np.maximum(bars.high, close) + 1)})
     model = Moody(seed)
-    before = [_until(run(script_of(one, 120, model))[1], at) for one in (market, other)]
+    before = [_until(run(script_of(one, 60, model))[1], at) for one in (market, other)]
     assert before[0] == before[1]
     assert before[0]
 
@@ -326,7 +326,7 @@ class Moody:
         )
 
 
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(st.integers(0, 10_000), st.sampled_from([None, 1, 5]), st.sampled_from([0.02, 0.15, 0.6]))
 def test_asking_ahead_changes_no_record(seed: int, window: int | None, orders: float) -> None:
     market = market_of(seed, 60)
@@ -339,7 +339,7 @@ def test_asking_ahead_changes_no_record(seed: int, window: int | None, orders: f
         assert plan.tally.used > 0
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(st.integers(0, 10_000), st.integers(1, 59), st.booleans())
 def test_a_run_that_was_stopped_goes_on_to_the_same_digest(seed: int, stop: int, policy: bool) -> None:
     market = market_of(seed, 60)

@@ -44,7 +44,7 @@ def only(ledger: PredictLedger) -> MarketCall:
 
 
 @given(st.integers(0, 2**32), st.integers(0, 6))
-@settings(max_examples=6)
+@settings(max_examples=3)
 def test_live_and_stored_records_give_equal_calls_and_equal_metrics(seed: int, silence: int) -> None:
     ran = drive(forecaster(seed), 90, seed=seed, silent=lambda place: place % 7 < silence)
     stored = read_predict_ledger(ran.records)

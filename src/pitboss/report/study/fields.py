@@ -48,7 +48,7 @@ def _chart(view: StudyView, trials: Sequence[Plain], name: str) -> Html:
     metrics = [value for group in groups.values() for value in group]
     low, high = padded_range(min(metrics), max(metrics), 0.1)
     frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - 16, HEIGHT, *_reach(values), low, high)
-    positions = {value: frame.x(_position(value, index, values)) for index, value in enumerate(values)}
+    positions = {value: frame.x(position) for value, position in zip(values, _positions(values), strict=True)}
     marks: list[Html] = [grid(frame, metric_ticks(low, high, view.metric.form)), _names(frame, values, positions)]
     means = [(positions[value], math.fsum(groups[value]) / len(groups[value])) for value in values]
     line = "L".join(f"{x:.1f} {frame.y(mean):.1f}" for x, mean in means)
@@ -93,9 +93,9 @@ def _is_scale(values: Sequence[str]) -> bool:
     return all(number(value) is not None for value in values)
 
 
-def _position(value: str, index: int, values: Sequence[str]) -> float:
-    """The position of a value: many numbers by size, other values in equal steps."""
-    return (number(value) or 0.0) if _by_size(values) else float(index)
+def _positions(values: Sequence[str]) -> list[float]:
+    """The positions of the values: many numbers by size, other values in equal steps."""
+    return [number(value) or 0.0 for value in values] if _by_size(values) else [float(n) for n in range(len(values))]
 
 
 def _by_size(values: Sequence[str]) -> bool:
@@ -104,8 +104,8 @@ def _by_size(values: Sequence[str]) -> bool:
 
 def _reach(values: Sequence[str]) -> tuple[float, float]:
     if _by_size(values):
-        numbers = [number(value) or 0.0 for value in values]
-        return padded_range(min(numbers), max(numbers), 0.04)
+        positions = _positions(values)
+        return padded_range(min(positions), max(positions), 0.04)
     return -0.5, len(values) - 0.5
 
 

@@ -127,8 +127,8 @@ class CoinMarket:
         if not self.is_frozen:
             price = price if self.forced_price is None else self.forced_price
             self.mid = self.perp.on_grid(price)
-            self.oracle = self.perp.on_grid(price * (1 + self.oracle_offset))
-            self.mark = self.perp.on_grid(price * (1 + self.mark_offset))
+            self.oracle = self.perp.on_grid(price * (1 + self.oracle_offset)) if self.oracle_offset else self.mid
+            self.mark = self.perp.on_grid(price * (1 + self.mark_offset)) if self.mark_offset else self.mid
             self._sides = None
         if at // DAY_MS != self._day:
             self._day, self.day_start = at // DAY_MS, self.mid

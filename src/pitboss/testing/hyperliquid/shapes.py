@@ -6,7 +6,7 @@ from typing import Any
 from pitboss.core.instant import Instant
 from pitboss.testing.hyperliquid.account import FakeAccount, FundingPayment, VenueFill
 from pitboss.testing.hyperliquid.margin import MarginSummary, Markets, leverage_of, liquidation_price, margin_used
-from pitboss.testing.hyperliquid.market import CoinMarket, MinuteCandle
+from pitboss.testing.hyperliquid.market import BookLevel, CoinMarket, MinuteCandle
 from pitboss.testing.hyperliquid.orders import PlacedOrder
 from pitboss.testing.hyperliquid.replies import venue_hash, venue_text
 from pitboss.testing.hyperliquid.state import ExchangeState
@@ -124,16 +124,21 @@ def candle_row(market: CoinMarket, candle: MinuteCandle, interval: str, length: 
 
 def book_row(market: CoinMarket, at: Instant) -> dict[str, Any]:
     """The book of a coin."""
-    factor = market.reported_factor
     levels = [
-        [
-            {"px": venue_text(level.price * factor), "sz": venue_text(level.size), "n": level.count}
-            for level in market.side(is_ask).levels()
-            if level.size
-        ]
-        for is_ask in (False, True)
+        [_level_row(market, level) for level in market.side(is_ask).levels() if level.size] for is_ask in (False, True)
     ]
     return {"coin": market.perp.name, "time": at, "levels": levels}
+
+
+def best_row(market: CoinMarket, at: Instant) -> dict[str, Any]:
+    """The best bid and the best ask of a coin."""
+    tops = (market.side(is_ask).top() for is_ask in (False, True))
+    return {"coin": market.perp.name, "time": at, "bbo": [top and _level_row(market, top) for top in tops]}
+
+
+def _level_row(market: CoinMarket, level: BookLevel) -> dict[str, Any]:
+    price = level.price * market.reported_factor
+    return {"px": venue_text(price), "sz": venue_text(level.size), "n": level.count}
 
 
 def asset_context(market: CoinMarket) -> dict[str, Any]:

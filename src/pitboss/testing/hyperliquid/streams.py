@@ -264,9 +264,7 @@ class StreamHub:
         elif kind == "activeAssetCtx":
             data = {"coin": market.perp.name, "ctx": shapes.asset_context(market)}
         elif kind == "bbo":
-            bids, asks = shapes.book_row(market, state.now)["levels"]
-            best = [side[0] if side else None for side in (bids, asks)]
-            data = {"coin": market.perp.name, "time": state.now, "bbo": best}
+            data = shapes.best_row(market, state.now)
         else:
             length = interval_length(wanted["interval"])
             candle = market.aggregate(length, state.now, state.now)[-1]

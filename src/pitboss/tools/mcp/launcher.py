@@ -4,7 +4,8 @@
 starts the server with the same standard streams, environment and directory, and exits when the server and everything that
 it started have ended. The kernel tells it when pitboss ends, however that happens; it then kills all of them. It adopts
 processes whose parent ended, so that none escapes by changing its group or session. If it is killed itself, the kernel
-kills the server. A launcher rather than `preexec_fn`, which is not safe in a process with threads.
+kills the server. A launcher rather than `preexec_fn`, which is not safe in a process with threads. It starts with every
+server and therefore imports little, not even `pathlib`.
 """
 
 import contextlib
@@ -12,7 +13,6 @@ import ctypes
 import os
 import signal
 import sys
-from pathlib import Path
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _PARENT_ENDED = signal.SIGUSR1
@@ -29,7 +29,7 @@ def main(parent: int, argv: list[str]) -> int:
     if os.getppid() != parent:  # it ended before the kernel was asked to tell
         return 1
     # As it was given: the interpreter adds LC_CTYPE to its own copy.
-    entries = (entry.partition(b"=") for entry in Path("/proc/self/environ").read_bytes().split(b"\0") if entry)
+    entries = (entry.partition(b"=") for entry in _read("/proc/self/environ").split(b"\0") if entry)
     environment = {name: value for name, _, value in entries}
     launcher = os.getpid()
     server = os.fork()
@@ -75,16 +75,21 @@ def _kill_all(*_: object) -> None:
 def _descendants() -> set[int]:
     """The processes below this one, without those that have ended."""
     parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
+    for name in os.listdir("/proc"):
+        if name.isdigit():
             with contextlib.suppress(OSError, ValueError, IndexError):
-                state, parent = (entry / "stat").read_bytes().rpartition(b")")[2].split()[:2]
+                state, parent = _read(f"/proc/{name}/stat").rpartition(b")")[2].split()[:2]
                 if state != b"Z":
-                    parents[int(entry.name)] = int(parent)
+                    parents[int(name)] = int(parent)
     family = {os.getpid()}
     while more := {pid for pid, parent in parents.items() if pid not in family and parent in family}:
         family |= more
     return family - {os.getpid()}
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from pitboss.tools.mcp.server_entry import ServerLimits
 
 _CHUNK = 65_536
 _POLL_S = 0.01
-_PROC = Path("/proc")
+_PROC = "/proc"
 _PREFIX = "pitboss-mcp-"
 
 
@@ -227,17 +227,19 @@ def processes_of(leader: int, directory: Path) -> set[int]:
     """The processes of a child: those of its group, session, ancestry or directory. Linux only; elsewhere none."""
     parents: dict[int, int] = {}
     pids: set[int] = set()
-    for entry in _PROC.iterdir() if _PROC.is_dir() else ():
-        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+    for name in os.listdir(_PROC) if os.path.isdir(_PROC) else ():  # `Path` takes twice as long over hundreds of files
+        if not name.isdigit() or int(name) == os.getpid():
             continue  # never this process: all its descendants would follow
-        pid = int(entry.name)
-        with contextlib.suppress(OSError, ValueError, IndexError):
+        pid = int(name)
+        with contextlib.suppress(OSError, ValueError, IndexError), open(f"{_PROC}/{name}/stat", "rb", 0) as stat:
             # The process name in parentheses may itself hold parentheses and spaces.
-            state, parent, group, session = (entry / "stat").read_bytes().rpartition(b")")[2].split()[:4]
+            state, parent, group, session = stat.read().rpartition(b")")[2].split()[:4]
             if state == b"Z":
                 continue
             parents[pid] = int(parent)
-            if (leader and leader in (int(group), int(session))) or entry.joinpath("cwd").readlink() == directory:
+            if (leader and leader in (int(group), int(session))) or os.readlink(f"{_PROC}/{name}/cwd") == str(
+                directory
+            ):
                 pids.add(pid)
     while children := {
         pid for pid, parent in parents.items() if pid not in pids and (parent in pids or parent == (leader or -1))

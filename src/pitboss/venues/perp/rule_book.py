@@ -4,11 +4,9 @@ Sizes are rounded here once, so that the rules and the order agree.
 """
 
 from collections.abc import Sequence
-from dataclasses import fields
 from decimal import Decimal
 
 from pitboss.core.instant import Instant
-from pitboss.core.intent import sealed_intent
 from pitboss.core.money import HUNDRED, ONE, round_down
 from pitboss.core.noun import noun
 from pitboss.core.rulebook import Execution, Rule, RuleBook
@@ -21,7 +19,6 @@ from pitboss.venues.perp.world import OrderRequest
 
 EXIT_RULES = tuple(rule for rule in RULES if rule.scope == "every")
 """The rules for proposals that add no exposure."""
-_PROPOSAL_FIELDS = tuple(field.name for field in fields(Proposal))
 
 
 @noun
@@ -61,19 +58,14 @@ def order_of(case: PerpCase, proposal: Proposal) -> OrderRequest:
         kind, leverage = "limit" if case.limit is not None else "market", int(proposal.leverage or ONE)
         return OrderRequest(
             kind, proposal.symbol, proposal.side, case.size, leverage,
-            case.limit, case.stop, case.take_profit, proposal.reason, _key(case, proposal),
+            case.limit, case.stop, case.take_profit, proposal.reason, proposal,
         )  # fmt: skip
-    position, key = case.world.positions[proposal.symbol], _key(case, proposal)
+    position = case.world.positions[proposal.symbol]
     full_size = abs(position.size)
     if proposal.action == "close":
-        return OrderRequest("close", proposal.symbol, -position.side, full_size, intent_key=key)
+        return OrderRequest("close", proposal.symbol, -position.side, full_size, proposal=proposal)
     size = _reduction(case, proposal, full_size)
-    return OrderRequest("reduce", proposal.symbol, -position.side, size, intent_key=key)
-
-
-def _key(case: PerpCase, proposal: Proposal) -> str:
-    """Return the key of a decision: what was proposed and when, not the size and prices that follow from the market."""
-    return sealed_intent(case.now, {name: getattr(proposal, name) for name in _PROPOSAL_FIELDS})[0]
+    return OrderRequest("reduce", proposal.symbol, -position.side, size, proposal=proposal)
 
 
 def _reduction(case: PerpCase, proposal: Proposal, full_size: Decimal) -> Decimal:

@@ -6,16 +6,19 @@ fixed parts (`matching.py`); `_advance_quiet_bars` processes a run of bars in wh
 the same digits.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 from decimal import Decimal
+from operator import attrgetter
 
 from pitboss.core.curve import Piece, join
 from pitboss.core.instant import DAY_MS, Instant
+from pitboss.core.intent import sealed_intent
 from pitboss.core.leg import Leg
 from pitboss.core.money import ZERO, decimal, exact, text
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
+from pitboss.venues.perp.intents import Proposal
 from pitboss.venues.perp.matching import (
     fill_market_orders,
     fill_marketable_limits,
@@ -29,6 +32,9 @@ from pitboss.venues.perp.state import Halt, OrderKind, PerpWorld, TradingTerms, 
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.valuation import constant_base_parts, position_values, scaled_position_values
 from pitboss.venues.perp.working_world import WorkingWorld
+
+_PROPOSAL_FIELDS = tuple(field.name for field in fields(Proposal))
+_proposal_values: Callable[[Proposal], tuple[object, ...]] = attrgetter(*_PROPOSAL_FIELDS)
 
 
 @noun
@@ -44,13 +50,21 @@ class OrderRequest:
     stop: Decimal | None = None
     take_profit: Decimal | None = None
     thesis: str = ""
-    intent_key: str = ""
-    """Identifies the decision within its run, however often it is judged."""
+    proposal: Proposal | None = None
+    """What the agent proposed; None in the orders of baselines."""
 
     @property
     def opens(self) -> bool:
         """Whether it opens or adds to a position; others only reduce one."""
         return self.kind in ("market", "limit")
+
+    def intent_key(self, tick_at: Instant) -> str:
+        """Identifies the decision within its run, however often it is judged: what was proposed and when.
+
+        It leaves out the size and prices that follow from the market. Computed on request: a simulation has no use for it.
+        """
+        assert self.proposal is not None
+        return sealed_intent(tick_at, dict(zip(_PROPOSAL_FIELDS, _proposal_values(self.proposal), strict=True)))[0]
 
 
 def submit(world: PerpWorld, request: OrderRequest, at: Instant, latency_ms: int = 0) -> tuple[PerpWorld, str, Receipt]:

@@ -1,16 +1,23 @@
 """`hostile.py BEHAVIOUR`: a server on standard input and output that misbehaves in one chosen way.
 
-Without a behaviour (`plain`) it is a correct server with one tool, `look`, that says what it was asked.
+Without a behaviour (`plain`) it is a correct server with one tool, `look`, that says what it was asked. It is started a
+hundred times in a test run, and imports what few behaviours need only there.
 """
+
+from __future__ import annotations
 
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    Act = Callable[[dict[str, Any]], None]
 
 OUT = sys.stdout.buffer
 SCHEMA = {"type": "object", "properties": {"word": {"type": "string"}}}
@@ -21,7 +28,6 @@ INFO = {
     "serverInfo": {"name": "hostile", "version": "1"},
 }
 CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
-Act = Callable[[dict[str, Any]], None]
 
 
 def raw(data: bytes) -> None:
@@ -119,6 +125,8 @@ def with_schema(schema: dict[str, Any]) -> None:
 
 
 def start(code: str, **how: Any) -> None:
+    import subprocess
+
     subprocess.Popen([sys.executable, "-I", "-S", "-c", code], **how)
 
 
@@ -172,7 +180,7 @@ def closes_stdin() -> None:
 
 def endless_stderr() -> None:
     def call(request: dict[str, Any]) -> None:
-        start("import os\nwhile True: os.write(2, b'x' * 65536)", stdout=subprocess.DEVNULL)
+        start("import os\nwhile True: os.write(2, b'x' * 65536)", stdout=os.open(os.devnull, os.O_WRONLY))
         reply(request)
 
     serve(call=call)
@@ -317,7 +325,7 @@ BEHAVIOURS: dict[str, Callable[[], None]] = {
     ),
     "endless-garbage": lambda: serve(call=for_ever(b"garbage\n" * 100)),
     "endless-stderr": endless_stderr,
-    "huge-result": lambda: serve(call=lambda request: text(request, "x" * 5_000_000)),
+    "huge-result": lambda: serve(call=lambda request: text(request, "x" * 1_000_000)),
     "many-parts": lambda: serve(
         call=lambda request: answer(
             request, {"content": [{"type": "image", "mimeType": "image/png]", "data": "eA=="}] * 20_000}

@@ -25,7 +25,7 @@ MARKET = market_of()
 
 @pytest.fixture(scope="module")
 def nosy() -> Ran:
-    return ran(Nosy(), MARKET, request_of())
+    return ran(Nosy(), MARKET, request_of(hours=20))
 
 
 # Nothing true is sent ---------------------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def proposal(draw: st.DrawFn) -> dict[str, Any]:
     return found
 
 
-@settings(max_examples=12)
+@settings(max_examples=4)
 @given(st.lists(proposal(), min_size=3, max_size=12), st.integers(0, 1_000))
 def test_the_same_decisions_give_the_same_receipts_equity_and_metrics_blind_or_open(plan: list[Any], seed: int) -> None:
     same_course(plan, seed, 6)

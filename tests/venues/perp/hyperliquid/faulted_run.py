@@ -12,7 +12,7 @@ from pitboss.testing.hyperliquid.seeded import SeededNumbers
 from pitboss.venues.perp.hyperliquid.order_store import LiveOrder, OrderStore
 from pitboss.venues.perp.state import ReportedWorld
 from pitboss.venues.perp.world import OrderRequest
-from venues.perp.hyperliquid.live_scene import SYMBOLS, Scene, close_request
+from venues.perp.hyperliquid.live_scene import SYMBOLS, Scene, close_request, proposed
 
 BUSY_S, IDLE_S = 1.0, 3.0
 """Time between two updates of the source: while an entry may be filled, and otherwise."""
@@ -105,7 +105,7 @@ def random_request(scene: Scene, world: ReportedWorld, numbers: SeededNumbers, k
     if position is not None and numbers.chance(0.6):
         if numbers.chance(0.3):
             size = max(asset.lot, asset.lot * int(abs(position.size) / asset.lot / 2))
-            return OrderRequest("reduce", symbol, -position.side, size, intent_key=key)
+            return OrderRequest("reduce", symbol, -position.side, size, proposal=proposed(key))
         return close_request(world, symbol, key)
     side = position.side if position is not None else (1 if numbers.chance(0.5) else -1)
     size = asset.lot * int(Decimal(numbers.between(200, 2_000)) / mark / asset.lot)
@@ -116,7 +116,7 @@ def random_request(scene: Scene, world: ReportedWorld, numbers: SeededNumbers, k
         limit = asset.round_price(mark * (1 - side * Decimal(numbers.between(0, 5)) / 10_000), up=side < 0)
     return OrderRequest(
         "market" if limit is None else "limit", symbol, side, size, numbers.between(1, 3), limit,
-        stop if numbers.chance(0.8) else None, take_profit if numbers.chance(0.4) else None, "", key,
+        stop if numbers.chance(0.8) else None, take_profit if numbers.chance(0.4) else None, "", proposed(key),
     )  # fmt: skip
 
 

@@ -81,8 +81,9 @@ class FeedScene:
     def __init__(self, *rules, symbols=("BTC",), intervals=("5m",), seed=1, history_ms=2 * HOUR_MS, history_bars=20):
         self.symbols, self.intervals = symbols, intervals
         self.clock = VirtualClock(START)
+        perps = tuple(perp for perp in PERPS if perp.name in symbols)
         venue_rules = VenueRules(step_ms=2_000, history_ms=history_ms, verify_every=0, ip_weight=0)
-        self.exchange = FakeExchange(seed, PERPS, START, venue_rules)
+        self.exchange = FakeExchange(seed, perps, START, venue_rules)
         self.plan = FaultPlan(tuple(rules), seed)
         self.transport = InProcessTransport(self.exchange, self.clock, self.plan)
         self.conditions = self.transport.gateway.conditions

@@ -37,7 +37,7 @@ from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.state import TradingTerms
 from pitboss.venues.perp.venue import VENUE
 from pitboss.venues.perp.world import OrderRequest
-from venues.perp.hyperliquid.live_scene import SYMBOLS
+from venues.perp.hyperliquid.live_scene import SYMBOLS, proposed
 
 NOW = SystemClock().now
 VERIFYING = VenueRules(verify_every=1)
@@ -110,11 +110,11 @@ class GuardedScene:
         broker = await self.broker()
         world = (await broker.resolve(None)).world
         at = self.workspace.now()
-        market = OrderRequest("market", "ETH", 1, Decimal("0.5"), 3, intent_key="k1")
+        market = OrderRequest("market", "ETH", 1, Decimal("0.5"), 3, proposal=proposed("k1"))
         placed = await broker.submit(world, market, at)
         assert not placed.refusal, placed.refusal
         limit = (self.exchange.state.markets["BTC"].mark * Decimal("0.9")).quantize(Decimal(1))
-        resting = OrderRequest("limit", "BTC", 1, Decimal("0.01"), 3, limit=limit, intent_key="k2")
+        resting = OrderRequest("limit", "BTC", 1, Decimal("0.01"), 3, limit=limit, proposal=proposed("k2"))
         placed = await broker.submit(placed.world, resting, at)
         assert not placed.refusal, placed.refusal
         assert self.open_orders() == {("BTC", "limit"), ("ETH", "stop")}

@@ -30,6 +30,7 @@ from pitboss.venues.perp.hyperliquid.order_store import MemoryOrders, OrderStore
 from pitboss.venues.perp.hyperliquid.protection import Protector
 from pitboss.venues.perp.hyperliquid.reconcile import MarkSource, Reconciler
 from pitboss.venues.perp.hyperliquid.universe import read_universe
+from pitboss.venues.perp.intents import Proposal
 from pitboss.venues.perp.state import ReportedWorld, TradingTerms
 from pitboss.venues.perp.world import OrderRequest
 from venues.perp.hyperliquid.feed_scene import HubSocket
@@ -197,12 +198,19 @@ class Scene:
         ]
 
 
+def proposed(key: str) -> Proposal:
+    """A proposal of its own for each key; the broker derives the ids of orders from it."""
+    return Proposal("open_long", reason=key)
+
+
 def open_request(symbol: str = "ETH", side: int = 1, size: str = "1", key: str = "k1", **fields: Any) -> OrderRequest:
     """An open that the engine has allowed."""
-    return OrderRequest("market", symbol, side, Decimal(size), fields.pop("leverage", 3), intent_key=key, **fields)
+    return OrderRequest(
+        "market", symbol, side, Decimal(size), fields.pop("leverage", 3), proposal=proposed(key), **fields
+    )
 
 
 def close_request(world: ReportedWorld, symbol: str = "ETH", key: str = "close") -> OrderRequest:
     """A close of the whole position."""
     position = world.positions[symbol]
-    return OrderRequest("close", symbol, -position.side, abs(position.size), intent_key=key)
+    return OrderRequest("close", symbol, -position.side, abs(position.size), proposal=proposed(key))

@@ -15,6 +15,7 @@ from pitboss.bootstrap.workspace import open_workspace
 from pitboss.jobs.live_host import HostSettings, LiveHost
 from pitboss.venues.perp import live as perp_live
 from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
+from pitboss.venues.perp.intents import Proposal
 from pitboss.venues.perp.world import OrderRequest
 
 MAKE_BROKER = perp_live.make_broker
@@ -28,8 +29,8 @@ async def with_orders(*arguments: Any) -> HyperliquidBroker:
     at = broker._now()
     limit = (world.marks["BTC"] * Decimal("0.9")).quantize(Decimal(1))
     for request in (
-        OrderRequest("market", "ETH", 1, Decimal("0.5"), 3, intent_key="k1"),
-        OrderRequest("limit", "BTC", 1, Decimal("0.01"), 3, limit=limit, intent_key="k2"),
+        OrderRequest("market", "ETH", 1, Decimal("0.5"), 3, proposal=Proposal("open_long", reason="k1")),
+        OrderRequest("limit", "BTC", 1, Decimal("0.01"), 3, limit=limit, proposal=Proposal("open_long", reason="k2")),
     ):
         world = await accepted(broker, world, request, at)
     print("ordered", flush=True)

@@ -18,7 +18,7 @@ from pitboss.venues.perp.hyperliquid.account_news import UNCONFIRMED_MS, Account
 from pitboss.venues.perp.hyperliquid.live_account import followed_account
 from pitboss.venues.perp.state import ReportedWorld
 from pitboss.venues.perp.world import OrderRequest
-from venues.perp.hyperliquid.live_scene import Scene, open_request
+from venues.perp.hyperliquid.live_scene import Scene, open_request, proposed
 
 LIMIT = Decimal("0.99")
 
@@ -28,7 +28,7 @@ async def resting(scene: Scene) -> ReportedWorld:
     world = await scene.world()
     asset = scene.setup.universe["ETH"].asset
     limit = asset.round_price(world.marks["ETH"] * LIMIT, up=False)
-    request = OrderRequest("limit", "ETH", 1, Decimal(1), 3, limit, intent_key="k")
+    request = OrderRequest("limit", "ETH", 1, Decimal(1), 3, limit, proposal=proposed("k"))
     placed = await scene.broker.submit(world, request, scene.now())
     assert not placed.refusal
     return placed.world

@@ -103,7 +103,7 @@ def crash(folder: Path, seed: int, label: StepLabel) -> int:
 
 
 @pytest.mark.parametrize("label", STEP_LABELS)
-@pytest.mark.parametrize("seed", seeds(1, 2, 3, *range(4, 101)))
+@pytest.mark.parametrize("seed", seeds(*range(1, 101), quick=1))
 def test_the_first_pass_after_a_crash_gives_the_position_of_the_exchange(seed: int, label: StepLabel, tmp_path: Path):
     assert crash(tmp_path, seed, label) <= MOST_PASS_MS
 

@@ -14,7 +14,7 @@ from pitboss.testing.hyperliquid.faults import FaultRule
 from pitboss.venues.perp.hyperliquid.account_reader import agent_problem
 from pitboss.venues.perp.state import ReportedWorld
 from venues.perp.hyperliquid.faulted_run import Tally, judge, settle
-from venues.perp.hyperliquid.live_scene import Scene, close_request, open_request
+from venues.perp.hyperliquid.live_scene import Scene, close_request, open_request, proposed
 
 ORDER = ("order",)
 
@@ -245,7 +245,7 @@ def test_a_fill_that_is_told_after_its_cancel_is_counted():
         limit = world.marks["ETH"] * Decimal("0.99")
         request = open_request()
         placed = await scene.broker.submit(
-            world, type(request)("limit", "ETH", 1, Decimal(1), 3, limit, intent_key="k"), scene.now()
+            world, type(request)("limit", "ETH", 1, Decimal(1), 3, limit, proposal=proposed("k")), scene.now()
         )
         assert placed.order_id is not None
         cancelled = await scene.broker.cancel(placed.world, placed.order_id, scene.now())
@@ -364,7 +364,7 @@ def test_a_position_whose_stop_is_refused_three_times_is_closed_with_an_alarm():
         world = await scene.world()
         asset = scene.setup.universe["ETH"].asset
         limit = asset.round_price(world.marks["ETH"] * Decimal("1.001"), up=True)
-        request = type(open_request())("limit", "ETH", 1, Decimal(1), 3, limit, intent_key="k")
+        request = type(open_request())("limit", "ETH", 1, Decimal(1), 3, limit, proposal=proposed("k"))
         placed = await scene.broker.submit(world, request, scene.now())
         before = scene.clock.now()
         await passes(scene, placed.world, 2)
@@ -396,7 +396,7 @@ def test_stop_and_position_have_the_same_size_after_adding_and_reducing():
         world = (await scene.broker.submit(world, open_request(key="k2", stop=Decimal(2420)), scene.now())).world
         world = await passes(scene, world, 2)
         assert (scene.stops("ETH"), world.positions["ETH"].stop) == ([Decimal(2)], Decimal(2420))
-        reduce = type(open_request())("reduce", "ETH", -1, Decimal("0.5"), intent_key="k3")
+        reduce = type(open_request())("reduce", "ETH", -1, Decimal("0.5"), proposal=proposed("k3"))
         world = (await scene.broker.submit(world, reduce, scene.now())).world
         world = await passes(scene, world, 2)
         assert (scene.stops("ETH"), world.positions["ETH"].stop) == ([Decimal("1.5")], Decimal(2420))

@@ -51,7 +51,7 @@ def p99(values: list[int]) -> int:
     return sorted(values)[len(values) * 99 // 100] if values else 0
 
 
-@pytest.mark.parametrize("seed", seeds(1, 2, 3, *range(4, 40)))
+@pytest.mark.parametrize("seed", seeds(*range(1, 40), quick=1))
 def test_intents_on_a_faulty_exchange_have_no_duplicate_ghost_or_phantom(seed: int):
     tally = faulted(seed, 60)
     assert (tally.duplicates, tally.ghosts, tally.phantoms, tally.unsettled) == (0, 0, 0, 0), tally
@@ -76,7 +76,7 @@ def test_a_hundred_thousand_faulted_intents_have_no_duplicate_ghost_or_phantom(f
 
 
 @given(seed=st.integers(10_000, 1_000_000), share=st.sampled_from([0.1, 0.5, 0.8]))
-@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow])
 def test_any_seed_of_faults_leaves_stops_of_exactly_the_size_of_positions(seed: int, share: float):
     tally = Tally()
     scene = Scene(seed, faults=mixed_faults(share))

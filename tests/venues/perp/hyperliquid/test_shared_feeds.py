@@ -10,7 +10,7 @@ from pitboss.core.instant import MINUTE_MS, SECOND_MS
 from pitboss.testing.hyperliquid.transport import run_in_virtual_time
 from pitboss.venues.perp.hyperliquid.shared_feeds import SharedFeeds
 from pitboss.venues.perp.live_market import MarketFeed
-from venues.perp.hyperliquid.feed_scene import START, FeedScene
+from venues.perp.hyperliquid.feed_scene import PERPS, START, FeedScene
 
 URL = "http://exchange"
 
@@ -19,7 +19,7 @@ class SharedScene(FeedScene):
     """Shares of feeds that are opened on a fake exchange."""
 
     def __init__(self, **fields):
-        super().__init__(**fields)
+        super().__init__(symbols=[perp.name for perp in PERPS], **fields)
         self.opened = []
         self.open = 0
         self.problems = []

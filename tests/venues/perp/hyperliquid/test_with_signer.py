@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from example_counts import seeds
 from pitboss.signer.hyperliquid.client import HyperliquidSignature, read_signature
 from pitboss.signer.hyperliquid.policy import HyperliquidPolicy
 from pitboss.signer.journal import SigningJournal
@@ -70,7 +71,7 @@ def scene_with_signer(folder: Path, seed: int, faults: Any = (), **caps: Any) ->
     return scene, signer
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", seeds(1, 2, quick=1))
 def test_under_faults_the_signer_refuses_nothing_that_was_decided_and_never_halts(tmp_path: Path, seed: int) -> None:
     scene, signer = scene_with_signer(tmp_path, seed, mixed_faults(0.3))
     tally = Tally()

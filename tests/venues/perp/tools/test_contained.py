@@ -111,7 +111,7 @@ def before(home: Path, context: ToolContext) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", READS)
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_tool_changes_anything_in_read_mode(
     name: str, home: Path, context: ToolContext, before: dict[str, str], data: st.DataObject
@@ -160,7 +160,7 @@ def test_the_account_in_the_middle_of_a_run_is_that_of_a_run_that_ended_there(
 
 
 @pytest.mark.parametrize("name", LOOKS)
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_every_answer_is_the_same_when_everything_after_it_is_cut_off(
     name: str, context: ToolContext, ended: ToolContext, data: st.DataObject

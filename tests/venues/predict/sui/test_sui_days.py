@@ -75,7 +75,7 @@ def accounted_for(machine: Machine, desk: Desk) -> None:
 
 
 @given(seed=st.integers(0, 2**32), share=st.sampled_from([0.02, 0.1, 0.3]), locking=st.booleans())
-@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(seed=189, share=0.1, locking=False)  # epochs passed while the index lagged
 def test_after_a_bad_day_chain_outbox_and_desk_agree_on_every_order(
     start: Start, seed: int, share: float, locking: bool

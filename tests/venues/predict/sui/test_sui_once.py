@@ -20,7 +20,7 @@ CHAINS: dict[str, dict[str, Any]] = {
     "locking": {"locking": True},
     "one coin": {"gas_coins": 1, "lag": 3, "locking": True},
 }
-SHARED = settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SHARED = settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def first_life(machine: Machine, gremlin: Gremlin, stored: bool) -> tuple[Desk, int]:
@@ -103,10 +103,10 @@ def test_every_step_of_the_writer_is_among_the_calls_that_are_broken(start: Star
 
 
 def cases() -> list[Any]:
-    """Every chain, with and without the order being asked for again; the quick ones in every run."""
-    quick = ("plain", False), ("one coin", True)
+    """Every chain, with and without the order being asked for again; the quick one in every run."""
+    quick = "plain", False
     return [
-        pytest.param(chain, again, id=f"{chain}-{again}", marks=() if (chain, again) in quick else pytest.mark.chaos)
+        pytest.param(chain, again, id=f"{chain}-{again}", marks=() if (chain, again) == quick else pytest.mark.chaos)
         for chain in CHAINS
         for again in (False, True)
     ]

@@ -100,7 +100,7 @@ def test_two_processes_that_both_stop_at_any_call_mint_once(start: Start, lease_
     lease_ms=st.sampled_from([-1, 60_000]),
     chain=st.sampled_from([{}, {"lag": 2}, {"gas_coins": 1, "locking": True}]),
 )
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_two_processes_that_submit_one_order_mint_it_once(
     start: Start, order: list[int], lease_ms: int, chain: dict[str, Any]
 ):

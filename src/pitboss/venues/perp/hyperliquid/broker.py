@@ -130,7 +130,7 @@ class HyperliquidBroker:
         if judged is None:
             return Placed(world, refusal="there is no usable price")
         terms = entry_terms(listed, request, judged)
-        entry = self._setup.order(request.symbol, "entry", request.intent_key, at, terms, self._now())
+        entry = self._setup.order(request.symbol, "entry", request.intent_key(at), at, terms, self._now())
         earlier = self._sender.store.get(entry.cloid)
         if earlier is not None:
             return self._outcome(world, earlier, at)
@@ -219,7 +219,7 @@ class HyperliquidBroker:
         if mark is None:
             return Placed(world, refusal="there is no usable price to bound the exit")
         terms = exit_terms(listed, request.kind, request.side, request.size, mark)
-        order = self._setup.order(request.symbol, "exit", request.intent_key, at, terms, self._now())
+        order = self._setup.order(request.symbol, "exit", request.intent_key(at), at, terms, self._now())
         earlier = self._sender.store.get(order.cloid)
         if earlier is not None:
             return self._outcome(world, earlier, at)
