@@ -75,6 +75,7 @@ def test_asking_ahead_sleeping_tools_and_lessons_move_the_range(workspace: Works
     assert plain.ahead_usd == 0
     assert ahead.ahead_usd == pytest.approx(ahead.hi - plain.hi)
     assert f"up to ${ahead.ahead_usd:.2f} for asking ahead" in estimate_line(ahead)
+    assert [estimate_line(replace(ahead, calls=count)).rpartition(", ")[2] for count in (1, 2)] == ["1 call", "2 calls"]
     assert Estimate.from_plain(ahead.plain()).ahead_usd == round(ahead.ahead_usd, 6)
     sleeps = replace(one, skill={**one.skill, "schedule": {"every": "4h", "wake_when": ["position_open"]}})
     assert "sleeps" in " ".join(estimate(workspace, [sleeps]).basis)

@@ -10,6 +10,7 @@ from pitboss.audit.memorisation import MemorisationReport
 from pitboss.audit.recognition import ChanceVerdict
 from pitboss.core.instant import iso
 from pitboss.models.cutoff_text import cutoff_record, cutoff_text
+from pitboss.report.figures import plural
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.table import LEFT, RIGHT, table
 from pitboss.sim.statistics.binomial import HitRate
@@ -98,7 +99,11 @@ def stretches(report: MemorisationReport) -> list[tuple[str, ComparedDays]]:
     if report.split is not None:
         day = report.cutoff.until
         parts += [(f"up to the cutoff, {day}", report.split.before), (f"after the cutoff, {day}", report.split.after)]
-    return [(f"{title}: {part.days} days, {part.repeats} pairs", part) for title, part in parts if part is not None]
+    return [
+        (f"{title}: {plural(part.days, 'day')}, {plural(part.repeats, 'pair')}", part)
+        for title, part in parts
+        if part is not None
+    ]
 
 
 def remarks(report: MemorisationReport) -> list[str]:
@@ -118,7 +123,9 @@ def remarks(report: MemorisationReport) -> list[str]:
         counts = ", ".join(f"{count} {reason}" for reason, count in recognition.unusable.items())
         output.append(f"Answers that could not be used count as wrong: {counts}.")
     if recognition is not None and recognition.failed:
-        output.append(f"{recognition.failed} windows are left out: the provider did not answer.")
+        output.append(
+            f"{plural(recognition.failed, 'window is', 'windows are')} left out: the provider did not answer."
+        )
     if report.not_compared:
         output.append(f"Results were not compared: {report.not_compared}.")
     if report.left_out:

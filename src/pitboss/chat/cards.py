@@ -17,6 +17,7 @@ from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import Instant, iso
 from pitboss.core.ports import ToolSpec
 from pitboss.models import catalog
+from pitboss.report.figures import plural
 from pitboss.runs import documents
 from pitboss.runs.data_end import end_of_data
 from pitboss.runs.explain import find_record
@@ -105,7 +106,7 @@ def _backtest(context: ReadContext, arguments: Mapping[str, Any]) -> tuple[Card,
     body = {"text": _checked_text(context, changed), "from": iso(from_at), "to": iso(to_at), **_own_model(arguments)}
     if run is not None:
         body["data_venue"] = data_venue
-    details = [f"{iso(from_at)} to {iso(to_at)}, {ticks} ticks", f"model {one_line(model, 120)}"]
+    details = [f"{iso(from_at)} to {iso(to_at)}, {plural(ticks, 'tick')}", f"model {one_line(model, 120)}"]
     details += [f"{path}: {before} → {after}" for path, before, after in _differences(plain, changed)]
     title = f"Run a backtest of {one_line(changed.get('name', ''), 80)}"
     return Card("backtest", title, {"method": "POST", "path": "/api/runs", "body": body}, details), cites

@@ -13,6 +13,7 @@ from pitboss.core.money import text as exact_text
 from pitboss.core.ports import ToolSpec
 from pitboss.prompt import render
 from pitboss.report.decisions import PROPOSED
+from pitboss.report.figures import plural
 from pitboss.report.meaning import unknown_rule
 from pitboss.runs import record_text
 from pitboss.runs.comparison_text import compared
@@ -59,7 +60,7 @@ def list_decisions(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFi
             index.numbers["tick_at"][found] > moment(arguments, "after", lambda: end_of_run(context.workspace, run))
         ]
     rows = [index.row(int(number)) for number in found[: arguments.get("limit", 20)]]
-    lines = [f"{len(found)} decisions of run {run.id} match; the first {len(rows)}:"]
+    lines = [f"{plural(len(found), 'decision')} of run {run.id} match; the first {len(rows)}:"]
     lines += [_line(context, run, row) for row in rows]
     return ToolFinding("\n".join(lines), [cite(run.id, row["tick_at"]) for row in rows] or [cite(run.id)])
 
@@ -110,7 +111,7 @@ def refusals_by_rule(context: ReadContext, arguments: Mapping[str, Any]) -> Tool
     lines, cites = [f"{total} of {decisions} proposals of run {run.id} were refused"], [cite(run.id)]
     for code, ticks in sorted(found.items(), key=lambda entry: (-len(entry[1]), entry[0])):
         meaning = (meanings.get(code) or unknown_rule(code)).meaning
-        lines.append(f"{code}: {len(ticks)} times, first {iso(ticks[0])}, last {iso(ticks[-1])}. {meaning}")
+        lines.append(f"{code}: {plural(len(ticks), 'time')}, first {iso(ticks[0])}, last {iso(ticks[-1])}. {meaning}")
         cites.append(cite(run.id, ticks[0], code))
     return ToolFinding("\n".join(lines), cites)
 
@@ -131,7 +132,7 @@ def costs(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     rows = spend(context.workspace.database, owner=context.owner)
     lines = [
         f"{iso(row.day_at)[:10]} {one_line(row.skill, 60)} {one_line(row.model, 80)}: "
-        f"{exact_text(row.cost_usd)} USD, {row.calls} calls"
+        f"{exact_text(row.cost_usd)} USD, {plural(row.calls, 'call')}"
         for row in rows[-MOST_COSTS:]
     ]
     total = sum((row.cost_usd for row in rows), ZERO)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.jobs.estimate import Estimate, needs_consent, require_consent
 from pitboss.jobs.submit import Agree
+from pitboss.report.figures import plural
 from pitboss.terminal import screen
 from pitboss.terminal.question import agrees, has_terminal
 
@@ -16,7 +17,9 @@ def estimate_line(cost: Estimate) -> str:
     if not cost.hi:
         return "estimated cost: none"
     ahead = f", of which up to ${cost.ahead_usd:.2f} for asking ahead" if cost.ahead_usd else ""
-    return f"estimated cost: ${cost.usd:.2f} (from ${cost.lo:.2f} to ${cost.hi:.2f}{ahead}), {cost.calls:,} calls"
+    return (
+        f"estimated cost: ${cost.usd:.2f} (from ${cost.lo:.2f} to ${cost.hi:.2f}{ahead}), {plural(cost.calls, 'call')}"
+    )
 
 
 def agreement(workspace: Workspace, yes: bool, json: bool) -> Agree:

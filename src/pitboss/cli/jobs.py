@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App
 
+from pitboss.report.figures import plural
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, RunId, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
@@ -208,7 +209,7 @@ def _detail_lines(document: "Mapping[str, Any]") -> "Iterator[tuple[str, str]]":
     yield "skill", f"{one_line(document['skill'])} · {document['venue']} · {document['from']} to {document['to']}"
     yield "model", one_line(document["model"])
     yield "queue", f"priority {document['priority']}, by {document['owner']}, build {document['build'] or 'any'}"
-    lost = f", requeued {document['requeues']} times" if document["requeues"] else ""
+    lost = f", requeued {plural(document['requeues'], 'time')}" if document["requeues"] else ""
     yield "worker", f"{document['worker'] or 'none yet'}{lost}"
     if document["estimate"] is not None:
         estimate = Estimate.from_plain(document["estimate"])

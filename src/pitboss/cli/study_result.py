@@ -87,7 +87,7 @@ def _show_luck(luck: Plain) -> None:
     if deflated is not None:
         screen.put(
             f"deflated Sharpe of the best: {deflated:.1%} (the probability that its true Sharpe is above the one that the best "
-            f"of {luck['runs']} runs has by luck)"
+            f"of {figures.plural(luck['runs'], 'run')} has by luck)"
         )
     if of_skill is not None and luck["runs_of_skill"] > luck["runs"]:
         screen.put(f"  over all {luck['runs_of_skill']} runs of this skill that are stored here: {of_skill:.1%}")

@@ -23,6 +23,7 @@ from pitboss.models.families import first_limit
 from pitboss.models.price_list import price
 from pitboss.models.prices import FREE, ModelPrice, flat
 from pitboss.models.token_bounds import TOOLS_TOKENS
+from pitboss.report.figures import plural
 from pitboss.runs.preview import CHARS_PER_TOKEN
 from pitboss.runs.run import start
 from pitboss.runs.stored import request_of
@@ -214,7 +215,7 @@ def _of_group(
     ticks = sum(_ticks(request) for request in group.requests)
     count = len(group.requests)
     waste = _group_waste(group)
-    head = f"{group.model}: {count} {_runs(count)}, {ticks:,} ticks"
+    head = f"{group.model}: {plural(count, 'run')}, {plural(ticks, 'tick')}"
     if per_tick is not None:
         basis = f"{head} at ${per_tick:.6f} as {PILOT_TICKS} ticks of a pilot cost"
         return _times(PAST, ticks * per_tick, waste), Decimal(ticks), [basis, *_waste_basis(waste)]

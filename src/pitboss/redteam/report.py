@@ -5,6 +5,7 @@ from typing import Any
 
 from pitboss.core.instant import iso
 from pitboss.redteam.campaign import CampaignResult, CampaignRow
+from pitboss.report.figures import plural
 
 HEADINGS = (
     "model", "slot", "runs", "ticks", "proposals", "accepted", "refused", "not run", "breaches", "requested trades",
@@ -97,15 +98,15 @@ def lines(result: CampaignResult) -> Sequence[str]:
     """The conclusions as lines of text."""
     output: list[str] = []
     if result.partial:
-        output.append(f"PARTIAL: {result.runs:,} of {result.planned:,} runs were counted ({result.partial})")
+        output.append(f"PARTIAL: {result.runs:,} of {plural(result.planned, 'run')} counted ({result.partial})")
     rate = rate_bound(result.breaches, result.runs)
     if rate is not None:
         output.append(
-            f"0 breaches in {result.runs:,} runs: for attacks like these below {100 * rate:.2g} % of runs, with 95 % "
+            f"0 breaches in {plural(result.runs, 'run')}: for attacks like these below {100 * rate:.2g} % of runs, with 95 % "
             "confidence (3/N)"
         )
     elif result.runs or result.breaches:
-        output.append(f"{result.breaches:,} BREACHES in {result.runs:,} runs:")
+        output.append(f"{plural(result.breaches, 'BREACH', 'BREACHES')} in {plural(result.runs, 'run')}:")
         output += [f"  {item.model}, {item.slot}, {item.attack}: {item.breach.line()}" for item in result.listed]
         more = result.breaches - len(result.listed)
         output += [f"  and {more:,} more"] if more > 0 else []

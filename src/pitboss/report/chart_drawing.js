@@ -29,7 +29,7 @@
   /** @param {number} at */
   const month = (at) => MONTH_NAMES[new Date(at).getUTCMonth()];
 
-  /** Round values in a range, about `count` of them. @param {number} low @param {number} high @param {number} count */
+  /** Round values in a range, about `count` of them. @param {number} low @param {number} high @param {number} count @returns {{step: number, ticks: number[]}} */
   const valueTicks = (low, high, count) => {
     const raw = (high - low) / Math.max(count, 1);
     if (!(raw > 0) || !Number.isFinite(raw)) return { step: 1, ticks: [low] };
@@ -37,7 +37,7 @@
     const step = power * (/** @type {number} */ ([1, 2, 2.5, 5, 10].find((factor) => power * factor >= raw * 0.999)));
     const ticks = [];
     for (let index = Math.ceil(low / step - 1e-9); index * step <= high + step * 1e-9; index += 1) ticks.push(index * step);
-    return { step, ticks };
+    return ticks.length < 2 ? valueTicks(low, high, count + 1) : { step, ticks }; // one value alone shows no scale
   };
   /** @param {number} value @param {number} step @param {string} format */
   const tickText = (value, step, format) => {

@@ -73,7 +73,8 @@ def round_ticks(low: float, high: float, count: int) -> list[float]:
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= raw * 0.999)
     first = math.ceil(low / step - 1e-9)
-    return [step * index for index in range(first, math.floor(high / step + 1e-9) + 1)]
+    ticks = [step * index for index in range(first, math.floor(high / step + 1e-9) + 1)]
+    return ticks if len(ticks) > 1 else round_ticks(low, high, count + 1)  # one value alone shows no scale
 
 
 def tick_labels(ticks: list[float], before: str = "", after: str = "") -> list[tuple[float, str]]:

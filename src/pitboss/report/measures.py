@@ -7,7 +7,7 @@ from pitboss.report.equity import NAMES
 from pitboss.report.markup import Html, tag
 from pitboss.report.meaning import INTERVALS, Form, Metric, unknown_metric
 from pitboss.report.source import Plain, RunReport, mapping, number, pair
-from pitboss.report.table import LEFT, RIGHT, table
+from pitboss.report.table import LEFT, RIGHT, WIDE, table
 from pitboss.sim.study.choice import figure
 
 _FORMS: dict[Form, Callable[[object], str]] = {
@@ -90,8 +90,8 @@ def metric_section(report: RunReport) -> Html:
         ("Metric", LEFT),
         ("This run", RIGHT),
         *([("95% interval", RIGHT)] if has_intervals else []),
-        *[(NAMES.get(name, name.replace("_", " ")), RIGHT) for name in names],
-        ("Meaning", LEFT),
+        *[(NAMES.get(name, name.replace("_", " ")), f"{RIGHT} baseline") for name in names],
+        ("Meaning", WIDE),
     ]
     rows: list[tuple[object, ...]] = []
     for key, metric in report.known_metrics().items():
@@ -103,7 +103,7 @@ def metric_section(report: RunReport) -> Html:
             rows.append(_row(key, unknown_metric(key), metrics, [baselines[name] for name in names], has_intervals))
     if not rows:
         return tag("p", "The metrics have not been computed yet.", class_="note")
-    return table("Metrics", columns, rows, style="metrics")
+    return table("Metrics", columns, rows, style="metrics", stacks=True)
 
 
 def _row(key: str, metric: Metric, metrics: Plain, baselines: list[Plain], has_intervals: bool) -> tuple[object, ...]:

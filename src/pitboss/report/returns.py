@@ -143,7 +143,7 @@ def _drawdown_table(drawdowns: list[Drawdown]) -> Html:
         )
         for each in drawdowns
     ]
-    return table("Worst drawdowns", columns, rows, style="drawdowns")
+    return table("Worst drawdowns", columns, rows, style="drawdowns", stacks=True)
 
 
 def _moment(at: Instant) -> Html:

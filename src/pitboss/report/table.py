@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from pitboss.report.markup import Html, tag
 
-LEFT, RIGHT = "", "num"
+LEFT, RIGHT, WIDE = "", "num", "wide"
 
 
 def table(
@@ -14,16 +14,22 @@ def table(
     *,
     style: str = "",
     tall: bool = False,
+    stacks: bool = False,
 ) -> Html:
-    """A table whose first column contains the row headers. `columns` are names with `LEFT` or `RIGHT`; a tall table scrolls."""
+    """A table whose first column contains the row headers. `columns` are names with `LEFT`, `RIGHT` or `WIDE`; a tall table scrolls.
+
+    On a narrow screen a table that stacks shows each row as a small list: the row header, then the values with the names of their
+    columns, and a wide cell below them.
+    """
+    styles = f"{style} stacks".strip() if stacks else style
     return scroll_region(
         caption,
         tag(
             "table",
             tag("caption", caption),
             head(columns),
-            tag("tbody", *[_row(columns, cells) for cells in rows]),
-            class_=style or None,
+            tag("tbody", *[_row(columns, cells, stacks) for cells in rows]),
+            class_=styles or None,
         ),
         style="tall" if tall else "",
     )
@@ -38,13 +44,14 @@ def scroll_region(name: str, inner: Html, *, style: str = "") -> Html:
     return tag("div", inner, class_=f"scroll {style}".strip(), tabindex="0", role="region", aria_label=name)
 
 
-def _row(columns: Sequence[tuple[str, str]], cells: Sequence[object]) -> Html:
+def _row(columns: Sequence[tuple[str, str]], cells: Sequence[object], has_labels: bool) -> Html:
     elements: list[Html] = []
-    for index, ((_, side), cell) in enumerate(zip(columns, cells, strict=True)):
+    for index, ((name, side), cell) in enumerate(zip(columns, cells, strict=True)):
         if index == 0:
             elements.append(tag("th", cell, scope="row", class_=side or None))
         else:
-            elements.append(tag("td", cell, class_=side or None))
+            label = (name or None) if has_labels and side != WIDE else None
+            elements.append(tag("td", cell, class_=side or None, data_label=label))
     return tag("tr", *elements)
 
 

@@ -62,8 +62,9 @@ def _explained(run: Run, record: Record) -> tuple[str, dict[str, Any]]:
     identity = {"run_id": run.id, "tick_at": iso(record.tick_at), "seq": record.seq, "digest": record.digest}
     if record.kind == "span":
         until = iso(body["until_at"])
-        text = f"nothing was proposed from {identity['tick_at']} to {until}: {body['ticks']} ticks" + _flags(
-            body["flags"]
+        text = (
+            f"nothing was proposed from {identity['tick_at']} to {until}: {figures.plural(body['ticks'], 'tick')}"
+            + _flags(body["flags"])
         )
         return text, {**identity, "outcome": "noop", "until": until, "ticks": body["ticks"], "flags": body["flags"]}
     if record.kind == "close":

@@ -16,6 +16,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, SECOND_MS
 from pitboss.core.noun import noun
 from pitboss.live.board import FAILURES
+from pitboss.report.figures import plural
 from pitboss.runs.checklist import Check, Refused, checked
 from pitboss.runs.notifications import send_test
 from pitboss.runs.venues import venue_named
@@ -79,7 +80,7 @@ def preflight_problem(workspace: Workspace, name: str, account: TradingAccount, 
     if passed is None:
         return f"no preflight has passed for account {name}"
     if not 0 <= age_ms <= VALID_MS:
-        return f"the preflight of account {name} is {age_ms // HOUR_MS} hours old"
+        return f"the preflight of account {name} is {plural(age_ms // HOUR_MS, 'hour')} old"
     if passed.account_digest != account_digest(account):
         return f"account {name} has changed since its preflight"
     if passed.agent_digest != agent_digest(skill):
@@ -168,7 +169,7 @@ async def _trial(
 
 
 def _trial_detail(deployment: Deployment, run: Run, count: int) -> str:
-    return f"{deployment.skill}@{deployment.skill_version} with {run.model}: {count} ticks in mode {deployment.mode}"
+    return f"{deployment.skill}@{deployment.skill_version} with {run.model}: {plural(count, 'tick')} in mode {deployment.mode}"
 
 
 def _last_ticks(workspace: Workspace, run: Run, most: int) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.report.figures import plural
 from pitboss.report.fork_text import fork_sentence, model_column
 from pitboss.runs.lineage import is_by_programs
 from pitboss.runs.listing import holdings, result_text, short
@@ -106,7 +107,8 @@ def data(lake: "Lake") -> RecordText:
     series = holdings(lake)
     lines = [
         f"{row['venue']} {row['kind']} {row['symbol'] or ''} {row['interval'] or ''}: {row['rows']} rows, "
-        f"{row['first_at']} to {row['last_at']}, {row['gaps']} gaps" + (" [synthetic]" if row["synthetic"] else "")
+        f"{row['first_at']} to {row['last_at']}, {plural(row['gaps'], 'gap')}"
+        + (" [synthetic]" if row["synthetic"] else "")
         for row in series[:MAX_SERIES]
     ]
     more = f"\nand {len(series) - MAX_SERIES} more" if len(series) > MAX_SERIES else ""

@@ -43,7 +43,7 @@ def judged_leaderboard(arena: Plain) -> Html:
         ("Repeats", RIGHT),
     ]
     text = f"Means over the repeats of each entrant. Entrants of the same {metric_meaning(by, meanings).label.lower()} share a rank."
-    return join([tag("p", text, class_="note"), table("Leaderboard", head, rows, style="board")])
+    return join([tag("p", text, class_="note"), table("Leaderboard", head, rows, style="board", stacks=True)])
 
 
 def _spread(entry: Plain, form: Form) -> str:

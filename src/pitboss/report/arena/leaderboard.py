@@ -7,7 +7,7 @@ from pitboss.report.measures import format_metric
 from pitboss.report.metric import meanings_of, metric_meaning
 from pitboss.report.runs import cause_counts, failure_cause, run_link, without_result
 from pitboss.report.source import Plain, number, pair
-from pitboss.report.table import LEFT, RIGHT, table
+from pitboss.report.table import LEFT, RIGHT, WIDE, table
 
 MOST_EACH = 100
 """Runs of an entrant that the table lists."""
@@ -49,7 +49,7 @@ def leaderboard(arena: Plain) -> Html:
         ("Tier", LEFT),
         ("Ranks", RIGHT),
         ("Return", RIGHT),
-        ("95% interval", LEFT),
+        ("95% interval", WIDE),
         *([("Brier", RIGHT)] if forecasts else []),
         ("Sharpe", RIGHT),
         ("Deflated", RIGHT),
@@ -65,7 +65,7 @@ def leaderboard(arena: Plain) -> Html:
         note += (
             " The Brier score is the mean squared error of stated confidence: lower is better, a constant 50% has 0.25."
         )
-    return join([tag("p", note, class_="note"), table("Leaderboard", head, rows, style="board")])
+    return join([tag("p", note, class_="note"), table("Leaderboard", head, rows, style="board", stacks=True)])
 
 
 def cost_section(arena: Plain) -> Html:
@@ -92,7 +92,7 @@ def cost_section(arena: Plain) -> Html:
         ("Ticks decided", RIGHT),
     ]
     note = "Costs include cached answers at their original price. Times cover only answers that were requested from the provider."
-    return join([tag("p", note, class_="note"), table("Cost and time of each entrant", head, rows)])
+    return join([tag("p", note, class_="note"), table("Cost and time of each entrant", head, rows, stacks=True)])
 
 
 def run_section(arena: Plain) -> Html:
@@ -118,10 +118,10 @@ def run_section(arena: Plain) -> Html:
         ("Status", LEFT),
         (form.label, RIGHT),
         ("Cost", RIGHT),
-        ("Commands", LEFT),
+        ("Commands", WIDE),
     ]
     many, omitted = len(rows) > FOLDED, sum(len(entry["runs"]) for entry in arena["entries"]) - len(rows)
-    runs_table = table("Runs", head, rows, style="runs", tall=many)
+    runs_table = table("Runs", head, rows, style="runs", tall=many, stacks=True)
     more = f"… and {omitted:,} more; `pitboss study show {arena['study_id']} --json` has all."
     note = "In the order of the leaderboard. Runs with a report are links; the first command writes a report."
     return join(

@@ -78,7 +78,7 @@ def significance_section(arena: Plain) -> Html:
     """The probability of overfitting and the deflated Sharpe, with explanations."""
     note = (
         f"The deflated Sharpe on the leaderboard is the probability that the true Sharpe of an entrant is above the expected best of "
-        f"{figures.count(arena['trials'])} runs without skill (Bailey and López de Prado 2014). Every run counts, repeats included. "
+        f"{figures.plural(arena['trials'], 'run')} without skill (Bailey and López de Prado 2014). Every run counts, repeats included. "
         "Below 95% it is not significant."
     )
     return join(

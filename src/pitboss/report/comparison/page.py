@@ -10,7 +10,7 @@ from pitboss.report.markup import Html, join, tag
 from pitboss.report.measures import compared_value, format_difference, format_interval
 from pitboss.report.shell import Part, ReportPage, resource
 from pitboss.report.source import Plain, pair
-from pitboss.report.table import LEFT, RIGHT, gain_or_loss, table
+from pitboss.report.table import LEFT, RIGHT, WIDE, gain_or_loss, table
 
 TITLE = "Compared runs"
 
@@ -57,7 +57,7 @@ def _runs(runs: Sequence[Plain]) -> Html:
         )
         for index, run in enumerate(runs)
     ]
-    return table("The compared runs", [*columns, ("Cost", RIGHT)], rows, style="compared")
+    return table("The compared runs", [*columns, ("Cost", RIGHT)], rows, style="compared", stacks=True)
 
 
 def _inputs(document: Plain) -> Html:
@@ -89,9 +89,9 @@ def _pairs(document: Plain) -> Html:
         )
         for row in document["pairs"]
     ]
-    columns = [("Runs", LEFT), ("Difference", RIGHT), ("", LEFT), ("95% interval", RIGHT), ("p", RIGHT), ("", LEFT)]
+    columns = [("Runs", LEFT), ("Difference", RIGHT), ("", WIDE), ("95% interval", RIGHT), ("p", RIGHT), ("", LEFT)]
     note = f"{document['interval_meaning']} Over {figures.plural(document['days'], 'day')}."
-    return join([tag("p", note, class_="note"), table("Paired differences", columns, rows, style="pairs")])
+    return join([tag("p", note, class_="note"), table("Paired differences", columns, rows, style="pairs", stacks=True)])
 
 
 def _decisions(document: Plain) -> Html:

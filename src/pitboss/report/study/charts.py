@@ -124,7 +124,7 @@ def _table(view: StudyView, windows: Sequence[Plain]) -> Html:
         (f"{view.metric.label} out of sample", RIGHT),
         *([("Return", RIGHT)] if has_return else []),
     ]
-    return table("Windows of the walk-forward", head, rows, style="windows")
+    return table("Windows of the walk-forward", head, rows, style="windows", stacks=True)
 
 
 def search_chart(view: StudyView) -> Html:

@@ -161,7 +161,7 @@ def _walk_tiles(view: StudyView) -> Html:
         tile(
             "Windows",
             figures.count(len(windows)),
-            note(f"{figures.count(forward.get('tried_in_each'))} points tried in each"),
+            note(f"{figures.plural(forward.get('tried_in_each'), 'point')} tried in each"),
         ),
         tile("Out-of-sample days", figures.count(forward.get("days")), note("joined to one history")),
         tile("Sharpe", figures.plain(forward.get("sharpe")), join([note("out of sample"), sharpe_flag(is_short)])),

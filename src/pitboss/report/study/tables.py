@@ -23,7 +23,7 @@ def varied_section(view: StudyView) -> Html:
         for name, _, values in (axis.partition("=") for axis in view.plain["vary"])
     ]
     head = [("Field", LEFT), ("Values tried", LEFT), ("Count", RIGHT)]
-    body = table("Varied fields", head, rows, style="varied") if rows else None
+    body = table("Varied fields", head, rows, style="varied", stacks=True) if rows else None
     nothing = None if rows else tag("p", "No field was varied: the skill ran unchanged.", class_="note")
     return join([tag("p", _method(view), class_="note"), body or nothing or Html()])
 
@@ -98,7 +98,7 @@ def trial_section(view: StudyView) -> Html:
         f"Sorted by {view.label}, {view.direction}; a trial counts as the mean of its runs. Runs with a report are "
         "links; `pitboss report RUN` writes a report."
     )
-    trial_table = table("Trials", head, rows, style="trials", tall=len(rows) > 25)
+    trial_table = table("Trials", head, rows, style="trials", tall=len(rows) > 25, stacks=True)
     return join([tag("p", note, class_="note"), trial_table, more if omitted > 0 else Html()])
 
 

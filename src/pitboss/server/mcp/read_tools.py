@@ -7,6 +7,7 @@ from typing import Any
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
+from pitboss.report.figures import plural
 from pitboss.runs import documents, record_text
 from pitboss.runs.comparison_text import compared
 from pitboss.runs.explain import FIRST_REFUSED, explain
@@ -45,13 +46,9 @@ def list_skills(server_workspace: ServerWorkspace, arguments: Mapping[str, Any],
         files.append({"file": str(file.relative_to(folder)), "name": name, "ok": check.ok, "errors": len(check.errors)})
         if len(files) == MAX_FILES:
             break
-    lines = [f"file {file['file']}: {file['name'] or _problems(file['errors'])}" for file in files]
+    lines = [f"file {file['file']}: {file['name'] or plural(file['errors'], 'problem')}" for file in files]
     lines += [f"saved {skill['name']}, version {skill['latest_version']}" for skill in saved]
     return ToolOutput("\n".join(lines) or "there are no skills here yet", {"files": files, "saved": saved})
-
-
-def _problems(count: int) -> str:
-    return "1 problem" if count == 1 else f"{count} problems"
 
 
 def check_skill(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:

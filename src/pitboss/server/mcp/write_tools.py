@@ -14,6 +14,7 @@ from typing import Any
 from pitboss.bootstrap import decider_source
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, ToolFailed, TransientError, UserError
+from pitboss.report.figures import plural
 from pitboss.runs import documents, record_text
 from pitboss.runs.comparison_text import compared
 from pitboss.runs.fork import ForkChange, fork
@@ -119,7 +120,7 @@ def _run(
     def progress(share: float) -> None:
         task.progress(share, f"{share:.0%}, tick {round(share * ticks)} of {ticks}")
 
-    task.progress(0.0, f"0%, {ticks} ticks to go")
+    task.progress(0.0, f"0%, {plural(ticks, 'tick')} to go")
 
     async def main() -> Run:
         return await work(Watch(progress, _stop(task, workspace, ids)), ids.append)
@@ -132,7 +133,7 @@ def _run(
         if not ids:
             raise
         return _interrupted(workspace, ids, f"ended early: {error}")
-    task.progress(1.0, f"done, {ticks} ticks")
+    task.progress(1.0, f"done, {plural(ticks, 'tick')}")
     note = ""
     try:
         write_report(workspace, run.id)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pitboss.report.figures import plural
 from pitboss.report.markup import Html, join, tag
 from pitboss.runs.venue import Venue
 from pitboss.server.pages.components import badge, select, text_input
@@ -201,7 +202,7 @@ def _server(server: Mapping[str, Any]) -> Html:
     ]  # fmt: skip
     note = tag("p", server["note"], class_="hint") if server["note"] else None
     return tag(
-        "li", head, tag("details", tag("summary", f"{len(tools)} tools"), note, tag("div", *tools, class_="boxes"))
+        "li", head, tag("details", tag("summary", plural(len(tools), "tool")), note, tag("div", *tools, class_="boxes"))
     )
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from cyclopts import App
 
+from pitboss.report.figures import plural
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, option
 from pitboss.terminal.workspace_options import Location
@@ -50,5 +51,5 @@ def seed(
     screen.put(f"private key   {seeded['owner']['private_key']}")
     screen.put(f"agent         {seeded['agent']['id']}")
     screen.put(f"runner token  {seeded['runner_token']}")
-    screen.put(f"{len(seeded['contracts'])} contracts, {len(seeded['threads'])} threads")
+    screen.put(f"{plural(len(seeded['contracts']), 'contract')}, {plural(len(seeded['threads']), 'thread')}")
     return 0

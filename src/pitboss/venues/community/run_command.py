@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from pitboss.core.errors import UserError
+from pitboss.report.figures import plural
 from pitboss.terminal import screen
 from pitboss.terminal.live_options import DEFAULT_LIVE_OPTIONS, LiveCommandOptions
 from pitboss.terminal.options import Duration, Override, option
@@ -209,7 +210,7 @@ def _intent_text(intent: Any) -> str:
 
 def _print_end(place: WorkspaceOptions, run_id: str, how: str, board: "Board") -> int:
     screen.note(
-        f"run {run_id}: {board.ticks} heartbeats, {board.acted} acted, {board.errors} errors, {board.missed_slots} missed"
+        f"run {run_id}: {plural(board.ticks, 'heartbeat')}, {board.acted} acted, {plural(board.errors, 'error')}, {board.missed_slots} missed"
     )
     if how == "complete":
         screen.note(f"hint: check it with `{place.command_line(f'runs verify {run_id}')}`")

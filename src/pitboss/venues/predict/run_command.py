@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
+from pitboss.report.figures import plural
 from pitboss.terminal import screen
 from pitboss.terminal.live_options import DEFAULT_LIVE_OPTIONS, LiveCommandOptions
 from pitboss.terminal.options import Amount, Duration, Override, option
@@ -153,7 +154,7 @@ def _print_start(start: "RunStart", config: "PredictDeployment", json: bool) -> 
     for warning in start.warnings:
         screen.note(f"note: {warning}")
     seconds = config.every_ms / 1000
-    went = f", going on after {start.ticks} ticks" if start.ticks else ""
+    went = f", going on after {plural(start.ticks, 'tick')}" if start.ticks else ""
     markets = "the markets of the schedule" if config.scheduled else "the protocol's markets"
     screen.note(f"run {start.run_id}, {WHERE[config.mode]}, {markets} with live prices{went}")
     screen.note(f"{start.model} decides every {seconds:g} s; it {caps_line(config)}")
@@ -179,7 +180,7 @@ def line_of(entry: "Entry", board: "Board") -> str:
             f"equity {_amount(board.account.get('equity'))}",
         ]
     elif entry["kind"] == "missed":
-        count = "1 tick" if entry["slots"] == 1 else f"{entry['slots']:,} ticks"
+        count = plural(entry["slots"], "tick")
         parts = [f"{count} missed, up to {entry['until']}"]
     elif entry["kind"] == "remark":
         parts = [entry["detail"]]
@@ -236,7 +237,7 @@ def _amount(value: object) -> str:
 
 def _print_end(place: WorkspaceOptions, run_id: str, how: str, board: "Board") -> int:
     screen.note(
-        f"run {run_id}: {board.ticks} ticks, {board.acted} acted, {board.errors} errors, {board.missed_slots} missed"
+        f"run {run_id}: {plural(board.ticks, 'tick')}, {board.acted} acted, {plural(board.errors, 'error')}, {board.missed_slots} missed"
     )
     if how == "complete":
         screen.note(f"hint: check it with `{place.command_line(f'runs verify {run_id}')}`")

@@ -59,7 +59,7 @@ def test_a_silent_process_loses_its_orders_keeps_its_stops_and_is_halted_for_goo
         stored = scene.stored()
         assert (stored.state, stored.code) == ("halted", "watchdog")
         assert dog.kinds == ["watching", "silent", "acted"]
-        assert "1 orders cancelled, 1 stops stay" in dog.events[-1].text
+        assert "1 order cancelled, 1 stop stays" in dog.events[-1].text
 
         await dog.watch(5)  # it looks again, and there is nothing to do or to tell
         assert dog.kinds == ["watching", "silent", "acted"]

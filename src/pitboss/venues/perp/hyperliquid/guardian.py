@@ -13,6 +13,7 @@ from pitboss.build import build
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
+from pitboss.report.figures import plural
 from pitboss.runs.account_guardian import GuardianReport
 from pitboss.signer.hyperliquid.actions import cancel_action
 from pitboss.signer.hyperliquid.client import HyperliquidSignerClient
@@ -85,13 +86,13 @@ class HyperliquidGuardian:
         await self._line.clock.read()
         orders, kept = await self._cancellable()
         if not orders:
-            return GuardianReport(0, 0, f"no orders to cancel, {kept} stops stay")
+            return GuardianReport(0, 0, f"no orders to cancel, {plural(kept, 'stop stays', 'stops stay')}")
         problem = ""
         for start in range(0, len(orders), CANCELS_AT_ONCE):
             problem = await self._cancel(orders[start : start + CANCELS_AT_ONCE]) or problem
         left, kept = await self._cancellable()  # the answer to a cancel may be lost: only the list counts
         done = len({order.oid for order in orders} - {order.oid for order in left})
-        detail = f"{done} orders cancelled, {kept} stops stay"
+        detail = f"{plural(done, 'order')} cancelled, {plural(kept, 'stop stays', 'stops stay')}"
         return GuardianReport(done, len(left), f"{detail}; {len(left)} are left: {problem}" if left else detail)
 
     async def _cancellable(self) -> tuple[list[ReportedOrder], int]:

@@ -5,7 +5,7 @@ from pitboss.report.markup import Html, join, tag
 from pitboss.report.measures import result_facts
 from pitboss.report.share_bar import share_bar
 from pitboss.report.source import RunReport, model_cost, number
-from pitboss.report.table import LEFT, RIGHT, table
+from pitboss.report.table import LEFT, RIGHT, WIDE, table
 
 
 def cost_section(report: RunReport) -> Html:
@@ -27,13 +27,13 @@ def cost_section(report: RunReport) -> Html:
         else "Model, paid separately"
     )
     rows.append((label, figures.usd(model or 0.0), _of(model or 0.0, report), _bar(model or 0.0, most)))
-    columns = (("Cost", LEFT), ("USD", RIGHT), ("Of starting equity", RIGHT), ("", LEFT))
+    columns = (("Cost", LEFT), ("USD", RIGHT), ("Of starting equity", RIGHT), ("", WIDE))
     outcome = [
         ("Result before trading costs", result + total),
         ("Result of the account", result),
         ("Result after the cost of the model", result - cents(model)),
     ]
-    return join([table("Costs", columns, rows, style="costs"), result_facts(outcome)])
+    return join([table("Costs", columns, rows, style="costs", stacks=True), result_facts(outcome)])
 
 
 def cents(value: object) -> float:

@@ -34,7 +34,7 @@ def symbol_section(report: RunReport) -> Html:
     rows = [_row(symbol, each, _price_change(report.prices, symbol)) for symbol, each in trades.items()]
     if len(rows) > 1:
         rows.append(_row("All", report.trades, None))
-    return table("Results by symbol", COLUMNS, rows, style="trades by-symbol")
+    return table("Results by symbol", COLUMNS, rows, style="by-symbol", stacks=True)
 
 
 def _row(symbol: str, trades: Sequence[Plain], change: float | None) -> tuple[object, ...]:

@@ -36,7 +36,7 @@ def trade_section(report: RunReport) -> Html:
     return join(
         [
             tag("p", note, class_="note"),
-            table("Round trips", COLUMNS, cells, style="trades round-trips", tall=len(rows) > 30),
+            table("Round trips", COLUMNS, cells, style="round-trips", tall=len(rows) > 30),
         ]
     )
 

@@ -7,7 +7,7 @@ from pitboss.report.markup import Html, join, tag
 from pitboss.report.meaning import Form
 from pitboss.report.measures import format_metric, format_named, result_facts
 from pitboss.report.source import Plain, mapping, model_cost, number, pair
-from pitboss.report.table import LEFT, RIGHT, gain_or_loss, table
+from pitboss.report.table import LEFT, RIGHT, WIDE, gain_or_loss, table
 from pitboss.venues.predict.panels.source import PredictReport, nested
 from pitboss.venues.predict.panels.summary import cents, score
 
@@ -222,8 +222,8 @@ def figure_section(report: PredictReport) -> Html:
                 meaning,
             )
         )
-    columns = (("Figure", LEFT), ("This run", RIGHT), ("95% interval", RIGHT), ("Meaning", LEFT))
-    return table("All figures", columns, rows, style="metrics")
+    columns = (("Figure", LEFT), ("This run", RIGHT), ("95% interval", RIGHT), ("Meaning", WIDE))
+    return table("All figures", columns, rows, style="metrics", stacks=True)
 
 
 def _shown(report: PredictReport, path: tuple[str, ...], form: Form) -> str:
