@@ -88,7 +88,9 @@ def test_an_mcp_client_previews_runs_explains_forks_and_compares(home: Path) -> 
         assert reason["outcome"] == "refused"
         assert reason["proposals"][0]["code"].startswith("B")
         fork = await call(client, "fork_run", run=first["run_id"], at=TICK, model="policy/alternate")
-        assert not (await call(client, "compare_runs", first=first["run_id"], second=fork["run_id"]))["difference"]["same"]
+        assert not (await call(client, "compare_runs", first=first["run_id"], second=fork["run_id"]))["difference"][
+            "same"
+        ]
 
     visit(workspace_of(home, writes=True), ask)
 
