@@ -312,15 +312,12 @@ def main(address: str) -> None:
 
 
 def _import() -> None:
-    from pitboss.server.app import all_routes  # here: tests import this module too
-
     left_out = tuple(f"pitboss.{name}" for name in LEFT_OUT)
     for module in pkgutil.walk_packages(pitboss.__path__, "pitboss."):
         if not module.name.startswith(left_out) and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     for name in ADDED:
         importlib.import_module(name)
-    all_routes()  # every web server builds them when it starts, which takes longer than most requests
 
 
 def _leave(code: object) -> None:
