@@ -4,7 +4,7 @@ The number that a test names weighs what one of its examples costs against those
 version of their own, marked `proof`, keep the number they name there. So it is with seeds that a test is repeated for.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 import pytest
@@ -27,7 +27,12 @@ def scale(items: Iterable[pytest.Item], factor: float) -> None:
 
 def seeds(*numbers: int, quick: int = 3) -> list[Any]:
     """Seeds of the same property: `make test` tries the first few of them, `make proof` all."""
-    return [*numbers[:quick], *(pytest.param(number, marks=pytest.mark.proof) for number in numbers[quick:])]
+    return cases(numbers, numbers[:quick])
+
+
+def cases(values: Iterable[Any], quick: Container[Any]) -> list[Any]:
+    """Cases that differ little: `make test` tries those in `quick`, `make proof` all."""
+    return [value if value in quick else pytest.param(value, marks=pytest.mark.proof) for value in values]
 
 
 def _is_scaled(item: pytest.Item) -> bool:

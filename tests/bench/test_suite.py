@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from example_counts import cases
 from pitboss.core.errors import UserError
 from pitboss.core.ports import ModelRequest
 from pitboss_dev.bench.backtests import trading_model
@@ -31,11 +32,12 @@ QUICK = (
     "run_page",
     "importing",
 )
+QUICKEST = ("policy_year", "hydration", "parts")
 
 
-@pytest.fixture(scope="module")
-def rows() -> list[BenchRow]:
-    return run(BenchOptions(only=QUICK, scale=TINY, repeats=1, peers=()))
+@pytest.fixture(scope="module", params=cases((QUICKEST, QUICK), (QUICKEST,)), ids=["quickest", "quick"])
+def rows(request: pytest.FixtureRequest) -> list[BenchRow]:
+    return run(BenchOptions(only=request.param, scale=TINY, repeats=1, peers=()))
 
 
 def test_every_file_in_measures_is_a_measurement_in_its_order() -> None:
@@ -79,25 +81,34 @@ def test_no_two_rows_have_the_same_name(rows: list[BenchRow]) -> None:
     assert len(names) == len(set(names))
 
 
+PROMISED = {
+    "sma_cross year, whole run": ("at least", 1.5),
+    "report page of a year": ("at most", 1.0),
+    "run page of 100,000 ticks opens": ("at most", 1.0),
+    "model tick, commit per 50": ("at most", 8.0),
+    "model tick, commit each": ("at most", 13.0),
+    "model tick with news, events and memory": ("at most", 3.0),
+    "model tick with tools and a server": ("at most", 1.1),
+    "policy tick after 2×4 days": ("at most", 1.1),
+    "model tick after 2×4 days": ("at most", 1.1),
+    "guard verdict, 99th percentile": ("at most", 1.0),
+    "guard verdict, worst input": ("at most", 1.0),
+    "import of a year of 5m bars": ("at most", 5.0),
+    "import of a year in daily files": ("at most", 5.0),
+    "import of a calendar": ("at most", 5.0),
+    "import of the same year again": ("at most", 5.0),
+}
+
+
 def test_the_promised_gates_are_there(rows: list[BenchRow]) -> None:
-    gates = {row.name: (row.gate.sense, row.gate.limit) for row in rows if row.gate}
-    assert gates == {
-        "sma_cross year, whole run": ("at least", 1.5),
-        "report page of a year": ("at most", 1.0),
-        "run page of 100,000 ticks opens": ("at most", 1.0),
-        "model tick, commit per 50": ("at most", 8.0),
-        "model tick, commit each": ("at most", 13.0),
-        "model tick with news, events and memory": ("at most", 3.0),
-        "model tick with tools and a server": ("at most", 1.1),
-        "policy tick after 2×4 days": ("at most", 1.1),
-        "model tick after 2×4 days": ("at most", 1.1),
-        "guard verdict, 99th percentile": ("at most", 1.0),
-        "guard verdict, worst input": ("at most", 1.0),
-        "import of a year of 5m bars": ("at most", 5.0),
-        "import of a year in daily files": ("at most", 5.0),
-        "import of a calendar": ("at most", 5.0),
-        "import of the same year again": ("at most", 5.0),
-    }
+    promised = {name: gate for name, gate in PROMISED.items() if name in {row.name for row in rows}}
+    assert promised
+    assert {row.name: (row.gate.sense, row.gate.limit) for row in rows if row.gate} == promised
+
+
+@pytest.mark.parametrize("rows", [pytest.param(QUICK, marks=pytest.mark.proof)], indirect=True)
+def test_every_promised_gate_is_measured(rows: list[BenchRow]) -> None:
+    assert {row.name for row in rows if row.gate} == set(PROMISED)
 
 
 def test_without_peers_the_peer_row_says_so_and_its_gate_is_not_judged(rows: list[BenchRow]) -> None:

@@ -165,6 +165,7 @@ def test_leaving_with_unsaved_changes_asks_first(visit: Callable[..., Any], serv
     assert asked == ["beforeunload"]
 
 
+@pytest.mark.proof
 def test_every_tab_of_the_editor_fits_a_phone_and_a_wide_window(visit: Callable[..., Any]) -> None:
     for path in ("/skills/trend-thesis/edit", "/skills/new?from=examples/btc-brain"):
         for size, theme in ((NARROW, "light"), (WIDE, "dark")):

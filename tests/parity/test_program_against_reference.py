@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from example_counts import cases
 from pitboss.cli.main import main
 from pitboss.core import codec
 from pitboss.core.instant import iso, parse_instant
@@ -103,7 +104,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", list(CASES))
+QUICK = ("two coins through the crash of October 2025", "eight-hour funding paid on imported marks")
+
+
+@pytest.mark.parametrize("name", cases(CASES, QUICK))
 def test_fills_and_equity_of_a_run_on_real_data_equal_the_reference(name: str, tmp_path: Path) -> None:
     case = CASES[name]
     from_ms, to_ms = parse_instant(case["start"]), parse_instant(case["end"])

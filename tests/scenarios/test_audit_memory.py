@@ -119,6 +119,7 @@ def test_a_planted_memory_is_found_in_names_and_in_results_and_again_for_nothing
     assert here("runs", "verify", found["runs"][0]["blind"], "--home", home).code == 0
 
 
+@pytest.mark.proof
 def test_guessing_and_trading_by_dice_is_no_sign_of_memory(asking: Any, home: Path, skill: Path) -> None:
     found, _ = asking(honest, home, skill, "--windows", "20", "--repeats", "2")
     assert found["verdict"] == "no_sign"

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from program import begin, end, here, wait_for_records
 
+from example_counts import cases
+
 RANGE = ("--from", "2025-03-20", "--to", "2025-03-21T12:00:00Z")
 EACH_TICK = {"PITBOSS_COMMIT_RECORDS": "1"}
 
@@ -59,7 +61,12 @@ run()
 """
 
 
-@pytest.mark.parametrize("name", ["cyclopts", "rich.console", "pitboss.cli.runs", "sqlalchemy", "pitboss.store.runs"])
+@pytest.mark.parametrize(
+    "name",
+    cases(
+        ("cyclopts", "rich.console", "pitboss.cli.runs", "sqlalchemy", "pitboss.store.runs"), ("cyclopts", "sqlalchemy")
+    ),
+)
 def test_ctrl_c_while_the_program_is_still_loading_exits_130_with_one_word(tmp_path: Path, name: str) -> None:
     code = SLOW_START.format(name=name, home=str(tmp_path / "home"))
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

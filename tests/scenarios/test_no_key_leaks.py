@@ -218,7 +218,7 @@ HOSTILE: dict[str, Play] = {
 }
 
 
-MORE_ERRORS = ("400", "404", "500")
+MORE_ERRORS = ("400", "404", "429", "500")
 """Errors that are read like others; `make proof` tries them too."""
 
 

@@ -22,6 +22,7 @@ from living import QUICK, Live, at_work, prices, ticked
 from program import end, here
 
 from canary import leaks, leaks_below
+from example_counts import cases
 from pitboss.cli.main import main
 from pitboss.core.errors import RunCancelled
 from pitboss.live.board import Entry
@@ -193,7 +194,7 @@ def test_a_model_decides_within_its_caps_and_its_key_is_nowhere(live: Live, monk
     assert leaks_below({"LLM_API_KEY": SECRET}, live.home) == []
 
 
-@pytest.mark.parametrize("limit", ["max_cost_usd", "max_cost_usd_per_day"])
+@pytest.mark.parametrize("limit", cases(("max_cost_usd", "max_cost_usd_per_day"), ("max_cost_usd",)))
 def test_a_budget_that_is_used_up_makes_it_hold_with_a_flag_and_keep_serving(
     live: Live, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:

@@ -146,6 +146,7 @@ def assert_decided(place: Path, backtest: Callable[..., Told], end: str, expecte
     assert stored_answers(place) == stored
 
 
+@pytest.mark.proof
 @pytest.mark.usefixtures("short")
 @pytest.mark.timeout(300)
 def test_ticks_are_decided_by_a_real_model_and_a_second_run_asks_it_nothing(place: Path) -> None:

@@ -23,6 +23,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from zstandard import ZstdCompressor
 
 import postgres_server
+from example_counts import cases
 from forked import Forked
 from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch
@@ -236,16 +237,11 @@ def test_processes_that_open_a_new_database_at_once_all_get_the_whole_schema(now
 
 
 EARLIER = migrations.REVISIONS[:-1]
-IN_POSTGRES = [
-    pytest.param("postgres", old, marks=() if old in (EARLIER[0], EARLIER[-1]) else pytest.mark.proof)
-    for old in EARLIER
-]
 """All steps are done from the first version; those between differ in where they begin."""
 
 
-@pytest.mark.parametrize(
-    ("nowhere", "old"), [*(("sqlite", old) for old in EARLIER), *IN_POSTGRES], indirect=["nowhere"]
-)
+@pytest.mark.parametrize("nowhere", ["sqlite", "postgres"], indirect=True)
+@pytest.mark.parametrize("old", cases(EARLIER, (EARLIER[0], EARLIER[-1])))
 def test_a_database_of_any_earlier_version_opens_with_its_runs_intact_and_a_changed_one_still_changed(nowhere, old):
     address = nowhere()
     _make_old(address, old)

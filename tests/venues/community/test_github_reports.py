@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from github_server import FakeGithub, github
 
+from example_counts import cases
 from forked import Forked
 from pitboss.bootstrap.settings import load_settings
 from pitboss.core.errors import TransientError, UserError
@@ -193,7 +194,7 @@ def crash_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[int]:
     return passed
 
 
-@pytest.mark.parametrize("fault", ["", "drop after", "garbage after"])
+@pytest.mark.parametrize("fault", cases(("", "drop after", "garbage after"), ("", "drop after")))
 def test_a_crash_at_any_point_leaves_one_issue_and_in_the_end_a_mark(tmp_path: Path, fault: str) -> None:
     async def story(runner: Runner, number: int) -> bool:
         """Whether the point was reached."""

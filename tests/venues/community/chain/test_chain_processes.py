@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from example_counts import cases
 from forked import command
 from pitboss.signer.secp256k1_keys import address_of
 from pitboss.testing.rpc_faults import serve_rpc
@@ -59,7 +60,7 @@ def leaks_of(pid: int) -> list[str]:
     return [form for form in PASSPHRASE_FORMS if form.encode() in data]
 
 
-@pytest.mark.parametrize("takes_it", [False, True])
+@pytest.mark.parametrize("takes_it", cases((False, True), (True,)))
 def test_a_runner_killed_while_it_sends_is_followed_by_one_that_sends_nothing_twice(
     tmp_path: Path, takes_it: bool
 ) -> None:
