@@ -40,6 +40,7 @@ from pitboss.testing.hyperliquid.universe import LISTED
 from pitboss.venues.perp import live as perp_live
 from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
 from pitboss.venues.perp.hyperliquid.live_account import AccountLine
+from pitboss.venues.perp.intents import Proposal
 from pitboss.venues.perp.testing import plain_skill
 from pitboss.venues.perp.world import OrderRequest
 
@@ -91,7 +92,8 @@ class Orders:
             with suppress(TransientError):
                 world = world or (await broker.resolve(None)).world
                 limit = (world.marks[SYMBOL] * Decimal("0.9")).quantize(Decimal(1))
-                request = OrderRequest("limit", SYMBOL, 1, Decimal("0.01"), 1, limit=limit, intent_key=f"bench{number}")
+                proposal = Proposal("open_long", reason=f"bench{number}")
+                request = OrderRequest("limit", SYMBOL, 1, Decimal("0.01"), 1, limit=limit, proposal=proposal)
                 placed = await broker.submit(world, request, NOW())
                 if placed.refusal:
                     world = None
