@@ -51,6 +51,8 @@ def looked_at(page: Any, name: str, folder: Path, theme: str, size: str) -> None
     page.set_viewport_size(SIZES[size])
     page.emulate_media(color_scheme=theme)
     assert overflow(page) == 0, (name, theme, size)
+    # Parts below the window are drawn when they are scrolled to, which a picture of the whole page does not do.
+    page.evaluate("for (const part of document.querySelectorAll('section')) part.style.contentVisibility = 'visible'")
     page.screenshot(path=folder / f"{name}-{theme}-{size}.png", full_page=True)
 
 
