@@ -179,7 +179,7 @@ def stored_bytes(bench):
     return (pages - free) * size, pages * size
 
 
-@pytest.mark.parametrize("at_once", [5, pytest.param(40, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("at_once", [8, pytest.param(40, marks=pytest.mark.proof)])
 def test_the_store_grows_by_the_same_for_every_run_and_pruning_holds_it_there(file_bench, at_once: int):
     bench = file_bench
 

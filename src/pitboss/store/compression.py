@@ -1,4 +1,7 @@
-"""Compression of stored documents: records, states and replies. Seals cover the compressed bytes."""
+"""Compression of stored documents: records, states and replies. Seals cover the stored bytes.
+
+A short document is stored as it is: compressed it would be hardly smaller. All are JSON objects, so the first byte tells.
+"""
 
 from collections.abc import Callable
 
@@ -6,13 +9,17 @@ import zstandard
 
 LEVEL = -3
 """On the fast side of zstd: a third more bytes than level 1 in half its time, and a tick waits for it."""
+SHORT = 800
+"""Length below which a document is not compressed; records of a year of a policy are 6 % smaller there, in 3.5 µs each."""
 
 
 def compressor() -> Callable[[bytes], bytes]:
     """A function that compresses a document; not to be shared between threads."""
-    return zstandard.ZstdCompressor(level=LEVEL).compress
+    compress = zstandard.ZstdCompressor(level=LEVEL).compress
+    return lambda document: document if len(document) < SHORT else compress(document)
 
 
 def decompressor() -> Callable[[bytes], bytes]:
     """The inverse; not to be shared between threads."""
-    return zstandard.ZstdDecompressor().decompress
+    decompress = zstandard.ZstdDecompressor().decompress
+    return lambda stored: stored if stored.startswith(b"{") else decompress(stored)

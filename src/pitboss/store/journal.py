@@ -359,7 +359,7 @@ class StoredJournal:
 
     def _append(self, cursor: Any, statements: _JournalStatements, record_rows: Sequence[Any]) -> None:
         try:
-            cursor.executemany(statements.insert_record.sql, record_rows)
+            statements.insert_record.insert_all(cursor, record_rows)
         except self._database.engine.dialect.loaded_dbapi.IntegrityError as error:
             raise ReplayMismatch(f"run {self.run_id} already holds some of these records") from error
 

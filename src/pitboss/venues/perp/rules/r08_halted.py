@@ -23,9 +23,11 @@ def check(case: PerpCase) -> Finding | Margin:
     lost_today, lost_peak = day_start - case.equity, world.peak - case.equity
     day_limit = (caps.daily_loss_halt_pct * day_start).scaleb(-2)
     peak_limit = (caps.drawdown_halt_pct * world.peak).scaleb(-2)
-    remaining = min(day_limit - lost_today, peak_limit - lost_peak)
-    by_day = remaining == day_limit - lost_today
-    margin = Margin(CODE, day_limit if by_day else peak_limit, lost_today if by_day else lost_peak, remaining, "usd")
+    left_today, left_peak = day_limit - lost_today, peak_limit - lost_peak
+    if left_today <= left_peak:
+        remaining, margin = left_today, Margin(CODE, day_limit, lost_today, left_today, "usd")
+    else:
+        remaining, margin = left_peak, Margin(CODE, peak_limit, lost_peak, left_peak, "usd")
     if halts:
         return Finding(rule_message("halted: {halts}", halts=", ".join(halts)), margin)
     if case.equity <= 0:
