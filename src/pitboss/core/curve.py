@@ -12,6 +12,7 @@ almost no space.
 
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ Curve = Sequence[Piece]
 
 _FLAT = 4
 """Length of a piece without positions."""
+_EXACT, _EXACT_PLACES = 2**53, 22
+"""Integers below the first, and powers of ten up to the second, are exact as floats."""
 
 
 def length(piece: Piece) -> int:
@@ -59,19 +62,37 @@ def columns(curve: Curve) -> tuple[Ints, Floats]:
     first_at, step = (np.array([piece[column] for piece in curve], np.int64) for column in (0, 1))
     at = np.repeat(first_at, sizes) + index_in_piece * np.repeat(step, sizes)
     usd = np.repeat(np.array([float(piece[2]) for piece in curve], np.float64), sizes)
-    held: list[float] = []
-    for piece in curve:
-        if len(piece) == _FLAT:
-            continue
-        _, _, base, decimals, units = piece
-        integer, _, fraction = base.partition(".")
-        places = max(decimals, len(fraction))
-        fixed, factor = int(integer + fraction) * 10 ** (places - len(fraction)), 10 ** (places - decimals)
-        denominator = 10**places
-        # Python divides integers of any size to the nearest float, at a tenth of the cost of a sum of Decimals.
-        held += [(fixed + factor * unit) / denominator for unit in units]
-    usd[np.repeat(np.array([len(piece) != _FLAT for piece in curve], np.bool_), sizes)] = held
+    valued = [piece for piece in curve if len(piece) != _FLAT]
+    if valued:
+        usd[np.repeat(np.array([len(piece) != _FLAT for piece in curve], np.bool_), sizes)] = _valued(valued)
     return at, usd
+
+
+def _valued(pieces: Curve) -> Floats | list[float]:
+    """The amounts of pieces with positions: (fixed + factor × units) / 10^places."""
+    fractions = [_fraction(piece) for piece in pieces]
+    if all(abs(fixed) < _EXACT and places <= _EXACT_PLACES for fixed, _, places in fractions):
+        # The quotient of two exact floats is the nearest float too, and all are divided at once.
+        sizes = [len(piece[4]) for piece in pieces]
+        fixed, factor, places = (
+            np.repeat(np.array(column, np.float64), sizes) for column in zip(*fractions, strict=True)
+        )
+        units = np.fromiter(chain.from_iterable(piece[4] for piece in pieces), np.float64, sum(sizes))
+        numerator = fixed + factor * units
+        if (np.abs(fixed) + factor * np.abs(units) < _EXACT).all():
+            return numerator / np.array([10.0**power for power in range(_EXACT_PLACES + 1)])[places.astype(np.int64)]
+    amounts: list[float] = []
+    for piece, (fixed, factor, places) in zip(pieces, fractions, strict=True):
+        divisor = 10**places
+        # Python divides integers of any size to the nearest float, at a tenth of the cost of a sum of Decimals.
+        amounts += [(fixed + factor * unit) / divisor for unit in piece[4]]
+    return amounts
+
+
+def _fraction(piece: Piece) -> tuple[int, int, int]:
+    integer, _, fraction = piece[2].partition(".")
+    places = max(piece[3], len(fraction))
+    return int(integer + fraction) * 10 ** (places - len(fraction)), 10 ** (places - piece[3]), places
 
 
 def join(curve: list[Piece], pieces: Iterable[Piece]) -> None:
