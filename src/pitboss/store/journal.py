@@ -366,7 +366,7 @@ class StoredJournal:
     def _record_row(self, record: Record) -> tuple[object, ...]:
         """The row of a record with its seal: `rows.seal` of the values, inlined for speed."""
         covered = self._compress(record.covered)
-        covered_sha256 = sha256(covered).digest()
+        covered_sha256 = bytes.fromhex(record.digest) if covered is record.covered else sha256(covered).digest()
         if record.extra == ZERO_COST_EXTRA:
             extra, extra_sha256 = _COMPRESSED_FREE, _COMPRESSED_FREE_SHA256
         else:
