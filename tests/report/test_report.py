@@ -496,7 +496,7 @@ def test_a_trade_has_its_prices_size_excursions_and_a_link_into_its_chart(report
         "symbol": "BTC", "side": "short", "opened_at": START, "closed_at": START + DAY_MS, "entry_price": "84000", "exit_price": "82000.5",
         "max_size": "0.05", "pnl_usd": "97.1", "best_pct": 3.5, "worst_pct": -1.25, "fees_usd": "1.2", "funding_usd": "-0.3", "exit_reason": "take_profit",
     }  # fmt: skip
-    still_open = {**trade, "symbol": "XYZ", "closed_at": None, "exit_price": None, "exit_reason": "still open"}
+    still_open = {**trade, "symbol": "XYZ", "closed_at": None, "exit_price": None, "exit_reason": ""}
     page = html_document(compose(replace(report, trades=[trade, still_open])))
     text = Outline(page).text
     row = "BTC short 0.05 84,000.0 82,000.5 +$97.10 +2.31% +3.50% −1.25% $1.20 −$0.30 take profit"
@@ -505,6 +505,7 @@ def test_a_trade_has_its_prices_size_excursions_and_a_link_into_its_chart(report
     assert page.count("data-range=") == 1, "a symbol without a chart has no link"
     assert "BTC 1 100% +$97.10 +$97.10 +$97.10 1 d $1.20 −$0.30" in text  # its row of the table of symbols
     assert "All 2 100% +$194.20" in text
+    assert text.count("still open") == 1
 
 
 def test_equal_no_ops_in_a_row_are_shown_as_one(report: RunReport) -> None:

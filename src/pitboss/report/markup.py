@@ -41,6 +41,11 @@ def join(parts: Iterable[object], between: str = "") -> Html:
     return Html(text(between).join(text(part) for part in parts))
 
 
+def with_code(value: str) -> Html:
+    """Escaped text in which the parts between backticks are code. Only for sentences that the page itself writes."""
+    return join(tag("code", part) if index % 2 else part for index, part in enumerate(value.split("`")))
+
+
 def tag(name: str, /, *children: object, **attributes: object) -> Html:
     """One element. `class_` gives `class`, `data_x` gives `data-x`; None and False leave an attribute out."""
     element_head = name

@@ -9,7 +9,6 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.dml import UpdateBase
 from sqlalchemy.sql.selectable import Select
 
-
 ROWS_AT_ONCE = 32
 """Rows of one INSERT statement; each statement has a cost of its own, which is a quarter of that of single rows."""
 

@@ -2,7 +2,7 @@
 
 from pitboss.report import figures
 from pitboss.report.headline import interval_drawing
-from pitboss.report.markup import Html, join, tag
+from pitboss.report.markup import Html, join, tag, with_code
 from pitboss.report.measures import format_metric
 from pitboss.report.metric import meanings_of, metric_meaning
 from pitboss.report.runs import cause_counts, failure_cause, run_link, without_result
@@ -122,7 +122,7 @@ def run_section(arena: Plain) -> Html:
     ]
     many, omitted = len(rows) > FOLDED, sum(len(entry["runs"]) for entry in arena["entries"]) - len(rows)
     runs_table = table("Runs", head, rows, style="runs", tall=many, stacks=True)
-    more = f"… and {omitted:,} more; `pitboss study show {arena['study_id']} --json` has all."
+    more = with_code(f"… and {omitted:,} more; `pitboss study show {arena['study_id']} --json` has all.")
     note = "In the order of the leaderboard. Runs with a report are links; the first command writes a report."
     return join(
         [

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from pitboss.report import figures
-from pitboss.report.markup import Html, join, tag
+from pitboss.report.markup import Html, join, tag, with_code
 from pitboss.report.source import Plain
 from pitboss.report.table import LEFT, RIGHT, table
 
@@ -15,9 +15,8 @@ def pair_table(arena: Plain) -> Html:
     """The differences of all pairs; significant ones are bold."""
     names = [entry["model"] for entry in arena["entries"] if entry["tier"] is not None]
     if len(names) > MOST:
-        return tag(
-            "p", f"{len(names)} entrants have too many pairs for a table; `--json` lists all of them.", class_="note"
-        )
+        note = with_code(f"{len(names)} entrants have too many pairs for a table; `--json` lists all of them.")
+        return tag("p", note, class_="note")
     differences = {(difference["first"], difference["second"]): difference for difference in arena["pairs"]}
     rows = [(name, *[_cell(name, column, differences) for column in names]) for name in names]
     head = [("Difference", LEFT), *[(name.partition("/")[2] or name, RIGHT) for name in names]]

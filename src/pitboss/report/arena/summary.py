@@ -1,7 +1,7 @@
 """The summary of an arena in sentences, its significance, and its limits."""
 
 from pitboss.report import figures
-from pitboss.report.markup import Html, join, tag
+from pitboss.report.markup import Html, join, tag, with_code
 from pitboss.report.overfitting import explained_table, overfit_rows
 from pitboss.report.provenance import sentence_list
 from pitboss.report.runs import missing_results
@@ -102,7 +102,9 @@ def limits(arena: Plain) -> Html:
     ]
     if any(not entry["baseline"] for entry in arena["entries"]):
         sentences.append(
-            "The training data of a language model may include this period. `pitboss audit memory` tests for that; a good result "
-            "before its training cutoff can come from memory."
+            with_code(
+                "The training data of a language model may include this period. `pitboss audit memory` tests for that; a good "
+                "result before its training cutoff can come from memory."
+            )
         )
     return sentence_list(sentences)

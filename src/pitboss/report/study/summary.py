@@ -1,7 +1,7 @@
 """The summary of a study in sentences, how likely chance explains its result, and its limits."""
 
 from pitboss.report import figures
-from pitboss.report.markup import Html, join, tag
+from pitboss.report.markup import Html, join, tag, with_code
 from pitboss.report.overfitting import ExplainedRow, explained_table, overfit_rows
 from pitboss.report.provenance import sentence_list
 from pitboss.report.runs import missing_results
@@ -240,6 +240,8 @@ def limits(view: StudyView) -> Html:
         )
     if any(not trial["model"].startswith(("policy/", "standin/")) for trial in view.trials):
         sentences.append(
-            "The training data of a language model may include this period. `pitboss audit memory` tests for that."
+            with_code(
+                "The training data of a language model may include this period. `pitboss audit memory` tests for that."
+            )
         )
     return sentence_list(sentences)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pitboss.report import figures
-from pitboss.report.markup import Html, join, tag
+from pitboss.report.markup import Html, join, tag, with_code
 from pitboss.report.runs import failure_section, run_link
 from pitboss.report.source import Plain, number
 from pitboss.report.study.view import StudyView, period, sorted_values
@@ -91,7 +91,7 @@ def trial_section(view: StudyView) -> Html:
     omitted = len(view.trials) - MOST_TRIALS
     more = tag(
         "p",
-        f"… and {omitted:,} more; `pitboss study show {view.plain['study_id']} --json` has all.",
+        with_code(f"… and {omitted:,} more; `pitboss study show {view.plain['study_id']} --json` has all."),
         class_="note after",
     )
     note = (
@@ -99,7 +99,7 @@ def trial_section(view: StudyView) -> Html:
         "links; `pitboss report RUN` writes a report."
     )
     trial_table = table("Trials", head, rows, style="trials", tall=len(rows) > 25, stacks=True)
-    return join([tag("p", note, class_="note"), trial_table, more if omitted > 0 else Html()])
+    return join([tag("p", with_code(note), class_="note"), trial_table, more if omitted > 0 else Html()])
 
 
 def _runs(runs: Sequence[Plain]) -> Html:

@@ -131,7 +131,7 @@ def _trades(receipts: list[Receipt], lake_data: _LakeData) -> list[dict[str, Any
         {**asdict(trade), **_excursion(trade, lake_data, trade.exit_price, trade.closed_at)} for trade in trades.closed
     ]
     for trade in trades.open:
-        row = {**asdict(trade), "closed_at": None, "exit_reason": "still open", **_excursion(trade, lake_data)}
+        row = {**asdict(trade), "closed_at": None, "exit_reason": "", **_excursion(trade, lake_data)}
         if trade.symbol in lake_data.last_closes:
             row["pnl_usd"] = trade.pnl_usd(lake_data.last_closes[trade.symbol])
         rows.append(row)
