@@ -15,7 +15,7 @@ import polars as pl
 from pitboss.core.instant import DAY_MS, HOUR_MS, Instant, interval_ms
 from pitboss.core.market import Ints
 from pitboss.data.lake import Lake, year_of
-from pitboss.data.series import TIME, SeriesKind, series
+from pitboss.data.series import TIME, SeriesKind, epoch_ms, series
 from pitboss.data.series_files import PART
 from pitboss.data.staging import read_rows, rows_by_file
 
@@ -155,7 +155,7 @@ class CutLake(Lake):
 def _in_order(shape: SeriesKind, rows: pl.DataFrame) -> pl.DataFrame:
     """The rows in the order of their key, the first of each."""
     if len(shape.key) == 1 and shape.time is not None:
-        times = rows[shape.time].to_physical().to_numpy()
+        times = epoch_ms(rows[shape.time]).to_numpy()
         if bool(np.all(times[1:] > times[:-1])):
             return rows
     return rows.unique(list(shape.key), keep="first").sort(list(shape.key))
@@ -187,4 +187,5 @@ def listings_as_known(rows: pl.DataFrame, at: Instant) -> pl.DataFrame:
 
 
 def _times(rows: pl.DataFrame, column: str) -> Ints:
-    return rows[column].dt.epoch("ms").fill_null(0).to_numpy()
+    times = epoch_ms(rows[column])
+    return (times.fill_null(0) if times.null_count() else times).to_numpy()

@@ -41,7 +41,7 @@ from pitboss.data.commit import finish_interrupted
 from pitboss.data.manifest import load_manifest
 from pitboss.data.merge import RowChanges
 from pitboss.data.meta_rows import meta_assets
-from pitboss.data.series import POINT_KINDS, SERIES, SeriesKind, series
+from pitboss.data.series import POINT_KINDS, SERIES, SeriesKind, epoch_ms, series
 from pitboss.data.series_files import SeriesFiles, find_series
 from pitboss.data.staging import Batch, read_parquet, read_rows, write_error, write_lock, write_manifest
 from pitboss.data.synthetic_marker import MARKER, venue_folder
@@ -185,7 +185,7 @@ class Lake:
         shape, columns = series("bars"), ["open_at"]
         first_file = self._rows(shape, files[0], columns)["open_at"]
         last_file = first_file if len(files) == 1 else self._rows(shape, files[-1], columns)["open_at"]
-        first, last = first_file.dt.epoch("ms").min(), last_file.dt.epoch("ms").max()
+        first, last = epoch_ms(first_file).min(), epoch_ms(last_file).max()
         return (int(first), int(last)) if isinstance(first, int) and isinstance(last, int) else None
 
     # reading
@@ -314,7 +314,7 @@ class Lake:
         parts = [self._rows(shape, path) for path in files]
         frame = pl.concat(parts) if len(parts) > 1 else parts[0]
         if until is not None and shape.time:
-            moments = frame[shape.time].dt.epoch("ms").to_numpy()
+            moments = epoch_ms(frame[shape.time]).to_numpy()
             side = "right" if inclusive else "left"
             frame = frame.head(int(np.searchsorted(moments, until, side=side)))
         return frame.rechunk()
@@ -385,7 +385,7 @@ def _split(symbols: str) -> tuple[str, ...]:
 
 
 def _ints(column: pl.Series) -> Ints:
-    values = column.dt.epoch("ms").to_numpy()
+    values = epoch_ms(column).to_numpy()
     if values.dtype != np.int64 or (len(values) and not EARLIEST <= values.min() <= values.max() <= LATEST):
         raise UserError("a stored file holds invalid times", "see `pitboss data check`")
     values.setflags(write=False)
