@@ -155,7 +155,7 @@ class CutLake(Lake):
 def _in_order(shape: SeriesKind, rows: pl.DataFrame) -> pl.DataFrame:
     """The rows in the order of their key, the first of each."""
     if len(shape.key) == 1 and shape.time is not None:
-        times = epoch_ms(rows[shape.time]).to_numpy()
+        times = epoch_ms(rows[shape.time])
         if bool(np.all(times[1:] > times[:-1])):
             return rows
     return rows.unique(list(shape.key), keep="first").sort(list(shape.key))
@@ -187,5 +187,5 @@ def listings_as_known(rows: pl.DataFrame, at: Instant) -> pl.DataFrame:
 
 
 def _times(rows: pl.DataFrame, column: str) -> Ints:
-    times = epoch_ms(rows[column])
-    return (times.fill_null(0) if times.null_count() else times).to_numpy()
+    times = rows[column]
+    return times.dt.epoch("ms").fill_null(0).to_numpy() if times.null_count() else epoch_ms(times)

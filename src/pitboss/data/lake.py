@@ -185,8 +185,10 @@ class Lake:
         shape, columns = series("bars"), ["open_at"]
         first_file = self._rows(shape, files[0], columns)["open_at"]
         last_file = first_file if len(files) == 1 else self._rows(shape, files[-1], columns)["open_at"]
-        first, last = epoch_ms(first_file).min(), epoch_ms(last_file).max()
-        return (int(first), int(last)) if isinstance(first, int) and isinstance(last, int) else None
+        first, last = (
+            epoch_ms(opens.drop_nulls() if opens.null_count() else opens) for opens in (first_file, last_file)
+        )
+        return (int(first.min()), int(last.max())) if len(first) and len(last) else None
 
     # reading
 
@@ -314,7 +316,7 @@ class Lake:
         parts = [self._rows(shape, path) for path in files]
         frame = pl.concat(parts) if len(parts) > 1 else parts[0]
         if until is not None and shape.time:
-            moments = epoch_ms(frame[shape.time]).to_numpy()
+            moments = epoch_ms(frame[shape.time])
             side = "right" if inclusive else "left"
             frame = frame.head(int(np.searchsorted(moments, until, side=side)))
         return frame.rechunk()
@@ -385,7 +387,7 @@ def _split(symbols: str) -> tuple[str, ...]:
 
 
 def _ints(column: pl.Series) -> Ints:
-    values = epoch_ms(column).to_numpy()
+    values = epoch_ms(column)
     if values.dtype != np.int64 or (len(values) and not EARLIEST <= values.min() <= values.max() <= LATEST):
         raise UserError("a stored file holds invalid times", "see `pitboss data check`")
     values.setflags(write=False)
