@@ -72,7 +72,7 @@ def latest_in_memory(market: Market) -> int:
     for column in (*market.bars.values(), *market.points.values()):
         array: Any = column.open_at if isinstance(column, Bars) else column.at
         while isinstance(array, np.ndarray):
-            latest, length, array = max(latest, int(array.max())), len(array), array.base
+            latest, length, array = max(latest, int(array.view(np.int64).max())), len(array), array.base
         assert array is None or array.len() == length
     return latest
 
