@@ -1,16 +1,23 @@
 """The real thing: no difference, and everything that was compared is counted by name."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from grounds import FROM, SHARED, audited, skill, tool_of
+from numpy.random import PCG64, Generator
 
 from pitboss.audit import setup as preparation
-from pitboss.audit.cut_lake import CutLake, SourceRows
+from pitboss.audit.changed_future import ChangedFuture
+from pitboss.audit.cut_lake import CutLake, SourceRows, without_future
 from pitboss.audit.record_facts import DECISION, EVENTS, PROMPT, STATE
+from pitboss.core.asof import Market
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, MINUTE_MS, parse_instant
+from pitboss.core.market import Bars
+from pitboss.data.feed import data_digest, load_market
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.data.series import TIME
@@ -43,6 +50,31 @@ def test_a_copy_ends_at_the_cut_in_every_series(home: Path, tmp_path: Path) -> N
     assert all(event.known_at <= at for event in cut.events("demo"))
     assert cut.news("demo")
     assert cut.is_synthetic("demo")
+
+
+def test_copies_that_share_the_rows_of_the_lake_are_those_of_a_lake_read_for_each(home: Path, tmp_path: Path) -> None:
+    source, to_at = Lake(home / "lake"), FROM + 20 * HOUR_MS
+    shared = SourceRows(source)
+    for at in (FROM + 10 * HOUR_MS, FROM + 5 * MINUTE_MS, FROM + 10 * HOUR_MS):
+        for rows in (without_future, ChangedFuture(at, to_at, {"BTC", "ETH"}, Generator(PCG64(4)))):
+            copy = CutLake(shared, tmp_path, at, rows)
+            again = ChangedFuture(at, to_at, {"BTC", "ETH"}, Generator(PCG64(4)))
+            alone = CutLake(SourceRows(source), tmp_path, at, without_future if rows is without_future else again)
+            found, wanted = (load_market(lake, "demo", ["BTC", "ETH"], ["5m", "1h"], to_at) for lake in (copy, alone))
+            assert data_digest(found, ["BTC", "ETH"], ["5m", "1h"]) == data_digest(wanted, ["BTC", "ETH"], ["5m", "1h"])
+            if rows is without_future:
+                assert 0 < latest_in_memory(found) <= at
+
+
+def latest_in_memory(market: Market) -> int:
+    """The latest time in all arrays of a market, and in what they are views of."""
+    latest = 0
+    for column in (*market.bars.values(), *market.points.values()):
+        array: Any = column.open_at if isinstance(column, Bars) else column.at
+        while isinstance(array, np.ndarray):
+            latest, length, array = max(latest, int(array.view(np.int64).max())), len(array), array.base
+        assert array is None or array.len() == length
+    return latest
 
 
 def test_a_funding_row_inside_the_hour_of_a_cut_is_no_look_ahead(

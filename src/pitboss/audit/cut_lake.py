@@ -2,11 +2,10 @@
 
 A row belongs to the past if it was known by then: a bar at its close, a value at its time, a news item when it was
 published and first seen, an event at its announcement, the end of a listing when it was announced. Funding is paid in
-the hour of its timestamp, so its rows count from the beginning of their hour. A series is copied when its folder is used.
+the hour of its timestamp, so its rows count from the beginning of their hour. A series is copied when it is used.
 """
 
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,9 +15,9 @@ import polars as pl
 from pitboss.core.instant import DAY_MS, HOUR_MS, Instant, interval_ms
 from pitboss.core.market import Ints
 from pitboss.data.lake import Lake, year_of
-from pitboss.data.series import TIME, SeriesKind, series
+from pitboss.data.series import TIME, SeriesKind, epoch_ms, series
 from pitboss.data.series_files import PART
-from pitboss.data.staging import read_rows
+from pitboss.data.staging import read_rows, rows_by_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,23 @@ def without_future(name: SeriesName, past: pl.DataFrame, future: pl.DataFrame) -
     return past
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownRows:
+    """Rows of a series, and when each became known."""
+
+    rows: pl.DataFrame
+    known_at: Ints
+
+    def split(self, at: Instant) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The rows known by an instant, and the others."""
+        is_known = self.known_at <= at
+        count = int(is_known.sum())
+        if bool(is_known[:count].all()):  # as in most series, which are in the order in which they became known
+            return self.rows[:count], self.rows[count:]
+        mask = pl.Series(is_known)
+        return self.rows.filter(mask), self.rows.filter(~mask)
+
+
 @dataclass(slots=True)
 class SourceRows:
     """The rows of the original lake, read once for all copies of it."""
@@ -53,41 +69,35 @@ class SourceRows:
     lake: Lake
     symbols: set[str] = field(default_factory=set[str])
     """The symbols of the series that were used so far."""
-    _frames: dict[Path, pl.DataFrame] = field(default_factory=dict[Path, pl.DataFrame])
+    _files: dict[SeriesName, dict[Path, KnownRows]] = field(default_factory=dict[SeriesName, dict[Path, KnownRows]])
 
-    def files(self, name: SeriesName) -> list[Path]:
-        """The files of a series, oldest first."""
-        folder = self.lake.folder(name.kind, name.venue, name.symbol, name.interval)
-        if name.symbol is not None:
-            self.symbols.add(name.symbol)
-        return sorted(folder.glob(f"year=*/{PART}" if name.shape.time else PART))
+    def files(self, name: SeriesName) -> Mapping[Path, KnownRows]:
+        """The files of a series with their rows, oldest first."""
+        files = self._files.get(name)
+        if files is None:
+            folder = self.lake.folder(name.kind, name.venue, name.symbol, name.interval)
+            if name.symbol is not None:
+                self.symbols.add(name.symbol)
+            paths = sorted(folder.glob(f"year=*/{PART}" if name.shape.time else PART))
+            files = self._files[name] = {path: _known_rows(name, path) for path in paths}
+        return files
 
-    def rows(self, name: SeriesName, path: Path) -> pl.DataFrame:
-        """The rows of one file."""
-        frame = self._frames.get(path)
-        if frame is None:
-            frame = self._frames[path] = read_rows(name.shape, path)
-        return frame
+
+def _known_rows(name: SeriesName, path: Path) -> KnownRows:
+    rows = read_rows(name.shape, path)
+    return KnownRows(rows, known_at(name, rows))
 
 
 class CutLake(Lake):
-    """The copy, in a folder of its own."""
+    """The copy. Its rows are in memory, by the paths that their files would have."""
 
     def __init__(self, source: SourceRows, root: Path, at: Instant, rows: RowsOfCopy = without_future) -> None:
         super().__init__(root)
         self._source = source
         self._at = at
-        self._rows = rows
-        self._copied: set[SeriesName] = set()
-
-    def folder(self, kind: str, venue: str, symbol: str | None, interval: str | None) -> Path:
-        """The folder of one series, with its files."""
-        path = super().folder(kind, venue, symbol, interval)
-        name = SeriesName(kind, venue, symbol, interval)
-        if name not in self._copied:
-            self._copied.add(name)
-            self._copy(name, path)
-        return path
+        self._rows_of_copy = rows
+        self._series: dict[SeriesName, list[Path]] = {}
+        self._rows_of_file: dict[Path, pl.DataFrame] = {}
 
     def venues(self, kind: str | None = None) -> list[str]:
         """The venues of the original lake."""
@@ -100,45 +110,55 @@ class CutLake(Lake):
     def intervals(self, venue: str, symbol: str) -> list[str]:
         """The intervals in which there are bars of a symbol by now."""
         intervals = self._source.lake.intervals(venue, symbol)
-        return [name for name in intervals if any(self.folder("bars", venue, symbol, name).glob(f"*/{PART}"))]
+        return [interval for interval in intervals if self._files("bars", venue, symbol, interval)]
 
     def synthetic_note(self, venue: str) -> str | None:
         """The text of the marker in the original lake."""
         return self._source.lake.synthetic_note(venue)
 
-    def _copy(self, name: SeriesName, folder: Path) -> None:
-        remaining: list[pl.DataFrame] = []
-        for path in self._source.files(name):
-            frame = self._source.rows(name, path)
+    def _files(self, kind: str, venue: str, symbol: str | None, interval: str | None) -> list[Path]:
+        name = SeriesName(kind, venue, symbol, interval)
+        if name not in self._series:
+            folder = self.folder(kind, venue, symbol, interval)
+            files = {folder / file: rows for file, rows in self._copy(name)}
+            self._rows_of_file.update(files)
+            self._series[name] = sorted(files)
+        return self._series[name]
+
+    def _rows(self, shape: SeriesKind, path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        rows = self._rows_of_file[path]
+        return rows if columns is None else rows.select(columns)
+
+    def _copy(self, name: SeriesName) -> Iterator[tuple[str, pl.DataFrame]]:
+        """The rows of a series by the name of their file."""
+        changing: list[KnownRows] = []
+        for path, part in self._source.files(name).items():
             if name.shape.time is None:
-                remaining.append(frame)
+                changing.append(part)
                 continue
             year = path.parent.name
             is_past = int(year.removeprefix("year=")) < year_of(self._at - DAY_MS)
-            if is_past and bool((known_at(name, frame) <= self._at).all()):
-                (folder / year).mkdir(parents=True)
-                os.symlink(path.absolute(), folder / year / PART)
+            if is_past and bool((part.known_at <= self._at).all()):
+                yield f"{year}/{PART}", part.rows
             else:
-                remaining.append(frame)
-        if remaining:
-            self._write(name, folder, pl.concat(remaining))
-
-    def _write(self, name: SeriesName, folder: Path, frame: pl.DataFrame) -> None:
-        is_known = pl.Series(known_at(name, frame) <= self._at)
-        past, future = frame.filter(is_known), frame.filter(~is_known)
+                changing.append(part)
+        if not changing:
+            return
+        rows = changing[0].rows if len(changing) == 1 else pl.concat(part.rows for part in changing)
+        past, future = KnownRows(rows, np.concatenate([part.known_at for part in changing])).split(self._at)
         if name.kind == "listings":
             past = listings_as_known(past, self._at)
-        rows = self._rows(name, past, future).unique(list(name.shape.key), keep="first").sort(list(name.shape.key))
-        if name.shape.time is None:
-            _write_file(rows, folder / PART)
-            return
-        for (year,), part in rows.group_by(pl.col(name.shape.time).dt.year(), maintain_order=True):
-            _write_file(part, folder / f"year={year}" / PART)
+        copied = self._rows_of_copy(name, past, future)
+        yield from rows_by_file(name.shape, copied if copied is past else _in_order(name.shape, copied))
 
 
-def _write_file(rows: pl.DataFrame, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    rows.write_parquet(path, compression="uncompressed", statistics=False)
+def _in_order(shape: SeriesKind, rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows in the order of their key, the first of each."""
+    if len(shape.key) == 1 and shape.time is not None:
+        times = epoch_ms(rows[shape.time])
+        if bool(np.all(times[1:] > times[:-1])):
+            return rows
+    return rows.unique(list(shape.key), keep="first").sort(list(shape.key))
 
 
 def known_at(name: SeriesName, rows: pl.DataFrame) -> Ints:
@@ -167,4 +187,5 @@ def listings_as_known(rows: pl.DataFrame, at: Instant) -> pl.DataFrame:
 
 
 def _times(rows: pl.DataFrame, column: str) -> Ints:
-    return rows[column].dt.epoch("ms").fill_null(0).to_numpy()
+    times = rows[column]
+    return times.dt.epoch("ms").fill_null(0).to_numpy() if times.null_count() else epoch_ms(times)

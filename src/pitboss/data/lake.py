@@ -13,7 +13,7 @@ write. Rows are validated by `table`, not here; the as-of view cuts them by time
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +41,7 @@ from pitboss.data.commit import finish_interrupted
 from pitboss.data.manifest import load_manifest
 from pitboss.data.merge import RowChanges
 from pitboss.data.meta_rows import meta_assets
-from pitboss.data.series import POINT_KINDS, SERIES, series
+from pitboss.data.series import POINT_KINDS, SERIES, SeriesKind, epoch_ms, series
 from pitboss.data.series_files import SeriesFiles, find_series
 from pitboss.data.staging import Batch, read_parquet, read_rows, write_error, write_lock, write_manifest
 from pitboss.data.synthetic_marker import MARKER, venue_folder
@@ -182,10 +182,13 @@ class Lake:
         files = self._files("bars", venue, symbol, interval)
         if not files:
             return None
-        first_file = read_parquet(files[0], ["open_at"])["open_at"]
-        last_file = first_file if len(files) == 1 else read_parquet(files[-1], ["open_at"])["open_at"]
-        first, last = first_file.dt.epoch("ms").min(), last_file.dt.epoch("ms").max()
-        return (int(first), int(last)) if isinstance(first, int) and isinstance(last, int) else None
+        shape, columns = series("bars"), ["open_at"]
+        first_file = self._rows(shape, files[0], columns)["open_at"]
+        last_file = first_file if len(files) == 1 else self._rows(shape, files[-1], columns)["open_at"]
+        first, last = (
+            epoch_ms(opens.drop_nulls() if opens.null_count() else opens) for opens in (first_file, last_file)
+        )
+        return (int(first.min()), int(last.max())) if len(first) and len(last) else None
 
     # reading
 
@@ -279,7 +282,7 @@ class Lake:
         files = self._files(kind, venue, symbol, interval)
         if not files:
             return None
-        frame = pl.concat([read_rows(shape, path) for path in files])
+        frame = pl.concat([self._rows(shape, path) for path in files])
         if shape.time and span is not None:
             frame = frame.filter(pl.col(shape.time).dt.epoch("ms").is_between(*span, closed="left"))
         return frame.sort(shape.key).rechunk()
@@ -290,6 +293,10 @@ class Lake:
         if series(kind).time is None:
             return [path for path in (folder / "part.parquet",) if path.is_file()]
         return sorted(folder.glob("year=*/part.parquet"))
+
+    def _rows(self, shape: SeriesKind, path: Path, columns: "Sequence[str] | None" = None) -> pl.DataFrame:
+        """Some or all columns of one file of a series."""
+        return read_rows(shape, path) if columns is None else read_parquet(path, [*columns])
 
     def _frame(
         self,
@@ -306,10 +313,10 @@ class Lake:
         shape = series(kind)
         if until is not None and shape.time:
             files = [path for path in files if _year(path) <= year_of(until)] or files[:1]
-        parts = [read_rows(shape, path) for path in files]
+        parts = [self._rows(shape, path) for path in files]
         frame = pl.concat(parts) if len(parts) > 1 else parts[0]
         if until is not None and shape.time:
-            moments = frame[shape.time].dt.epoch("ms").to_numpy()
+            moments = epoch_ms(frame[shape.time])
             side = "right" if inclusive else "left"
             frame = frame.head(int(np.searchsorted(moments, until, side=side)))
         return frame.rechunk()
@@ -380,7 +387,7 @@ def _split(symbols: str) -> tuple[str, ...]:
 
 
 def _ints(column: pl.Series) -> Ints:
-    values = column.dt.epoch("ms").to_numpy()
+    values = epoch_ms(column)
     if values.dtype != np.int64 or (len(values) and not EARLIEST <= values.min() <= values.max() <= LATEST):
         raise UserError("a stored file holds invalid times", "see `pitboss data check`")
     values.setflags(write=False)

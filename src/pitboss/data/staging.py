@@ -133,7 +133,7 @@ class Batch:
         """Stage rows for one series. The frame has the columns of its kind and unique keys."""
         frame = _cast(shape, frame)
         added = replaced = unchanged = 0
-        for name, part in _parts(shape, frame):
+        for name, part in rows_by_file(shape, frame):
             changes = self._merger(shape, folder / name, replace).add(part, replace)
             added, replaced, unchanged = (
                 added + changes.added,
@@ -224,8 +224,8 @@ def _filled(shape: SeriesKind, frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.lit(None, dtype=shape.columns[name]).alias(name) for name in absent)
 
 
-def _parts(shape: SeriesKind, frame: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
-    """The rows by the name of their file."""
+def rows_by_file(shape: SeriesKind, frame: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+    """The rows by the name of their file in the folder of their series."""
     if shape.time is None:
         return [("part.parquet", frame)]
     if not frame.height:

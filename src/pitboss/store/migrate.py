@@ -63,17 +63,22 @@ def check_known(current: str | None) -> None:
         )
 
 
-def create_schema(write: Callable[[], AbstractContextManager[Connection]]) -> None:
-    """Create the current schema in an empty SQLite file, in one transaction; does nothing for any other database.
+def create_schema(write: Callable[[], AbstractContextManager[Connection]]) -> str | None:
+    """Create the current schema in an empty SQLite file, in one transaction, and return the revision of the database.
 
-    This saves a quarter of a second of a first command. Postgres executes the steps: setting up a server may take longer.
+    Does nothing for any other database. This saves a quarter of a second of a first command. Postgres executes the steps:
+    setting up a server may take longer.
     """
     with write() as connection:
-        if connection.dialect.name == "sqlite" and revision(connection) is None:
-            for statement in _statements():
-                connection.exec_driver_sql(statement)
-            version = table_clause(_VERSION_TABLE, column("version_num"))
-            connection.execute(insert(version), {"version_num": migrations.HEAD})
+        current = revision(connection)
+        if connection.dialect.name != "sqlite" or current is not None:
+            return current
+        for statement in _statements():
+            connection.exec_driver_sql(statement)
+        connection.execute(
+            insert(table_clause(_VERSION_TABLE, column("version_num"))), {"version_num": migrations.HEAD}
+        )
+        return migrations.HEAD
 
 
 @cache
