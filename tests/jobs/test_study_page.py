@@ -78,6 +78,7 @@ def test_a_sweep_shows_its_fields_trials_and_luck_and_is_the_same_each_time(grid
     assert f"best of {grid['luck']['runs']} runs" in page
     assert "Synthetic market" in page
     assert "None: every run has a result." in page
+    assert "<code>pitboss report RUN</code>" in page
 
 
 def test_a_walk_forward_shows_what_was_chosen_and_what_came_of_it(walk: Plain) -> None:
