@@ -264,9 +264,7 @@ def open_database(
                 "the database was created by an earlier pitboss", "`pitboss runs list` brings it up to date, once"
             )
         if current is None and database.journal_mode is not None:
-            create_schema(database.write)
-            with database.read() as connection:  # another process may have been first
-                current = revision(connection)
+            current = create_schema(database.write)
         if current != HEAD:
             migrate(database.write, database.lock_name_without_timeout)
     except BaseException:

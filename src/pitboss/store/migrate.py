@@ -63,17 +63,21 @@ def check_known(current: str | None) -> None:
         )
 
 
-def create_schema(write: Callable[[], AbstractContextManager[Connection]]) -> None:
+def create_schema(write: Callable[[], AbstractContextManager[Connection]]) -> str | None:
     """Create the current schema in an empty SQLite file, in one transaction; does nothing for any other database.
 
-    This saves a quarter of a second of a first command. Postgres executes the steps: setting up a server may take longer.
+    Returns the revision after that: another process may have been first. This saves a quarter of a second of a first command.
+    Postgres executes the steps: setting up a server may take longer.
     """
     with write() as connection:
-        if connection.dialect.name == "sqlite" and revision(connection) is None:
-            for statement in _statements():
-                connection.exec_driver_sql(statement)
-            version = table_clause(_VERSION_TABLE, column("version_num"))
-            connection.execute(insert(version), {"version_num": migrations.HEAD})
+        current = revision(connection)
+        if connection.dialect.name != "sqlite" or current is not None:
+            return current
+        for statement in _statements():
+            connection.exec_driver_sql(statement)
+        version = table_clause(_VERSION_TABLE, column("version_num"))
+        connection.execute(insert(version), {"version_num": migrations.HEAD})
+        return migrations.HEAD
 
 
 @cache
