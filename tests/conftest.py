@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 import arguments_once
+import databases_once
 import example_counts
 import files_once
 import signal_handlers
@@ -98,6 +99,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 arguments_once.install()
+databases_once.install()
 files_once.install()
 signal_handlers.install()
 statements_once.install()

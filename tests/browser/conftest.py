@@ -233,6 +233,7 @@ def open_page(context: Any, open_browser: OpenBrowser) -> Iterator[Callable[...,
         page.goto(server.address + path)
         if drawn:  # the page of a run that is being composed loads itself again
             page.locator("[data-wait]").wait_for(state="detached")
+            page.wait_for_load_state()
         return page
 
     yield open_

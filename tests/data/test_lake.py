@@ -12,9 +12,10 @@ from lake_files import HOUR, MIN5, START, bar_rows, write
 
 from pitboss.core.errors import UserError
 from pitboss.data.importing import import_paths
-from pitboss.data.lake import Lake, SeriesInfo
+from pitboss.data.lake import Lake
 from pitboss.data.quality import check_lake
 from pitboss.data.series import series
+from pitboss.data.series_info import SeriesInfo
 
 
 def test_the_list_is_sorted_and_counts_holes(tmp_path: Path, lake: Lake) -> None:

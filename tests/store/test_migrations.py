@@ -22,6 +22,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
 from zstandard import ZstdCompressor
 
+import databases_once
 import postgres_server
 from example_counts import cases
 from forked import Forked
@@ -42,6 +43,13 @@ from pitboss.store.verify import verify_run
 from pitboss.testing.journal import chained, state_after
 
 HERE = Path(migrations.__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def created_by_statements() -> Iterator[None]:
+    """No database is a copy of an earlier one."""
+    with databases_once.created_by_statements():
+        yield
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

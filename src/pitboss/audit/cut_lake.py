@@ -5,7 +5,7 @@ published and first seen, an event at its announcement, the end of a listing whe
 the hour of its timestamp, so its rows count from the beginning of their hour. A series is copied when it is used.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -112,6 +112,11 @@ class CutLake(Lake):
         intervals = self._source.lake.intervals(venue, symbol)
         return [interval for interval in intervals if self._files("bars", venue, symbol, interval)]
 
+    def extent(self, venue: str, symbol: str, interval: str) -> tuple[Instant, Instant] | None:
+        """Open times of the first and the last bar."""
+        opens = [epoch_ms(self._rows_of_file[path]["open_at"]) for path in self._files("bars", venue, symbol, interval)]
+        return (int(opens[0].min()), int(opens[-1].max())) if opens and len(opens[0]) and len(opens[-1]) else None
+
     def synthetic_note(self, venue: str) -> str | None:
         """The text of the marker in the original lake."""
         return self._source.lake.synthetic_note(venue)
@@ -125,9 +130,8 @@ class CutLake(Lake):
             self._series[name] = sorted(files)
         return self._series[name]
 
-    def _rows(self, shape: SeriesKind, path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        rows = self._rows_of_file[path]
-        return rows if columns is None else rows.select(columns)
+    def _rows(self, shape: SeriesKind, path: Path) -> pl.DataFrame:
+        return self._rows_of_file[path]
 
     def _copy(self, name: SeriesName) -> Iterator[tuple[str, pl.DataFrame]]:
         """The rows of a series by the name of their file."""

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pitboss.core.instant import DAY_MS, Instant, interval_ms
-from pitboss.data.lake import Lake, find_holes
+from pitboss.data.lake import Lake
 from pitboss.data.series import series
 from pitboss.data.series_files import SeriesFiles
+from pitboss.data.series_info import find_holes
 
 
 @dataclass(frozen=True, slots=True)

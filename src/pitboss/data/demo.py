@@ -20,8 +20,9 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, INTERVALS, MINUTE_MS, Instant, iso, parse_instant
 from pitboss.core.market import Floats, Ints
 from pitboss.data.demo_headlines import Headline, headlines, moves_of
-from pitboss.data.lake import Lake, SeriesInfo
+from pitboss.data.lake import Lake
 from pitboss.data.series import TIME, series
+from pitboss.data.series_info import SeriesInfo
 from pitboss.data.synthetic_marker import DEMO as VENUE
 
 SIZE_DECIMALS = {"BTC": 5, "ETH": 4, "SOL": 2}

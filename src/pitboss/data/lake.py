@@ -13,9 +13,8 @@ write. Rows are validated by `table`, not here; the as-of view cuts them by time
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -36,32 +35,15 @@ from pitboss.core.market import (
     Points,
     UnconfirmedEvent,
 )
-from pitboss.core.order_book import MAX_AGE_MS
 from pitboss.data.commit import finish_interrupted
 from pitboss.data.manifest import load_manifest
 from pitboss.data.merge import RowChanges
 from pitboss.data.meta_rows import meta_assets
-from pitboss.data.series import POINT_KINDS, SERIES, SeriesKind, epoch_ms, series
+from pitboss.data.series import SERIES, SeriesKind, epoch_ms, series
 from pitboss.data.series_files import SeriesFiles, find_series
-from pitboss.data.staging import Batch, read_parquet, read_rows, write_error, write_lock, write_manifest
+from pitboss.data.series_info import SeriesInfo, extent_of, instants, series_info
+from pitboss.data.staging import Batch, read_rows, write_error, write_lock, write_manifest
 from pitboss.data.synthetic_marker import MARKER, venue_folder
-from pitboss.data.time_columns import EARLIEST, LATEST
-
-_ROLLING = 25
-
-
-@dataclass(frozen=True, slots=True)
-class SeriesInfo:
-    """A summary of one series. `interval` and `symbol` are None where the kind has none."""
-
-    venue: str
-    kind: str
-    symbol: str | None
-    interval: str | None
-    rows: int
-    first_at: Instant | None
-    last_at: Instant | None
-    gaps: int
 
 
 class Lake:
@@ -150,7 +132,7 @@ class Lake:
 
     def list(self) -> list[SeriesInfo]:
         """Every series with its number of rows, time span and number of gaps."""
-        return [self._info(files) for files in self.series_files()]
+        return [series_info(files) for files in self.series_files()]
 
     def venues(self, kind: str | None = None) -> "list[str]":
         """Venues with any data, or with data of one kind."""
@@ -179,16 +161,7 @@ class Lake:
 
     def extent(self, venue: str, symbol: str, interval: str) -> tuple[Instant, Instant] | None:
         """Open times of the first and the last bar; reads only the first and the last file."""
-        files = self._files("bars", venue, symbol, interval)
-        if not files:
-            return None
-        shape, columns = series("bars"), ["open_at"]
-        first_file = self._rows(shape, files[0], columns)["open_at"]
-        last_file = first_file if len(files) == 1 else self._rows(shape, files[-1], columns)["open_at"]
-        first, last = (
-            epoch_ms(opens.drop_nulls() if opens.null_count() else opens) for opens in (first_file, last_file)
-        )
-        return (int(first.min()), int(last.max())) if len(first) and len(last) else None
+        return extent_of(self._files("bars", venue, symbol, interval), "open_at")
 
     # reading
 
@@ -197,7 +170,7 @@ class Lake:
         frame = self._frame("bars", venue, symbol, interval, before, inclusive=False)
         if frame is None:
             return None
-        opens = _ints(frame["open_at"])
+        opens = instants(frame["open_at"])
         columns = [_floats(frame[name]) for name in ("open", "high", "low", "close", "volume")]
         self._require_sound(opens, columns, f"{interval} bars of {symbol}")
         return Bars(symbol, interval, interval_ms(interval), opens, *columns)
@@ -207,7 +180,7 @@ class Lake:
         frame = self._frame(kind, venue, symbol, None, until)
         if frame is None:
             return None
-        at, values = _ints(frame["at"]), _floats(frame["value"])
+        at, values = instants(frame["at"]), _floats(frame["value"])
         self._require_sound(at, [values], f"{kind} of {symbol}")
         return Points(symbol, kind, at, values)
 
@@ -294,9 +267,9 @@ class Lake:
             return [path for path in (folder / "part.parquet",) if path.is_file()]
         return sorted(folder.glob("year=*/part.parquet"))
 
-    def _rows(self, shape: SeriesKind, path: Path, columns: "Sequence[str] | None" = None) -> pl.DataFrame:
-        """Some or all columns of one file of a series."""
-        return read_rows(shape, path) if columns is None else read_parquet(path, [*columns])
+    def _rows(self, shape: SeriesKind, path: Path) -> pl.DataFrame:
+        """The rows of one file of a series."""
+        return read_rows(shape, path)
 
     def _frame(
         self,
@@ -320,16 +293,6 @@ class Lake:
             side = "right" if inclusive else "left"
             frame = frame.head(int(np.searchsorted(moments, until, side=side)))
         return frame.rechunk()
-
-    def _info(self, files: SeriesFiles) -> SeriesInfo:
-        time = series(files.kind).time
-        if time is None:
-            rows = sum(read_parquet(path, ["symbol"]).height for path in files.paths)
-            return SeriesInfo(files.venue, files.kind, None, None, rows, None, None, 0)
-        moments = _ints(pl.concat([read_parquet(path, [time]) for path in files.paths])[time].rechunk())
-        first, last = (int(moments[0]), int(moments[-1])) if len(moments) else (None, None)
-        holes = len(find_holes(files, moments))
-        return SeriesInfo(files.venue, files.kind, files.symbol, files.interval, len(moments), first, last, holes)
 
     def _require_sound(self, moments: Ints, columns: "list[Floats]", label: str) -> None:
         # import accepts only sound rows; a file edited since then must not reach a run
@@ -356,23 +319,6 @@ def news_items(frame: pl.DataFrame, latency_ms: int = 0) -> list[NewsItem]:
     ]
 
 
-def find_holes(files: SeriesFiles, moments: Ints) -> Ints:
-    """Positions after which rows are missing.
-
-    Bars are measured by their interval. Values are measured by the local median step, because venues change their pace
-    (8-hourly funding became hourly): a step of more than one and a half times that is a gap.
-    """
-    steps = np.diff(moments)
-    if files.interval:
-        return np.flatnonzero(steps > interval_ms(files.interval))
-    if files.kind == "l2":  # books come at any pace: a gap is where the last one is too old to be used
-        return np.flatnonzero(steps > MAX_AGE_MS)
-    if files.kind not in POINT_KINDS or len(steps) < 2:
-        return np.empty(0, dtype=np.int64)
-    usual = pl.Series(steps).cast(pl.Float64).rolling_median(_ROLLING, min_samples=1, center=True).to_numpy()
-    return np.flatnonzero(steps > 1.5 * usual)
-
-
 def year_of(at: Instant) -> int:
     """The UTC year of an instant."""
     return int(np.datetime64(at, "ms").astype("datetime64[Y]").astype(int)) + 1970
@@ -384,14 +330,6 @@ def _year(path: Path) -> int:
 
 def _split(symbols: str) -> tuple[str, ...]:
     return tuple(symbols.split(",")) if symbols else ()
-
-
-def _ints(column: pl.Series) -> Ints:
-    values = epoch_ms(column)
-    if values.dtype != np.int64 or (len(values) and not EARLIEST <= values.min() <= values.max() <= LATEST):
-        raise UserError("a stored file holds invalid times", "see `pitboss data check`")
-    values.setflags(write=False)
-    return values
 
 
 def _floats(column: pl.Series) -> Floats:

@@ -16,10 +16,11 @@ from pitboss.core.instant import DAY_MS, INTERVALS, Instant, interval_ms, iso
 from pitboss.data import feed_checks
 from pitboss.data.books import unsound_books
 from pitboss.data.commit import STAGING
-from pitboss.data.lake import Lake, find_holes
+from pitboss.data.lake import Lake
 from pitboss.data.manifest import MANIFEST, LakeManifest, describe_rows, load_manifest, rebuild_manifest
 from pitboss.data.series import POINT_KINDS, SERIES, count_noun, series
 from pitboss.data.series_files import SeriesFiles
+from pitboss.data.series_info import find_holes
 from pitboss.data.staging import read_rows, readable_rows, write_manifest
 from pitboss.data.time_columns import EARLIEST, LATEST
 

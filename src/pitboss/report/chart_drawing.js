@@ -13,8 +13,13 @@
   const MOST_SHADES = 40; // more positions than these are drawn in a lane of their own
 
   // Numbers and times.
+  const formats = /** @type {Map<number, Intl.NumberFormat>} */ (new Map());
   /** @param {number} value @param {number} places */
-  const fixed = (value, places) => value.toLocaleString('en-US', { minimumFractionDigits: places, maximumFractionDigits: places });
+  const fixed = (value, places) => {
+    const known = formats.get(places) || new Intl.NumberFormat('en-US', { minimumFractionDigits: places, maximumFractionDigits: places });
+    formats.set(places, known);
+    return known.format(value);
+  };
   /** @param {number} size */
   const digits = (size) => (size >= 10000 ? 1 : size >= 100 ? 2 : size >= 1 ? 4 : size >= 0.01 ? 6 : 8);
   /** @param {number} value @param {string} format @param {number} [places] */

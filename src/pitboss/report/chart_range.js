@@ -27,13 +27,14 @@
 
   // Drawing: once for each frame, charts that have a width.
   /** @param {Chart} chart */
-  const drawChart = (chart) => {
-    const width = Math.floor(/** @type {Element} */ (chart.svg.parentElement).clientWidth);
+  const widthOf = (chart) => Math.floor(/** @type {Element} */ (chart.svg.parentElement).clientWidth);
+  /** @param {Chart} chart @param {number} width */
+  const drawChart = (chart, width) => {
     if (!width) { chart.place = null; return; }
     chart.place = { ...draw(chart.svg, dataOf(chart), { ...shown, isWhole: isWhole() }, chart.hidden, width), width };
     chart.figure.dataset.start = String(Math.round(shown.start));
     chart.figure.dataset.end = String(Math.round(shown.end));
-    if (pinned !== null && pinned >= shown.start && pinned <= shown.end) chart.svg.append(el('line', { class: 'pin', x1: px(xAt(chart, pinned)), x2: px(xAt(chart, pinned)), y1: 14, y2: chart.place.bottom }));
+    drawPin(chart);
     drawCursor(chart);
   };
   /** @param {Chart} chart @param {number} at */
@@ -48,7 +49,12 @@
   const redraw = () => {
     if (waiting) return;
     waiting = true;
-    requestAnimationFrame(() => { waiting = false; charts.forEach(drawChart); for (const bar of toolbars) bar.describe(); });
+    requestAnimationFrame(() => {
+      waiting = false;
+      const [widths, rooms] = [charts.map(widthOf), toolbars.map((bar) => bar.width())]; // a width that is read after a change takes a layout of its own
+      charts.forEach((chart, index) => drawChart(chart, widths[index]));
+      toolbars.forEach((bar, index) => bar.describe(rooms[index]));
+    });
   };
 
   // The cursor is at the same instant in all charts.
@@ -72,7 +78,15 @@
     cursor = at === null ? null : Math.min(Math.max(at, shown.start), shown.end);
     charts.forEach(drawCursor);
   };
-  document.addEventListener('decision-selected', (event) => { pinned = /** @type {CustomEvent} */ (event).detail.at; redraw(); });
+  // The selected decision is marked in all charts.
+  /** @param {Chart} chart */
+  const drawPin = (chart) => {
+    chart.svg.querySelector('.pin')?.remove();
+    if (!chart.place || pinned === null || pinned < shown.start || pinned > shown.end) return;
+    const x = px(xAt(chart, pinned));
+    chart.svg.append(el('line', { class: 'pin', x1: x, x2: x, y1: 14, y2: chart.place.bottom }));
+  };
+  document.addEventListener('decision-selected', (event) => { pinned = /** @type {CustomEvent} */ (event).detail.at; charts.forEach(drawPin); });
 
   // Moving.
   /** Shows a part of the time, moved inside what there is. @param {number} start @param {number} end */
@@ -146,8 +160,9 @@
     const [outline, window_] = [el('path', { class: 'outline' }), el('rect', { class: 'window', y: 0.5, height: 33 })];
     strip.append(outline, window_);
     let drawn = 0;
-    const describe = () => {
-      const width = Math.max(strip.clientWidth, 1);
+    const width = () => Math.max(strip.clientWidth, 1);
+    /** @param {number} width */
+    const describe = (width) => {
       const x = (/** @type {number} */ at) => (width * (at - whole.start)) / (whole.end - whole.start || 1);
       if (line && drawn !== width) {
         const kept = thin(line, whole, width / 2);
@@ -174,7 +189,7 @@
       };
       follow(strip, down, move, () => {});
     });
-    return { describe };
+    return { width, describe };
   };
   const toolbars = [...new Set(charts.map((chart) => chart.figure.closest('section')))].flatMap((section) => (section ? [addToolbar(section)] : []));
 
@@ -264,6 +279,6 @@
     chart.svg.focus({ preventScroll: true });
   });
   for (const folded of document.querySelectorAll('details.folded')) folded.addEventListener('toggle', redraw);
-  new ResizeObserver(redraw).observe(/** @type {Element} */ (charts[0].svg.parentElement));
+  new ResizeObserver(() => { if (widthOf(charts[0]) !== (charts[0].place?.width ?? 0)) redraw(); }).observe(/** @type {Element} */ (charts[0].svg.parentElement));
   redraw();
 })();

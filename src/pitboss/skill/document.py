@@ -7,6 +7,7 @@ import types
 import typing
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Any, Literal, cast
 
 import orjson
@@ -132,8 +133,12 @@ def _plain_numbers(value: Any) -> Any:
     return _number(value) if isinstance(value, Decimal) else value
 
 
+@cache
 def json_schema(root: type[SkillDocument]) -> dict[str, Any]:
-    """JSON Schema (2020-12) of a venue's skill document in snake_case, with a description on every field."""
+    """JSON Schema (2020-12) of a venue's skill document in snake_case, with a description on every field.
+
+    Everybody gets the same object: it takes long to make, and must not be changed.
+    """
     schema = cast("dict[str, Any]", _bounds_named(root.model_json_schema(schema_generator=_Schema)))
     nullable = {path.rpartition(".")[2] for path in root.nullable}
     for part in (schema, *schema["$defs"].values()):

@@ -5,6 +5,7 @@ Derived from the JSON Schema of a venue's documents, so that a new field of a ve
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, cast
 
 from pitboss.skill.document import json_schema
@@ -69,6 +70,7 @@ def _words(path: str) -> str:
     return " ".join([first if first.isupper() else first.capitalize(), *rest])
 
 
+@cache
 def form_of(root: type[SkillDocument]) -> FormSection:
     """The form of a venue's documents."""
     schema = json_schema(root)

@@ -64,10 +64,10 @@ def check_known(current: str | None) -> None:
 
 
 def create_schema(write: Callable[[], AbstractContextManager[Connection]]) -> str | None:
-    """Create the current schema in an empty SQLite file, in one transaction, and return the revision of the database.
+    """Create the current schema in an empty SQLite file, in one transaction; does nothing for any other database.
 
-    Does nothing for any other database. This saves a quarter of a second of a first command. Postgres executes the steps:
-    setting up a server may take longer.
+    Returns the revision after that: another process may have been first. This saves a quarter of a second of a first command.
+    Postgres executes the steps: setting up a server may take longer.
     """
     with write() as connection:
         current = revision(connection)
@@ -75,9 +75,8 @@ def create_schema(write: Callable[[], AbstractContextManager[Connection]]) -> st
             return current
         for statement in _statements():
             connection.exec_driver_sql(statement)
-        connection.execute(
-            insert(table_clause(_VERSION_TABLE, column("version_num"))), {"version_num": migrations.HEAD}
-        )
+        version = table_clause(_VERSION_TABLE, column("version_num"))
+        connection.execute(insert(version), {"version_num": migrations.HEAD})
         return migrations.HEAD
 
 

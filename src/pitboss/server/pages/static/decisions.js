@@ -21,12 +21,12 @@
   let total = 0;
   let selected = -1;
   let generation = 0;
+  let rowHeight = 52;
   /** @type {Map<number, any[] | Promise<void>>} */
   let pages = new Map();
   /** @type {Map<number, HTMLElement>} */
   const nodes = new Map();
 
-  const rowHeight = () => parseFloat(getComputedStyle(view).getPropertyValue('--row')) || 52;
   const conditions = () => {
     const query = new URLSearchParams();
     for (const [name, value] of new FormData(form)) if (String(value).trim() && value !== 'all') query.set(name, String(value).trim());
@@ -64,7 +64,8 @@
   };
 
   const measure = () => {
-    body.style.height = `${total * rowHeight()}px`;
+    rowHeight = parseFloat(getComputedStyle(view).getPropertyValue('--row')) || rowHeight;
+    body.style.height = `${total * rowHeight}px`;
     view.setAttribute('aria-rowcount', String(total));
     shownText.textContent = `${total.toLocaleString('en-US')} ${total === 1 ? 'row' : 'rows'}`;
   };
@@ -85,7 +86,7 @@
     element.setAttribute('aria-rowindex', String(index + 1));
     element.id = `row-${index}`;
     element.className = `log-row ${row && row.outcome in NAMES ? row.outcome : 'noop'}${index === selected ? ' selected' : ''}`;
-    element.style.transform = `translateY(${index * rowHeight()}px)`;
+    element.style.transform = `translateY(${index * rowHeight}px)`;
     element.dataset.index = String(index);
     if (!row) { element.append(cell('span', 'muted', '…')); element.dataset.empty = 'yes'; return element; }
     const when = cell('span', 'when', clock(row.tick_at));
@@ -101,8 +102,8 @@
   };
   const visible = () => {
     const top = Math.max(0, view.scrollTop - body.offsetTop);
-    const first = Math.max(0, Math.floor(top / rowHeight()) - SPARE);
-    return [first, Math.min(total, first + Math.ceil(view.clientHeight / rowHeight()) + 2 * SPARE)];
+    const first = Math.max(0, Math.floor(top / rowHeight) - SPARE);
+    return [first, Math.min(total, first + Math.ceil(view.clientHeight / rowHeight) + 2 * SPARE)];
   };
   const render = () => {
     const [first, last] = visible();
@@ -137,10 +138,9 @@
     if (!total) return;
     nodes.get(selected)?.classList.remove('selected');
     selected = Math.min(Math.max(index, 0), total - 1);
-    const height = rowHeight();
-    const [top, room] = [selected * height, view.clientHeight - body.offsetTop];
+    const [top, room] = [selected * rowHeight, view.clientHeight - body.offsetTop];
     if (top < view.scrollTop) view.scrollTop = top;
-    else if (top + height > view.scrollTop + room) view.scrollTop = top + height - room;
+    else if (top + rowHeight > view.scrollTop + room) view.scrollTop = top + rowHeight - room;
     render();
     nodes.get(selected)?.classList.add('selected');
     view.setAttribute('aria-activedescendant', `row-${selected}`);
@@ -157,7 +157,7 @@
     openSelected();
   });
   view.addEventListener('keydown', (event) => {
-    const page = Math.max(1, Math.floor((view.clientHeight - body.offsetTop) / rowHeight()) - 1);
+    const page = Math.max(1, Math.floor((view.clientHeight - body.offsetTop) / rowHeight) - 1);
     const jump = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -total, End: total }[event.key];
     if (jump) { event.preventDefault(); select(selected < 0 && jump > 0 ? 0 : selected + jump); }
   });

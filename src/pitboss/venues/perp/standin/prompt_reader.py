@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-_SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
-_SYMBOL = re.compile(r"^### (\S+)\s*$", re.MULTILINE)
+# Heads begin with the end of the line before: a search for a character is much faster than one for the start of a line.
+_SECTION = re.compile(r"\n## (.+)$", re.MULTILINE)
+_SYMBOL = re.compile(r"\n### (\S+)\s*$", re.MULTILINE)
 _NUMBER = r"[-+]?\d+(?:\.\d+)?"
 _ROW = re.compile(
     rf"^(?:\d{{4}}-)?\d\d-\d\d \d\d:\d\d ({_NUMBER}) ({_NUMBER}) ({_NUMBER}) ({_NUMBER}) ({_NUMBER})\s*$", re.MULTILINE
 )
-_TABLE = re.compile(r"^(\d+[mhd]) bars\b[^\n]*:\s*$", re.MULTILINE)
+_TABLE = re.compile(r"\n(\d+[mhd]) bars\b[^\n]*:\s*$", re.MULTILINE)
 _REGIME = re.compile(r"^regime\b[^:\n]*: *(\w+)", re.MULTILINE)
 _POSITION = re.compile(r"^- (\S+) (long|short)\b:?(.*)$", re.MULTILINE)
 _NEWS = re.compile(rf"^- .*?\bsentiment ({_NUMBER})\b(.*)$", re.MULTILINE)
@@ -105,7 +106,7 @@ def parse_prompt(message: str) -> ParsedPrompt:
 
 def rows_of(text: str) -> tuple[PromptBar, ...]:
     """Return every bar row in a text, in its order."""
-    return tuple(row for line in text.split("\n") if (row := _row(line)) is not None)
+    return tuple([row for row in map(_row, text.split("\n")) if row is not None])
 
 
 @lru_cache(maxsize=8192)
@@ -117,6 +118,7 @@ def _row(line: str) -> PromptBar | None:
 
 def _parts(head: re.Pattern[str], text: str) -> list[tuple[str, str]]:
     """Return the text behind each head, up to the next one."""
+    text = f"\n{text}"
     matches = list(head.finditer(text))
     ends = [*(match.start() for match in matches[1:]), len(text)]
     return [(match[1], text[match.end() : end]) for match, end in zip(matches, ends, strict=False)]
