@@ -16,6 +16,7 @@ import arguments_once
 import databases_once
 import example_counts
 import files_once
+import markets_once
 import signal_handlers
 import statements_once
 
@@ -101,5 +102,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 arguments_once.install()
 databases_once.install()
 files_once.install()
+markets_once.install()
 signal_handlers.install()
 statements_once.install()

@@ -43,7 +43,7 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
-WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+WIDE, NARROW = {"width": 1440, "height": 600}, {"width": 390, "height": 844}
 ICON, REST = "/favicon.ico", "/health"
 """Asked for by the browser itself where it rests between two tests; pages name their icon."""
 NOBODY: dict[str, Any] = {"cookies": []}

@@ -69,24 +69,23 @@ class QuickLook:
         page.emulate_media(color_scheme="dark")
 
     def open(self, address: str) -> None:
-        """Open a page. It is laid out in a small window first."""
-        self._page.set_viewport_size(NARROW)
+        """Open a page, in the window in which the last one was looked at in the end."""
         self._page.goto(address)
         settled(self._page)
 
     def look(self, name: str) -> None:
         """Look at the page that is open."""
         settled(self._page)
-        self._page.set_viewport_size(NARROW)
-        assert overflow(self._page) == 0, name
+        fits(self._page, (NARROW, LOW[1]), name)
         if self._folder is not None:
+            self._page.set_viewport_size(NARROW)
             picture = self._session.send("Page.captureScreenshot", {"format": "jpeg", "quality": 70})
             (self._folder / f"{name}-dark-narrow.jpeg").write_bytes(base64.b64decode(picture["data"]))
-        fits(self._page, LOW[1:], name)
 
 
 def fits(page: Any, sizes: Sequence[dict[str, int]], name: object) -> None:
-    """Whether the page fits windows of these sizes."""
-    for size in sizes:
-        page.set_viewport_size(size)
+    """Whether the page fits windows of these sizes. It begins with the present one: each change takes a layout."""
+    for size in sorted(sizes, key=lambda size: size != page.viewport_size):
+        if size != page.viewport_size:
+            page.set_viewport_size(size)
         assert overflow(page) == 0, (name, size)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from browser.conftest import NOBODY, Served, overflow
+from browser.conftest import NOBODY, WIDE, Served, overflow
 from browser.hostile_text import hostile_strings
 from browser.hostile_workspace import CATALOG, shared_hostile
 from browser.pictures import LOW, fits, settled
@@ -174,7 +174,7 @@ def test_the_report_as_a_file_shows_them_and_runs_none(hostile: HostileApp, cont
 
 def test_the_table_and_the_drawer_of_a_run_show_all_of_them_and_run_none(hostile: HostileApp, visit: Any) -> None:
     ticks = len(hostile.strings)
-    page = visit("/runs/{decided}")
+    page = visit("/runs/{decided}", size={**WIDE, "height": 900})  # twenty rows are in sight at once
     page.wait_for_selector("#decisions")
     page.eval_on_selector("#decisions", "(section) => section.scrollIntoView()")
     page.locator(".log .shown", has_text=f"{ticks:,} rows").wait_for()
@@ -213,12 +213,12 @@ def test_prompts_news_and_tool_results_in_the_drawer_run_none(hostile: HostileAp
 
 def test_no_page_of_the_app_runs_any(hostile: HostileApp, visit: Any) -> None:
     page = visit("/", drawn=hostile.is_whole)  # what frames alone would start, `check` finds as a handler
+    page.set_viewport_size(LOW[0])
     for path in PAGES:
-        page.set_viewport_size(LOW[0])
         page.goto(hostile.server.address + path.format_map(hostile.server.ids))
         settled(page)
         check(page, path)
-        fits(page, LOW[1:], path)
+        fits(page, LOW, path)
         if path not in SILENT:
             shown = (
                 "() => document.body.innerText + [...document.querySelectorAll('input, textarea')].map((e) => e.value)"

@@ -35,6 +35,19 @@ def test_the_list_is_sorted_and_counts_holes(tmp_path: Path, lake: Lake) -> None
     ]
 
 
+def test_what_is_known_of_a_series_follows_each_change_of_its_files(tmp_path: Path, lake: Lake) -> None:
+    for count in (10, 24):
+        import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", bar_rows(count))])
+        for _ in range(2):
+            assert lake.extent("hyperliquid", "BTC", "5m") == (START, START + (count - 1) * MIN5)
+            assert [(info.rows, info.last_at) for info in lake.list()] == [(count, START + (count - 1) * MIN5)]
+    (path,) = lake.root.rglob("part.parquet")
+    path.write_bytes(path.read_bytes()[:-8])
+    for ask in (lake.list, lambda: lake.extent("hyperliquid", "BTC", "5m")):
+        with pytest.raises(UserError, match="is damaged"):
+            ask()
+
+
 def test_an_empty_lake_lists_nothing_and_writes_nothing(lake: Lake) -> None:
     assert lake.list() == []
     assert check_lake(lake) == []

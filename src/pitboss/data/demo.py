@@ -189,9 +189,9 @@ def _rounded(prices: Floats, size_decimals: int) -> Floats:
     figures = MAX_SIGNIFICANT_FIGURES - 1 - np.floor(np.log10(prices)).astype(np.int64)
     decimals = np.clip(figures, 0, MAX_PRICE_DECIMALS - size_decimals)
     rounded = np.empty_like(prices)
-    for count in np.unique(decimals):
+    for count in range(int(decimals.min()), int(decimals.max()) + 1):
         mask = decimals == count
-        rounded[mask] = np.round(prices[mask], int(count))
+        rounded[mask] = np.round(prices[mask], count)
     return rounded
 
 
