@@ -78,9 +78,10 @@ def _valued(pieces: Curve) -> Floats | list[float]:
             np.repeat(np.array(column, np.float64), sizes) for column in zip(*fractions, strict=True)
         )
         units = np.fromiter(chain.from_iterable(piece[4] for piece in pieces), np.float64, sum(sizes))
-        numerator = fixed + factor * units
         if (np.abs(fixed) + factor * np.abs(units) < _EXACT).all():
-            return numerator / np.array([10.0**power for power in range(_EXACT_PLACES + 1)])[places.astype(np.int64)]
+            return (fixed + factor * units) / np.array([10.0**power for power in range(_EXACT_PLACES + 1)])[
+                places.astype(np.int64)
+            ]
     amounts: list[float] = []
     for piece, (fixed, factor, places) in zip(pieces, fractions, strict=True):
         divisor = 10**places

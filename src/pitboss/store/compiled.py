@@ -10,7 +10,7 @@ from sqlalchemy.sql.dml import UpdateBase
 from sqlalchemy.sql.selectable import Select
 
 ROWS_AT_ONCE = 32
-"""Rows of one INSERT statement; each statement has a cost of its own, which is a quarter of that of single rows."""
+"""Rows of one INSERT statement, which takes a quarter less time than a statement for each row."""
 
 
 class CompiledStatement:

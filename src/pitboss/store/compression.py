@@ -10,7 +10,7 @@ import zstandard
 LEVEL = -3
 """On the fast side of zstd: a third more bytes than level 1 in half its time, and a tick waits for it."""
 SHORT = 800
-"""Length below which a document is not compressed; records of a year of a policy are 6 % smaller there, in 3.5 µs each."""
+"""Length below which a document is not compressed: that would save 6 % of its bytes and take 3.5 µs."""
 
 
 def compressor() -> Callable[[bytes], bytes]:
