@@ -89,6 +89,11 @@ def tick_labels(ticks: list[float], before: str = "", after: str = "") -> list[t
     return labels
 
 
+def label_room(ticks: list[tuple[float, str]], character: float, least: float) -> float:
+    """The width left of a frame for the labels of its grid, at most `character` wide for each of their characters."""
+    return max(least, 12.0 + character * max((len(label) for _, label in ticks), default=0))
+
+
 def time_ticks(start: float, end: float, most: int = 8) -> list[tuple[float, str]]:
     """Round instants with a label of their date or time of day."""
     for step in _STEPS:

@@ -7,7 +7,16 @@ import numpy as np
 
 from pitboss.core.instant import DAY_MS
 from pitboss.report import figures
-from pitboss.report.frame import Frame, chart_figure, grid, padded_range, round_ticks, tick_labels, time_axis
+from pitboss.report.frame import (
+    Frame,
+    chart_figure,
+    grid,
+    label_room,
+    padded_range,
+    round_ticks,
+    tick_labels,
+    time_axis,
+)
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.source import Plain, instant, number, pair
 from pitboss.report.study.fields import metric_ticks
@@ -37,8 +46,10 @@ def _windows(view: StudyView, windows: Sequence[Plain]) -> Html:
     if not values:
         return tag("p", "No window has a value to draw.", class_="note")
     low, high = padded_range(min([0.0, *values]), max([0.0, *values]))
-    frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - 20, 290.0, -0.5, len(windows) - 0.5, low, high)
-    marks: list[Html] = [grid(frame, metric_ticks(low, high, view.metric.form)), _zero(frame)]
+    ticks = metric_ticks(low, high, view.metric.form)
+    left = label_room(ticks, 7.0, LEFT_SIDE)
+    frame = Frame(left, TOP, WIDTH - left - 20, 290.0, -0.5, len(windows) - 0.5, low, high)
+    marks: list[Html] = [grid(frame, ticks), _zero(frame)]
     for index, window in with_result:
         marks += _window(view, frame, index, window)
     marks += [
@@ -135,8 +146,10 @@ def search_chart(view: StudyView) -> Html:
         return Html()
     low, high = padded_range(min(value for _, value in results), max(value for _, value in results))
     last = results[-1][0]
-    frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - 20, 220.0, -0.5, last + 0.5, low, high)
-    marks: list[Html] = [grid(frame, metric_ticks(low, high, view.metric.form))]
+    ticks = metric_ticks(low, high, view.metric.form)
+    left = label_room(ticks, 7.0, LEFT_SIDE)
+    frame = Frame(left, TOP, WIDTH - left - 20, 220.0, -0.5, last + 0.5, low, high)
+    marks: list[Html] = [grid(frame, ticks)]
     best, steps = results[0][1], [f"M{frame.x(results[0][0]):.1f} {frame.y(results[0][1]):.1f}"]
     for trial, value in results[1:]:
         if view.is_better(value, best):

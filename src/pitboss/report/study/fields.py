@@ -6,7 +6,7 @@ Every dot is a trial; the line connects the means at each value. Only the map sh
 import math
 from collections.abc import Sequence
 
-from pitboss.report.frame import Frame, grid, padded_range, round_ticks, tick_labels
+from pitboss.report.frame import Frame, grid, label_room, padded_range, round_ticks, tick_labels
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.meaning import Form
 from pitboss.report.source import Plain, number
@@ -47,9 +47,11 @@ def _chart(view: StudyView, trials: Sequence[Plain], name: str) -> Html:
     values = sorted_values(list(groups))
     metrics = [value for group in groups.values() for value in group]
     low, high = padded_range(min(metrics), max(metrics), 0.1)
-    frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - 16, HEIGHT, *_reach(values), low, high)
+    ticks = metric_ticks(low, high, view.metric.form)
+    left = label_room(ticks, 9.0, LEFT_SIDE)  # the characters of narrow windows
+    frame = Frame(left, TOP, WIDTH - left - 16, HEIGHT, *_reach(values), low, high)
     positions = {value: frame.x(position) for value, position in zip(values, _positions(values), strict=True)}
-    marks: list[Html] = [grid(frame, metric_ticks(low, high, view.metric.form)), _names(frame, values, positions)]
+    marks: list[Html] = [grid(frame, ticks), _names(frame, values, positions)]
     means = [(positions[value], math.fsum(groups[value]) / len(groups[value])) for value in values]
     line = "L".join(f"{x:.1f} {frame.y(mean):.1f}" for x, mean in means)
     if len(means) > 1 and _is_scale(values):
