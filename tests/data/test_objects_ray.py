@@ -42,7 +42,7 @@ def test_a_study_on_ray_with_a_lake_in_s3_has_the_digests_of_one_here(
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PITBOSS_"))}
         process = subprocess.run(
             [sys.executable, str(STORY), str(far), "4"],
-            env={**clean, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(JOBS)},
+            env={**clean, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": os.pathsep.join(map(str, (JOBS, JOBS.parent)))},
             input=json.dumps({**lent, "PITBOSS_LAKE": "s3://cluster/lake"}),
             capture_output=True,
             text=True,

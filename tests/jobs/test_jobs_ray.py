@@ -23,6 +23,8 @@ from pitboss.jobs.study_queue import StudySettings
 from pitboss.store import events
 
 STORY = Path(__file__).with_name("ray_story.py")
+PATHS = os.pathsep.join(map(str, STORY.parents[:2]))
+"""Where the program finds the modules of tests."""
 FIGURES = ("took_s", "requeues", "nodes", "lost_at", "ends")
 
 
@@ -32,7 +34,7 @@ def on_ray(market: Path, folder: Path, kind: str, lose: str, database: str = "sq
     home = folder / "ray"
     home.mkdir()
     (home / "lake").symlink_to(market / "lake", target_is_directory=True)
-    variables = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(STORY.parent)}
+    variables = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": PATHS}
     command = [sys.executable, str(STORY), str(home), kind, lose, database]
     process = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=400, check=False)
     assert process.returncode == 0, process.stderr[-3_000:]
