@@ -16,6 +16,7 @@ import arguments_once
 import databases_once
 import example_counts
 import files_once
+import forked_workers
 import markets_once
 import signal_handlers
 import statements_once
@@ -70,19 +71,11 @@ def pytest_collection_finish() -> None:
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Half as many again as there are processors: much of the suite waits for processes, servers and clocks."""
-    del config
-    return max(2, (os.cpu_count() or 2) * 3 // 2)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Let every worker begin to collect at a place of its own: nobody waits to rewrite what another is rewriting now."""
-    worker: dict[str, str | int] | None = getattr(config, "workerinput", None)
-    if worker is not None and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
-        places = sorted(
-            str(place) for place in Path(__file__).parent.iterdir() if place.is_dir() or place.match("test_*.py")
-        )
-        first = len(places) * int(str(worker["workerid"])[2:]) // int(worker["workercount"])
-        config.args[:] = places[first:] + places[:first]
+    count = max(2, (os.cpu_count() or 2) * 3 // 2)
+    if not forked_workers.AVAILABLE:
+        return count
+    config.pluginmanager.register(forked_workers.ForkedWorkers(count))
+    return 0  # none of xdist's own
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

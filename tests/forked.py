@@ -32,7 +32,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pitboss
 
@@ -308,7 +308,7 @@ def main(address: str) -> None:
         _become(*_serve(listener, Path(address)))
     except SystemExit as leaving:
         code = leaving.code
-    _leave(code)
+    leave(code)
 
 
 def _import() -> None:
@@ -320,7 +320,7 @@ def _import() -> None:
         importlib.import_module(name)
 
 
-def _leave(code: object) -> None:
+def leave(code: object) -> NoReturn:
     """End as an interpreter does, except that it does not free what it imported, which takes longer than most commands."""
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:

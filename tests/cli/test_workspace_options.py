@@ -68,6 +68,12 @@ def test_reading_creates_no_workspace_and_names_the_one_that_it_looked_for(
 # Printed commands ------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shell finds the program, however the tests were started."""
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+
+
 def test_a_printed_command_names_the_program_as_the_shell_here_must(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
