@@ -262,7 +262,7 @@ def _work(session: pytest.Session, shares: Shares, number: int, pipe: int) -> No
             test = following
         sender.send(None)
         code = 0
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, BrokenPipeError):  # interrupted, or nobody reads the reports any more
         session._setupstate.teardown_exact(None)
     except BaseException:  # noqa: BLE001  nothing may get out into the code of the process that forked
         traceback.print_exc(file=sys.__stderr__)
