@@ -185,7 +185,8 @@ class _Run:
             warnings.simplefilter("ignore", DeprecationWarning)  # libraries have started threads, which hold no locks
             pid = os.fork()
         if not pid:
-            os.close(reading)
+            for other in (reading, *self._selector.get_map()):  # so that a pipe that nobody reads is a broken one
+                os.close(other)
             _work(self._session, self._shares, number, writing)
         os.close(writing)
         self._selector.register(reading, selectors.EVENT_READ, _Worker(number, pid, reading))
