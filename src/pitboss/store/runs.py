@@ -8,9 +8,9 @@ the runs of lost workers, is in `queue.py`.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, Unpack, cast
+from typing import Any, Literal, Unpack, cast
 
-from sqlalchemy import Connection, and_, delete, func, or_, select
+from sqlalchemy import Connection, delete, func, select
 
 from pitboss.core import codec
 from pitboss.core.errors import UserError
@@ -21,7 +21,8 @@ from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.lifecycle import ACTIVE, ENDED, LeaseLost, Status, require_move
 from pitboss.store.run import Figures, Run, figure_columns, new_run_row, no_run, read_run, require_run_row
-from pitboss.store.schema import approval_requests, deployments, facts, records, run_events, run_states, runs, skills
+from pitboss.store.run_filter import RunFilter, filtered, newest
+from pitboss.store.schema import approval_requests, deployments, facts, records, run_events, run_states, runs
 
 _LAST = re.compile(r"last(?:~(\d{1,6}))?")
 
@@ -41,21 +42,6 @@ class RunListing:
 
     runs: Sequence[Run]
     damaged: Sequence[str]
-
-
-class RunFilter(TypedDict, total=False):
-    """Conditions on runs; all of them must hold."""
-
-    owner: str
-    study_id: str
-    model: str
-    skill: str
-    besides: str
-    """Excludes the runs of this study."""
-    single: bool
-    """Excludes the runs of all studies."""
-    before: tuple[Instant, str] | None
-    """Only runs that a list shows after the one created at this instant with this id."""
 
 
 class Runs:
@@ -116,8 +102,8 @@ class Runs:
             if ids and prefix:
                 listed = ", ".join(ids[:5]) + (", …" if len(ids) > 5 else "")
                 raise UserError(f"more than one run starts with {prefix!r}: {listed}", "give more of the id")
-            newest = self._bounded(select(runs.c.id, runs.c.status)).order_by(runs.c.created_at.desc(), runs.c.id)
-            latest = connection.execute(newest.limit(COMPARED_IDS)).all()
+            latest_first = self._bounded(select(runs.c.id, runs.c.status)).order_by(runs.c.created_at.desc(), runs.c.id)
+            latest = connection.execute(latest_first.limit(COMPARED_IDS)).all()
         listed = ", ".join(f"{row.id} ({row.status})" for row in latest[:3])
         hint = f"the latest are {listed}" if latest else f"there are no runs in {self._database.location}"
         similar = nearest_id(prefix, [row.id for row in latest])
@@ -125,7 +111,7 @@ class Runs:
 
     def _newest_id(self, name: str, place: int) -> str:
         """The id of the run at a place among those that belong to no study, newest first."""
-        newest_first = _newest(self._bounded(select(runs.c.id)), 1, None, {"single": True}).offset(place)
+        newest_first = newest(self._bounded(select(runs.c.id)), 1, None, {"single": True}).offset(place)
         with self._database.read() as connection:
             found = connection.execute(newest_first).scalar()
         if found is not None:
@@ -163,15 +149,15 @@ class Runs:
         """Ids and rows of runs, newest first, as stored: nothing is parsed, and no seal is checked. A row that the driver
         cannot read is only among the ids.
         """
-        return self._rows(lambda query: _newest(query, limit, status, filters))
+        return self._rows(lambda query: newest(query, limit, status, filters))
 
     def newest_by_skill(self) -> dict[str, Run]:
         """The newest run of every skill that has one, by the id of the skill; damaged runs are left out."""
         order = (runs.c.created_at.desc(), runs.c.id.desc())
         place = func.row_number().over(partition_by=runs.c.skill_id, order_by=order).label("place")
         places = self._bounded(select(runs.c.id, place)).subquery()
-        newest = select(places.c.id).where(places.c.place == 1)
-        _, stored = self._rows(lambda query: query.where(runs.c.id.in_(newest)))
+        newest_ids = select(places.c.id).where(places.c.place == 1)
+        _, stored = self._rows(lambda query: query.where(runs.c.id.in_(newest_ids)))
         return {row["skill_id"]: read_run(row) for row in stored if rows.intact(runs, row)}
 
     def _rows(self, chosen: Callable[[Any], Any]) -> tuple[Sequence[str], Sequence[dict[str, Any]]]:
@@ -393,32 +379,6 @@ def remove(connection: Connection, database: Database, ids: Sequence[str]) -> No
 
 def _same_end(row: Mapping[str, Any], changes: Mapping[str, object]) -> bool:
     return all(row[name] == changes[name] for name in ("status", "digest", "error_text") if name in changes)
-
-
-def _newest(query: Any, limit: int, status: Status | None, filters: RunFilter) -> Any:
-    by_status = query if status is None else query.where(runs.c.status == status)
-    return filtered(by_status, filters).order_by(runs.c.created_at.desc(), runs.c.id).limit(limit)
-
-
-def filtered(query: Any, filters: RunFilter) -> Any:
-    """The query for the runs that fulfil the conditions."""
-    for name, value in filters.items():
-        if name == "skill":
-            query = query.where(runs.c.skill_id.in_(select(skills.c.id).where(skills.c.name == value)))
-        elif name == "besides":
-            query = query.where(or_(runs.c.study_id.is_(None), runs.c.study_id != value))
-        elif name == "single":
-            query = query.where(runs.c.study_id.is_(None)) if value else query
-        elif name == "before" and isinstance(value, tuple):
-            query = query.where(
-                or_(
-                    runs.c.created_at < value[0],
-                    and_(runs.c.created_at == value[0], runs.c.id > value[1]),
-                )
-            )
-        elif value is not None:
-            query = query.where(runs.c[name] == value)
-    return query
 
 
 def _refuse_deployed(connection: Connection, run_id: str, hint: str) -> None:

@@ -20,7 +20,8 @@ from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.lifecycle import Status
 from pitboss.store.run import Run, read_run
-from pitboss.store.runs import RunFilter, Runs, filtered
+from pitboss.store.run_filter import RunFilter, filtered
+from pitboss.store.runs import Runs
 from pitboss.store.schema import LOCAL, runs, studies
 
 T = TypeVar("T")
