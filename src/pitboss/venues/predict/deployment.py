@@ -5,7 +5,7 @@ takes precedence over the variables, the variables over the document. The privat
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -33,18 +33,12 @@ SHORTEST_MS, LONGEST_MS = SECOND_MS, HOUR_MS
 Environment = Callable[[str], str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class PredictDeployment:
-    """The complete configuration of a live run; only `llm` is still to be resolved to a model."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictRunOptions:
+    """Options of a live run that have the same meaning on the command line and in the configuration."""
 
-    skill: PredictSkill
-    model: str
-    every_ms: int
     equity: Decimal
-    name: str
-    mandate: str
     host: str = "127.0.0.1"
-    port: int = PORT
     ticks: int | None = None
     begin: Begin = "auto"
     max_cost_usd: Decimal | None = None
@@ -61,6 +55,18 @@ class PredictDeployment:
     """The network of the Sui writer; None for the one in the settings."""
     dry_run: bool = False
     """Whether the Sui writer only simulates its transactions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictDeployment(PredictRunOptions):
+    """The complete configuration of a live run; only `llm` is still to be resolved to a model."""
+
+    skill: PredictSkill
+    model: str
+    every_ms: int
+    name: str
+    mandate: str
+    port: int = PORT
     manager_id: str = ""
     agent_id: str = ""
     """Id of an object on the chain whose flag `is_active` pauses the agent."""
@@ -73,29 +79,15 @@ class PredictDeployment:
         return "dry run" if self.dry_run else self.writer
 
 
-@dataclass(frozen=True, slots=True)
-class LiveOptions:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveOptions(PredictRunOptions):
     """Options given on the command line; empty or None if absent."""
 
+    equity: Decimal = Decimal(100)
     overrides: tuple[str, ...] = ()
     model: str = ""
     every_ms: int | None = None
-    equity: Decimal = Decimal(100)
-    host: str = "127.0.0.1"
     port: int | None = None
-    ticks: int | None = None
-    begin: Begin = "auto"
-    max_cost_usd: Decimal | None = None
-    max_cost_usd_per_day: Decimal | None = None
-    price_in: Decimal | None = None
-    price_out: Decimal | None = None
-    any_price: bool = False
-    scheduled: bool = False
-    indexer_url: str = ""
-    prices_url: str = ""
-    writer: Writer = "paper"
-    network: Network | None = None
-    dry_run: bool = False
 
 
 def deployment(file: Path, options: LiveOptions, environment: Environment) -> PredictDeployment:
@@ -118,27 +110,13 @@ def deployment(file: Path, options: LiveOptions, environment: Environment) -> Pr
     model = options.model or _strategy(variables) or skill.model
     catalog.describe(model)  # rejects an unknown name and lists the valid ones
     return PredictDeployment(
+        **{field.name: getattr(options, field.name) for field in fields(PredictRunOptions)},
         skill=skill,
         model=model,
         every_ms=every_ms,
-        equity=options.equity,
         name=display_text(variables.get("AGENT_NAME") or skill.name, 80),
         mandate=skill.strategy.mandate or display_text(skill.strategy.text or ""),
-        host=options.host,
         port=PORT if port is None else port,
-        ticks=options.ticks,
-        begin=options.begin,
-        max_cost_usd=options.max_cost_usd,
-        max_cost_usd_per_day=options.max_cost_usd_per_day,
-        price_in=options.price_in,
-        price_out=options.price_out,
-        any_price=options.any_price,
-        scheduled=options.scheduled,
-        indexer_url=options.indexer_url,
-        prices_url=options.prices_url,
-        writer=options.writer,
-        network=options.network,
-        dry_run=options.dry_run,
         manager_id=variables.get("AGENT_PREDICT_MANAGER_ID") if options.writer == "sui" else "",
         agent_id=variables.get("TRADE_AGENT_ID") if options.writer == "sui" else "",
         notes=(*notes, *variables.notes()),
