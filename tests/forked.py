@@ -216,7 +216,10 @@ def _serve(listener: socket.socket, address: Path) -> tuple[dict[str, Any], list
             else:
                 connection = key.fileobj
                 assert isinstance(connection, socket.socket)
-                text, files, _, _ = socket.recv_fds(connection, LONGEST, MOST_FILES)
+                try:
+                    text, files, _, _ = socket.recv_fds(connection, LONGEST, MOST_FILES)
+                except ConnectionResetError:  # closed before it read what it was told
+                    text, files = b"", []
                 if not text:
                     selector.unregister(connection)
                     connections.discard(connection)
@@ -235,7 +238,7 @@ def _serve(listener: socket.socket, address: Path) -> tuple[dict[str, Any], list
                 children[pid] = connection
                 for file in files:
                     os.close(file)
-                connection.send(str(pid).encode())
+                _tell(connection, pid)
     for path in (address, address.with_suffix(".lock")):
         path.unlink(missing_ok=True)
     os._exit(0)
@@ -249,7 +252,13 @@ def _report(children: dict[int, socket.socket]) -> None:
             return
         connection = children.pop(pid)
         if connection.fileno() >= 0:
-            connection.send(str(status).encode())
+            _tell(connection, status)
+
+
+def _tell(connection: socket.socket, number: int) -> None:
+    """Send a number to a test. One that is gone needs none, and its connection is about to be found closed."""
+    with suppress(OSError):
+        connection.send(str(number).encode())
 
 
 def _become(request: dict[str, Any], files: list[int]) -> None:
