@@ -70,7 +70,7 @@ class Shares:
         """Note that a worker runs a test."""
         self._table[3 * worker + 2] = test
 
-    def bury(self, worker: int) -> int | None:
+    def release(self, worker: int) -> int | None:
         """The test that a dead worker was running, if any; whatever else it took is to be taken again."""
         with self._locked():
             running, self._table[3 * worker + 2] = self._table[3 * worker + 2], -1
@@ -224,7 +224,7 @@ class _Run:
         code = os.waitstatus_to_exitcode(os.waitpid(worker.pid, 0)[1])
         if not code:
             return
-        test = self._shares.bury(worker.number)
+        test = self._shares.release(worker.number)
         if test is None:
             raise RuntimeError(f"worker gw{worker.number} ended with {code} before it ran a test")
         item = self._session.items[test]
@@ -248,7 +248,7 @@ class _Sender:
         self._sends_all = bool(config.getoption("durations") or config.getoption("xmlpath"))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Send a report, unless nobody would miss it: that a test was set up and taken down without a word."""
+        """Send a report, except that of a set-up or tear-down that passed: nothing shows it."""
         if self._sends_all or report.when == "call" or not report.passed:
             self.send(self._config.hook.pytest_report_to_serializable(config=self._config, report=report))
 
@@ -276,9 +276,7 @@ def _are_compiled() -> bool:
 def _compile(session: pytest.Session) -> NoReturn:
     """Collect all tests from the last to the first, and do nothing else."""
     try:
-        null = os.open(os.devnull, os.O_RDWR)
-        for file in (0, 1, 2):
-            os.dup2(null, file)
+        _silence(session.config)
         session.config.args[:] = sorted(map(str, Path(__file__).parent.glob("*/")), reverse=True)
         session.perform_collect()
     finally:
@@ -311,12 +309,17 @@ def _work(session: pytest.Session, shares: Shares, number: int, pipe: int) -> No
 
 
 def _set_apart(config: pytest.Config, name: str) -> None:
-    """Give this process what is its own: a name, a temporary folder, files for captured output. It prints nothing."""
+    """Give a worker a name and a temporary folder of its own."""
     os.environ["PYTEST_XDIST_WORKER"] = name
     atexit.unregister(shutil.rmtree)  # folders of the process that started it
     factory = config._tmp_path_factory
     factory._basetemp = Path(factory.getbasetemp()) / name
     factory._basetemp.mkdir(exist_ok=True)  # that of a worker that died
+    _silence(config)
+
+
+def _silence(config: pytest.Config) -> None:
+    """Let a forked process print nothing, and give it files of its own for captured output."""
     capture = config.pluginmanager.getplugin("capturemanager")
     capture.stop_global_capturing()
     capture.start_global_capturing()

@@ -41,7 +41,7 @@ def run(folder: Path, tests: str, *options: str) -> tuple[int, str]:
 
 
 @given(tests=st.integers(0, 40), workers=st.integers(1, 5), order=st.randoms(use_true_random=False))
-def test_whoever_takes_when_each_test_is_taken_once(tests: int, workers: int, order: Random) -> None:
+def test_in_any_order_of_workers_each_test_is_taken_once(tests: int, workers: int, order: Random) -> None:
     shares = forked_workers.Shares(tests, workers)
     at_work, taken = list(range(workers)), list[int]()
     while at_work:
@@ -67,7 +67,7 @@ def test_what_a_dead_worker_took_but_did_not_begin_is_taken_again() -> None:
     assert first == 0
     shares.begin(0, first)
     assert shares.take(0) == 1
-    assert shares.bury(0) == 0
+    assert shares.release(0) == 0
     assert [shares.take(0) for _ in range(4)] == [1, 2, 3, None]
     shares.close()
 
@@ -77,7 +77,7 @@ def test_so_is_what_it_took_from_another() -> None:
     assert [shares.take(1) for _ in range(3)] == [3, 4, 5]
     shares.begin(1, 5)
     assert shares.take(1) == 1
-    assert shares.bury(1) == 5
+    assert shares.release(1) == 5
     assert [shares.take(1) for _ in range(4)] == [1, 2, 0, None]
     shares.close()
 
@@ -87,7 +87,7 @@ def test_a_dead_worker_that_had_taken_the_last_test_leaves_nothing(workers: int)
     shares = forked_workers.Shares(6, workers)
     while (test := shares.take(0)) is not None:
         shares.begin(0, test)
-    assert shares.bury(0) is not None
+    assert shares.release(0) is not None
     assert shares.take(0) is None
     shares.close()
 
@@ -165,7 +165,7 @@ def test_after_as_many_failures_as_allowed_no_test_begins(tmp_path: Path) -> Non
     assert code == 1
     assert "stopping after 1 failures" in output
     assert "1 failed" in output
-    assert len(list(tmp_path.glob("began-*"))) < 100
+    assert len(list(tmp_path.glob("began-*"))) < 300  # all of them take five seconds
 
 
 def test_fixtures_of_a_session_end_in_each_worker_and_so_do_exit_handlers(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 There is one instance per venue, found by entry point (`runs.venues`). A venue package derives from `Venue` and
 implements the required methods; optional ones have a default here. Methods import what they need when they are
-called, so that listing runs loads no engine and no market.
+called, so that listing runs loads no engine and no market. It is one file, however long: what a venue may
+implement is read from top to bottom.
 """
 
 from abc import ABC, abstractmethod

@@ -3,7 +3,8 @@
 Times are UTC milliseconds in BIGINT, amounts are exact decimals in TEXT, documents are canonical JSON bytes. Every row has
 `row_sha256` over all its other columns, so that any changed byte is detected. Receipts and equity points have no tables: they
 are inside the records, so that there is one source to read and to verify. Row hashes, and how rows are written, are in
-`sealed_rows.py`; the history of the schema is in `migrations/`.
+`sealed_rows.py`; the history of the schema is in `migrations/`. All tables are in this one file, because they refer to each other
+and a migration is compared with all of them.
 """
 
 from sqlalchemy import (
