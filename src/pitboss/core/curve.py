@@ -12,6 +12,7 @@ almost no space.
 
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -70,14 +71,15 @@ def columns(curve: Curve) -> tuple[Ints, Floats]:
 
 def _valued(pieces: Curve) -> Floats | list[float]:
     """The amounts of pieces with positions: (fixed + factor × units) / 10^places."""
-    fractions = [_fraction(piece) for piece in pieces]
+    fractions = [_fraction(piece[2], piece[3]) for piece in pieces]
     if all(abs(fixed) < _EXACT and places <= _EXACT_PLACES for fixed, _, places in fractions):
         # The quotient of two exact floats is the nearest float too, and all are divided at once.
         sizes = [len(piece[4]) for piece in pieces]
         fixed, factor, places = (
             np.repeat(np.array(column, np.float64), sizes) for column in zip(*fractions, strict=True)
         )
-        units = np.fromiter(chain.from_iterable(piece[4] for piece in pieces), np.float64, sum(sizes))
+        # read as integers, which takes half the time of reading them as floats
+        units = np.fromiter(chain.from_iterable(piece[4] for piece in pieces), np.int64, sum(sizes))
         if (np.abs(fixed) + factor * np.abs(units) < _EXACT).all():
             return (fixed + factor * units) / np.array([10.0**power for power in range(_EXACT_PLACES + 1)])[
                 places.astype(np.int64)
@@ -90,10 +92,12 @@ def _valued(pieces: Curve) -> Floats | list[float]:
     return amounts
 
 
-def _fraction(piece: Piece) -> tuple[int, int, int]:
-    integer, _, fraction = piece[2].partition(".")
-    places = max(piece[3], len(fraction))
-    return int(integer + fraction) * 10 ** (places - len(fraction)), 10 ** (places - piece[3]), places
+@lru_cache(maxsize=4)  # the pieces before and after a tick often have the same base
+def _fraction(base: str, decimals: int) -> tuple[int, int, int]:
+    """The base and a unit of a piece, both in 10^-places, and these places."""
+    integer, _, fraction = base.partition(".")
+    places = max(decimals, len(fraction))
+    return int(integer + fraction) * 10 ** (places - len(fraction)), 10 ** (places - decimals), places
 
 
 def join(curve: list[Piece], pieces: Iterable[Piece]) -> None:

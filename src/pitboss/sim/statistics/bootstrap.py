@@ -73,7 +73,9 @@ def bootstrap_together(
     histories: Sequence[Sequence[float]], draws: int = DRAWS, seed: int = 0
 ) -> list[tuple[Floats, Floats]]:
     """`bootstrap` of several histories of equal length. They share the drawn days, which are most of the cost."""
-    count = len(histories[0])
+    count, wanted = len(histories[0]), len(histories)
+    if wanted == 3:  # numpy copies rows of 1, 2 or 4 numbers in half the time: a run and two baselines are three
+        histories = (*histories, histories[0])
     means = np.array([math.fsum(returns) / count for returns in histories])
     values = np.ascontiguousarray(np.array(histories, dtype=np.float64).T)
     factors, centred = 1 + values, values - means
@@ -102,7 +104,7 @@ def bootstrap_together(
     zero = ~moved & (np.abs(drift) <= NO_DEVIATION)
     ratio[zero] = 0.0
     usable = (moved | zero) & np.isfinite(ratio)
-    return [(growth[:, column] - 1, ratio[usable[:, column], column]) for column in range(len(histories))]
+    return [(growth[:, column] - 1, ratio[usable[:, column], column]) for column in range(wanted)]
 
 
 def interval(samples: Floats, level: float = 0.95) -> list[float] | None:

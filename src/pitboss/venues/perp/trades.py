@@ -10,7 +10,9 @@ a tick.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any, Literal
 
 from pitboss.core.errors import InvariantError
@@ -129,7 +131,7 @@ class Fold:
     __slots__ = ("_trips", "closed")
 
     def __init__(self, open_trips: Iterable[RoundTrip] = ()) -> None:
-        self._trips = {trip.symbol: WorkingTrip(trip) for trip in open_trips}
+        self._trips = {trip.symbol: WorkingTrip(*_values(trip)) for trip in open_trips}
         self.closed: list[tuple[WorkingTrip, Trade]] = []
 
     def take(self, receipt: Receipt) -> None:
@@ -137,9 +139,8 @@ class Fold:
         if receipt.kind == "filled":
             trip = self._trips.get(receipt.symbol)
             if trip is None:
-                trip = self._trips[receipt.symbol] = WorkingTrip(
-                    RoundTrip(receipt.symbol, str(receipt.facts["side"]), receipt.at)
-                )
+                way = str(receipt.facts["side"])
+                trip = self._trips[receipt.symbol] = WorkingTrip(receipt.symbol, way, receipt.at)
             trip.fill(receipt)
             if not trip.left:
                 self.closed.append((trip, trip.closed(receipt)))  # nothing changes it after this
@@ -194,55 +195,29 @@ def _open(trip: RoundTrip) -> OpenTrade:
     )
 
 
+@dataclass(slots=True, eq=False)
 class WorkingTrip:
-    """A mutable `RoundTrip`, used while receipts are folded into it."""
+    """A mutable `RoundTrip` with the same fields, used while receipts are folded into it."""
 
-    __slots__ = (
-        "fees",
-        "fills",
-        "flow",
-        "funding",
-        "grown",
-        "grown_notional",
-        "left",
-        "max_size",
-        "opened_at",
-        "penalties",
-        "regime",
-        "shrunk",
-        "shrunk_notional",
-        "symbol",
-        "thesis",
-        "way",
-    )
-
-    def __init__(self, trip: RoundTrip) -> None:
-        self.symbol, self.way, self.opened_at = trip.symbol, trip.way, trip.opened_at
-        self.left, self.flow, self.max_size = trip.left, trip.flow, trip.max_size
-        self.grown, self.grown_notional = trip.grown, trip.grown_notional
-        self.shrunk, self.shrunk_notional = trip.shrunk, trip.shrunk_notional
-        self.fees, self.funding, self.penalties = trip.fees, trip.funding, trip.penalties
-        self.fills, self.regime, self.thesis = trip.fills, trip.regime, trip.thesis
+    symbol: str
+    way: str
+    opened_at: Instant
+    left: Decimal = ZERO
+    max_size: Decimal = ZERO
+    grown: Decimal = ZERO
+    grown_notional: Decimal = ZERO
+    shrunk: Decimal = ZERO
+    shrunk_notional: Decimal = ZERO
+    flow: Decimal = ZERO
+    fees: Decimal = ZERO
+    funding: Decimal = ZERO
+    penalties: Decimal = ZERO
+    fills: int = 0
+    regime: str = ""
+    thesis: str = ""
 
     def freeze(self) -> RoundTrip:
-        return RoundTrip(
-            symbol=self.symbol,
-            way=self.way,
-            opened_at=self.opened_at,
-            left=self.left,
-            max_size=self.max_size,
-            grown=self.grown,
-            grown_notional=self.grown_notional,
-            shrunk=self.shrunk,
-            shrunk_notional=self.shrunk_notional,
-            flow=self.flow,
-            fees=self.fees,
-            funding=self.funding,
-            penalties=self.penalties,
-            fills=self.fills,
-            regime=self.regime,
-            thesis=self.thesis,
-        )
+        return RoundTrip(*_values(self))
 
     def fill(self, receipt: Receipt) -> None:
         facts = receipt.facts
@@ -290,3 +265,7 @@ class WorkingTrip:
             fills=self.fills,
             exit_reason=str(last.facts["reason"]),
         )
+
+
+_values = attrgetter(*(field.name for field in fields(WorkingTrip)))
+"""All values of a round trip, working or frozen, in the order of their fields."""
