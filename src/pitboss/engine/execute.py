@@ -5,6 +5,7 @@ execution passes through it: those of `act`, and those of orders that a venue ju
 the broker is recorded as the venue's last rule.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
@@ -69,7 +70,7 @@ async def act(
     world, verdict, receipts = apply_answer(state.world, judgement, placed)
     opens = state.accepted_opens
     if judgement.opens and verdict.outcome != "refused":
-        opens = (*(accepted_at for accepted_at in opens if accepted_at > at - HOUR_MS), at)
+        opens = (*opens[bisect_right(opens, at - HOUR_MS) :], at)
     seen = {**state.seen, judgement.key: verdict}
     return state.after(world=world, seen=seen, accepted_opens=opens), verdict, receipts
 

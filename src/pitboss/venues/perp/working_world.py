@@ -267,6 +267,8 @@ class WorkingWorld:
                 source = "beyond_book" if fill.beyond else "book"
                 return fill.price, {"slippage": source, "book_age_ms": at - book.at}
             facts = {"slippage": "linear"}
+        if not slope:
+            return price, facts  # the product below would be equal but carry zeros into every later sum
         return price * (1 + (side * slope * (size * price)).scaleb(-10)), facts
 
     # Volume -----------------------------------------------------------------------------------------------------
