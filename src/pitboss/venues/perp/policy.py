@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from pitboss.agent.decider import Decider, Planned
 from pitboss.core.discovery import definitions
 from pitboss.core.errors import InvariantError
-from pitboss.core.money import exact
+from pitboss.core.money import PERCENT, exact
 from pitboss.models.catalog import choose_policy
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.state import PerpWorld, equity
@@ -53,7 +53,7 @@ def side_of(world: PerpWorld, symbol: str) -> int:
 def open_intent(observation: Observation, symbol: str, side: int, reason: str) -> dict[str, Any]:
     """Return a market open of the symbol's equal share of the position cap, at leverage 1."""
     skill = observation.skill
-    size_usd = (skill.risk.max_position_pct * equity(observation.world)).scaleb(-2) / len(skill.context.symbols)
+    size_usd = skill.risk.max_position_pct * equity(observation.world) * PERCENT / len(skill.context.symbols)
     return {
         "action": "open_long" if side > 0 else "open_short",
         "symbol": symbol,

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pitboss.core.asset import Asset
 from pitboss.core.instant import Instant, day_of
-from pitboss.core.money import ZERO
+from pitboss.core.money import BASIS_POINT, ZERO
 from pitboss.core.noun import noun
 
 OrderKind = Literal["market", "limit", "close", "reduce"]
@@ -36,12 +36,12 @@ class TradingTerms:
     @property
     def maker(self) -> Decimal:
         """Maker fee as a fraction."""
-        return self.maker_bps.scaleb(-4)
+        return self.maker_bps * BASIS_POINT
 
     @property
     def taker(self) -> Decimal:
         """Taker fee as a fraction."""
-        return self.taker_bps.scaleb(-4)
+        return self.taker_bps * BASIS_POINT
 
 
 @noun
@@ -64,7 +64,7 @@ class Position:
     @property
     def side(self) -> int:
         """+1 long, −1 short."""
-        return 1 if self.size > 0 else -1
+        return 1 if self.size > ZERO else -1
 
     @property
     def entry(self) -> Decimal:

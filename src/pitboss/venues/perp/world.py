@@ -15,7 +15,7 @@ from pitboss.core.curve import Piece, join
 from pitboss.core.instant import DAY_MS, Instant
 from pitboss.core.intent import sealed_intent
 from pitboss.core.leg import Leg
-from pitboss.core.money import ZERO, decimal, exact, text
+from pitboss.core.money import ONE, ZERO, decimal, exact, text
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.venues.perp.intents import Proposal
@@ -219,8 +219,9 @@ def _advance_quiet_bars(
             decimal_places, units = scaled_values
             part = units if end - first == stop - start else units[first - start : end - start]
             equity.append((closed_at, step, text(base), decimal_places, part))
-            account.peak = max(account.peak, base + Decimal(max(part)).scaleb(-decimal_places))
-            account.last_equity = base + Decimal(part[-1]).scaleb(-decimal_places)
+            unit = ONE.scaleb(-decimal_places)
+            account.peak = max(account.peak, base + max(part) * unit)
+            account.last_equity = base + part[-1] * unit
         else:
             for index, value in enumerate(position_values(account.positions, tape, first, end)):
                 account.last_equity = base + value

@@ -4,6 +4,7 @@ The resulting notional of the symbol (position at mark, working opens and this o
 limit price) may not exceed `max_position_pct` percent of equity.
 """
 
+from pitboss.core.money import PERCENT
 from pitboss.core.rule_message import ExactNumber, Symbols, rule_message
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
@@ -19,7 +20,7 @@ def check(case: PerpCase) -> Finding | Margin:
     if case.proposal is None or case.added_exposure is None:
         return PASS
     used = exposure(case.world, case.proposal.symbol) + case.added_exposure
-    limit = (case.caps.max_position_pct * case.equity).scaleb(-2)
+    limit = case.caps.max_position_pct * case.equity * PERCENT
     margin = Margin(CODE, limit, used, limit - used, "usd")
     if used > limit:
         message = rule_message(

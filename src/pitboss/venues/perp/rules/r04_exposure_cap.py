@@ -4,6 +4,7 @@ The notional of every symbol, counted as for the position cap, may not exceed `m
 in total.
 """
 
+from pitboss.core.money import PERCENT
 from pitboss.core.rule_message import rule_message
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
@@ -19,7 +20,7 @@ def check(case: PerpCase) -> Finding | Margin:
     if case.added_exposure is None:
         return PASS
     used = total_exposure(case.world) + case.added_exposure
-    limit = (case.caps.max_total_exposure_pct * case.equity).scaleb(-2)
+    limit = case.caps.max_total_exposure_pct * case.equity * PERCENT
     margin = Margin(CODE, limit, used, limit - used, "usd")
     if used > limit:
         message = "total exposure would be {used:.2f} USD, the cap is {limit:.2f}"

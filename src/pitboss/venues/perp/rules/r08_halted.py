@@ -4,6 +4,7 @@ Halts: the day's loss or the drawdown reached its threshold, an operator's stop,
 equity is not positive or any number of the account is not finite.
 """
 
+from pitboss.core.money import PERCENT
 from pitboss.core.rule_message import rule_message
 from pitboss.core.rulebook import Finding
 from pitboss.core.verdict import Margin
@@ -21,8 +22,8 @@ def check(case: PerpCase) -> Finding | Margin:
     world, caps = case.world, case.caps
     day_start, halts = day_reference_at(world, case.now), halts_at(world, case.now)
     lost_today, lost_peak = day_start - case.equity, world.peak - case.equity
-    day_limit = (caps.daily_loss_halt_pct * day_start).scaleb(-2)
-    peak_limit = (caps.drawdown_halt_pct * world.peak).scaleb(-2)
+    day_limit = caps.daily_loss_halt_pct * day_start * PERCENT
+    peak_limit = caps.drawdown_halt_pct * world.peak * PERCENT
     left_today, left_peak = day_limit - lost_today, peak_limit - lost_peak
     if left_today <= left_peak:
         remaining, margin = left_today, Margin(CODE, day_limit, lost_today, left_today, "usd")
