@@ -152,18 +152,17 @@ def chart_figure(
     )
 
 
+def legend_item(shape: Html, *content: object, **attributes: str) -> Html:
+    """One item of a legend: a mark of the chart, 28 units wide and 12 high, and what it means."""
+    swatch = tag("svg", shape, viewBox="0 0 28 12", class_="swatch", aria_hidden="true")
+    return tag("li", swatch, *content, **attributes)
+
+
 def line_legend(entries: Iterable[tuple[str, str, str, float]]) -> Html:
     """Curves by style, name in the data of the chart, text and change in percent; scripts make switches of them."""
     items = [
-        tag(
-            "li",
-            tag(
-                "svg",
-                tag("line", class_=f"line {style}", x1=0, x2=28, y1=6, y2=6),
-                viewBox="0 0 28 12",
-                class_="swatch",
-                aria_hidden="true",
-            ),
+        legend_item(
+            tag("line", class_=f"line {style}", x1=0, x2=28, y1=6, y2=6),
             tag("span", text),
             tag("b", percent(change_pct, signed=True)),
             data_line=name,

@@ -12,6 +12,7 @@ from pitboss.report.frame import (
     chart_figure,
     grid,
     label_room,
+    legend_item,
     padded_range,
     round_ticks,
     tick_labels,
@@ -206,4 +207,4 @@ def _key(style: str, label: str) -> Html:
         if style == "tried"
         else tag("circle", class_=f"dot {style}", cx=14, cy=6, r=5)
     )
-    return tag("li", tag("svg", shape, viewBox="0 0 28 12", class_="swatch", aria_hidden="true"), label)
+    return legend_item(shape, label)

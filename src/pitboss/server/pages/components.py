@@ -92,3 +92,9 @@ def dialog(name: str, title: str, *content: object, actions: Sequence[Html] = ()
         class_="drawer" if drawer else None,
         aria_labelledby=f"{name}-title",
     )
+
+
+def form_actions(label: str, form: str, send: str | None = None) -> list[Html]:
+    """The buttons of a dialog with a form: cancel, and one with this label that submits the form; `send` is its id."""
+    submit = tag("button", label, type="submit", form=form, class_="primary", id=send)
+    return [button("Cancel", "close-dialog"), submit]

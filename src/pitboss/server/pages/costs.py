@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse
 
 from pitboss.core.instant import DAY_MS, iso, parse_instant
 from pitboss.report import figures
-from pitboss.report.frame import Frame, chart_figure, grid, round_ticks, tick_labels
+from pitboss.report.frame import Frame, chart_figure, grid, legend_item, round_ticks, tick_labels
 from pitboss.report.headline import note, tile
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.shell import section
@@ -169,7 +169,7 @@ def _bar(frame: Frame, index: int, width: float, name: str, day: Mapping[str, fl
 
 def _key(index: int, name: str) -> Html:
     box = tag("rect", class_=f"part m{index}", x=8, y=0, width=12, height=12, rx=2)
-    return tag("li", tag("svg", box, viewBox="0 0 28 12", class_="swatch", aria_hidden="true"), name)
+    return legend_item(box, name)
 
 
 def _grouped(rows: Sequence[Row], name: str, total: float) -> Html:

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from pitboss.core.instant import DAY_MS
 from pitboss.data.coverage import Coverage, DayCoverage
 from pitboss.report import figures
+from pitboss.report.frame import legend_item
 from pitboss.report.markup import Html, join, tag
 
 CELL, STEP, LEFT_SIDE, TOP = 12, 15, 44, 20
@@ -35,24 +36,8 @@ def legend() -> Html:
         ("some", "half or more is missing"),
         ("none", "no rows"),
     ]
-    return tag(
-        "ul",
-        *[
-            tag(
-                "li",
-                tag(
-                    "svg",
-                    tag("rect", class_=f"day {style}", x=8, width=12, height=12, rx=2),
-                    viewBox="0 0 28 12",
-                    class_="swatch",
-                    aria_hidden="true",
-                ),
-                words,
-            )
-            for style, words in keys
-        ],
-        class_="legend",
-    )
+    boxes = [(tag("rect", class_=f"day {style}", x=8, width=12, height=12, rx=2), words) for style, words in keys]
+    return tag("ul", *[legend_item(box, words) for box, words in boxes], class_="legend")
 
 
 def _strip(year: int, days: list[tuple[date, DayCoverage]], name: str) -> Html:

@@ -18,7 +18,17 @@ from pitboss.report.shell import section
 from pitboss.report.table import LEFT, RIGHT, table
 from pitboss.runs.listing import holdings
 from pitboss.server.access.caller import Caller, OwnWorkspace, Viewer
-from pitboss.server.pages.components import badge, button, dialog, empty_state, field, page_head, select, text_input
+from pitboss.server.pages.components import (
+    badge,
+    button,
+    dialog,
+    empty_state,
+    field,
+    form_actions,
+    page_head,
+    select,
+    text_input,
+)
 from pitboss.server.pages.coverage_calendar import calendar, legend
 from pitboss.server.pages.frame import app_page
 
@@ -150,11 +160,7 @@ def _import_dialog() -> Html:
         id="import-form",
         class_="form",
     )
-    actions = [
-        button("Cancel", "close-dialog"),
-        tag("button", "Import", type="submit", form="import-form", class_="primary"),
-    ]
-    return dialog("import", "Import a file", form, actions=actions)
+    return dialog("import", "Import a file", form, actions=form_actions("Import", "import-form"))
 
 
 def _download_dialog() -> Html:
@@ -184,8 +190,4 @@ def _download_dialog() -> Html:
         id="download-form",
         class_="form",
     )
-    actions = [
-        button("Cancel", "close-dialog"),
-        tag("button", "Download", type="submit", form="download-form", class_="primary"),
-    ]
-    return dialog("download", "Download data", form, actions=actions)
+    return dialog("download", "Download data", form, actions=form_actions("Download", "download-form"))

@@ -12,7 +12,7 @@ from pitboss.report.source import number
 from pitboss.runs.documents import read_given
 from pitboss.runs.model_list import suggested_models
 from pitboss.runs.venues import venue_of
-from pitboss.server.pages.components import button, dialog, field, select, text_input
+from pitboss.server.pages.components import dialog, field, form_actions, select, text_input
 from pitboss.store.retry import Unreachable
 from pitboss.store.skills import StoredSkill
 
@@ -61,11 +61,13 @@ def deploy_form(workspace: Workspace, stored: StoredSkill, asks_password: bool) 
         class_="form",
         data_skill=reference,
     )  # fmt: skip
-    actions = [
-        button("Cancel", "close-dialog"),
-        tag("button", "Deploy", type="submit", form="deploy-form", class_="primary", id="deploy-send"),
-    ]
-    return dialog("deploy", f"Deploy {stored.name}, version {stored.version}", form, actions=actions, drawer=True)
+    return dialog(
+        "deploy",
+        f"Deploy {stored.name}, version {stored.version}",
+        form,
+        actions=form_actions("Deploy", "deploy-form", "deploy-send"),
+        drawer=True,
+    )
 
 
 def _when(modes: str, content: Html, style: str = "") -> Html:

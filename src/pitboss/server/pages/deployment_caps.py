@@ -8,7 +8,7 @@ from pitboss.report.markup import Html, join, tag
 from pitboss.report.shell import section
 from pitboss.report.table import facts
 from pitboss.runs.deployment_caps import cap_fields
-from pitboss.server.pages.components import button, dialog, field, notice, text_input
+from pitboss.server.pages.components import button, dialog, field, form_actions, notice, text_input
 from pitboss.server.pages.deploy_form import cap_input, number_caps
 from pitboss.server.pages.deployment_parts import short_time
 from pitboss.store.deployments import MAX_REASON_CHARS, Deployment
@@ -72,11 +72,9 @@ def caps_drawer(details: Plain, deployment: Deployment, asks_password: bool) -> 
         id="caps-form",
         class_="form",
     )  # fmt: skip
-    actions = [
-        button("Cancel", "close-dialog"),
-        tag("button", "Change", type="submit", form="caps-form", class_="primary", id="caps-send"),
-    ]
-    return dialog("caps-dialog", "Change caps", form, actions=actions, drawer=True)
+    return dialog(
+        "caps-dialog", "Change caps", form, actions=form_actions("Change", "caps-form", "caps-send"), drawer=True
+    )
 
 
 def _value(value: object) -> str:

@@ -24,6 +24,7 @@ from pitboss.server.pages.components import (
     dialog,
     empty_state,
     field,
+    form_actions,
     link_button,
     notice,
     page_head,
@@ -261,13 +262,11 @@ def _drawer(deployment: Deployment) -> Html:
         id="command-form",
         class_="stack",
     )  # fmt: skip
-    actions = [
-        button("Cancel", "close-dialog"),
-        tag("button", "Send", type="submit", form="command-form", class_="primary", id="command-send"),
-    ]
     meanings = [tag("li", text, data_meaning=name) for name, text in COMMAND_MEANINGS.items()]
     hidden = tag("ul", *meanings, hidden=True, id="command-meanings")
-    return dialog("command", "Command", hidden, form, actions=actions, drawer=True)
+    return dialog(
+        "command", "Command", hidden, form, actions=form_actions("Send", "command-form", "command-send"), drawer=True
+    )
 
 
 def _account(details: Plain) -> Html:

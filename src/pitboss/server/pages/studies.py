@@ -17,7 +17,17 @@ from pitboss.report.table import LEFT, RIGHT, table
 from pitboss.runs.listing import holdings
 from pitboss.runs.venues import venues
 from pitboss.server.access.caller import OwnWorkspace, Viewer
-from pitboss.server.pages.components import badge, button, dialog, empty_state, field, page_head, select, text_input
+from pitboss.server.pages.components import (
+    badge,
+    button,
+    dialog,
+    empty_state,
+    field,
+    form_actions,
+    page_head,
+    select,
+    text_input,
+)
 from pitboss.server.pages.frame import app_page
 from pitboss.store.lifecycle import ACTIVE, ENDED
 
@@ -179,14 +189,10 @@ def _form(workspace: Workspace) -> Html:
         id="study-form",
         class_="form",
     )
-    actions = [
-        button("Cancel", "close-dialog"),
-        tag("button", "Start", type="submit", form="study-form", class_="primary"),
-    ]
     nothing = (
         tag("p", "There is no saved skill yet: save one first, under Skills.", class_="notice") if not skills else None
     )
-    return dialog("study", "New study", nothing, form, actions=actions, drawer=True)
+    return dialog("study", "New study", nothing, form, actions=form_actions("Start", "study-form"), drawer=True)
 
 
 def _confirmation() -> Html:

@@ -39,10 +39,13 @@
     setTimeout(() => message.remove(), 6000);
   };
 
-  /** Shows an error of `send`. @param {any} error */
-  const complain = (error) => {
-    const hint = error && error.problem && error.problem.hint;
-    toast(hint ? `${error.message} (${hint})` : String(error && error.message ? error.message : error), 'bad');
+  /** Shows an error of `send`: in `place`, or else as a toast. @param {any} error @param {HTMLElement} [place] */
+  const complain = (error, place) => {
+    const message = String(error?.message || error);
+    const text = error?.problem?.hint ? `${message} (${error.problem.hint})` : message;
+    if (!place) return toast(text, 'bad');
+    place.textContent = text;
+    place.hidden = false;
   };
 
   /** Calls back at most once in a while, with the newest arguments. @param {(...values: any[]) => void} call @param {number} pause */

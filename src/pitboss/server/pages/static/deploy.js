@@ -2,7 +2,7 @@
 // @ts-check
 (() => {
   'use strict';
-  const { send } = window.pitboss;
+  const { send, complain } = window.pitboss;
   const form = /** @type {HTMLFormElement | null} */ (document.getElementById('deploy-form'));
   if (!form) return;
   const drawer = /** @type {HTMLDialogElement} */ (document.getElementById('deploy'));
@@ -55,9 +55,7 @@
       const made = await send('POST', '/api/deployments', body());
       location.assign(`/deployments/${encodeURIComponent(made.deployment_id)}`);
     } catch (error) {
-      const failure = /** @type {any} */ (error); // a toast would be behind the drawer
-      problem.textContent = failure.problem?.hint ? `${failure.message} (${failure.problem.hint})` : failure.message;
-      problem.hidden = false;
+      complain(error, problem);
       problem.scrollIntoView({ block: 'nearest' });
       submit.disabled = false;
     }

@@ -120,9 +120,7 @@
       await tell(chosen, drawerReason.value, confirmation.value.trim());
       drawer.close();
     } catch (error) {
-      const failure = /** @type {any} */ (error); // a toast would be behind the drawer
-      problem.textContent = failure.problem?.hint ? `${failure.message} (${failure.problem.hint})` : failure.message;
-      problem.hidden = false;
+      complain(error, problem);
     } finally {
       submit.disabled = false;
     }
