@@ -67,3 +67,21 @@ def test_a_skill_is_deployed_on_paper_from_its_page(full_server: Served, open_pa
     page.wait_for_url("**/deployments/*")
     assert page.get_by_text("No process works on it now").is_visible()
     assert overflow(page) <= 0
+
+
+def test_a_cap_beyond_the_skill_is_refused_in_the_drawer_and_a_lower_one_is_in_effect_at_once(
+    full_server: Served, open_page: Callable[..., Any]
+) -> None:
+    path = f"/deployments/{full_server.ids['paper_deployment']}"
+    page = open_page(full_server, path, size=NARROW, expected=("status of 422",))
+    page.click("[data-do=change-caps]")
+    page.fill("#caps-form [data-cap='risk.max_leverage']", "50")
+    page.click("#caps-send")
+    page.locator("#caps-problem", has_text="looser than in the skill").wait_for()
+    assert overflow(page) <= 0
+    page.fill("#caps-form [data-cap='risk.max_leverage']", "1")
+    page.fill("#caps-reason", "calmer until the holidays")
+    page.click("#caps-send")
+    page.get_by_text("The caps are in effect.").wait_for()
+    assert page.locator("#caps-dialog").is_hidden()
+    page.locator("#caps dl", has_text="max leverage").get_by_text("1", exact=True).first.wait_for()
