@@ -344,11 +344,11 @@ class _HoldSpan:
 
     def _close(self, cursor: _Cursor) -> tuple[Record, State]:
         covered = {
-            "until_at": self.last_at,
-            "ticks": self.ticks,
-            "receipts": self.receipts,
             "equity": self.equity,
             "flags": {"ruined": self.ruined} if self.ruined else {},
+            "receipts": self.receipts,
+            "ticks": self.ticks,
+            "until_at": self.last_at,
         }
         before = cursor.state
         record = seal(before.seq, "span", self.first_at, before.prev_digest, covered, ZERO_COST_EXTRA)

@@ -22,7 +22,7 @@ def pay_funding(account: WorkingWorld, row: FundingRow, price: Decimal) -> None:
     price = price if row.price is None else row.price
     amount = size * price * row.rate
     account.cash -= amount
-    facts: Facts = {"size": size, "price": price, "rate": row.rate, "amount_usd": amount}
+    facts: Facts = {"amount_usd": amount, "price": price, "rate": row.rate, "size": size}
     account.receipts.append(Receipt("funded", row.at, row.symbol, "", facts))
 
 

@@ -56,17 +56,17 @@ def open_intent(observation: Observation, symbol: str, side: int, reason: str) -
     size_usd = skill.risk.max_position_pct * equity(observation.world) * PERCENT / len(skill.context.symbols)
     return {
         "action": "open_long" if side > 0 else "open_short",
-        "symbol": symbol,
-        "size_usd": size_usd,
         "leverage": 1,
         "order_type": "market",
         "reason": reason,
+        "size_usd": size_usd,
+        "symbol": symbol,
     }
 
 
 def close_intent(symbol: str, reason: str) -> dict[str, Any]:
     """Return a market close of the whole position."""
-    return {"action": "close", "symbol": symbol, "order_type": "market", "reason": reason}
+    return {"action": "close", "order_type": "market", "reason": reason, "symbol": symbol}
 
 
 @cache

@@ -133,28 +133,29 @@ def liquidation_price(world: PerpWorld, terms: TradingTerms, position: Position)
 def summary(world: PerpWorld) -> dict[str, Any]:
     """Return the compact form that snapshots store before and after a tick.
 
-    Amounts are already text, so that the summaries before and after a tick can share them.
+    Amounts are already text, so that the summaries before and after a tick can share them; keys are in the order in which
+    they are stored.
     """
     return {
-        "equity_usd": text(equity(world)),
         "cash_usd": text(world.cash),
+        "equity_usd": text(equity(world)),
+        "halts": world.halts,
+        "orders": _order_rows(world),
         "positions": {symbol: _position_row(world, position) for symbol, position in world.positions.items()}
         if world.positions
         else {},
-        "orders": _order_rows(world),
-        "halts": world.halts,
     }
 
 
 def _position_row(world: PerpWorld, position: Position) -> dict[str, Any]:
     stop, take_profit, mark = position.stop, position.take_profit, world.marks.get(position.symbol)
     return {
-        "size": text(position.size),
         "cost": text(position.cost),
-        "stop": None if stop is None else text(stop),
-        "take_profit": None if take_profit is None else text(take_profit),
         "leverage": leverage_of(world, position.symbol),
         "mark": None if mark is None else text(mark),
+        "size": text(position.size),
+        "stop": None if stop is None else text(stop),
+        "take_profit": None if take_profit is None else text(take_profit),
     }
 
 

@@ -235,14 +235,14 @@ class WorkingWorld:
         if self.volume_left is not None:
             self.volume_left[symbol] -= size
         all_facts: Facts = {
+            "fee_usd": fee,
+            "liquidity": "taker" if taker else "maker",
+            "penalty_usd": penalty_usd,
+            "price": price,
+            "reason": "market" if reason in ("close", "reduce") else reason,
             "side": "buy" if side > 0 else "sell",
             "size": size,
-            "price": price,
-            "fee_usd": fee,
             "slippage_usd": slippage_usd,
-            "penalty_usd": penalty_usd,
-            "liquidity": "taker" if taker else "maker",
-            "reason": "market" if reason in ("close", "reduce") else reason,
             **facts,
         }
         self.receipts.append(Receipt("filled", at, symbol, order_id, all_facts))

@@ -93,19 +93,17 @@ def submit(world: PerpWorld, request: OrderRequest, at: Instant, latency_ms: int
         world.cash, world.initial, world.peak, world.day, world.day_reference, world.last_equity, world.positions,
         (*world.orders, order), leverage, world.marks, world.marked_at, world.halts, world.next_order + 1, world.deficit,
     )  # fmt: skip
-    facts: dict[str, Decimal | str | int] = {
-        "kind": request.kind,
-        "side": "buy" if request.side > 0 else "sell",
-        "size": request.size,
-    }
+    facts: dict[str, Decimal | str | int] = {"kind": request.kind}
+    if request.leverage is not None:
+        facts["leverage"] = request.leverage
     if request.limit is not None:
         facts["limit"] = request.limit
+    facts["side"] = "buy" if request.side > 0 else "sell"
+    facts["size"] = request.size
     if request.stop is not None:
         facts["stop"] = request.stop
     if request.take_profit is not None:
         facts["take_profit"] = request.take_profit
-    if request.leverage is not None:
-        facts["leverage"] = request.leverage
     return after, order_id, Receipt("accepted", at, request.symbol, order_id, facts)
 
 
