@@ -175,20 +175,25 @@ def serving(app: web.Application) -> Iterator[str]:
         ready.append(f"http://127.0.0.1:{runner.addresses[0][1]}")
         up.set()
         await stop.wait()
+        assert runner.server is not None
+        transports = [connection.transport for connection in runner.server.connections]
         await runner.cleanup()
+        for transport in transports:
+            if transport is not None:
+                transport.abort()  # closed alone, it waits until the client has read all that was written
         left = asyncio.all_tasks() - {asyncio.current_task()}
         for task in left:
             task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(asyncio.sleep(0), *left, return_exceptions=True)
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()), daemon=True)
     thread.start()
-    assert up.wait(10)
+    assert up.wait(60)
     try:
         yield ready[0]
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(10)
+        thread.join(60)
         loop.close()
 
 
