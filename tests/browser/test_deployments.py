@@ -77,7 +77,11 @@ def test_a_cap_beyond_the_skill_is_refused_in_the_drawer_and_a_lower_one_is_in_e
     page.click("[data-do=change-caps]")
     page.fill("#caps-form [data-cap='risk.max_leverage']", "50")
     page.click("#caps-send")
-    page.locator("#caps-problem", has_text="looser than in the skill").wait_for()
+    problem = page.locator("#caps-problem", has_text="looser than in the skill")
+    problem.wait_for()
+    assert problem.evaluate("element => element.getBoundingClientRect().bottom <= innerHeight + 1"), (
+        "it is below the screen"
+    )
     assert overflow(page) <= 0
     page.fill("#caps-form [data-cap='risk.max_leverage']", "1")
     page.fill("#caps-reason", "calmer until the holidays")

@@ -184,7 +184,8 @@ def serving(app: web.Application) -> Iterator[str]:
         left = asyncio.all_tasks() - {asyncio.current_task()}
         for task in left:
             task.cancel()
-        await asyncio.gather(asyncio.sleep(0), *left, return_exceptions=True)
+        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.sleep(0)  # an aborted transport closes its socket in the next turn of the loop
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()), daemon=True)
     thread.start()

@@ -1,6 +1,6 @@
 """Round trips: what counts as one, and that together they account for every cent."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from decimal import Decimal, localcontext
 
 import pytest
@@ -11,7 +11,8 @@ from pitboss.core import codec
 from pitboss.core.errors import InvariantError
 from pitboss.core.money import CONTEXT, ZERO
 from pitboss.core.receipt import Receipt
-from pitboss.venues.perp.trades import OpenTrade, Trade, amount, book, round_trips
+from pitboss.venues.perp.trade_memory import RoundTrip
+from pitboss.venues.perp.trades import OpenTrade, Trade, WorkingTrip, amount, book, round_trips
 
 D = Decimal
 
@@ -246,3 +247,10 @@ def test_the_callers_decimal_context_does_not_change_a_cent():
         context.prec = 4
         rounded = round_trips(receipts)
     assert rounded == round_trips(receipts)
+
+
+def test_a_working_trip_has_the_fields_of_a_round_trip_in_their_order():
+    frozen, working = (
+        [(each.name, each.type, each.default) for each in fields(kind)] for kind in (RoundTrip, WorkingTrip)
+    )
+    assert working == frozen

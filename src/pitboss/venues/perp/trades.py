@@ -197,7 +197,10 @@ def _open(trip: RoundTrip) -> OpenTrade:
 
 @dataclass(slots=True, eq=False)
 class WorkingTrip:
-    """A mutable `RoundTrip` with the same fields, used while receipts are folded into it."""
+    """A mutable `RoundTrip`, used while receipts are folded into it.
+
+    It has the same fields in the same order, written again: a mutable class cannot derive from an immutable one.
+    """
 
     symbol: str
     way: str

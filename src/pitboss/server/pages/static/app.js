@@ -46,6 +46,7 @@
     if (!place) return toast(text, 'bad');
     place.textContent = text;
     place.hidden = false;
+    place.scrollIntoView({ block: 'nearest' });
   };
 
   /** Calls back at most once in a while, with the newest arguments. @param {(...values: any[]) => void} call @param {number} pause */

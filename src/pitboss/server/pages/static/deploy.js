@@ -56,7 +56,6 @@
       location.assign(`/deployments/${encodeURIComponent(made.deployment_id)}`);
     } catch (error) {
       complain(error, problem);
-      problem.scrollIntoView({ block: 'nearest' });
       submit.disabled = false;
     }
   });
