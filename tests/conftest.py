@@ -16,10 +16,13 @@ import arguments_once
 import databases_once
 import example_counts
 import files_once
+import forked
 import forked_workers
 import markets_once
+import postgres_server
 import signal_handlers
 import statements_once
+from demo_workspace import demo_workspace
 
 # What one process has compiled is there for all others. Without that every worker, and every program that a test starts,
 # would compile the libraries anew, which takes longer than most tests.
@@ -74,8 +77,15 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     count = max(2, (os.cpu_count() or 2) * 3 // 2)
     if not forked_workers.AVAILABLE:
         return count
-    config.pluginmanager.register(forked_workers.ForkedWorkers(count))
+    config.pluginmanager.register(forked_workers.ForkedWorkers(count, _prepare))
     return 0  # none of xdist's own
+
+
+def _prepare(config: pytest.Config) -> None:
+    """Start the servers that many tests share, and make the workspace that they copy."""
+    forked.keep_server()
+    demo_workspace(config._tmp_path_factory)
+    postgres_server.server()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -66,7 +66,7 @@ class Forked(subprocess.Popen[str]):
     ) -> None:
         self.args = list(map(str, words))
         self.returncode = None  # pyright: ignore[reportAttributeAccessIssue]
-        _keep_server()
+        keep_server()
         self._connection = _connect()
         request = {
             "words": self.args,
@@ -145,7 +145,7 @@ class Forked(subprocess.Popen[str]):
 
 def command(*words: object) -> list[str]:
     """The command that starts such a process."""
-    _keep_server()
+    keep_server()
     return _client(_address(), *words)
 
 
@@ -167,7 +167,7 @@ def _address() -> Path:
 
 
 @cache
-def _keep_server() -> socket.socket:
+def keep_server() -> socket.socket:
     """Start the server unless another worker has; it stays while this connection does."""
     address = _address()
     with address.with_suffix(".lock").open("w") as lock:

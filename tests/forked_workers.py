@@ -6,6 +6,8 @@ have the tests already, and send one report for each test that passes. They take
 of xdist's workers. Each begins with its own part of the tests in their order; one that has finished its part takes half
 of what another has left. A worker that dies fails the test that it was running, and another one continues for it.
 
+Collecting all tests keeps one processor busy for many seconds. Meanwhile another process may start what many tests share.
+
 `-n auto`, the default, starts them on Linux. With `-n NUMBER`, and on other systems, xdist's own workers run the tests.
 """
 
@@ -22,8 +24,8 @@ import sys
 import traceback
 import uuid
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -132,26 +134,42 @@ class _Worker:
 
 
 class ForkedWorkers:
-    """The plugin: runs the tests of a session in at most `count` workers."""
+    """The plugin: runs the tests of a session in at most `count` workers. `prepare` starts what many of all tests share."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, prepare: Callable[[pytest.Config], None] | None = None) -> None:
         self._count = count
+        self._prepare = prepare
+        self._preparer: _Preparer | None = None
         self._compiler: int | None = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> None:
-        """If no test is compiled yet, let another process collect them too, in the opposite order: each compiles a half."""
-        if session.config.args_source is pytest.Config.ArgsSource.TESTPATHS and not _are_compiled():
+        """Before all tests are collected, let another process prepare for them.
+
+        If no test is compiled yet, a third one collects them too, in the opposite order: each compiles a half.
+        """
+        os.environ["PYTEST_XDIST_TESTRUNUID"] = uuid.uuid4().hex
+        if session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+            return
+        session.config._tmp_path_factory.getbasetemp()
+        if self._prepare is not None and not session.config.option.collectonly:
+            self._preparer = _Preparer.start(session.config, self._prepare)
+        if not _are_compiled():
             process = _fork()
             if not process:
                 _compile(session)
             self._compiler = process
 
     def pytest_collection_finish(self) -> None:
-        """End that process: all is compiled."""
+        """End the process that compiles: all is compiled."""
         if self._compiler is not None:
             os.kill(self._compiler, signal.SIGKILL)
             os.waitpid(self._compiler, 0)
+
+    def pytest_unconfigure(self) -> None:
+        """Let go of what was prepared."""
+        if self._preparer is not None:
+            self._preparer.end()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
@@ -160,7 +178,6 @@ class ForkedWorkers:
             return None
         count = min(self._count, len(session.items))
         session.config._tmp_path_factory.getbasetemp()  # the folder that those of the workers are in
-        os.environ["PYTEST_XDIST_TESTRUNUID"] = uuid.uuid4().hex
         os.environ["PYTEST_XDIST_WORKER_COUNT"] = str(count)
         _Run(session, Shares(len(session.items), count)).execute(count)
         if session.shouldfail:
@@ -168,6 +185,38 @@ class ForkedWorkers:
         if session.shouldstop:
             raise session.Interrupted(session.shouldstop)
         return True
+
+
+@dataclass(frozen=True)
+class _Preparer:
+    """A process that prepares for the tests, and then holds what it started until the test run ends."""
+
+    pid: int
+    pipe: int
+
+    @classmethod
+    def start(cls, config: pytest.Config, prepare: Callable[[pytest.Config], None]) -> "_Preparer":
+        reading, writing = os.pipe()
+        pid = _fork()
+        if not pid:
+            os.close(writing)
+            try:
+                atexit.unregister(shutil.rmtree)
+                _silence(config)
+                # A test that lacks something starts it itself, and reports why it cannot.
+                with suppress(Exception, pytest.skip.Exception):
+                    prepare(config)
+                os.read(reading, 1)
+            finally:
+                leave(0)
+        os.close(reading)
+        return cls(pid, writing)
+
+    def end(self) -> None:
+        with suppress(BrokenPipeError):  # it was interrupted
+            os.write(self.pipe, b".")
+        os.close(self.pipe)
+        os.waitpid(self.pid, 0)
 
 
 class _Run:

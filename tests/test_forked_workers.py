@@ -21,16 +21,16 @@ CONFTEST = """
 import forked_workers
 
 def pytest_xdist_auto_num_workers(config):
-    config.pluginmanager.register(forked_workers.ForkedWorkers(3))
+    config.pluginmanager.register(forked_workers.ForkedWorkers(3, globals().get("prepare")))
     return 0
 """
 
 
-def run(folder: Path, tests: str, *options: str) -> tuple[int, str]:
+def run(folder: Path, tests: str, *options: str, prepare: str = "", settings: str = "") -> tuple[int, str]:
     """The exit code and the output of a run of these tests in three workers."""
-    folder.joinpath("conftest.py").write_text(CONFTEST, "utf-8")
+    folder.joinpath("conftest.py").write_text(CONFTEST + prepare, "utf-8")
     folder.joinpath("test_some.py").write_text(tests, "utf-8")
-    folder.joinpath("pytest.ini").write_text("[pytest]\n", "utf-8")
+    folder.joinpath("pytest.ini").write_text(f"[pytest]\n{settings}\n", "utf-8")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment |= {"PYTHONPATH": str(Path(__file__).parent), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     command = [sys.executable, "-m", "pytest", "-p", "xdist", "-n", "auto", "-p", "no:cacheprovider", "-ra", *options]
@@ -166,6 +166,41 @@ def test_after_as_many_failures_as_allowed_no_test_begins(tmp_path: Path) -> Non
     assert "stopping after 1 failures" in output
     assert "1 failed" in output
     assert len(list(tmp_path.glob("began-*"))) < 300  # all of them take five seconds
+
+
+@pytest.mark.parametrize("problem", ["", "raise OSError('none here')", "pytest.skip('not installed')", "os._exit(1)"])
+def test_what_is_prepared_is_there_until_the_last_test_has_ended_and_a_problem_with_it_stops_nothing(
+    tmp_path: Path, problem: str
+) -> None:
+    prepare = f"""
+        import atexit, os, pathlib, pytest
+
+        def prepare(config):
+            atexit.register(pathlib.Path("let-go").touch)
+            pathlib.Path("prepared").write_text(os.environ["PYTEST_XDIST_TESTRUNUID"])
+            {problem}
+    """
+    tests = """
+        import os, pathlib, pytest, time
+
+        @pytest.mark.parametrize("number", range(20))
+        def test_number(number):
+            while not (prepared := pathlib.Path("prepared")).exists() or not prepared.read_text():
+                time.sleep(0.01)
+            assert prepared.read_text() == os.environ["PYTEST_XDIST_TESTRUNUID"]
+            assert not pathlib.Path("let-go").exists()
+    """
+    code, output = run(tmp_path, dedent(tests), prepare=dedent(prepare), settings="testpaths = .")
+    assert (code, "20 passed" in output) == (0, True), output
+    assert (tmp_path / "let-go").exists() == ("_exit" not in problem)
+
+
+def test_a_part_of_the_tests_is_not_prepared_for(tmp_path: Path) -> None:
+    prepare = "\ndef prepare(config):\n    open('prepared', 'w').close()\n"
+    tests = "def test_one(): ...\ndef test_other(): ...\n"
+    code, output = run(tmp_path, tests, "test_some.py", prepare=prepare, settings="testpaths = .")
+    assert (code, "2 passed" in output) == (0, True), output
+    assert not (tmp_path / "prepared").exists()
 
 
 def test_fixtures_of_a_session_end_in_each_worker_and_so_do_exit_handlers(tmp_path: Path) -> None:
