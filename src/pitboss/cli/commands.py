@@ -23,7 +23,7 @@ def _default(value: object) -> object:
 
 app = App(
     name="pitboss",
-    help="""Run LLM agents that act in markets, inside hard limits.
+    help="""Run LLM agents that act in markets and communities, inside hard limits.
 
     An agent proposes, the engine decides, and every decision can be replayed. To see an example run:
 
