@@ -2,13 +2,18 @@
 
 import asyncio
 import json
+import os
 import random
 import shutil
+import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -20,6 +25,7 @@ from pitboss.tools.mcp.server_entry import ServerLimits
 from pitboss.tools.mcp.server_process import Meter, ServerProcess, launcher_command
 from pitboss.venues.perp.skill import PerpSkill
 
+Result = TypeVar("Result")
 QUICK, FULL, RUNS = 100, 10_000, 10
 TRUE = shutil.which("true", path="/usr/bin:/bin") or "/bin/true"
 LIMITS = ServerLimits(grace_s=0.5)
@@ -47,10 +53,7 @@ def _heard(event: str, arguments: tuple[Any, ...]) -> None:
 
 @contextmanager
 def watched() -> Iterator[list[tuple[str, Any]]]:
-    """Every process that this one starts in the block. An audit hook cannot be taken out again, so there is one."""
-    if not hasattr(sys, "_pitboss_watch"):
-        sys.addaudithook(_heard)
-        sys._pitboss_watch = True  # type: ignore[attr-defined]
+    """Every process that this one starts in the block."""
     seen: list[tuple[str, Any]] = []
     _watching.append(seen)
     try:
@@ -214,7 +217,20 @@ def toml(value: Any) -> str:
     return '""' if value is None else json.dumps(value)
 
 
-def played(count: int, seed: int, folder: Path) -> Play:
+def in_watched_process(work: Callable[..., Result], *arguments: Any) -> Result:
+    """Do something where `watched` hears of every program that is started.
+
+    An audit hook cannot be taken out again, and would slow down every later test of this process.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads: those here hold no locks
+        hook = {"initializer": sys.addaudithook, "initargs": (_heard,)}
+        with ProcessPoolExecutor(1, mp_context=get_context("fork"), **hook) as process:
+            return process.submit(work, *arguments).result()
+
+
+def play_rounds(count: int, seed: int, folder: Path) -> int:
+    """How many programs were started in so many rounds."""
     play = Play(seed, folder)
 
     async def rounds() -> None:
@@ -226,29 +242,33 @@ def played(count: int, seed: int, folder: Path) -> Play:
     assert seen == [], "something was started outside of the watched starts"
     assert not play.canary.exists(), "an argument was run as a command"
     assert play.refused > count / 3
-    return play
+    return play.started
 
 
 def test_hostile_specs_start_nothing_that_the_catalogue_does_not_name(tmp_path: Path) -> None:
-    assert played(QUICK, 1, tmp_path).started > 0, "the harmless ones are started, or this shows nothing"
+    assert in_watched_process(play_rounds, QUICK, 1, tmp_path) > 0, (
+        "the harmless ones are started, or this shows nothing"
+    )
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("seed", range(RUNS))
 def test_hostile_specs_start_nothing_at_length(seed: int, tmp_path: Path) -> None:
-    assert played(FULL // RUNS, 100 + seed, tmp_path).started > 0
+    assert in_watched_process(play_rounds, FULL // RUNS, 100 + seed, tmp_path) > 0
 
 
-def test_the_watch_hears_processes_that_are_started() -> None:
-    """The control: a deaf watch would let everything pass."""
-    import os
-    import subprocess
-
+def start_in_three_ways() -> list[str]:
     with watched() as seen:
         subprocess.run([TRUE], check=True)
         os.waitpid(os.posix_spawn(TRUE, [TRUE], {}), 0)
         os.system(TRUE)
-    assert [event for event, _ in seen] == ["subprocess.Popen", "os.posix_spawn", "os.system"]
+    return [event for event, _ in seen]
+
+
+def test_the_watch_hears_processes_that_are_started() -> None:
+    """The control: a deaf watch would let everything pass."""
+    events = in_watched_process(start_in_three_ways)
+    assert events == ["subprocess.Popen", "os.posix_spawn", "os.system"]
 
 
 def test_shell_characters_in_an_argument_reach_the_program_as_they_are(tmp_path: Path) -> None:
