@@ -78,8 +78,8 @@ format: $(READY) ## Bring all files into the one format
 bench: $(READY) ## Measure against floors and peers in the same run (peers get an environment of their own)
 	@$(BIN)/pitboss bench --gate
 
-proof: $(READY) ## The long property suites, and all other properties with many more examples
-	@$(BIN)/python -m pytest -m 'proof or (hypothesis and not chaos)' --examples 20 --timeout 3600
+proof: $(READY) ## The long property suites, and all other properties with many more examples; TESTS=tests/sim runs a part
+	@$(BIN)/python -m pytest $(TESTS) -m 'proof or (hypothesis and not chaos)' --examples 20 --timeout 3600
 
 chaos: $(READY) ## The long crash and fault suites, one by one; figures go to figures.json
 	@FIGURES=$${FIGURES:-figures.json} $(BIN)/python -m pytest -m chaos -n 0 --timeout 3600
