@@ -1,1 +1,5 @@
-"""Tools: what a model may look at. One file a tool in `builtin/`; `registry` finds them, hydration whitelists them."""
+"""Tools: what a model may look at. A tool reads and never changes anything.
+
+Those of a venue are in its `tools` package, where `registry` finds them; those of MCP servers come through `mcp`. Which of
+them an agent has is listed in its skill.
+"""
