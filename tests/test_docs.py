@@ -72,9 +72,12 @@ def options(chain: tuple[str, ...]) -> set[str]:
     }
 
 
+MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
+
+
 def targets() -> set[str]:
     """The targets of the Makefile that say what they do."""
-    return set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    return set(re.findall(r"^([a-z-]+):.*## ", MAKEFILE, re.MULTILINE))
 
 
 # Generated pages ------------------------------------------------------------------------------------------------------
@@ -176,7 +179,9 @@ def test_every_make_target_that_is_named_exists(page: Path) -> None:
     for line in code(page):
         if line.startswith("make "):
             words = line.split("#")[0].split()[1:]
-            assert set(words) <= known, line
+            variables = {word.split("=")[0] for word in words if "=" in word}
+            assert {word for word in words if "=" not in word} <= known, line
+            assert all(f"$({name})" in MAKEFILE for name in variables), line
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
