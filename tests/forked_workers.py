@@ -146,19 +146,19 @@ class ForkedWorkers:
     def pytest_collection(self, session: pytest.Session) -> None:
         """Before all tests are collected, let another process prepare for them.
 
-        If no test is compiled yet, a third one collects them too, in the opposite order: each compiles a half.
+        If no test is compiled yet, it collects them too instead, in the opposite order: each compiles a half.
         """
         os.environ["PYTEST_XDIST_TESTRUNUID"] = uuid.uuid4().hex
         if session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
             return
-        session.config._tmp_path_factory.getbasetemp()
-        if self._prepare is not None and not session.config.option.collectonly:
-            self._preparer = _Preparer.start(session.config, self._prepare)
         if not _are_compiled():
             process = _fork()
             if not process:
                 _compile(session)
             self._compiler = process
+        elif self._prepare is not None and not session.config.option.collectonly:
+            session.config._tmp_path_factory.getbasetemp()
+            self._preparer = _Preparer.start(session.config, self._prepare)
 
     def pytest_collection_finish(self) -> None:
         """End the process that compiles: all is compiled."""
