@@ -77,3 +77,9 @@ def test_a_file_that_every_user_can_read_is_named_and_its_values_are_not(
 
 def test_without_a_file_nothing_is_said(tmp_path: Path) -> None:
     assert load_env_file(tmp_path) == ""
+
+
+def test_a_value_that_no_environment_can_hold_is_named_with_its_file(file: Path) -> None:
+    file.write_text("PITBOSS_MAX_GAP='7\0'\n")
+    file.chmod(0o600)
+    assert "NUL" in load_env_file(file.parent)

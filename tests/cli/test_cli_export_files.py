@@ -64,6 +64,12 @@ def test_what_cannot_be_written_is_refused(home: Path, finished: Callable[[str],
     words = ("runs", "export", "last", "--home", home)
     assert "name a file with --out" in refused(*words, "--what", "trades", "--format", "parquet")
     assert "cannot write" in refused(*words, "--what", "trades", "--out", home / "no" / "trades.csv")
+    (home / "file").write_text("")
+    for place in (home / "file" / "trades.csv", home / ("x" * 300), home, Path("/"), Path()):
+        words_with_place = (*words, "--what", "trades", "--out", place)
+        assert "Errno" not in refused(*words_with_place)
+        assert "None" not in refused(*words_with_place, "--format", "parquet")
+    assert "is a folder" in refused("report", "last", "--out", "/", "--home", home)
     assert "a bundle has its own form" in refused(*words, "--bundle", "run.zip", "--format", "csv")
 
 

@@ -30,3 +30,6 @@ def test_old_runs_go_when_asked_and_the_kept_one_verifies(home: Path, skill: Pat
     assert Path(made[-1]["report"]).exists()
     assert done("runs", "spend", "--json", "--home", home).json == []
     assert "no runs are selected" in refused("runs", "prune", "--home", home)
+    assert "is not complete, error or cancelled" in refused(
+        "runs", "prune", "--keep", 0, "--status", "done", "--home", home
+    )

@@ -30,6 +30,8 @@ def test_a_sweep_ends_in_a_page_and_its_runs_are_found_by_what_was_varied(home: 
     assert "this study varies risk.max_position_pct" in refused("study", "runs", study_id, "--where", "seed=1", *where)
     assert "this study varies" in refused("study", "runs", study_id, "--where", "max_position_pct", *where)
     assert "Choose from" in refused("study", "runs", study_id, "--status", "done", *where)
+    assert "2 runs would be deleted" in done("runs", "prune", "--study", study_id[:6], *where).out
+    assert "there is no study" in refused("runs", "prune", "--study", "nosuchstudy", *where)
 
 
 def test_a_metric_that_no_run_has_is_refused_before_anything_is_made(home: Path, skill: Path) -> None:

@@ -17,7 +17,7 @@ from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.runs import bundle
 from pitboss.runs.bundle import ANSWERS, MANIFEST, RECORDS, SKILL, STATE, seal_of
-from pitboss.runs.check_bundle import check_bundle
+from pitboss.runs.check_bundle import MOST_PROBLEMS, check_bundle
 
 
 def _other_metric(_: Contents, manifest: dict[str, Any]) -> None:
@@ -407,3 +407,12 @@ def test_records_of_the_wrong_form_are_refused_in_one_line(whole: Path, tmp_path
 
     with pytest.raises(UserError, match="line 1"):
         check_bundle(forged(whole, tmp_path / "bad.zip", change))
+
+
+def test_records_with_two_problems_each_are_reported_up_to_the_limit(whole: Path, tmp_path: Path) -> None:
+    def change(members: Contents, _: dict[str, Any]) -> None:
+        first = json.loads(members[RECORDS].splitlines()[0])
+        members[RECORDS] = (codec.dumps({**first, "kind": "close"}) + b"\n") * 30
+
+    problems = check_bundle(forged(whole, tmp_path / "ends.zip", change)).problems
+    assert MOST_PROBLEMS <= len(problems) <= MOST_PROBLEMS + 1

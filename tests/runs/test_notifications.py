@@ -348,3 +348,6 @@ def test_a_table_of_an_owner_that_cannot_be_read_says_where(tmp_path: Path) -> N
     with pytest.raises(UserError, match="notify_chat"):
         open_channels(load_settings(tmp_path), "anna")
     assert open_channels(load_settings(tmp_path)) == []
+    (tmp_path / "notifications.toml").write_text("anna = '1'\n")
+    with pytest.raises(UserError, match=r"notifications\.toml: anna: "):
+        open_channels(load_settings(tmp_path), "anna")

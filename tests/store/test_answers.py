@@ -1,6 +1,7 @@
 """Stored answers: durable when `put` returns, the same for everybody, found out when changed."""
 
 import asyncio
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -234,3 +235,17 @@ def test_a_reply_that_is_only_paid_for_counts_every_time_and_is_never_served(ben
     assert answers.get("a" * 64) is None
     assert asyncio.run(answers.put("a" * 64, "m", "run1", Decimal("0.01"), reply))
     assert answers.get("a" * 64) is not None
+
+
+def test_closed_answers_keep_no_file_open_and_can_be_read_again(file_bench):
+    put(Answers(file_bench.database, file_bench.now))
+    before = len(os.listdir("/dev/fd"))
+    for _ in range(3):
+        answers = Answers(file_bench.database, file_bench.now)
+        assert answers.get(KEY) is not None
+        answers.close()
+
+    assert len(os.listdir("/dev/fd")) == before
+    answers.close()
+    assert answers.get(KEY) is not None
+    answers.close()

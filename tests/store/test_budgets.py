@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import select
 
 from figures import keep
 from forked import Forked
@@ -20,6 +21,7 @@ from pitboss.store.database import open_database
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.queue import MOST_REQUEUES, STALE_MS
 from pitboss.store.retry import Unreachable
+from pitboss.store.schema import reservations
 from pitboss.store.uncertain_charges import UncertainCharges
 
 FIVE, CENT = Decimal(5), Decimal("0.01")
@@ -33,7 +35,11 @@ def pay(bench, run_id, usd, key="a"):
 
 def budget_of(bench, owner="ada"):
     budget = Budgets(bench.database).get(owner)
-    assert budget.reserved_usd == Budgets(bench.database).open_usd(owner, budget.day_at)
+    open_rows = select(reservations.c.amount_usd).where(
+        reservations.c.owner == owner, reservations.c.day_at == budget.day_at
+    )
+    with bench.database.read() as connection:
+        assert budget.reserved_usd == sum(map(Decimal, connection.execute(open_rows).scalars()))
     return budget.reserved_usd, budget.spent_usd
 
 

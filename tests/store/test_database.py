@@ -436,3 +436,17 @@ def test_threads_have_transactions_of_their_own(file_bench):
 
     with file_bench.database.read(), ThreadPoolExecutor(1) as pool:
         assert pool.submit(read).result()
+
+
+def test_commits_are_durable_after_one_without_a_flush_has_failed(path):
+    with open_database(path, "one") as database:
+        with pytest.raises(InvariantError), database.write_raw(lazily=True):
+            raise InvariantError("in between")
+
+        with database.write() as connection:
+            assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+
+
+def test_a_name_with_bytes_that_are_no_text_is_a_mistake_in_one_line(bench):
+    with pytest.raises(UserError, match="not valid text"):
+        bench.runs.get("\udcff")

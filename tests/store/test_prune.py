@@ -142,7 +142,7 @@ def test_only_ended_runs_go(bench):
     assert candidates(bench.database, keep=0) == []
 
 
-def test_what_goes_is_chosen_by_number_time_status_study_and_user(bench):
+def test_what_goes_is_chosen_by_number_time_status_and_study(bench):
     ids = [ran(bench, study_id=f"s{n % 2}") for n in range(6)]
     cut = bench.runs.get(ids[3]).created_at
 
@@ -151,7 +151,6 @@ def test_what_goes_is_chosen_by_number_time_status_study_and_user(bench):
     assert candidates(bench.database, before_at=cut, keep=2) == ids[:1]
     assert candidates(bench.database, study_id="s1") == ids[5::-2]
     assert candidates(bench.database, keep=0, status="error") == []
-    assert candidates(bench.database, keep=0, owner="ada") == []
     with pytest.raises(UserError, match="no runs are selected"):
         candidates(bench.database)
 

@@ -186,11 +186,11 @@ def test_a_cancel_request_between_two_commits_does_not_disturb_the_worker(bench)
 
 def test_what_is_noted_stays_until_it_is_noted_again(bench):
     run_id, epoch = bench.running()
-    bench.runs.note(run_id, epoch, cost_usd=Decimal("0.50"), data_digest="e" * 64)
+    bench.runs.note(run_id, epoch, cost_usd=Decimal("0.50"), wall_s=2.0)
     bench.runs.note(run_id, epoch, ticks=4)
 
     run = bench.runs.get(run_id)
-    assert (run.cost_usd, run.data_digest, run.ticks, run.wall_s) == (Decimal("0.5"), "e" * 64, 4, 0.0)
+    assert (run.cost_usd, run.ticks, run.wall_s) == (Decimal("0.5"), 4, 2.0)
 
 
 def test_a_report_can_be_written_after_the_end(bench):

@@ -44,11 +44,12 @@ def test_an_unknown_skill_is_a_mistake_that_names_the_known_ones(bench):
     assert "range" in refusal.value.hint
 
 
-def test_an_unknown_version_is_a_mistake_that_names_the_range(bench):
+@pytest.mark.parametrize("version", [0, 7])
+def test_an_unknown_version_is_a_mistake_that_names_the_range(bench, version):
     bench.skills.save("trend", "1" * 64, b"one")
 
-    with pytest.raises(UserError, match="no version 7") as refused:
-        bench.skills.get("trend", 7)
+    with pytest.raises(UserError, match=f"no version {version}") as refused:
+        bench.skills.get("trend", version)
 
     assert "from 1 to 1" in refused.value.hint
 

@@ -48,7 +48,7 @@ class Accounts:
         self.tokens = ApiTokens(database, self.now, new_id)
 
     def add_user(self, name: str, role: Role, password: str, owner: str = "") -> User:
-        """Add a user. Raises `UserError` for a short password or a name that is not one."""
+        """Add a user. Raises `UserError` for a password that is too short, or an invalid name."""
         check_password(password)
         return self.users.add(name, role, self._hash(password), owner)
 

@@ -33,16 +33,16 @@ async def connected(
             offered = mcp_tools.open_server_tools(workspace, skill, registry, simulated=True)
             server_tools = await stack.enter_async_context(offered)
             recordings = StoredRecordings(workspace.database)
-        line = await decider_source.open_model(stack, workspace, request, skill, run_id, tracer)
-        if line is None:
+        model_connection = await decider_source.open_model(stack, workspace, request, skill, run_id, tracer)
+        if model_connection is None:
             yield Connections(server_tools=server_tools, recordings=recordings, tracer=tracer), None
         else:
             connections = Connections(
-                model=line.model,
-                policy=line.policy,
-                speculation=line.speculation,
+                model=model_connection.model,
+                policy=model_connection.policy,
+                speculation=model_connection.speculation,
                 server_tools=server_tools,
                 recordings=recordings,
                 tracer=tracer,
             )
-            yield connections, line
+            yield connections, model_connection

@@ -31,9 +31,11 @@ def load_env_file(folder: Path = Path()) -> str:
         values = dotenv_values(path, interpolate=False, encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         return f"{path} cannot be read ({type(error).__name__})"
-    known = _names()
+    if any("\0" in value for value in values.values() if value):
+        return f"{path} cannot be read (it has a NUL character)"
+    names = _names()
     for name, value in values.items():
-        if value and (name.startswith(PREFIX) or name in known):
+        if value and (name.startswith(PREFIX) or name in names):
             os.environ.setdefault(name, value)
     is_open = os.name == "posix" and status.st_mode & 0o004
     return f"{path} can be read by every user of this machine; run: chmod 600 {path}" if is_open else ""

@@ -11,7 +11,7 @@ from pitboss.data.remote_lake import RemoteLake
 
 
 @dataclass(frozen=True, slots=True)
-class Pulled:
+class PullResult:
     """The result of a pull: the number of files and bytes fetched, and the push they belong to."""
 
     where: str
@@ -20,16 +20,16 @@ class Pulled:
     bytes: int
 
 
-def push_lake(settings: Settings, text: str, again: bool, replace: bool, tell: PushProgress) -> PushResult:
+def push_lake(settings: Settings, text: str, again: bool, replace: bool, progress: PushProgress) -> PushResult:
     """Push the lake in the workspace's folder to an address."""
     address = read_address(text)
     if address.pin:
         raise UserError("the target of a push must not contain a digest", "remove the # and everything after it")
     objects = open_objects(address, lake_variables(address), writing=True)
-    return push(settings.home / "lake", ObjectSource(str(address), lambda: objects), again, replace, tell)
+    return push(settings.home / "lake", ObjectSource(str(address), lambda: objects), again, replace, progress)
 
 
-def pull_lake(settings: Settings) -> Pulled:
+def pull_lake(settings: Settings) -> PullResult:
     """Fetch the complete lake that the settings name."""
     lake = lake_of(settings)
     if not isinstance(lake, RemoteLake):
@@ -38,4 +38,4 @@ def pull_lake(settings: Settings) -> Pulled:
             "set `lake` in settings.toml or PITBOSS_LAKE, such as s3://bucket/prefix",
         )
     fetched = lake.fetch_all()
-    return Pulled(lake.address, lake.pin, fetched.files, fetched.bytes)
+    return PullResult(lake.address, lake.pin, fetched.files, fetched.bytes)

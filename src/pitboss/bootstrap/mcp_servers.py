@@ -94,9 +94,7 @@ def access(home: Path, entry: ServerEntry, variables: Variables = environment) -
 
 
 @asynccontextmanager
-async def open_connection(
-    home: Path, entry: ServerEntry, variables: Variables = environment
-) -> "AsyncIterator[Connection]":
+async def open_connection(home: Path, entry: ServerEntry) -> "AsyncIterator[Connection]":
     """Connect to a server for the duration of a block.
 
     Raises `UserError` for an incomplete entry and `TransientError` if the server does not answer. A missing key is
@@ -105,7 +103,7 @@ async def open_connection(
     from pitboss.tools.mcp.connection import connect
     from pitboss.tools.mcp.transport import CheckedTransport
 
-    credentials = access(home, entry, variables)
+    credentials = access(home, entry)
     problem = catalog.missing_setup(entry)
     if problem:
         raise UserError(problem, " ".join(entry.note.split()).partition(". ")[0])

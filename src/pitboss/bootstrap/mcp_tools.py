@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pitboss.bootstrap import mcp_servers as servers
-from pitboss.bootstrap.machine import environment
-from pitboss.bootstrap.mcp_servers import Variables
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import TransientError, UserError
@@ -125,7 +123,6 @@ async def open_server_tools(
     registry: Registry,
     simulated: bool,
     record: bool = False,
-    variables: Variables = environment,
 ) -> AsyncIterator[ServerTools]:
     """Connect the servers that a skill names, provide their tools inside a block, and close the connections after it.
 
@@ -138,7 +135,7 @@ async def open_server_tools(
         return
     entries = {tool.entry.id: tool.entry for tool in tools if tool.as_of_safe or not simulated}
     async with AsyncExitStack() as stack:
-        connections = await _connect_all(stack, workspace, entries, variables)
+        connections = await _connect_all(stack, workspace, entries)
         yield await _ToolSelection(workspace, simulated, record and not simulated, connections).of(tools)
 
 
@@ -150,10 +147,10 @@ async def preview_server_tools(workspace: Workspace, skill: SkillDocument, regis
 
 
 async def _connect_all(
-    stack: AsyncExitStack, workspace: Workspace, entries: Mapping[str, ServerEntry], variables: Variables
+    stack: AsyncExitStack, workspace: Workspace, entries: Mapping[str, ServerEntry]
 ) -> "dict[str, Connection | str]":
     """Open all connections concurrently, so that slow servers are not waited for one after the other."""
-    pending = (_connect(stack, workspace, entry, variables) for entry in entries.values())
+    pending = (_connect(stack, workspace, entry) for entry in entries.values())
     # waits for all of them, so that every open connection is in the stack
     results = await asyncio.gather(*pending, return_exceptions=True)
     for result in results:
@@ -164,12 +161,10 @@ async def _connect_all(
     }
 
 
-async def _connect(
-    stack: AsyncExitStack, workspace: Workspace, entry: ServerEntry, variables: Variables
-) -> "Connection | str":
+async def _connect(stack: AsyncExitStack, workspace: Workspace, entry: ServerEntry) -> "Connection | str":
     """Open a connection, or return why that failed."""
     try:
-        return await stack.enter_async_context(servers.open_connection(workspace.home, entry, variables))
+        return await stack.enter_async_context(servers.open_connection(workspace.home, entry))
     except (TransientError, UserError) as error:
         return str(error)
 

@@ -74,7 +74,7 @@ class ModelConnection:
         """The cost of all replies of this run, used or not."""
         return ZERO if self.cached is None else self.cached.paid_usd()
 
-    def news(self) -> str:
+    def summary(self) -> str:
         """A one-line summary of calls and speculation since this connection was opened."""
         if self.cached is None:
             return ""
@@ -199,6 +199,7 @@ def _wrapped(
     identity: str = "",
 ) -> ModelConnection:
     answers = Answers(workspace.database, workspace.now)
+    stack.callback(answers.close)
     uncertain_charges = UncertainCharges(workspace.database, run_id, workspace.runs.get(run_id).lease_epoch)
     budget = Budget(
         request.max_cost_usd, answers.paid_usd(run_id), uncertain_charges.before_usd, uncertain_charges.note

@@ -158,7 +158,7 @@ class EmailChannel:
         lines = [str(message["text"]), "", *(f"{name}: {value}" for name, value in message.items() if name != "text")]
         mail.set_content("\n".join(lines))
         context = self._context or ssl.create_default_context()
-        # The name in EHLO is fixed: the machine's own name is nobody's business, and looking it up may take long.
+        # The name in EHLO is fixed: the machine's own name is not disclosed, and looking it up may take long.
         if self._port == TLS_PORT:
             server: smtplib.SMTP = smtplib.SMTP_SSL(
                 self._host, self._port, local_hostname="localhost", timeout=TIMEOUT_S, context=context

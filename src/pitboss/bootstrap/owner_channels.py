@@ -1,4 +1,4 @@
-"""Whose notification channels are whose: those of the settings belong to the owner `local`, those of other users are in `notifications.toml`.
+"""The notification channels of each owner: those of the settings belong to `local`, those of other users are in `notifications.toml`.
 
 The file has one table for each owner, with the addresses alone; the mail server, the bot and the events are those of the settings. What
 happens to a deployment is told through the channels of its owner, and through no others.
@@ -40,13 +40,17 @@ def read_owners(home: Path) -> Mapping[str, OwnerChannels]:
     path = home / FILE
     try:
         content = tomllib.loads(path.read_text("utf-8"))
-        return {owner: OwnerChannels.model_validate(entry) for owner, entry in content.items()}
     except FileNotFoundError:
         return {}
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        names = ", ".join(OwnerChannels.model_fields)
-        raise UserError(f"{path}: {where}: {first['msg']}", f"each owner is a table with {names}") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UserError(f"{path} cannot be read: {error}", "each owner is a table, such as [anna]") from None
+    owners: dict[str, OwnerChannels] = {}
+    for owner, entry in content.items():
+        try:
+            owners[owner] = OwnerChannels.model_validate(entry)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, (owner, *first["loc"])))
+            names = ", ".join(OwnerChannels.model_fields)
+            raise UserError(f"{path}: {where}: {first['msg']}", f"each owner is a table with {names}") from None
+    return owners

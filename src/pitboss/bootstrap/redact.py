@@ -1,7 +1,7 @@
 """The secrets of this process: every value that was ever used as a key is removed from text that enters or leaves it.
 
-How a value is recognised is in `core.redaction`. Text of an MCP server or another stranger passes `redact` as it comes
-in; what goes to a log, a terminal or the database passes it as the last step. A text must be cut after redaction, or half
+How a value is recognised is in `core.redaction`. Text of an MCP server or another untrusted source passes `redact` as it
+comes in; what goes to a log, a terminal or the database passes it as the last step. A text must be cut after redaction, or half
 a key may remain.
 """
 

@@ -16,7 +16,7 @@ FOLDER = "executing"
 
 @contextmanager
 def executing(home: Path, run_id: str) -> Iterator[bool]:
-    """Hold the lock of a run inside the block; gives whether it could be had. False: another process executes the run."""
+    """Hold the lock of a run inside the block; yields whether it was acquired. False: another process executes the run."""
     path = home / FOLDER / f"{run_id}.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path, mode=0o600, blocking=False, fallback_to_soft=False)

@@ -18,7 +18,7 @@ from pitboss.core.errors import UserError
 EDITABLE = ("daily_usd", "confirm_above_usd")
 """The settings that the web app changes: those of budgets. The others decide what programs are started and where data goes."""
 MOST_USD = 1_000_000
-_LINE = re.compile(r"^(\s*{key}\s*=\s*)([^#\n]*?)(\s*(?:#[^\n]*)?)$", re.MULTILINE)
+_LINE = r"^(\s*{key}\s*=\s*)([^#\n]*?)(\s*(?:#[^\n]*)?)$"
 
 
 def source_of(settings: Settings, key: str) -> str:
@@ -60,7 +60,7 @@ def _number(text: str) -> Any:
 
 def _replaced(text: str, key: str, value: str) -> str:
     """The text with a value replaced, or with a line more before the first table."""
-    pattern = re.compile(_LINE.pattern.replace("{key}", re.escape(key)), re.MULTILINE)
+    pattern = re.compile(_LINE.replace("{key}", re.escape(key)), re.MULTILINE)
     if pattern.search(text):
         return pattern.sub(lambda match: f"{match[1]}{value}{match[3]}", text, count=1)
     line = f"{key} = {value}\n"

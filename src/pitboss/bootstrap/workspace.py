@@ -55,7 +55,7 @@ class Workspace:
 
     @property
     def owner(self) -> str:
-        """Whose the rows are that are stored through it."""
+        """The owner of the rows that are stored through it."""
         return self.only or LOCAL
 
     @property

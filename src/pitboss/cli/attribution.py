@@ -88,11 +88,8 @@ def _cells(row: dict[str, Any], *names: str) -> tuple[str, ...]:
 
 
 def _write(out: Path, document: dict[str, Any], name: str) -> None:
-    from pitboss.core.errors import UserError
     from pitboss.report.attribution import attribution_page
     from pitboss.report.shell import html_document
+    from pitboss.runs.page_file import write_page_file
 
-    try:
-        out.write_text(html_document(attribution_page(document, name)), encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"cannot write {out}: {error.strerror}", "name another file with --out") from None
+    write_page_file(html_document(attribution_page(document, name)), out, make_folder=False)

@@ -1,6 +1,5 @@
 """`pitboss audit memory`: whether a model has memorised the past that it is tested on."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -172,11 +171,6 @@ def _show(report: "MemorisationReport", json: bool) -> None:
 
 def _write(out: Path, report: "MemorisationReport") -> None:
     from pitboss.audit.memorisation_text import page
+    from pitboss.runs.page_file import write_page_file
 
-    part = out.with_name(f".{out.name}.part")
-    try:
-        part.write_text(page(report), encoding="utf-8")
-        os.replace(part, out)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise UserError(f"cannot write {out}: {error.strerror}", "name another file with --out") from None
+    write_page_file(page(report), out, make_folder=False)

@@ -4,7 +4,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pitboss.core.errors import BudgetExceeded, TransientError, UserError
+from pitboss.core.errors import BudgetExceeded, InvariantError, TransientError, UserError
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
@@ -166,6 +166,8 @@ def _confirm_cards(location: WorkspaceOptions, answer: "ChatAnswer") -> None:
                 run_card(location, card)
             except UserError as error:
                 screen.complain(error.message, error.hint)
+            except (TransientError, InvariantError, BudgetExceeded) as error:
+                screen.complain(str(error))
 
 
 def run_card(location: WorkspaceOptions, card: "Card") -> int:

@@ -62,25 +62,16 @@ def deploy(
     skill
         A .yaml or .json file, or the name of a saved skill, also as name@version.
     """
-    from pathlib import Path
-
     from pitboss.cli.live_confirmation import confirm_live
     from pitboss.jobs.executors.live import attend
     from pitboss.runs import deployments
     from pitboss.runs.deployment_caps import tightened_skill
-    from pitboss.runs.documents import read_file, read_given
+    from pitboss.runs.documents import read_file_or_saved
     from pitboss.runs.live_deployment import DeployRequest
 
     with location.workspace() as workspace:
-
-        def read(overrides: tuple[str, ...]) -> dict[str, Any]:
-            file = Path(skill)
-            if file.suffix in (".yaml", ".yml", ".json") or file.is_file():
-                return read_file(file, overrides, workspace.settings)
-            return read_given(workspace, skill, None, overrides)
-
         request = DeployRequest(
-            skill=tightened_skill(read, set_),
+            skill=tightened_skill(lambda overrides: read_file_or_saved(workspace, skill, overrides), set_),
             mode=mode,
             account=account,
             model=model,
@@ -112,7 +103,7 @@ def deploy(
 
 
 def _warn(workspace: "Workspace", deployment: "Deployment", skill: Any) -> None:
-    """Say that no preflight stands for a deployment; with real money it was refused before."""
+    """Print a warning if no passed preflight covers a deployment; with real money it was refused before."""
     from pitboss.bootstrap.trading_accounts import read_accounts
     from pitboss.runs.live_preflight import preflight_problem
 

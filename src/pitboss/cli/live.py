@@ -60,7 +60,7 @@ def host(
     if not is_loopback(metrics_host) and not expose:
         raise UserError(f"--metrics-host {metrics_host}: other machines could read the metrics", "add --expose")
 
-    def told(deployment: Deployment, entry: Entry) -> None:
+    def show_entry(deployment: Deployment, entry: Entry) -> None:
         screen.note(f"{deployment.id[:8]} {_line(entry)}")
 
     with location.workspace() as workspace:
@@ -74,7 +74,7 @@ def host(
         listener = HostListener(
             begun=lambda each: screen.note(f"{each.id[:8]} begins: {each.skill} on {each.venue}, {each.mode}"),
             ended=lambda each, outcome: screen.note(f"{each.id[:8]} ends here: {outcome}"),
-            entry=told,
+            entry=show_entry,
             state=lambda each: screen.note(f"{each.id[:8]} is {each.state} {each.reason}".rstrip()),
         )
         screen.note("hosting deployments: Ctrl-C leaves them to another host")
@@ -103,9 +103,8 @@ def preflight(
         pitboss live preflight --json
     """
     import asyncio
-    from pathlib import Path
 
-    from pitboss.runs.documents import read_file, read_given
+    from pitboss.runs.documents import read_file_or_saved
     from pitboss.runs.live_preflight import preflight as run_checks
     from pitboss.runs.venues import venue_of
     from pitboss.skill.load import read_skill
@@ -114,10 +113,7 @@ def preflight(
     with location.workspace() as workspace:
         document = None
         if skill:
-            is_file = Path(skill).suffix in (".yaml", ".yml", ".json") or Path(skill).is_file()
-            plain = (
-                read_file(Path(skill), (), workspace.settings) if is_file else read_given(workspace, skill, None, ())
-            )
+            plain = read_file_or_saved(workspace, skill)
             document = read_skill(plain, venue_of(plain).skill_type())
         checks = asyncio.run(run_checks(workspace, account, document))
     return put_checklist(checks, json)

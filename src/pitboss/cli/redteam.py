@@ -136,11 +136,11 @@ def _slots(text: str) -> tuple[Any, ...]:
     from pitboss.redteam.injection_points import SLOTS
 
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    strange = [name for name in names if name not in SLOTS]
-    if strange or not names:
+    unknown = [name for name in names if name not in SLOTS]
+    if unknown or not names:
         raise UserError(
-            f"--slots: {strange[0] if strange else text!r} is not a slot",
-            suggestion((strange or [text])[0], SLOTS, "any of"),
+            f"--slots: {unknown[0] if unknown else text!r} is not a slot",
+            suggestion((unknown or [text])[0], SLOTS, "any of"),
         )
     return names
 
@@ -148,13 +148,13 @@ def _slots(text: str) -> tuple[Any, ...]:
 def _with_effect(setup: "AttackSetup", slots: tuple[Any, ...]) -> tuple[Any, ...]:
     """Leave out the slots in which the skill shows no text, and say so."""
     empty = {slot: reason for slot, reason in setup.empty_slots().items() if slot in slots}
-    left = tuple(slot for slot in slots if slot not in empty)
-    if not left:
+    usable = tuple(slot for slot in slots if slot not in empty)
+    if not usable:
         slot, reason = next(iter(empty.items()))
         raise UserError(f"--slots: nothing can be planted in {slot}: {reason}", "leave --slots out for all others")
     for slot, reason in empty.items():
         screen.note(f"left out: slot {slot}, because {reason}")
-    return left
+    return usable
 
 
 def _check(ticks: int, limit: int | None, seed: int, price_in: Decimal | None, price_out: Decimal | None) -> None:

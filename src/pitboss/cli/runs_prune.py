@@ -42,14 +42,18 @@ def prune(
         pitboss runs prune --older-than 720h --status error --yes
     """
     from pitboss.report.figures import plural
+    from pitboss.store.lifecycle import ENDED
     from pitboss.store.prune import candidates
     from pitboss.store.prune import prune as remove
 
     if keep is not None and keep < 0:
         raise UserError("--keep: cannot be below zero", "for example --keep 200")
+    if status is not None and status not in ENDED:
+        raise UserError(f"--status: {status!r} is not complete, error or cancelled", "other runs are never deleted")
     with location.existing_workspace() as workspace:
         before_at = None if older_than is None else workspace.now() - older_than
-        run_ids = candidates(workspace.database, keep=keep, before_at=before_at, status=status, study_id=study)
+        study_id = None if study is None else workspace.studies.find(study)
+        run_ids = candidates(workspace.database, keep=keep, before_at=before_at, status=status, study_id=study_id)
         answers = 0
         if yes and run_ids:
             removed = remove(workspace.database, run_ids)

@@ -53,12 +53,12 @@ def create(
         check_scopes(scope, api_scopes())
     with location.workspace() as workspace:
         accounts = Accounts(workspace)
-        found = accounts.users.get(user)
-        if found is None:
+        token_user = accounts.users.get(user)
+        if token_user is None:
             raise UserError(
                 f"there is no user {user!r}", suggestion(user, [each.name for each in accounts.users.list()], "users:")
             )
-        token, stored = accounts.create_token(found, label, role, days, scope or None)
+        token, stored = accounts.create_token(token_user, label, role, days, scope or None)
         limits = " ".join(sorted(stored.scopes or ()))
         AuditLog(workspace.database, workspace.now).append(
             "local", "terminal", "tokens create", stored.id, f"{stored.role} of {user} {limits}".rstrip()

@@ -41,13 +41,13 @@ def watchdog(
     if silent < 10_000:
         raise UserError("--silent is shorter than two heartbeats", "give 10s or more; 13s is the default")
 
-    def told(event: WatchdogEvent) -> None:
+    def show_event(event: WatchdogEvent) -> None:
         name = "" if event.deployment is None else f"{event.deployment.id[:8]} "
         screen.note(f"{name}{event.kind}: {event.text}")
 
     async def work() -> None:
         notifier = open_notifier(workspace)
-        dog = Watchdog(workspace, settings, watchdog_teller(notifier, workspace, told))
+        dog = Watchdog(workspace, settings, watchdog_teller(notifier, workspace, show_event))
         for number in (signal.SIGINT, signal.SIGTERM):
             with suppress(ValueError, RuntimeError):  # only the main thread may catch signals
                 asyncio.get_running_loop().add_signal_handler(number, dog.stop)

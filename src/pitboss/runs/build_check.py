@@ -1,7 +1,7 @@
 """Compares the build of a deployment's host with those of the other processes that take part in it: its signer and the watchdog.
 
 Processes of different builds may understand an order differently, so a live deployment opens nothing while it has both.
-Hearing of a build costs nothing and cannot fail; `problem` stores what was heard and says what does not match.
+`hear` only notes a build and cannot fail; `problem` stores the builds and says which does not match.
 """
 
 from pitboss.store.database import Database
@@ -13,7 +13,7 @@ BUILD_MISMATCH = "build_mismatch"
 
 
 class BuildCheck:
-    """The builds that the host of one deployment has heard of. `own` is the host's."""
+    """The builds of the processes of one deployment, as its host knows them. `own` is the host's."""
 
     def __init__(self, database: Database, deployment_id: str, own: str) -> None:
         self._database = database
@@ -23,11 +23,11 @@ class BuildCheck:
         self._stored: dict[Role, str] = {}
 
     def hear(self, role: Role, build: str) -> None:
-        """Take notice of the build of a process."""
+        """Note the build of a process."""
         self._heard[role] = build
 
     def forget(self) -> None:
-        """Forget the other processes, after a person has lifted the halt: they count again when they are heard."""
+        """Forget the other processes, after a person has lifted the halt: they count again when they report their builds."""
         self._heard = {"host": self._own}
 
     def problem(self, watchdog_silent_ms: int) -> str:

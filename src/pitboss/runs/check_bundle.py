@@ -16,7 +16,7 @@ from typing import Any
 
 from pitboss.core import codec, snapshot
 from pitboss.core.errors import ReplayMismatch, UserError
-from pitboss.core.instant import interval_ms
+from pitboss.core.instant import DAY_MS, interval_ms
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import GENESIS, Record
 from pitboss.models.endpoint import ENDPOINT, read_endpoint
@@ -38,7 +38,6 @@ MOST_POINTS, MOST_RECEIPTS, MOST_STEPS, MOST_NAMES = 10_000_000, 1_000_000, 2_00
 """Limits for a complete run, whatever its records claim, because all of it is in memory at once."""
 MOST_PROBLEMS = 20
 MOST_DAYS = 36_525
-DAY_MS = 86_400_000
 MOST_AT = 1 << 47
 _SIGNED = re.compile(r"-?\d{1,40}(\.\d{1,60})?")
 _AMOUNT = re.compile(r"\d{1,40}(\.\d{1,60})?")
@@ -76,7 +75,7 @@ def check_contents(bundle: Bundle) -> BundleCheck:
     problems = chain(
         _skill(bundle), _request(run), _state(bundle, *end), _result(run, ledger, end), _answers(bundle, steps, result)
     )
-    result.problems += islice(problems, MOST_PROBLEMS - len(result.problems))
+    result.problems += islice(problems, max(0, MOST_PROBLEMS - len(result.problems)))
     return result
 
 

@@ -40,7 +40,7 @@ def differing_decisions(first: Compared, second: Compared) -> dict[str, Any]:
     for at, sides in _differing(indexes, start, end):
         count += 1
         if len(rows) < MOST_DECISIONS:
-            rows.append(_told(at, sides, (first, second)))
+            rows.append(_difference(at, sides, (first, second)))
     return {**document, "differing": count, "decisions": rows}
 
 
@@ -79,12 +79,12 @@ def _decision(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def _told(at: Instant, sides: Sequence[Sequence[Row]], runs: tuple[Compared, Compared]) -> dict[str, Any]:
+def _difference(at: Instant, sides: Sequence[Sequence[Row]], runs: tuple[Compared, Compared]) -> dict[str, Any]:
     words = [decision_words(rows, venue_of(run.params["skill"])) for rows, (run, _, _) in zip(sides, runs, strict=True)]
-    said = "; ".join(f"{label}: {text}" for text, (_, _, label) in zip(words, runs, strict=True))
+    in_words = "; ".join(f"{label}: {text}" for text, (_, _, label) in zip(words, runs, strict=True))
     return {
         "tick_at": iso(at),
-        "sentence": f"at {figures.clock(at)} {said}",
+        "sentence": f"at {figures.clock(at)} {in_words}",
         "sides": [
             {"words": text, "reason": one_line(rows[0]["reason"], MOST_REASON), "seq": rows[0]["seq"]}
             for text, rows in zip(words, sides, strict=True)

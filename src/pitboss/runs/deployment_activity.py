@@ -58,8 +58,8 @@ def listed_rows(workspace: Workspace, limit: int = LISTED) -> list[dict[str, Any
 
 def open_rows(workspace: Workspace, limit: int) -> list[dict[str, Any]]:
     """Deployments that have not ended: halted ones first, then running and paused ones, each newest first."""
-    found = [each for state in ATTENTION for each in workspace.deployments.listing(limit, state)]
-    return deployment_rows(workspace, found[:limit])
+    not_ended = [each for state in ATTENTION for each in workspace.deployments.listing(limit, state)]
+    return deployment_rows(workspace, not_ended[:limit])
 
 
 def foreground_rows(workspace: Workspace) -> list[dict[str, Any]]:

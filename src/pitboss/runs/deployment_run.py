@@ -49,7 +49,7 @@ Outcome = Literal["stopped", "released", "outage", "halted", "lost"]
 """How the work of this process on a deployment ended."""
 
 Notice = Callable[[Deployment, Entry], None]
-"""Is told every entry of a deployment: ticks, fills, refusals, halts."""
+"""Called with every entry of a deployment: ticks, fills, refusals, halts."""
 
 
 class DeploymentStop:
@@ -237,8 +237,8 @@ class DeploymentRun:
         }
 
     def open_refusal(self) -> str:
-        """Why nothing may open at this moment: a command, the stored state, a lost lease, processes of different builds, an alarm
-        that nobody has read, or a missing watchdog.
+        """Why nothing may open at this moment: a command, the stored state, a lost lease, processes of different builds, an
+        overdue alarm, or a missing watchdog.
 
         With real orders the database is asked, directly before bytes leave: a process that was suspended must not open what
         the watchdog has halted or another process works on. What cannot be read is a refusal.
@@ -247,7 +247,7 @@ class DeploymentRun:
         if refusal or self.deployment.mode != "live":
             return refusal
         try:
-            state, code, epoch = self._workspace.deployments.standing(self.deployment.id)
+            state, code, epoch = self._workspace.deployments.state_and_lease(self.deployment.id)
             if epoch != self.epoch:
                 return "another process works on the deployment"
             if state == "halted":
@@ -275,7 +275,7 @@ class DeploymentRun:
         return problem
 
     def alarm(self, text: str) -> None:
-        """Tell a person of something critical. If nobody acknowledges it within a minute, a live deployment is halted."""
+        """Tell a person of something critical. If it is not acknowledged within a minute, a live deployment is halted."""
         self._remark(f"{ALARM_MARK}{text}")
         if self.deployment.mode == "live":
             try:
@@ -285,7 +285,7 @@ class DeploymentRun:
                 LOG.error(error.message)
 
     def halt_for_alarm(self, text: str) -> str:
-        """Halt for the text of an alarm that nobody has read in time, and say so; nothing if it is empty."""
+        """Halt because of an alarm that was not read in time, and return why; nothing if its text is empty."""
         if not text:
             return ""
         problem = f"nobody has acknowledged within a minute: {text}"

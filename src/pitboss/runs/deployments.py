@@ -13,6 +13,7 @@ from pitboss.bootstrap import decider_source
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.build import build
+from pitboss.core import codec
 from pitboss.core.deployment import NEEDS_ACCOUNT, Command, OpenCommand
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
@@ -22,13 +23,14 @@ from pitboss.models import catalog
 from pitboss.runs.deployment_caps import caps_document
 from pitboss.runs.live_deployment import DAILY_COST, DeployRequest
 from pitboss.runs.live_run import create_run
-from pitboss.runs.venues import venue_named, venue_of
+from pitboss.runs.venues import venue_of
 from pitboss.skill.digest import skill_digest
 from pitboss.skill.document import to_plain
 from pitboss.store.deployment_alarms import newest_alarm
 from pitboss.store.deployment_builds import read_builds, write_builds
 from pitboss.store.deployments import Deployment, SentCommand
 from pitboss.store.lifecycle import ACTIVE
+from pitboss.store.recent_records import newest_records
 from pitboss.store.retry import Unreachable
 from pitboss.store.runs import Run
 
@@ -208,9 +210,6 @@ def command_document(sent: SentCommand) -> dict[str, Any]:
 
 def last_account(workspace: Workspace, deployment: Deployment) -> dict[str, Any] | None:
     """The account after the newest record that holds it."""
-    from pitboss.core import codec
-    from pitboss.store.recent_records import newest_records
-
     for record in reversed(newest_records(workspace.database, deployment.run_id, -1, 20)):
         after = codec.loads(record.covered).get("after")
         if after is not None:
@@ -221,11 +220,6 @@ def last_account(workspace: Workspace, deployment: Deployment) -> dict[str, Any]
 def deployment_documents(workspace: Workspace, limit: int = 200) -> Sequence[dict[str, Any]]:
     """All deployments, newest first."""
     return [deployment_document(workspace, each) for each in workspace.deployments.listing(limit)]
-
-
-def can_be_deployed(venue_name: str) -> bool:
-    """Whether a venue has live modes."""
-    return bool(venue_named(venue_name).live_modes)
 
 
 def _iso(at: Instant | None) -> str | None:

@@ -67,6 +67,14 @@ def read_stored(workspace: Workspace, name: str, version: int | None, overrides:
     return to_plain(result.skill)
 
 
+def read_file_or_saved(workspace: Workspace, skill: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the skill that a command names: a file, or a saved skill, also as `name@version`."""
+    file = Path(skill)
+    if file.suffix in (".yaml", ".yml", ".json") or file.is_file():
+        return read_file(file, overrides, workspace.settings)
+    return read_given(workspace, skill, None, overrides)
+
+
 def read_given(
     workspace: Workspace,
     skill: str | Mapping[str, Any] | None,

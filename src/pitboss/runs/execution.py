@@ -86,8 +86,8 @@ class RunExecution:
             _restore_waste(connections.speculation, ledger, model)
             async with stored_counts(workspace.database, run_id, epoch, connections.speculation):
                 state = await replay(course, journal, state, watch, ledger)
-        if model is not None and model.news():
-            watch.message(model.news() if stored is None else f"since the resume: {model.news()}")
+        if model is not None and model.summary():
+            watch.message(model.summary() if stored is None else f"since the resume: {model.summary()}")
         if journal.status != "computing_metrics":  # all records existed already, so no commit has set the status
             workspace.runs.set_status(run_id, "computing_metrics", epoch)
         metrics, baselines = venue.measure(prepared, course, ledger)

@@ -7,6 +7,7 @@ cell of JSON. In Parquet a column of whole numbers, or of truth values, keeps it
 import csv
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, TextIO
@@ -44,6 +45,8 @@ def write_text(rows: Rows, form: FileFormat, file: TextIO) -> int:
 
 def write_file(rows: Rows, form: FileFormat, path: Path) -> int:
     """Write rows to a file, in place of what it held; returns how many there were."""
+    if not path.name:
+        raise UserError(f"{path} is a folder", "name a file with --out")
     part = path.with_name(f".{path.name}.part")
     try:
         if form == "parquet":
@@ -55,7 +58,8 @@ def write_file(rows: Rows, form: FileFormat, path: Path) -> int:
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}", "name another file with --out") from None
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()
     return count
 
 
@@ -63,7 +67,9 @@ def _write_parquet(rows: Sequence[dict[str, Any]], path: Path) -> int:
     import polars as pl
 
     columns = {name: _typed([row.get(name) for row in rows]) for name in _columns(rows)}
-    pl.DataFrame([pl.Series(name, values) for name, values in columns.items()]).write_parquet(path)
+    table = pl.DataFrame([pl.Series(name, values) for name, values in columns.items()])
+    with path.open("wb") as file:  # an error of the library about a path has no text of the system
+        table.write_parquet(file)
     return len(rows)
 
 

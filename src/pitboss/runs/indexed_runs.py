@@ -128,17 +128,17 @@ class IndexedRuns:
                 total -= self._kept.popitem(last=False)[1].size
 
 
-def read_index(workspace: Workspace, run: Run, known: RunIndex | None = None) -> RunIndex:
-    """The index of a run from its records; `known` is that of an earlier call, of which only what followed is read."""
+def read_index(workspace: Workspace, run: Run, earlier: RunIndex | None = None) -> RunIndex:
+    """The index of a run from its records; with an `earlier` one only the records after it are read."""
     venue = venue_of(run.params["skill"])
-    if known is None or not known.next_seq:
+    if earlier is None or not earlier.next_seq:
         return RunIndex().extended(shown_records(workspace, run), venue, run.params)
     # its last record is read again: if it is another, the run was started anew
-    records = shown_records(workspace, run, known.next_seq - 1)
+    records = shown_records(workspace, run, earlier.next_seq - 1)
     last = next(records, None)
-    if last is None or last.digest != known.digest:
+    if last is None or last.digest != earlier.digest:
         return RunIndex().extended(shown_records(workspace, run), venue, run.params)
-    return known.extended(records, venue, run.params)
+    return earlier.extended(records, venue, run.params)
 
 
 def stored_index(workspace: Workspace, run: Run) -> RunIndex:

@@ -57,7 +57,7 @@ class LiveDeployment:
     alarm: Callable[[str], None] = lambda text: None
     """Tells a person of something critical that does not halt by itself."""
     heard_signer: Callable[[str], None] = lambda build: None
-    """Is told the build of the signing process with each of its answers."""
+    """Called with the build of the signing process at each of its answers."""
 
     @property
     def most_usd_per_day(self) -> Decimal | None:

@@ -104,19 +104,19 @@ async def connected(
             offered = open_server_tools(workspace, skill, registry, simulated=False, record=True)
             server_tools = await stack.enter_async_context(offered)
             recordings = StoredRecordings(workspace.database)
-        line = await open_model(stack, workspace, request, skill, run_id)
-        if line is None:
+        connection = await open_model(stack, workspace, request, skill, run_id)
+        if connection is None:
             yield UNCONNECTED, None
             return
-        model_client = line.model
+        model_client = connection.model
         if most_usd_per_day is not None:
             price = _price(workspace, request)
             model_client = Daily(model_client, most_usd_per_day, price, workspace.now, spent_usd)
-        if line.cached is not None:
-            model_client = FreshReplies(model_client, line.cached, workspace.now)
+        if connection.cached is not None:
+            model_client = FreshReplies(model_client, connection.cached, workspace.now)
         yield (
-            Connections(model=model_client, policy=line.policy, server_tools=server_tools, recordings=recordings),
-            line,
+            Connections(model=model_client, policy=connection.policy, server_tools=server_tools, recordings=recordings),
+            connection,
         )
 
 

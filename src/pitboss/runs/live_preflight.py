@@ -75,7 +75,7 @@ async def preflight(
 
 
 def preflight_problem(workspace: Workspace, name: str, account: TradingAccount, skill: SkillDocument) -> str:
-    """Why no preflight stands for deploying a skill on an account; empty if one does."""
+    """Why no passed preflight covers the deployment of a skill on an account; empty if one does."""
     passed, age_ms = read_preflight(workspace.database, account.venue, name)
     if passed is None:
         return f"no preflight has passed for account {name}"
@@ -89,7 +89,7 @@ def preflight_problem(workspace: Workspace, name: str, account: TradingAccount, 
 
 
 def require_preflight(workspace: Workspace, name: str, account: TradingAccount, skill: SkillDocument) -> None:
-    """Refuse a deployment with real money that no preflight stands for."""
+    """Refuse a deployment with real money that no passed preflight covers."""
     problem = preflight_problem(workspace, name, account, skill)
     if problem:
         raise UserError(

@@ -199,7 +199,7 @@ class LiveStop(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Driving:
-    """Who drives the run: what stops it, the commands to it, and who is told."""
+    """What the driver of a run is given: its stop, the commands to it, and the listener."""
 
     stop: LiveStop
     cancelled: Callable[[], bool]
@@ -246,7 +246,7 @@ async def _work(stack: AsyncExitStack, stored_run: StoredLiveRun, side: LiveSide
     since = state.tick_at or workspace.runs.get(stored_run.run_id).created_at
     await side.begin(stored_run.run_id, stored_run.address, since)
     spent_usd = board.paid_on(day_of(clock.now()))
-    connections, line = await stack.enter_async_context(
+    connections, model_connection = await stack.enter_async_context(
         connected(
             workspace,
             plan.request,
@@ -292,7 +292,7 @@ async def _work(stack: AsyncExitStack, stored_run: StoredLiveRun, side: LiveSide
     await runner.run()
     if side.has_failed():
         side.raise_failure()
-    paid_usd = ZERO if line is None else line.paid_usd
+    paid_usd = ZERO if model_connection is None else model_connection.paid_usd
     cost_usd = Decimal("NaN") if board.cost_usd is None else max(board.cost_usd, paid_usd)
     how: StopCause = (stop.cause or "cancelled") if stop.requested or cancelled() else "complete"
     measures = how == "complete" or driving.measures_stopped

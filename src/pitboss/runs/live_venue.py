@@ -33,7 +33,7 @@ class LiveVenue:
         raise NotImplementedError
 
     def live_request(self, deploy: "DeployRequest", now: "Instant") -> "BacktestRequest":
-        """The request that is stored with a deployment. Its range is empty: nobody knows the end, and nothing is replayed."""
+        """The request that is stored with a deployment. Its range is empty: its end is not known, and nothing is replayed."""
         from pitboss.skill.document import to_plain
 
         return self.request_type()(

@@ -239,7 +239,7 @@ def about(deployment: Deployment, event: EventName, what: str, text: str, at: In
 
 
 def of_entry(deployment: Deployment, entry: Entry, at: Instant) -> Iterator[Notification]:
-    """What an entry tells: fills, refusals and outages. Its words may be of anybody; they are data."""
+    """What an entry tells: fills, refusals and outages. Its texts may come from anyone; they are data."""
     fills, refusals = list[str](), list[str]()
     for event in _rows(entry, "events"):
         kind, symbol = str(event.get("kind", "")), str(event.get("symbol", ""))

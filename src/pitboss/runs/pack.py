@@ -4,7 +4,7 @@ import hashlib
 import os
 import zipfile
 from collections.abc import Iterable
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -148,19 +148,19 @@ async def _answers(workspace: Workspace, run: Run) -> tuple[str, list[AnswerLine
     Where that is impossible (the data is gone, or another version builds different requests), the replies that it paid
     for.
     """
-    answers = Answers(workspace.database, workspace.now)
-    paid_replies = list(answers.of_run(run.id))
-    endpoint = read_endpoint(run.params.get(ENDPOINT))
-    names = [run.model if endpoint is None else endpoint.identity, *(reply.model for reply in paid_replies)]
-    for model in dict.fromkeys(names):
-        for uses in await _rebuilt_uses(workspace, run, model):
-            lines = [
-                _answer_line(reply, used)
-                for key, used in sorted(uses.items())
-                if (reply := answers.get(key)) is not None
-            ]
-            if lines:
-                return "used", lines
+    with closing(Answers(workspace.database, workspace.now)) as answers:
+        paid_replies = list(answers.of_run(run.id))
+        endpoint = read_endpoint(run.params.get(ENDPOINT))
+        names = [run.model if endpoint is None else endpoint.identity, *(reply.model for reply in paid_replies)]
+        for model in dict.fromkeys(names):
+            for uses in await _rebuilt_uses(workspace, run, model):
+                lines = [
+                    _answer_line(reply, used)
+                    for key, used in sorted(uses.items())
+                    if (reply := answers.get(key)) is not None
+                ]
+                if lines:
+                    return "used", lines
     lines = [_answer_line(reply, []) for reply in paid_replies if DUPLICATE_MARK not in reply.key]
     return ("paid" if paid_replies else "none"), lines
 

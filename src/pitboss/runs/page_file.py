@@ -17,6 +17,8 @@ def write_page_file(html: str, path: Path, make_folder: bool) -> Path:
     A reader sees the file as it was before or as it is afterwards, never a part of it.
     """
     path = path.absolute()
+    if not path.name:
+        raise UserError(f"{path} is a folder", "name a file with --out")
     # a unique name, because another process may write the same page
     part = path.with_name(f".{path.name}.{new_id()[:8]}.part")
     try:

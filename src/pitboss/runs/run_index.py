@@ -63,11 +63,11 @@ class _DistinctTexts:
         self.numbers = {text: number for number, text in enumerate(self.texts)}
 
     def number(self, text: str) -> int:
-        known = self.numbers.get(text)
-        if known is None:
-            known = self.numbers[text] = len(self.texts)
+        number = self.numbers.get(text)
+        if number is None:
+            number = self.numbers[text] = len(self.texts)
             self.texts.append(text)
-        return known
+        return number
 
 
 def _no_numbers() -> dict[str, Ints]:
@@ -166,11 +166,6 @@ class RunIndex:
             "cost_usd": None if np.isnan(cost) else cost,
             "row": index,
         }
-
-    def row_of(self, seq: int) -> int | None:
-        """The number of the first row of a record; None if it has none."""
-        index = int(np.searchsorted(self.numbers["seq"], seq))
-        return index if index < len(self) and self.numbers["seq"][index] == seq else None
 
     # Making ---------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Stores the counters of speculation every few seconds while a run is executed, for those who watch it."""
+"""Stores the counters of speculation every few seconds while a run is executed, so that its progress can show them."""
 
 import asyncio
 from collections.abc import AsyncIterator

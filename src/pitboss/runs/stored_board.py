@@ -22,7 +22,7 @@ class StoredBoard:
         self._database = database
         self._run_id = run_id
         self._board = board
-        self._taken: BoardTotals | None = None
+        self._next_totals: BoardTotals | None = None
 
     def restore(self, records: Callable[[int], Iterable[Record]]) -> None:
         """Bring the board to the newest record. `records` gives those from a number on."""
@@ -31,24 +31,24 @@ class StoredBoard:
             self._board.begin_with(stored)
         for record in records(self._board.next_seq):
             self._board.add(record)
-            self._take()
-        if self._taken is not None and self._is_old(self._taken):
-            self._store(self._taken)
+            self._capture()
+        if self._next_totals is not None and self._is_old(self._next_totals):
+            self._store(self._next_totals)
 
     def committed(self) -> None:
         """Store totals if they are due: called after a record was added to the board."""
-        self._take()
-        if self._taken is not None and self._is_old(self._taken):
-            self._store(self._taken)
+        self._capture()
+        if self._next_totals is not None and self._is_old(self._next_totals):
+            self._store(self._next_totals)
 
-    def _take(self) -> None:
+    def _capture(self) -> None:
         board = self._board
-        if board.next_seq % EVERY == 0 and (self._taken is None or self._is_old(self._taken)):
-            self._taken = board.totals()
+        if board.next_seq % EVERY == 0 and (self._next_totals is None or self._is_old(self._next_totals)):
+            self._next_totals = board.totals()
 
     def _is_old(self, totals: BoardTotals) -> bool:
         return self._board.next_seq - totals["next_seq"] >= MOST_ENTRIES
 
     def _store(self, totals: BoardTotals) -> None:
         write_totals(self._database, self._run_id, totals)
-        self._taken = None
+        self._next_totals = None

@@ -68,8 +68,10 @@ def price_of_name(name: str, settings: Settings) -> ModelPrice | None:
         return FREE
     now = SystemClock().now()
     try:
-        found = route(name, Values(environment, open_secrets(Path(settings.home)), http_hosts=settings.http_hosts))
-        provider, model = found.provider, found.model
+        model_route = route(
+            name, Values(environment, open_secrets(Path(settings.home)), http_hosts=settings.http_hosts)
+        )
+        provider, model = model_route.provider, model_route.model
     except KeyMissing:
         if prefix not in PROVIDERS:
             return None

@@ -286,7 +286,7 @@ class Venue(LiveVenue, ABC):
         return ()
 
     def with_untrusted_text(self, request: Any, text: str) -> Any | None:
-        """The request with a text among what strangers write, for red teams; None where that is not in the request."""
+        """The request with a text planted among its untrusted texts, for red teams; None where it has none."""
         del request, text
 
     def cut_request(self, request: Any, at: "Instant", folder: "Path") -> Any:

@@ -1,4 +1,4 @@
-"""Verify a stored run for somebody who asks: damage is a finding, even where the run cannot be read because of it."""
+"""Verify a stored run and report damage as a finding, even where the run cannot be read because of it."""
 
 from dataclasses import dataclass
 

@@ -12,7 +12,7 @@ from decimal import Decimal
 from itertools import count
 from typing import Any
 
-from sqlalchemy import bindparam, event, select, type_coerce
+from sqlalchemy import bindparam, select, type_coerce
 from sqlalchemy.pool import PoolProxiedConnection
 from sqlalchemy.types import NULLTYPE
 
@@ -52,7 +52,10 @@ class StoredReply:
 
 
 class Answers:
-    """The replies in a database. One process may have several of these; several processes may share the database."""
+    """The replies in a database. One process may have several of these; several processes may share the database.
+
+    Close it after use: reading from a file keeps a connection of its own open.
+    """
 
     def __init__(self, database: Database, now: Callable[[], Instant]) -> None:
         self._database = database
@@ -90,7 +93,7 @@ class Answers:
                 row = cursor.fetchone()
                 cursor.close()
             except BaseException:
-                self._disconnect()
+                self.close()
                 raise
         return None if row is None else self._read(row)
 
@@ -143,13 +146,12 @@ class Answers:
 
     def _connect(self) -> PoolProxiedConnection:
         """A dedicated connection for reading: to fetch one from the pool costs more than to read a reply."""
-        engine = self._database.engine
-        self._connection = engine.raw_connection()
+        self._connection = self._database.engine.raw_connection()
         self._connection.detach()
-        event.listen(engine, "engine_disposed", self._disconnect, once=True)
         return self._connection
 
-    def _disconnect(self, *_: object) -> None:
+    def close(self) -> None:
+        """Close the connection for reading; the next read opens another."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()

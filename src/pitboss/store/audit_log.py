@@ -39,7 +39,7 @@ class AuditLog:
         self._now = now
 
     def append(self, user_name: str, address: str, action: str, object_: str = "", detail: str = "") -> None:
-        """Add an entry. Texts are shortened and reduced to printable characters: they may be of anybody."""
+        """Add an entry. Texts are shortened and reduced to printable characters: they may come from any client."""
         row = {
             "at": self._now(),
             "user_name": _line(user_name, 64),

@@ -2,8 +2,9 @@
 
 A reservation takes the worst case out of the day's budget; settling it returns what was not spent. A run has its own
 reservation (epoch 0): a queued one keeps it through every worker, one that a user starts or resumes gets it with its claim
-(`RunLimit`). A reservation under a lease is returned when the run is claimed again. The amount spent is read from the replies that the run paid for and from its uncertain charges. The day is the UTC day
-of the reservation, by the database's clock. The limit, and the worst case of a run, are given by the caller.
+(`RunLimit`). A reservation under a lease is returned when the run is claimed again. The amount spent is read from the
+replies that the run paid for and from its uncertain charges. The day is the UTC day of the reservation, by the database's
+clock. The limit, and the worst case of a run, are given by the caller.
 """
 
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from pitboss.core.instant import DAY_MS, Instant, iso
 from pitboss.core.money import ZERO, exact, text
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
+from pitboss.store.fact import keys_with
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.schema import SEAL, answers, budgets, facts, reservations, runs
 
@@ -80,16 +82,6 @@ class Budgets:
             return BudgetDay(owner, day, ZERO, ZERO)
         rows.require_intact(budgets, row)
         return BudgetDay(owner, day, Decimal(row["reserved_usd"]), Decimal(row["spent_usd"]))
-
-    @exact
-    def open_usd(self, owner: str, day_at: Instant) -> Decimal:
-        """The sum of a user's open reservations of a day: what `reserved_usd` must be."""
-        query = rows.raw(reservations).where(reservations.c.owner == owner, reservations.c.day_at == _day(day_at))
-        with self._database.read() as connection:
-            open_rows = rows.fetch_all(connection, query)
-        for row in open_rows:
-            rows.require_intact(reservations, row)
-        return sum((Decimal(row["amount_usd"]) for row in open_rows), ZERO)
 
 
 @exact
@@ -224,7 +216,7 @@ def _cost_of_run(connection: Connection, run_id: str) -> tuple[Decimal, bool]:
     """What a run has paid, uncertain charges included, and whether every price is known."""
     costs = connection.execute(select(type_coerce(answers.c.cost_usd, NULLTYPE)).where(answers.c.run_id == run_id))
     reply_costs = [cost for (cost,) in costs]
-    uncertain = select(facts.c.value).where(facts.c.key.startswith(f"doubt/{run_id}/", autoescape=True))
+    uncertain = select(facts.c.value).where(keys_with(f"doubt/{run_id}/"))
     charges = connection.execute(uncertain).scalars().all()
     amounts = [Decimal(str(amount)) for amount in (*reply_costs, *charges) if amount is not None]
     return sum(amounts, ZERO), None not in reply_costs

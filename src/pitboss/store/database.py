@@ -165,8 +165,7 @@ class Database:
     def _drop(self, connection: PoolProxiedConnection) -> None:
         with suppress(self._driver_error):  # a broken connection has lost its transaction anyway
             connection.rollback()
-        if self.journal_mode is None:
-            connection.invalidate()  # it may be the connection that failed
+        connection.invalidate()  # not back into the pool: it may be broken, or still have the settings of a lazy commit
         connection.close()
 
     def now(self, connection: Connection) -> Instant:
@@ -203,6 +202,8 @@ class Database:
             raise user_error from error
 
     def _user_error(self, error: BaseException) -> UserError | None:
+        if isinstance(error, UnicodeEncodeError):  # such as an argument of a command that is not UTF-8
+            return UserError("a name or an id is not valid text", "check it for characters that are not UTF-8")
         if not isinstance(error, DBAPIError | UnicodeDecodeError | self._driver_error):
             return None
         return (sqlite.explain if self.journal_mode else postgres.explain)(error, self.location)
@@ -300,7 +301,7 @@ def open_tables(url_or_path: str | Path, tables: MetaData, pool_size: int = 1, r
         if file is not None:
             check(existing)
         if read_only and not names <= set(existing):
-            raise UserError("the database was created by an earlier pitboss", "start the server of it once")
+            raise UserError("the database was created by an earlier pitboss", "start its server once")
         if not names <= set(existing):
             with database.write() as connection:
                 database.lock_name(connection, "create tables")

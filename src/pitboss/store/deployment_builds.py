@@ -1,4 +1,4 @@
-"""Which build of pitboss each process of a deployment was when it was last heard: one row of `facts` for each deployment."""
+"""The build of pitboss that each process of a deployment last reported: one row of `facts` for each deployment."""
 
 from collections.abc import Mapping
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Deployments and their commands: which agents run live, in which state, and what people told them.
+"""Deployments and their commands: which agents run live, in which state, and what they were told to do.
 
 The state of a deployment changes in the transaction that acknowledges the command which changes it, or in the one that records
 a halt; so a process that is killed around a halt finds the deployment halted. The lease that lets one process work on a
@@ -140,7 +140,7 @@ class Deployments:
         return self._fetch(query.order_by(deployments.c.created_at, deployments.c.id).limit(limit))
 
     def heartbeats(self, mode: Mode | None = None) -> tuple[Instant, Sequence[tuple[Deployment, Instant | None]]]:
-        """The deployments of a mode, or of all, that are not stopped, each with the last heartbeat of its process; and the time of now."""
+        """The deployments of a mode, or of all, that are not stopped, each with the last heartbeat of its process; and the current time."""
         query = self._all().where(deployments.c.state != "stopped")
         query = query if mode is None else query.where(deployments.c.mode == mode)
         listed = self._fetch(query.order_by(deployments.c.created_at, deployments.c.id).limit(LISTED))
@@ -159,7 +159,7 @@ class Deployments:
             stored: Any = connection.execute(query).all()
         return dict(stored)
 
-    def standing(self, deployment_id: str) -> tuple[DeploymentState, str, int]:
+    def state_and_lease(self, deployment_id: str) -> tuple[DeploymentState, str, int]:
         """The stored state and its code, and the lease under which its run is worked on. Asked before every open."""
         query = (
             select(deployments.c.state, deployments.c.code, runs.c.lease_epoch)
@@ -212,7 +212,7 @@ class Deployments:
             stored: Any = connection.execute(query.order_by(columns.deployment_id, columns.number)).all()
         return [OpenCommand(*row) for row in stored]
 
-    def acknowledge(self, command: OpenCommand, note: str = "", code: str = "") -> SentCommand:
+    def acknowledge(self, command: OpenCommand, note: str = "") -> SentCommand:
         """Apply a command to the state of its deployment and acknowledge it, in one transaction. Once: a second time
         returns what was stored.
         """
@@ -231,7 +231,7 @@ class Deployments:
                 is_running = state == "running"
                 changes = {
                     "state": state,
-                    "code": "" if is_running else code or command.command,
+                    "code": "" if is_running else command.command,
                     "reason": "" if is_running else command.reason,
                     "changed_at": now,
                 }

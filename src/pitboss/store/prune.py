@@ -42,7 +42,6 @@ def candidates(
     before_at: Instant | None = None,
     status: str | None = None,
     study_id: str | None = None,
-    owner: str | None = None,
 ) -> list[str]:
     """Ended runs that fit all conditions, newest first: created before an instant, not among the newest `keep`. Those of deployments
     that are not stopped are left out.
@@ -50,7 +49,7 @@ def candidates(
     if keep is None and before_at is None and study_id is None:
         raise UserError("no runs are selected", "say how many to keep, until when, or of which study")
     query = select(runs.c.id).where(_removable())
-    for column, value in ((runs.c.status, status), (runs.c.study_id, study_id), (runs.c.owner, owner)):
+    for column, value in ((runs.c.status, status), (runs.c.study_id, study_id)):
         if value is not None:
             query = query.where(column == value)
     if before_at is not None:

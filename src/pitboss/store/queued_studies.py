@@ -10,9 +10,8 @@ from typing import Any
 
 from sqlalchemy import delete, select
 
-from pitboss.core import codec
-from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
+from pitboss.store.fact import keys_with, read_fact, write_fact
 from pitboss.store.schema import facts
 
 PREFIX = "queue/"
@@ -32,27 +31,19 @@ class QueuedStudy:
 
 def write_queued_study(database: Database, study_id: str, queued: QueuedStudy) -> None:
     """Store a study that is to be carried on, or why it no longer is."""
-    key, value = f"{PREFIX}{study_id}", codec.dumps(asdict(queued)).decode()
     with database.write() as connection:
-        row = rows.fetch(connection, facts, {"key": key}, lock=True)
-        if row is None:
-            rows.add(connection, facts, {"key": key, "value": value})
-        else:
-            rows.change(connection, facts, row, {"value": value})
+        write_fact(connection, f"{PREFIX}{study_id}", asdict(queued))
 
 
 def read_queued_study(database: Database, study_id: str) -> QueuedStudy | None:
     """The study if it is carried on; None for any other."""
     with database.read() as connection:
-        row = rows.fetch(connection, facts, {"key": f"{PREFIX}{study_id}"})
-    if row is None:
-        return None
-    rows.require_intact(facts, row)
-    return QueuedStudy(**codec.loads(row["value"]))
+        content = read_fact(connection, f"{PREFIX}{study_id}")
+    return None if content is None else QueuedStudy(**content)
 
 
 def forget_queued_study(database: Database, study_id: str) -> None:
-    """The study is complete or cancelled."""
+    """Delete the row of a study that is complete or cancelled."""
     if read_queued_study(database, study_id) is not None:
         with database.write() as connection:
             connection.execute(delete(facts).where(facts.c.key == f"{PREFIX}{study_id}"))
@@ -60,6 +51,6 @@ def forget_queued_study(database: Database, study_id: str) -> None:
 
 def queued_studies(database: Database) -> list[str]:
     """The ids of all studies that are carried on."""
-    query = select(facts.c.key).where(facts.c.key > PREFIX, facts.c.key < "queue0").order_by(facts.c.key)
+    query = select(facts.c.key).where(keys_with(PREFIX)).order_by(facts.c.key)
     with database.read() as connection:
         return [key.removeprefix(PREFIX) for key in connection.execute(query).scalars()]

@@ -19,6 +19,7 @@ from pitboss.core.suggestion import did_you_mean, nearest_id
 from pitboss.store import budgets, events, spend
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
+from pitboss.store.fact import keys_with
 from pitboss.store.lifecycle import ACTIVE, ENDED, LeaseLost, Status, require_move
 from pitboss.store.run import Figures, Run, figure_columns, new_run_row, no_run, read_run, require_run_row
 from pitboss.store.run_filter import RunFilter, filtered, newest
@@ -93,8 +94,8 @@ class Runs:
             return self._newest_id(prefix, int(match[1] or 0))
         with self._database.read() as connection:
             starts = func.substr(runs.c.id, 1, len(prefix)) == prefix
-            found = self._bounded(select(runs.c.id).where(starts)).order_by(runs.c.id).limit(6)
-            ids = connection.execute(found).scalars().all()
+            matches = self._bounded(select(runs.c.id).where(starts)).order_by(runs.c.id).limit(6)
+            ids = connection.execute(matches).scalars().all()
             if prefix in ids:
                 return prefix
             if len(ids) == 1 and prefix:
@@ -113,9 +114,9 @@ class Runs:
         """The id of the run at a place among those that belong to no study, newest first."""
         newest_first = newest(self._bounded(select(runs.c.id)), 1, None, {"single": True}).offset(place)
         with self._database.read() as connection:
-            found = connection.execute(newest_first).scalar()
-        if found is not None:
-            return found
+            run_id = connection.execute(newest_first).scalar()
+        if run_id is not None:
+            return run_id
         count = sum(self.count(single=True).values())
         hint = f"the oldest is last~{count - 1}" if count else f"there are no single runs in {self._database.location}"
         raise UserError(f"there is no run {name!r}", hint)
@@ -241,14 +242,11 @@ class Runs:
         run_id: str,
         epoch: int,
         *,
-        data_digest: str | None = None,
         metrics: Mapping[str, Any] | None = None,
         **figures: Unpack[Figures],
     ) -> None:
         """Store figures of a run; columns that are not given stay unchanged."""
-        changes: dict[str, object] = {} if data_digest is None else {"data_digest": data_digest}
-        if metrics is not None:
-            changes["metrics"] = codec.dumps(metrics)
+        changes: dict[str, object] = {} if metrics is None else {"metrics": codec.dumps(metrics)}
         self._write(run_id, epoch, {**changes, **figure_columns(figures)})
 
     def finish(
@@ -373,7 +371,7 @@ def remove(connection: Connection, database: Database, ids: Sequence[str]) -> No
         connection.execute(delete(table).where(table.c.run_id.in_(ids)))
     for run_id in ids:
         for prefix in ("doubt", "guess", "board"):
-            connection.execute(delete(facts).where(facts.c.key.startswith(f"{prefix}/{run_id}/", autoescape=True)))
+            connection.execute(delete(facts).where(keys_with(f"{prefix}/{run_id}/")))
     connection.execute(delete(runs).where(runs.c.id.in_(ids)))
 
 

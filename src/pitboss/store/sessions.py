@@ -58,13 +58,13 @@ class Sessions:
             row = rows.fetch(connection, sessions, {"digest": digest})
         if row is None or not rows.intact(sessions, row) or not hmac.compare_digest(row["digest"], digest):
             return None
-        found = StoredSession(**{name: row[name] for name in rows.sealed_columns(sessions)})
+        session = StoredSession(**{name: row[name] for name in rows.sealed_columns(sessions)})
         now = self._now()
-        if now >= found.expires_at or now - found.last_seen_at >= self._idle_ms:
+        if now >= session.expires_at or now - session.last_seen_at >= self._idle_ms:
             return None
-        if now - found.last_seen_at >= min(SEEN_EVERY_MS, self._idle_ms // 2):
+        if now - session.last_seen_at >= min(SEEN_EVERY_MS, self._idle_ms // 2):
             self._saw(digest, now)
-        return found
+        return session
 
     def end(self, digest: str) -> None:
         """Delete a session."""

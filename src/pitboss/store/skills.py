@@ -119,7 +119,7 @@ class Skills:
                 names = connection.execute(listed).scalars().all()
                 hint = suggestion(name, names, "stored are:") or "a skill is stored when it is first run"
                 raise UserError(f"no skill {name!r} is stored", hint)
-            return self._version(connection, skill, version or skill["latest_version"])
+            return self._version(connection, skill, skill["latest_version"] if version is None else version)
 
     def get_by_id(self, skill_id: str, version: int) -> StoredSkill:
         """The version that a run refers to."""
@@ -148,8 +148,8 @@ class Skills:
     def _find(self, connection: Connection, name: str) -> dict[str, Any] | None:
         if self._owner is not None:
             return rows.fetch(connection, skills, {"owner": self._owner, "name": name})
-        found = rows.fetch_all(connection, rows.raw(skills).where(skills.c.name == name).order_by(skills.c.owner))
-        return next((skill for skill in found if skill["owner"] == LOCAL), found[0] if found else None)
+        same_name = rows.fetch_all(connection, rows.raw(skills).where(skills.c.name == name).order_by(skills.c.owner))
+        return next((skill for skill in same_name if skill["owner"] == LOCAL), same_name[0] if same_name else None)
 
     def _bounded(self, query: Any) -> Any:
         return query if self._owner is None else query.where(skills.c.owner == self._owner)

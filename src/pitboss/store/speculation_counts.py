@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pitboss.core import codec
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
+from pitboss.store.fact import keys_with
 from pitboss.store.schema import facts
 
 PREFIX = "guess/"
@@ -35,9 +36,7 @@ def write_counts(database: Database, run_id: str, epoch: int, counts: Speculatio
 
 def read_counts(database: Database, run_id: str) -> SpeculationCounts | None:
     """The counts of a run over all its leases; None if it has never asked ahead."""
-    prefix = f"{PREFIX}{run_id}/"
-    # A range, which the index of the key serves; the character after a slash is a zero.
-    query = rows.raw(facts).where(facts.c.key > prefix, facts.c.key < f"{PREFIX}{run_id}0")
+    query = rows.raw(facts).where(keys_with(f"{PREFIX}{run_id}/"))
     with database.read() as connection:
         stored = rows.fetch_all(connection, query)
     for row in stored:

@@ -113,7 +113,7 @@ class Studies:
 
     def find(self, prefix: str) -> str:
         """The full id of the only study whose id starts with this prefix."""
-        starts = studies.c.id.startswith(prefix, autoescape=True)
+        starts = func.substr(studies.c.id, 1, len(prefix)) == prefix
         query = self._bounded(select(studies.c.id).where(starts), studies).order_by(studies.c.id).limit(6)
         with self._database.read() as connection:
             ids = list(connection.execute(query).scalars())
@@ -157,8 +157,8 @@ class Studies:
         counts: dict[str, dict[Status, int]] = {}
         first: dict[str, Instant] = {}
         last: dict[str, Instant] = {}
-        for study_id, found, count, oldest, newest in groups:
-            counts.setdefault(study_id, {})[found] = int(count)
+        for study_id, run_status, count, oldest, newest in groups:
+            counts.setdefault(study_id, {})[run_status] = int(count)
             first[study_id] = min(oldest, first.get(study_id, oldest))
             last[study_id] = max(newest, last.get(study_id, newest))
         lines: list[StudyLine] = []

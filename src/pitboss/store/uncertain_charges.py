@@ -9,6 +9,7 @@ from decimal import Decimal
 from pitboss.core.money import ZERO, exact, text
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
+from pitboss.store.fact import keys_with
 from pitboss.store.schema import facts
 
 PREFIX = "doubt/"
@@ -32,7 +33,7 @@ def uncertain_usd_by_run(database: Database) -> dict[str, Decimal]:
 
 
 def _amounts(database: Database, prefix: str) -> dict[str, Decimal]:
-    query = rows.raw(facts).where(facts.c.key.startswith(prefix, autoescape=True))
+    query = rows.raw(facts).where(keys_with(prefix))
     with database.read() as connection:
         stored = rows.fetch_all(connection, query)
     for row in stored:

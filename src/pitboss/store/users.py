@@ -20,7 +20,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user. `owner` is whose rows it sees, `password` the hash (empty: none, so that nobody signs in with one)."""
+    """A user. `owner` is whose rows it sees, `password` the hash (empty: there is none to sign in with)."""
 
     name: str
     owner: str
@@ -31,7 +31,7 @@ class User:
 
 
 MACHINE_USER = User(LOCAL, LOCAL, "admin", "", 0, disabled=False)
-"""Who works at the machine itself: the command line, and the link that `pitboss serve` prints. It has no row."""
+"""The user of the command line, and of the link that `pitboss serve` prints. It has no row."""
 
 
 class UserChanges(TypedDict, total=False):
@@ -92,7 +92,7 @@ class Users:
             return [_user(row) for row in rows.fetch_all(connection, rows.raw(users).order_by(users.c.name))]
 
     def can_sign_in(self) -> bool:
-        """Whether anybody can sign in with a password."""
+        """Whether any user can sign in with a password."""
         query = select(users.c.name).where(users.c.disabled.is_(False), users.c.password != "").limit(1)
         with self._database.read() as connection:
             return connection.execute(query).first() is not None
