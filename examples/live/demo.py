@@ -31,6 +31,8 @@ from pitboss.store.recent_records import newest_records
 
 COIN = "BTC"
 ACCOUNT = "main"
+CLOCK = "clock"
+"""The file of the demo's clock, which also says that a folder is one of the demo."""
 PERIOD_S, DAY_S, NOON_S = 300, 86_400, 43_200
 EARLY_S = 1.0
 """The clocks are put forward to so long before a tick: the feed needs a moment to fill the gap."""
@@ -110,7 +112,7 @@ class Exchange:
 
 @dataclass(slots=True)
 class Watched:
-    """One deployment, and what of its records was told."""
+    """One deployment, and which of its records were printed."""
 
     name: str
     id: str
@@ -127,7 +129,7 @@ class Watched:
 
 
 def tell(watched: Watched, workspace: Workspace) -> None:
-    """Tell the records that are new: what happened, and decisions with their verdicts, in the order of time."""
+    """Print the records that are new: what happened, and decisions with their verdicts, in the order of time."""
     for record in newest_records(workspace.database, watched.run_id, watched.seq, 50):
         watched.seq = record.seq
         body = codec.loads(record.covered)
@@ -187,7 +189,7 @@ class Story:
     live: Watched
 
     def tell(self) -> None:
-        """Tell what is new of both deployments."""
+        """Print what is new of both deployments."""
         for each in (self.paper, self.live):
             tell(each, self.workspace)
 
@@ -196,7 +198,7 @@ class Story:
         began = time.monotonic()
         while not holds():
             if time.monotonic() - began > limit_s:
-                raise DemoFailed(f"it was waited {limit_s:g} s for this in vain: {what}; see host.log")
+                raise DemoFailed(f"waited {limit_s:g} s in vain for {what}; see host.log")
             await asyncio.sleep(0.1)
             self.tell()
 
@@ -221,7 +223,7 @@ class Story:
             await self.tick()
             if holds():
                 return
-        raise DemoFailed(f"after {MOST_TICKS} ticks it is not so: {what}")
+        raise DemoFailed(f"not reached after {MOST_TICKS} ticks: {what}")
 
     async def agree(self) -> None:
         """The sizes of the exchange and of our newest record; they have to be equal."""
@@ -329,7 +331,7 @@ async def demo(folder: Path) -> None:
     start_s = (now_s - 6 * 3_600) // DAY_S * DAY_S + NOON_S
     start_s -= DAY_S if start_s + 4 * 3_600 > now_s else 0  # in the past, and not over midnight
     async with AsyncExitStack() as stack:
-        clock = DemoClock(folder / "clock", start_s + PERIOD_S // 2)
+        clock = DemoClock(folder / CLOCK, start_s + PERIOD_S // 2)
         programs = Programs(folder, clock)
         stack.push_async_callback(programs.close)
         (folder / "prices.json").write_text(json.dumps({COIN: price_rows(start_s)}), "utf-8")
@@ -398,6 +400,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="A fake exchange, a signer, and a skill deployed on paper and live.")
     parser.add_argument("--home", type=Path, default=Path("demo-live"))
     folder: Path = parser.parse_args().home.resolve()
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / CLOCK).is_file():
+        sys.exit(f"error: {folder} is not empty and not of this demo; choose another --home")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:

@@ -68,7 +68,7 @@ class Programs:
         line = (await process.stdout.readline()).decode().strip()
         if not line:
             assert process.stderr is not None
-            raise DemoFailed(f"{module} {' '.join(words)}:\n{(await process.stderr.read()).decode()}")
+            raise DemoFailed(f"{module} {' '.join(arguments)}:\n{(await process.stderr.read()).decode()}")
         return line
 
     async def pitboss(self, *words: Any, secrets: Mapping[int, str] | None = None) -> tuple[int, str, str]:

@@ -65,6 +65,18 @@ def test_both_addresses_answer_in_json_with_nothing_that_lets_another_origin_rea
         assert not [name for name in headers if name.lower().startswith("access-control")]
 
 
+def test_any_loopback_address_that_it_listens_on_may_be_asked_for() -> None:
+    async def ask() -> int:
+        async with (
+            serving(dict, lambda: {"ok": True}, "127.0.0.2", 0) as address,
+            aiohttp.ClientSession() as session,
+            session.get(address + "/health") as reply,
+        ):
+            return reply.status
+
+    assert asyncio.run(ask()) == 200
+
+
 def test_head_is_get_without_a_body_and_a_query_changes_nothing() -> None:
     status, headers, body = answer("HEAD", "/status")
     assert (status, body) == (200, b"")

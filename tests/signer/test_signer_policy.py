@@ -17,7 +17,7 @@ from figures import keep
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS
 from pitboss.signer.denied_functions import is_denied
-from pitboss.signer.evm.policy import EvmPolicy, signature_parts
+from pitboss.signer.evm.policy import ContractPolicy, EvmPolicy, signature_parts
 from pitboss.signer.evm.transaction import EvmTransaction
 from pitboss.signer.evm.transaction_journal import use_of_day
 from pitboss.signer.journal import SigningJournal
@@ -294,6 +294,14 @@ def test_a_wrong_policy_file_is_refused_with_one_line(tmp_path: Path, old: str, 
 def test_functions_that_give_rights_away_are_denied_by_name(name: str) -> None:
     assert is_denied(name)
     assert not is_denied("withdraw")
+
+
+def test_a_harmless_name_with_the_selector_of_approve_has_to_be_allowed_by_name() -> None:
+    signature = "watch_tg_invmru_2f69f1b(address,address)"
+    contract = {"address": "0x" + "00" * 20, "functions": [signature]}
+    with pytest.raises(ValueError, match="gives rights away"):
+        ContractPolicy.model_validate(contract)
+    assert ContractPolicy.model_validate({**contract, "allow_denied": [signature]}).functions == (signature,)
 
 
 def test_a_signature_is_read_in_its_canonical_form_only() -> None:

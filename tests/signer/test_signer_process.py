@@ -17,8 +17,9 @@ import pytest
 
 from forked import Forked
 from pitboss.core.errors import TransientError, UserError
+from pitboss.signer.__main__ import main
 from pitboss.signer.client import SignatureReply, SignerClient
-from pitboss.signer.keystore import keystore_address, open_keystore
+from pitboss.signer.keystore import keystore_address, open_keystore, read_secret
 from pitboss.signer.program import KEYSTORE, describe_files, make_files
 from pitboss.signer.protocol import MOST_LINE_BYTES, SigningRefusal
 from process_memory import memory_of
@@ -126,6 +127,42 @@ def test_a_wrong_passphrase_is_one_line_and_shows_nothing(folder: Path) -> None:
     assert "Traceback" not in done.stderr
     assert "a wrong passphrase" not in done.stdout + done.stderr
     assert KEY.hex() not in done.stdout + done.stderr
+
+
+def test_a_damaged_journal_and_a_socket_path_that_is_too_long_are_one_line(folder: Path) -> None:
+    done = run_program("run", folder, "--socket", str(folder / ("s" * 120)))
+    assert (done.returncode, done.stderr) == (1, f"error: {folder}: AF_UNIX path too long\n")
+    (folder / "journal.db").write_bytes(b"no database" * 100)
+    for path in folder.glob("journal.db-*"):
+        path.unlink()
+    done = run_program("run", folder)
+    assert done.returncode == 1
+    assert done.stderr == f"error: {folder / 'journal.db'}: file is not a database\n"
+
+
+def test_without_a_terminal_the_option_for_that_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_terminal(prompt: str) -> str:
+        raise EOFError
+
+    monkeypatch.setattr("getpass.getpass", no_terminal)
+    for name, option in (
+        ("key", "--key-fd"),
+        ("passphrase", "--passphrase-fd"),
+        ("passphrase again", "--passphrase-fd"),
+    ):
+        with pytest.raises(UserError) as error:
+            read_secret(name, None)
+        assert error.value.hint == f"use {option}"
+
+
+def test_an_interrupt_at_the_prompt_ends_the_program_without_a_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(prompt: str) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("getpass.getpass", interrupted)
+    assert main(["init", "--folder", str(tmp_path / "new")]) == 130
 
 
 def test_init_makes_a_private_key_file_that_opens_with_its_passphrase(tmp_path: Path) -> None:

@@ -209,33 +209,33 @@ class Runner:
     async def _record_missed(self) -> None:
         """Record the commands and the changes of caps that took effect while no process had the account."""
         at = max(self.clock.now(), self._last)
-        commands = [_told(command, at) for command in self.control.unrecorded(self.board.last_command)]
+        commands = [_command_receipt(command, at) for command in self.control.unrecorded(self.board.last_command)]
         caps = [Receipt("caps", at, facts=facts) for facts in self.control.unrecorded_caps(self.board.last_caps)]
-        told = (*commands, *caps)
-        if told:
+        receipts = (*commands, *caps)
+        if receipts:
             covered = {"until_at": at, "ticks": 0, "flags": {}, "after": self.ports.summary(self.state.world)}
-            await self._record("span", at, self.state.tick_at, self.state.world, told, covered)
+            await self._record("span", at, self.state.tick_at, self.state.world, receipts, covered)
 
     async def _carry_out(self, command: OpenCommand) -> str:
         at = max(self.clock.now(), self._last)
-        told = _told(command, at)
+        receipt = _command_receipt(command, at)
         if command.command == "flatten":
-            return await self._flatten(at, told)
+            return await self._flatten(at, receipt)
         world, lifted = self.state.world, ()
         if command.command == "resume" and self.control.state == "halted":
             world, lifted = self.ports.lift_halts(world, at)
             self.checks.reset()
         after = self.ports.summary(world)
         covered = {"until_at": at, "ticks": 0, "flags": {}, "after": after}
-        await self._record("span", at, self.state.tick_at, world, (told, *lifted), covered)
+        await self._record("span", at, self.state.tick_at, world, (receipt, *lifted), covered)
         return ""
 
-    async def _flatten(self, at: Instant, told: Receipt) -> str:
+    async def _flatten(self, at: Instant, receipt: Receipt) -> str:
         """A tick whose decision is the person's: it is judged and executed like one of the agent."""
         happened = await self._update_world(min(at, self.next_at)) or ()
         intents = self.ports.closing_intents(self.state.world)
         ports = decided_by_person(self.ports, intents, "flatten")
-        result = await self._run_tick(at, (*happened, told), ports)
+        result = await self._run_tick(at, (*happened, receipt), ports)
         refused = sum(verdict["outcome"] == "refused" for verdict in result.covered["verdicts"])
         if not intents:
             return "nothing was open"
@@ -331,7 +331,7 @@ class Runner:
         self.on_entry(self.board.remark(self.clock.now(), text))
 
 
-def _told(command: OpenCommand, at: Instant) -> Receipt:
+def _command_receipt(command: OpenCommand, at: Instant) -> Receipt:
     """The receipt of a command."""
     facts = {"command": command.command, "number": command.number, "by": command.user_name}
     return Receipt("command", at, facts={**facts, "reason": command.reason})

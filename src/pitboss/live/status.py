@@ -26,7 +26,6 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
-NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 ReadDocument = Callable[[], Mapping[str, Any]]
 
@@ -96,7 +95,7 @@ async def serving(
 def is_local_name(name: str) -> bool:
     """Whether the `Host` of a request is a name of this machine."""
     try:
-        return urlsplit(f"//{name}").hostname in NAMES
+        return is_loopback(urlsplit(f"//{name}").hostname or "")
     except ValueError:
         return False
 

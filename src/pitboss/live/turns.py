@@ -1,4 +1,4 @@
-"""Turns on an event loop: tasks that have much to compute go on one after the other, and timers are served in between.
+"""Turns on an event loop: tasks with much to compute run one after the other, and timers are served in between.
 
 The deployments of a process tick at the same instants. Without turns all that became ready together would build their prompts
 in one go, and a tick whose timer is due a millisecond later would begin after the last of them. It orders nothing else.

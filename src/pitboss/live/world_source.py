@@ -1,4 +1,4 @@
-"""The ports of the live driver: where a venue's world comes from during a live run, and who remembers its past."""
+"""The ports of the live driver: where a venue's world comes from during a live run, and what keeps its past."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -47,7 +47,7 @@ class WorldSource(Protocol):
 
 
 class History(Protocol):
-    """The run's own past, for tools that look back; it is told every record after its commit."""
+    """The run's own past, for tools that look back; it gets every record after its commit."""
 
     def add_receipts(self, receipts: Sequence[Receipt]) -> None: ...
 

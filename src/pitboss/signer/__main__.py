@@ -77,8 +77,10 @@ def main(arguments: list[str] | None = None) -> int:
     except UserError as error:
         sys.stderr.write(f"error: {error.message}\n" + (f"hint: {error.hint}\n" if error.hint else ""))
         return 2
+    except KeyboardInterrupt:
+        return 130
     except OSError as error:
-        sys.stderr.write(f"error: {error.filename or options.folder}: {error.strerror}\n")
+        sys.stderr.write(f"error: {error.filename or options.folder}: {error.strerror or error}\n")
         return 1
     return 0
 

@@ -37,15 +37,15 @@ class SignerDescription:
 class SignerClient:
     """One connection for each request. A lost answer is a `TransientError`: ask again with the same request id.
 
-    `heard` is told the build of the signing process with every answer, empty if it says none.
+    `on_build` is called with the build of the signing process at every answer; empty if the answer has none.
     """
 
     def __init__(
-        self, path: Path, timeout_s: float = TIMEOUT_S, heard: Callable[[str], None] = lambda build: None
+        self, path: Path, timeout_s: float = TIMEOUT_S, on_build: Callable[[str], None] = lambda build: None
     ) -> None:
         self._path = path
         self._timeout_s = timeout_s
-        self._heard = heard
+        self._on_build = on_build
 
     async def sign(
         self, scheme: str, request_id: str, payload: Mapping[str, object]
@@ -102,7 +102,7 @@ class SignerClient:
             raise TransientError("the signer does not answer; `pitboss signer run` starts it") from None
         reply = _reply(answer)
         if not isinstance(reply, SigningRefusal):
-            self._heard(str(reply.get("build", "")))
+            self._on_build(str(reply.get("build", "")))
         return reply
 
 

@@ -43,10 +43,14 @@ class SigningJournal:
     def __init__(self, path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         self._connection = sqlite3.connect(path, isolation_level=None, timeout=5.0)
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = FULL")
-        self._connection.execute("PRAGMA foreign_keys = ON")
-        self._connection.executescript(_HALTS)
+        try:
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection.execute("PRAGMA foreign_keys = ON")
+            self._connection.executescript(_HALTS)
+        except sqlite3.Error as error:
+            self._connection.close()
+            raise OSError(None, str(error), str(path)) from None
 
     def make_tables(self, statements: str) -> None:
         """Make the tables of a scheme where they are missing."""

@@ -72,7 +72,8 @@ def read_secret(name: str, descriptor: int | None) -> str:
         try:
             return getpass.getpass(f"{name}: ").strip()
         except (EOFError, OSError):
-            raise UserError(f"there is no terminal to read the {name} from", "use --passphrase-fd") from None
+            option = "--key-fd" if name == "key" else "--passphrase-fd"
+            raise UserError(f"there is no terminal to read the {name} from", f"use {option}") from None
     try:
         with os.fdopen(descriptor, "rb", closefd=True) as file:
             data = file.read(MOST_SECRET_BYTES + 1)

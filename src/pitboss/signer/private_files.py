@@ -13,7 +13,7 @@ def check_private(path: Path, write_only: bool = False) -> None:
         status = path.stat()
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}", "`pitboss signer init` makes the files") from None
-    barred = stat.S_IWGRP | stat.S_IWOTH if write_only else stat.S_IRWXG | stat.S_IRWXO
-    if status.st_uid != os.getuid() or status.st_mode & barred:
+    forbidden_bits = stat.S_IWGRP | stat.S_IWOTH if write_only else stat.S_IRWXG | stat.S_IRWXO
+    if status.st_uid != os.getuid() or status.st_mode & forbidden_bits:
         mode = "go-w" if write_only else "go-rwx"
         raise UserError(f"{path} is open to other users", f"run: chmod {mode} {path}")

@@ -47,9 +47,9 @@ def make_files(
     _check_folder(folder)
     if (folder / KEYSTORE).exists():
         raise UserError(f"{folder / KEYSTORE} exists", "a keystore is never replaced; choose another --folder")
-    is_given = import_key or key_fd is not None
+    is_imported = import_key or key_fd is not None
     keys = definition.keys
-    key = keys.read(read_secret("key", key_fd)) if is_given else keys.make()
+    key = keys.read(read_secret("key", key_fd)) if is_imported else keys.make()
     address = keys.address(key)
     policy = definition.policy_type.model_validate(tomllib.loads(example))
     definition.open(policy).check_key(address)
@@ -122,7 +122,7 @@ def describe_files(folder: Path, now: Instant) -> dict[str, Any]:
 
 
 def lift_halts(folder: Path, reason: str, passphrase_fd: int | None, now: Instant) -> int:
-    """Lift every halt for somebody who can open the key. Return how many there were."""
+    """Lift every halt; the passphrase of the key is needed. Return how many there were."""
     protect_process()
     _check_folder(folder)
     read_policy(folder / POLICY)

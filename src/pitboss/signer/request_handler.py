@@ -69,8 +69,8 @@ class RequestHandler:
 
     def _describe(self) -> dict[str, Any]:
         facts = self._scheme.describe(self._journal, self._now())
-        known = {"version": VERSION, "build": self.build, "schemes": [self._scheme.name], "address": self.address}
-        return {"ok": True, **known, **facts}
+        process = {"version": VERSION, "build": self.build, "schemes": [self._scheme.name], "address": self.address}
+        return {"ok": True, **process, **facts}
 
     def __repr__(self) -> str:
         return f"RequestHandler({self.address})"

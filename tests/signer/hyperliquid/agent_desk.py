@@ -5,11 +5,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from coincurve import PublicKey
 from eth_account import Account
 from eth_utils.crypto import keccak
 
 from pitboss.core.instant import DAY_MS, SECOND_MS
-from pitboss.signer.hyperliquid.action_hash import ActionSignature, action_hash, agent_digest, recover_address
+from pitboss.signer.hyperliquid.action_hash import ActionSignature, action_hash, agent_digest
 from pitboss.signer.hyperliquid.actions import Action, LimitWire, OrderWire, TriggerWire, order_action
 from pitboss.signer.hyperliquid.policy import HyperliquidPolicy
 from pitboss.signer.hyperliquid.verdict_terms import SignedVerdict, VerdictTerms
@@ -126,3 +127,13 @@ def signer_of(reply: dict[str, Any], action: Action, network: Any = "testnet", v
     """Whose signature a reply holds, for the action as it was asked for."""
     digest = agent_digest(action_hash(action, reply["nonce"], vault, reply["expires_after"]), network)
     return recover_address(digest, ActionSignature(**reply["signature"]))
+
+
+def recover_address(digest: bytes, signature: ActionSignature) -> str:
+    """Return the address, in lower case, whose key signed a digest. Raises ValueError for what is no signature."""
+    try:
+        parts = int(signature.r, 16).to_bytes(32, "big") + int(signature.s, 16).to_bytes(32, "big")
+        public = PublicKey.from_signature_and_message(parts + bytes([signature.v - 27]), digest, hasher=None)
+    except Exception as error:
+        raise ValueError("no signature of this digest") from error
+    return "0x" + keccak(public.format(compressed=False)[1:])[-20:].hex()

@@ -14,7 +14,7 @@ from eth_account import Account
 
 from pitboss.core.errors import UserError
 from pitboss.signer.client import SignerClient
-from pitboss.signer.hyperliquid.action_hash import ActionSignature, action_hash, agent_digest, recover_address
+from pitboss.signer.hyperliquid.action_hash import ActionSignature, action_hash, agent_digest
 from pitboss.signer.hyperliquid.actions import Action, cancel_action, noop_action, order_action
 from pitboss.signer.hyperliquid.client import HyperliquidSignature, HyperliquidSignerClient
 from pitboss.signer.hyperliquid.verdict_terms import SignedVerdict
@@ -24,7 +24,7 @@ from pitboss.signer.program import KEYSTORE, POLICY, describe_files, lift_halts,
 from pitboss.signer.protocol import SigningRefusal
 from pitboss.signer.scheme_definition import PolicyAnswers
 from process_memory import key_forms, secrets_in
-from signer.hyperliquid.agent_desk import AGENT, KEY, MASTER, order, payload, verdict
+from signer.hyperliquid.agent_desk import AGENT, KEY, MASTER, order, payload, recover_address, verdict
 from signer.running import FAST_SCRYPT, PASSPHRASE, SOCKET, make_folder, passphrase_pipe, run_program, running
 
 POLICY_TEXT = f"""

@@ -19,7 +19,6 @@ from pitboss.signer.hyperliquid.action_hash import (
     action_hash,
     agent_digest,
     domain_separator,
-    recover_address,
     sign_action,
     sign_digest,
     typed_digest,
@@ -37,6 +36,7 @@ from pitboss.signer.hyperliquid.actions import (
     update_leverage_action,
     wire_decimal,
 )
+from signer.hyperliquid.agent_desk import recover_address
 
 WIRE = Path(__file__).parents[3].parent / "shared" / "data" / "wire" / "hyperliquid"
 KEY = bytes.fromhex("0123456789" * 6 + "0123")

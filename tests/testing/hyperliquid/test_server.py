@@ -186,7 +186,9 @@ def test_the_program_prints_its_address_and_a_ready_account_and_ends_on_a_signal
         process.communicate()
 
 
-@pytest.mark.parametrize("options", [("--symbols", "NOPE"), ("--faults", "none.toml"), ("--deposit", "much")])
+@pytest.mark.parametrize(
+    "options", [("--symbols", "NOPE"), ("--faults", "none.toml"), ("--deposit", "much"), ("--port", "70000")]
+)
 def test_the_program_says_what_is_wrong_with_its_options(
     options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,6 +1,6 @@
 """`EvmPolicy`: what may be signed by the scheme `evm_transaction`.
 
-It is independent of every skill and of the rules of a venue: whoever controls the asking process cannot change it. Functions
+It is independent of every skill and of the rules of a venue: a takeover of the asking process cannot change it. Functions
 are listed by full signature. A function that gives rights away (`denied_functions.py`) must be listed a second time under
 `allow_denied`, so that it is never allowed by mistake.
 """
@@ -15,7 +15,7 @@ from pydantic import Field, field_validator, model_validator
 
 from pitboss.core.noun import noun
 from pitboss.signer.addresses import address_problem
-from pitboss.signer.denied_functions import is_denied, selector_of
+from pitboss.signer.denied_functions import NAMES_BY_SELECTOR, is_denied, selector_of
 from pitboss.signer.scheme_definition import PolicySection
 
 MOST_WEI = 2**256 - 1
@@ -84,7 +84,8 @@ class ContractPolicy(PolicySection):
             parts = signature_parts(signature)
             if parts is None:
                 raise ValueError(f"{signature[:80]!r} is no full signature such as withdraw(uint256)")
-            if is_denied(parts[0]) and signature not in self.allow_denied:
+            gives_rights = is_denied(parts[0]) or selector_of(signature) in NAMES_BY_SELECTOR
+            if gives_rights and signature not in self.allow_denied:
                 raise ValueError(f"{signature[:80]} gives rights away; list it under allow_denied too if that is meant")
         for name, listed in (("payable", self.payable), ("allow_denied", self.allow_denied)):
             if not set(listed) <= set(self.functions):

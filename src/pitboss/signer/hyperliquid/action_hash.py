@@ -7,7 +7,7 @@ parts of the message are hashed once and the signature comes from libsecp256k1: 
 from typing import Literal
 
 import msgpack
-from coincurve import PrivateKey, PublicKey
+from coincurve import PrivateKey
 from eth_hash.auto import keccak
 
 from pitboss.core.instant import Instant
@@ -82,13 +82,3 @@ def sign_action(
 ) -> ActionSignature:
     """Sign an action with the key of an agent."""
     return sign_digest(agent_digest(action_hash(action, nonce, vault, expires_after), network), key)
-
-
-def recover_address(digest: bytes, signature: ActionSignature) -> str:
-    """Return the address, in lower case, whose key signed a digest. Raises ValueError for what is no signature."""
-    try:
-        parts = int(signature.r, 16).to_bytes(32, "big") + int(signature.s, 16).to_bytes(32, "big")
-        public = PublicKey.from_signature_and_message(parts + bytes([signature.v - 27]), digest, hasher=None)
-    except Exception as error:
-        raise ValueError("no signature of this digest") from error
-    return "0x" + keccak(public.format(compressed=False)[1:])[-20:].hex()

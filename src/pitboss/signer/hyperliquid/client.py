@@ -46,13 +46,13 @@ class HyperliquidSignerState:
 class HyperliquidSignerClient:
     """One connection for each request. A lost answer is a `TransientError`: ask again with the same request id and content.
 
-    `heard` is told the build of the signing process with every answer.
+    `on_build` is called with the build of the signing process at every answer.
     """
 
     def __init__(
-        self, path: Path, timeout_s: float = TIMEOUT_S, heard: Callable[[str], None] = lambda build: None
+        self, path: Path, timeout_s: float = TIMEOUT_S, on_build: Callable[[str], None] = lambda build: None
     ) -> None:
-        self._client = SignerClient(path, timeout_s, heard)
+        self._client = SignerClient(path, timeout_s, on_build)
 
     async def sign(self, request_id: str, payload: Mapping[str, Any]) -> HyperliquidSignature | SigningRefusal:
         """Have an action signed, or return why it is refused."""

@@ -73,7 +73,7 @@ def read_action(content: Any) -> ExchangeAction | SigningRefusal:
         return refuse(MALFORMED, str(error))
 
 
-def _keys(content: Any, *names: str, optional: str = "") -> Mapping[str, Any]:
+def _keys(content: Any, *names: str, optional: str | None = None) -> Mapping[str, Any]:
     if not isinstance(content, dict):
         raise _Unreadable("a part of the action is not an object")
     keys = set(cast("dict[str, Any]", content))
@@ -192,4 +192,3 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], ExchangeAction]] = {
     "scheduleCancel": _read_schedule_cancel,
     "noop": _read_noop,
 }
-ACTION_TYPES = tuple(_READERS)

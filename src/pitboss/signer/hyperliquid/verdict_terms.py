@@ -2,7 +2,7 @@
 
 The broker writes it beside every order; the signing process computes the digest again and compares the action with the terms. So what
 leaves is what was decided: an order that differs is a fault of the asking process, or its hijacking, and halts the signer. The digest is
-no secret. Against a process that lies in both the caps of the signer stand, not the verdict.
+no secret. Against a process that forges both, the caps of the signer protect, not the verdict.
 """
 
 import hashlib

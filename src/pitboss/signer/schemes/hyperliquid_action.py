@@ -2,7 +2,7 @@
 
 Every opening order stands on a verdict (`hyperliquid/verdict_terms.py`): the action must keep its terms, and one verdict opens once. If it
 does not, what leaves would not be what was decided, and the process halts: from then on it signs reduce-only orders and cancels alone, over
-restarts too, until a person lifts the halt. The caps hold even if the asking process lies in both.
+restarts too, until a person lifts the halt. The caps hold even if the asking process forges action and verdict.
 """
 
 import hashlib

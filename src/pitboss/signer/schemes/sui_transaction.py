@@ -1,7 +1,7 @@
 """The scheme `sui_transaction`: programmable transactions of one account on Sui that call listed functions of one package.
 
 The check covers every byte (`sui/transaction_reader.py`). Value leaves the account in two ways only, both counted: gas, and what is split off
-a coin. A coin or an object is handed over to nobody but the sender, and no shared object is changed that the policy does not list: a deposit
+a coin. A coin or an object is handed over to the sender only, and no shared object is changed that the policy does not list: a deposit
 cannot go into another account. The bytes do not name their network, so the request does.
 """
 

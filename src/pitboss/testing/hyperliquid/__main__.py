@@ -100,6 +100,9 @@ def main() -> None:
     except UserError as error:
         print(error, file=sys.stderr)
         raise SystemExit(2) from None
+    except (OSError, OverflowError) as error:
+        print(f"cannot listen on port {options.port}: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
 
 
 if __name__ == "__main__":

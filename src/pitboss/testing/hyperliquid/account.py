@@ -96,7 +96,6 @@ class FakeAccount:
         self.liquidation_transfers = ZERO
         self.volume = ZERO
         self.volume_by_day: dict[int, Decimal] = {}
-        self.maker_volume = ZERO
         self.requests_used = 0
         self.requests_cap_base = INITIAL_REQUESTS
         self.last_trickle: Instant = 0

@@ -28,7 +28,7 @@ def check_shape(action: dict[str, Any]) -> None:
 
 
 def carry_out(state: ExchangeState, account: FakeAccount, action: dict[str, Any]) -> dict[str, Any]:
-    """Carry out an action that was signed by somebody who may; MalformedRequest where it cannot be read."""
+    """Carry out an action that was signed by an address that may; MalformedRequest where it cannot be read."""
     kind = action.get("type")
     if kind == "order":
         return _orders(state, account, action)

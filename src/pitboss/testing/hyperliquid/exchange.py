@@ -30,7 +30,7 @@ from pitboss.testing.hyperliquid.truth import Truth, truth_of
 from pitboss.testing.hyperliquid.universe import LISTED, ListedPerp
 
 START = 1_767_225_600_000
-"""2026-01-01T00:00:00Z, where an exchange begins unless it is told otherwise."""
+"""2026-01-01T00:00:00Z, where an exchange begins by default."""
 AGENT_VALID_MS = 180 * DAY_MS
 BODY_KEYS = frozenset({"action", "nonce", "signature", "vaultAddress", "expiresAfter"})
 
@@ -68,10 +68,12 @@ class FakeExchange:
     ) -> None:
         self.seed = seed
         rules = rules or VenueRules()
-        given = paths or {}
+        paths_by_coin = paths or {}
         with localcontext(CONTEXT):
             markets = {
-                perp.name: CoinMarket(perp, given.get(perp.name) or RandomWalkPrices(perp, seed), seed, start, rules)
+                perp.name: CoinMarket(
+                    perp, paths_by_coin.get(perp.name) or RandomWalkPrices(perp, seed), seed, start, rules
+                )
                 for perp in perps
             }
         self.state = ExchangeState(start, rules, markets, SeededNumbers(seed, "exchange"))
@@ -94,7 +96,7 @@ class FakeExchange:
         return account
 
     def approve_agent(self, account: str, agent: str, name: str, valid_until: Instant | None = None) -> None:
-        """Approve an agent, for 180 days unless told otherwise. One of the same name is deregistered and its nonces are forgotten."""
+        """Approve an agent, for 180 days by default. One of the same name is deregistered and its nonces are forgotten."""
         owner = self.state.accounts[account.lower()]
         for other in [one for one in owner.agents.values() if one.name == name]:
             self.revoke_agent(account, other.address)
@@ -194,5 +196,5 @@ class FakeExchange:
         return carry_out(self.state, account, action)
 
     def truth(self, address: str | None = None) -> Truth:
-        """What really happened to an account: the ready one unless an address is given."""
+        """What really happened to an account: the ready one unless an address is paths_by_coin."""
         return truth_of(self.state, (address or self.ready.master_address).lower())

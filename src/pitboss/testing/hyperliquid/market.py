@@ -91,7 +91,7 @@ class MinuteCandle:
 
 
 class CoinMarket:
-    """The market of one coin. Faults set the offsets, which move its real mark and oracle, and what is reported times a factor."""
+    """The market of one coin. Faults set the offset, which moves its real oracle, and the factor of the prices that it reports."""
 
     def __init__(self, perp: ListedPerp, path: PricePath, seed: int, at: Instant, rules: VenueRules) -> None:
         self.perp = perp
@@ -105,8 +105,8 @@ class CoinMarket:
         self.is_halted = False
         self.is_crossed = False
         self.is_frozen = False
-        self.mark_offset = self.oracle_offset = ZERO
-        self.reported_factor = self.reported_oracle = Decimal(1)
+        self.oracle_offset = ZERO
+        self.reported_factor = Decimal(1)
         self.forced_price: Decimal | None = None
         self.forced_rate: Decimal | None = None
         self._spread = Decimal(rules.spread_bp) / 20_000
@@ -128,7 +128,7 @@ class CoinMarket:
             price = price if self.forced_price is None else self.forced_price
             self.mid = self.perp.on_grid(price)
             self.oracle = self.perp.on_grid(price * (1 + self.oracle_offset)) if self.oracle_offset else self.mid
-            self.mark = self.perp.on_grid(price * (1 + self.mark_offset)) if self.mark_offset else self.mid
+            self.mark = self.mid
             self._sides = None
         if at // DAY_MS != self._day:
             self._day, self.day_start = at // DAY_MS, self.mid

@@ -152,7 +152,7 @@ def asset_context(market: CoinMarket) -> dict[str, Any]:
         "prevDayPx": venue_text(market.day_start),
         "dayNtlVlm": venue_text(market.volume_notional),
         "premium": venue_text(round(market.premium(), 10)) if has_book else None,
-        "oraclePx": venue_text(market.oracle * market.reported_oracle),
+        "oraclePx": venue_text(market.oracle),
         "markPx": venue_text(market.mark * factor),
         "midPx": venue_text(market.mid * factor) if has_book else None,
         "impactPxs": [venue_text(price * factor) for price in (bid, ask)] if bid and ask else None,

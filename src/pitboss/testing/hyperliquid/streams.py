@@ -44,13 +44,11 @@ class StreamSession:
         self.last_sent: Instant = now
         self.is_open = True
         self.is_half_open = False
-        self.sent = 0
 
     def send(self, message: Message, now: Instant) -> None:
-        """Send a message, unless the connection is dead without anybody having been told."""
+        """Send a message, unless the connection is half open: nothing arrives, and the client does not know."""
         if self.is_open and not self.is_half_open:
             self.last_sent = now
-            self.sent += 1
             self._send(orjson.dumps(message).decode())
 
     def close(self, is_abrupt: bool = False) -> None:
@@ -97,8 +95,8 @@ class StreamHub:
             else:
                 raise MalformedRequest(f"unknown method {method!r}")
         except (MalformedRequest, ValueError, KeyError, TypeError) as error:
-            said = f"Error parsing JSON into valid websocket request: {error}"
-            session.send({"channel": "error", "data": said}, self._state.now)
+            problem = f"Error parsing JSON into valid websocket request: {error}"
+            session.send({"channel": "error", "data": problem}, self._state.now)
 
     def _post(self, session: StreamSession, message: Message) -> None:
         request = message["request"]
@@ -207,7 +205,7 @@ class StreamHub:
             self._exchange.agenda.at(self._state.now + delay, lambda: self._tell_fill(event.account, message, row))
             return
         if self._out_of_order is None and self._fault("ws_fills_out_of_order"):
-            self._out_of_order = message  # is told after the next fill
+            self._out_of_order = message  # is sent after the next fill
             return
         for _ in range(2 if self._fault("ws_doubled_fill") else 1):
             self._tell_fill(event.account, message, row)

@@ -28,7 +28,7 @@ class TransportReply(NamedTuple):
 
 
 class VirtualClock:
-    """Time that passes only when somebody waits. `now` and `sleep` are what a client under test is given."""
+    """Time that passes only when a task waits. `now` and `sleep` are what a client under test is given."""
 
     def __init__(self, start: Instant = START) -> None:
         self.micros = start * 1_000
@@ -53,7 +53,7 @@ class VirtualClock:
             follow(self.now())
 
     def follow(self, advance: Callable[[Instant], None]) -> None:
-        """Tell somebody the time whenever it moves."""
+        """Call a function with the time whenever it moves."""
         self._followers.append(advance)
 
 

@@ -36,7 +36,6 @@ class Truth:
     account: str
     orders: tuple[OrderFact, ...]
     positions: dict[str, Decimal]
-    open_oids: tuple[int, ...]
     fills: int
     actions: tuple[ActionReceived, ...]
     identity_gap: Decimal
@@ -89,7 +88,6 @@ def truth_of(state: ExchangeState, address: str) -> Truth:
         account.address,
         tuple(_fact(order) for order in account.orders if order.was_accepted),
         {coin: position.size for coin, position in account.positions.items()},
-        tuple(account.open_orders),
         len(account.fills),
         tuple(state.received),
         account.identity_gap(),

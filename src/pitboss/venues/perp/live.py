@@ -38,6 +38,7 @@ from pitboss.venues.perp.hyperliquid.account_reader import VenueAccount
 from pitboss.venues.perp.hyperliquid.account_stream import AccountStream
 from pitboss.venues.perp.hyperliquid.account_watch import AccountWatch
 from pitboss.venues.perp.hyperliquid.broker import HyperliquidBroker
+from pitboss.venues.perp.hyperliquid.feed_state import BASE_INTERVAL
 from pitboss.venues.perp.hyperliquid.live_account import (
     account_line,
     check_network,
@@ -57,7 +58,6 @@ from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.state import PerpWorld, Position, ReportedWorld, TradingTerms, halts_at, open_world
 from pitboss.venues.perp.trade_memory import NO_MEMORY, PerpMemory
 
-BASE_INTERVAL = "1m"
 SETTLE_MS = 2 * SECOND_MS
 """How long after its slot a tick begins: bars arrive a moment after they have closed."""
 ACCOUNT_MS = SECOND_MS
@@ -75,7 +75,7 @@ def loss_limit(world: PerpWorld, at: Instant) -> str:
     """Return which loss limit of the account is reached while it still has positions; empty if none is.
 
     In a backtest, and on paper, which repeats a backtest exactly, positions stay open with their stops. With real money, and in
-    the shadow of it, they are closed: nobody knows how much further the loss would go.
+    the shadow of it, they are closed: the loss could go on without a bound.
     """
     reached = [halt for halt in halts_at(world, at) if halt in LOSS_HALTS]
     return LOSS_HALTS[reached[0]] if reached and world.positions else ""
@@ -193,8 +193,8 @@ class PerpLive:
 
     def _data_age_s(self, now: Instant) -> float | None:
         """Return the age of the oldest of the newest prices; None before there are any."""
-        heard = [at for _, at in self._feed.marks().values()]
-        return max(0, now - min(heard)) / SECOND_MS if heard else None
+        marked_at = [at for _, at in self._feed.marks().values()]
+        return max(0, now - min(marked_at)) / SECOND_MS if marked_at else None
 
     def status(self, view: LiveView) -> dict[str, Any]:
         """Return the state of the deployment for the host's status page."""

@@ -9,9 +9,8 @@ from pitboss.core.instant import MINUTE_MS
 from pitboss.runs.live_deployment import DeployRequest
 from pitboss.runs.live_preflight import require_preflight
 from pitboss.venues.perp.exchange_address import exchange_url
+from pitboss.venues.perp.hyperliquid.feed_state import BASE_INTERVAL
 from pitboss.venues.perp.live_preflight import is_local
-
-BASE_INTERVAL = "1m"
 
 
 def check_deployment(workspace: Workspace, deploy: DeployRequest) -> dict[str, Any]:

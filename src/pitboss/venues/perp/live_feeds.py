@@ -5,10 +5,10 @@ opened them.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 from weakref import WeakKeyDictionary
 
 from pitboss.bootstrap.machine import SystemClock, stopwatch, unit_random
@@ -57,23 +57,18 @@ async def open_market_feed(
         feed = HyperliquidFeed(MarketRequests(access.info), connect, now=now, elapsed=stopwatch, random=random)
         feed.access = access
         feed.start()
-        reading: asyncio.Task[Any] | None = None
+        tasks: list[asyncio.Task[NoReturn]] = []
         if find_lake is not None:
             news = LakeNews(find_lake, DATA_VENUE, feed.state.live_market, now)
-            feed.state.notices.append(lambda: news.problem)
-            reading = _start(news.run())
+            reading = asyncio.create_task(news.run())
+            feed.state.notices.append(
+                lambda: "the news of the lake are read no more" if reading.done() else news.problem
+            )
+            tasks.append(reading)
         try:
             yield feed
         finally:
-            if reading is not None:
-                reading.cancel()
-                with suppress(asyncio.CancelledError):
-                    await reading
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await feed.close()
-
-
-def _start(work: Awaitable[Any]) -> "asyncio.Task[Any]":
-    async def run() -> None:
-        await work
-
-    return asyncio.create_task(run())

@@ -4,7 +4,6 @@ It holds a bounded past and no future: a bar is added when it has closed. `Marke
 gets it; the implementations are in `hyperliquid/` (an exchange) and `recorded_feed.py` (stored bars).
 """
 
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Protocol
@@ -148,8 +147,8 @@ class LiveMarket:
 
     def add_news(self, items: Iterable[NewsItem]) -> None:
         """Add news; an item that is there already is ignored."""
-        known = {(item.source, item.text, item.published_at) for item in self._news}
-        fresh = [item for item in items if (item.source, item.text, item.published_at) not in known]
+        present = {(item.source, item.text, item.published_at) for item in self._news}
+        fresh = [item for item in items if (item.source, item.text, item.published_at) not in present]
         if fresh:
             self._news = sorted([*self._news, *fresh], key=lambda item: item.available_at)[-MOST_NEWS:]
             self._market = None
@@ -163,12 +162,6 @@ class LiveMarket:
         """When the newest bar of a series closed."""
         column = self._bars.get((symbol, interval))
         return column[-1][0] + interval_ms(interval) if column else None
-
-    def has_point(self, kind: PointKind, symbol: str, from_at: Instant, to_at: Instant) -> bool:
-        """Whether a series has a value in [from_at, to_at)."""
-        column = self._points.get((kind, symbol), [])
-        index = bisect_right(column, from_at - 1, key=lambda point: point[0])
-        return index < len(column) and column[index][0] < to_at
 
     def market(self) -> Market:
         """The market; the same object until something is added."""

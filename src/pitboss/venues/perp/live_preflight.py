@@ -110,17 +110,17 @@ async def _agent(line: AccountLine, address: str, account: TradingAccount) -> st
 async def _caps(state: HyperliquidSignerState, skill: PerpSkill, account: VenueAccount) -> str:
     """The signer must not allow an order that the skill forbids: it is what holds when everything else is hijacked."""
     try:
-        signed = Decimal(state.order_notional_usd)
+        signer_cap = Decimal(state.order_notional_usd)
     except InvalidOperation:
         raise Refused("the signer does not tell its caps") from None
     most = skill.risk.max_position_pct * account.value / HUNDRED
     if skill.risk.max_order_usd is not None:
         most = min(most, skill.risk.max_order_usd)
-    if signed > most:
+    if signer_cap > most:
         raise Refused(
-            f"the signer allows orders of {signed} USD, and the skill of {most.quantize(Decimal('0.01'))} USD"
+            f"the signer allows orders of {signer_cap} USD, and the skill of {most.quantize(Decimal('0.01'))} USD"
         )
-    return f"the signer allows orders of {signed} USD, within the skill's {most.quantize(Decimal('0.01'))} USD"
+    return f"the signer allows orders of {signer_cap} USD, within the skill's {most.quantize(Decimal('0.01'))} USD"
 
 
 async def _watchdog_signer(workspace: Workspace, line: AccountLine, account: TradingAccount) -> str:
@@ -140,7 +140,7 @@ async def _stream(url: str) -> str:
                 answer = await socket.receive()
                 await socket.close()
         except (ConnectionError, TimeoutError) as error:
-            raise TransientError(f"the stream cannot be used: {error or 'no answer in time'}") from None
+            raise TransientError(f"the stream cannot be used: {str(error) or 'no answer in time'}") from None
     if '"pong"' not in answer:
         raise Refused("the stream does not answer a ping")
     return "the stream answers"

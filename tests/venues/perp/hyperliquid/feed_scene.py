@@ -177,5 +177,10 @@ class FeedScene:
             ]
         return wrong
 
+    def mark_age_ms(self, symbol):
+        """The age of the newest good mark, in the exchange's time."""
+        state = self.feed.state
+        return state.clock.now() - state.prices[symbol].mark[1]
+
     def requests(self, kind):
         return sum(body["type"] == kind for body in self.info.sent)

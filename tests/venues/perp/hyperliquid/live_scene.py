@@ -26,7 +26,7 @@ from pitboss.venues.perp.hyperliquid.exchange_access import access_over
 from pitboss.venues.perp.hyperliquid.live_account import account_line
 from pitboss.venues.perp.hyperliquid.order_building import AccountSetup
 from pitboss.venues.perp.hyperliquid.order_sender import FencedSender, StepLabel, no_step
-from pitboss.venues.perp.hyperliquid.order_store import MemoryOrders, OrderStore, StoredOrders
+from pitboss.venues.perp.hyperliquid.order_store import OrderStore, StoredOrders
 from pitboss.venues.perp.hyperliquid.protection import Protector
 from pitboss.venues.perp.hyperliquid.reconcile import MarkSource, Reconciler
 from pitboss.venues.perp.hyperliquid.universe import read_universe
@@ -34,6 +34,7 @@ from pitboss.venues.perp.intents import Proposal
 from pitboss.venues.perp.state import ReportedWorld, TradingTerms
 from pitboss.venues.perp.world import OrderRequest
 from venues.perp.hyperliquid.feed_scene import HubSocket
+from venues.perp.hyperliquid.memory_orders import MemoryOrders
 
 SYMBOLS = ("BTC", "ETH", "SOL")
 DEPLOYMENT = "d1"

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from pitboss.bootstrap.trading_accounts import TradingAccount
-from pitboss.core.instant import SECOND_MS
+from pitboss.core.instant import HOUR_MS, SECOND_MS
 from pitboss.testing.hyperliquid.exchange import FakeExchange
 from pitboss.testing.hyperliquid.faults import FaultRule
 from pitboss.testing.hyperliquid.rules import VenueRules
@@ -70,6 +70,19 @@ def test_a_fill_whose_message_is_lost_gets_its_stop_at_the_next_interval():
         assert not scene.woken.is_set()
 
     scene = Scene(42)
+    scene.run(work())
+
+
+def test_a_fill_gets_its_stop_although_the_clock_was_set_back():
+    async def work() -> None:
+        await resting(scene)
+        await asyncio.sleep(10.2)
+        scene.clock_error_ms = -HOUR_MS
+        fall(scene)
+        await asyncio.sleep(2.0)
+        assert Decimal(1) in scene.stops("ETH")
+
+    scene = Scene(47)
     scene.run(work())
 
 

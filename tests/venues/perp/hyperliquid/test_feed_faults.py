@@ -102,7 +102,7 @@ def test_without_a_stream_requests_keep_the_feed_complete():
     async def work(scene):
         for minute in range(1, 8):
             assert await at_minute(scene, minute) <= 5 * SECOND_MS
-            assert scene.feed.ages()["BTC"].mark_ms <= 5 * SECOND_MS
+            assert scene.mark_age_ms("BTC") <= 5 * SECOND_MS
         assert not scene.sockets
         assert "the stream is not connected: refused; prices are requested instead" in scene.feed.trouble()
         assert scene.feed.opening_problem("BTC") == ""
@@ -246,7 +246,7 @@ def test_an_outage_of_37_minutes_is_no_busy_loop_and_is_filled_whole_before_bars
         await scene.until(MINUTES[2] + 36 * MINUTE_MS)
         assert scene.feed.complete_until() <= MINUTES[3]
         assert "requests fail" in scene.feed.trouble()
-        assert scene.feed.ages()["BTC"].mark_ms > 35 * MINUTE_MS
+        assert scene.mark_age_ms("BTC") > 35 * MINUTE_MS
         assert len(scene.info.sent) - sent <= 36 * 8
         assert scene.feed.stream.attempts - attempts <= 36 * 8
         await at_minute(scene, 40)

@@ -32,6 +32,7 @@ from pitboss.skill.load import load_skill
 from pitboss.store import passed_preflights
 from pitboss.store.journal import StoredJournal
 from pitboss.testing.hyperliquid.control import act
+from pitboss.venues.perp import live_preflight
 from pitboss.venues.perp.live_checks import check_deployment
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.state import open_world
@@ -193,6 +194,16 @@ def test_what_is_missing_is_named_and_nothing_is_remembered(
             harm(scene)
             assert set(failed(await preflight(workspace, "main"))) == names
             assert passed_preflights.read_preflight(workspace.database, "perp", "main")[0] is None
+
+    run(tmp_path, story)
+
+
+def test_a_stream_that_says_nothing_is_named_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story(scene: GuardedScene) -> None:
+        async with ready(scene) as workspace:
+            monkeypatch.setattr(live_preflight, "STREAM_S", 0.0)
+            problems = failed(await preflight(workspace, "main"))
+            assert problems == {"stream": "the stream cannot be used: no answer in time"}
 
     run(tmp_path, story)
 

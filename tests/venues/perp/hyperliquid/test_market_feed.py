@@ -52,7 +52,7 @@ def test_marks_are_fresh_and_carry_venue_times():
                 assert mark > 0
                 assert 0 <= scene.exchange.now - at <= 5 * SECOND_MS
             assert set(scene.feed.marks()) == {"BTC"}
-        assert scene.feed.ages()["BTC"].mark_ms <= 5 * SECOND_MS
+        assert scene.mark_age_ms("BTC") <= 5 * SECOND_MS
         assert scene.requests("metaAndAssetCtxs") <= 3  # the stream renews them
 
     FeedScene().run(work)

@@ -67,7 +67,7 @@ def test_no_sequence_of_events_leads_to_a_wrong_verdict_or_a_second_order(
         if kind == "resend" and order.may_be_sent:
             order, sent = fence.mark_sent(order, EXPIRY), sent + 1
         elif kind == "silence":
-            order = fence.on_silence(order, "timeout")
+            order = fence.on_answer(order, "ambiguous", "timeout")
         elif kind == "text":
             order = fence.on_answer(order, "ambiguous", "Internal error")
         elif kind == "time":
@@ -90,7 +90,7 @@ def test_no_sequence_of_events_leads_to_a_wrong_verdict_or_a_second_order(
 
 @given(venue=venues)
 def test_a_doubt_ends_once_the_exchanges_time_has_passed_the_expiry(venue: ModelVenue):
-    order = fence.on_silence(fence.mark_sent(FencedOrder(SIZE, True), EXPIRY), "timeout")
+    order = fence.on_answer(fence.mark_sent(FencedOrder(SIZE, True), EXPIRY), "ambiguous", "timeout")
     late = EXPIRY + FENCE_MARGIN_MS + 1
     for fill_id, size in venue.fills():
         order = fence.on_fill(order, fill_id, size)
@@ -100,7 +100,7 @@ def test_a_doubt_ends_once_the_exchanges_time_has_passed_the_expiry(venue: Model
 
 
 def test_unknown_is_no_proof_at_the_expiry_and_its_margin():
-    order = fence.on_silence(fence.mark_sent(FencedOrder(SIZE, True), EXPIRY), "timeout")
+    order = fence.on_answer(fence.mark_sent(FencedOrder(SIZE, True), EXPIRY), "ambiguous", "timeout")
     assert fence.on_unknown(order, EXPIRY + FENCE_MARGIN_MS).state == "unresolved"
     assert fence.on_unknown(order, EXPIRY + FENCE_MARGIN_MS + 1).state == "expired"
 
@@ -131,7 +131,7 @@ def test_a_refusal_after_a_fill_is_not_believed():
 def test_final_states_do_not_change():
     order = fence.on_answer(fence.mark_sent(FencedOrder(SIZE, True), EXPIRY), "filled", size=SIZE, oid=1)
     for after in (
-        fence.on_silence(order, ""),
+        fence.on_answer(order, "ambiguous"),
         fence.on_status(order, "canceled"),
         fence.on_unknown(order, 10**12),
         fence.on_answer(order, "refused"),

@@ -74,6 +74,19 @@ def test_a_fifth_of_the_budget_is_kept_for_what_reduces_risk():
     assert budget.wait_ms("read", 20, 60_000) == 0
 
 
+def test_after_the_clock_was_set_back_a_minute_is_a_minute_and_a_backoff_ends():
+    start = 3_600_000
+    budget = RateBudget(lambda: 1.0)
+    while not budget.wait_ms("cancel", 20, start):
+        budget.spend(20, start)
+    budget.on_refusal(start)
+    budget.on_success()
+    assert budget.wait_ms("cancel", 20, 0) == 60_000
+    assert budget.open_problem(0)
+    assert not budget.open_problem(1_000)
+    assert budget.wait_ms("open", 20, 60_000) == 0
+
+
 def test_backoff_is_full_jitter_that_doubles_and_ends_with_a_success():
     draws = iter([1.0, 1.0] * 3 + [0.0, 0.0])
     budget = RateBudget(lambda: next(draws))

@@ -27,7 +27,7 @@ class Dog:
     def __init__(self, scene: GuardedScene, flatten: bool = False) -> None:
         self.seconds = 100.0
         self.events: list[WatchdogEvent] = []
-        settings = WatchdogSettings(flatten=flatten)
+        settings = WatchdogSettings(flatten=flatten, poll_s=60)  # a pass ends with what it began
         self.dog = Watchdog(scene.workspace, settings, self.events.append, lambda: self.seconds)
         scene.stack.push_async_callback(self.dog.close)
 

@@ -1,6 +1,6 @@
-"""What the streams of an account have told and no reply has confirmed yet.
+"""What the streams of an account have reported and no reply has confirmed yet.
 
-A message changes nothing by itself: it says what has to be read now. Fills are told apart by the exchange's trade id, so that one
+A message changes nothing by itself: it says what has to be read now. Fills are identified by the exchange's trade id, so that one
 that is sent twice, on two streams or out of order counts once.
 """
 
@@ -20,58 +20,58 @@ class AccountNews:
 
     def __init__(self, now: Callable[[], Instant]) -> None:
         self._now = now
-        self._told: dict[int, None] = {}
+        self._seen_ids: dict[int, None] = {}
         self._unread: dict[int, Instant] = {}
         self._statuses: dict[str, str] = {}
         self._is_new = asyncio.Event()
         self.everything = 0
-        """Counts what demands that everything is read: connections that began or ended, and events that are not fills."""
+        """Counts the reasons to read everything: connections that began or ended, and events that are not fills."""
         self.fills = 0
-        """Fills that were told, each counted once."""
-        self.told_at: Instant = -1
+        """Fills that the streams have reported, each counted once."""
+        self.news_at: Instant = -1
         """When the newest news arrived."""
 
     def add_fills(self, ids: Iterable[int]) -> None:
-        """Take the trade ids of fills."""
-        new = [fill_id for fill_id in dict.fromkeys(ids) if fill_id not in self._told]
+        """Add the trade ids of reported fills."""
+        new = [fill_id for fill_id in dict.fromkeys(ids) if fill_id not in self._seen_ids]
         self._remember(new)
         self.fills += len(new)
         if new:
-            self._tell()
-            self._unread.update(dict.fromkeys(new, self.told_at))
+            self._announce()
+            self._unread.update(dict.fromkeys(new, self.news_at))
 
     def add_snapshot(self, ids: Iterable[int]) -> None:
-        """Take the fills with which a connection begins: they are old, and what happened before it has to be read."""
+        """Add the fills with which a connection begins: they are old, and what happened before it has to be read."""
         self._remember(ids)
         self.want_everything()
 
     def add_statuses(self, statuses: Mapping[str, str]) -> None:
-        """Take the statuses of orders by client id. An order that has just been placed is no news."""
+        """Add the statuses of orders by client id. An order that has just been placed is no news."""
         self._statuses.update(statuses)
         for cloid in list(self._statuses)[:-MOST_IDS]:
             del self._statuses[cloid]
         if any(status != "open" for status in statuses.values()):
-            self._tell()
+            self._announce()
 
     def want_everything(self) -> None:
-        """Take that messages may be missing, or that something has happened that no fill tells."""
+        """Ask for a read of everything: messages may be missing, or something has happened that no fill shows."""
         self.everything += 1
-        self._tell()
+        self._announce()
 
     def take_statuses(self) -> Mapping[str, str]:
-        """Return the statuses that were told since the last call."""
+        """Return the statuses that were reported since the last call."""
         statuses, self._statuses = self._statuses, {}
         return statuses
 
     def on_fills_read(self, ids: Iterable[int]) -> None:
-        """Take the fills of a reply: they are confirmed, and no news if they are told afterwards."""
-        read = list(ids)
-        self._remember(read)
-        for fill_id in read:
+        """Confirm the fills of a reply; a stream that reports them afterwards brings no news."""
+        confirmed_ids = list(ids)
+        self._remember(confirmed_ids)
+        for fill_id in confirmed_ids:
             self._unread.pop(fill_id, None)
 
     def has_unread_fills(self) -> bool:
-        """Return whether a fill was told that no reply has contained yet."""
+        """Return whether a stream has reported a fill that no reply has contained yet."""
         now = self._now()
         self._unread = {one: at for one, at in self._unread.items() if 0 <= now - at < UNCONFIRMED_MS}
         return bool(self._unread)
@@ -90,11 +90,11 @@ class AccountNews:
         """Put news back that could not be acted on."""
         self._is_new.set()
 
-    def _tell(self) -> None:
-        self.told_at = self._now()
+    def _announce(self) -> None:
+        self.news_at = self._now()
         self._is_new.set()
 
     def _remember(self, ids: Iterable[int]) -> None:
-        self._told.update(dict.fromkeys(ids))
-        for fill_id in list(self._told)[: max(0, len(self._told) - MOST_IDS)]:
-            del self._told[fill_id]
+        self._seen_ids.update(dict.fromkeys(ids))
+        for fill_id in list(self._seen_ids)[: max(0, len(self._seen_ids) - MOST_IDS)]:
+            del self._seen_ids[fill_id]

@@ -235,12 +235,12 @@ class AccountReader:
         fills: dict[int, ReportedFill] = {}
         start = since
         for _ in range(MOST_PAGES):
-            rows = list_of(await self._post("userFillsByTime", purpose, startTime=start), "fills")
-            page = [fill for row in rows if (fill := _fill(fields_of(row, "a fill"))) is not None]
-            fills |= {fill.id: fill for fill in page}
+            reply = list_of(await self._post("userFillsByTime", purpose, startTime=start), "fills")
+            rows = [fields_of(row, "a fill") for row in reply]
+            fills |= {fill.id: fill for row in rows if (fill := _fill(row)) is not None}
             if len(rows) < MOST_FILLS:
                 return tuple(sorted(fills.values(), key=lambda fill: (fill.at, fill.id)))
-            start = max(fill.at for fill in page) if page else start + 1
+            start = max(int_of(row, "time") for row in rows)
         raise TransientError("the account has more fills than can be read at once")
 
     async def _funding(self, since: Instant) -> tuple[ReportedFunding, ...]:

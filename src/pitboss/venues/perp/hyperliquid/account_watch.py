@@ -1,4 +1,4 @@
-"""Protects positions at the moment when a stream tells of a change, and at intervals while no pass of reconciliation runs.
+"""Protects positions when a stream reports a change, and at intervals while no pass of reconciliation runs.
 
 A pass runs between two steps of a deployment. While an agent decides there is none for minutes, and an order that rests can be
 filled meanwhile: this task reads the sizes and places the stops then. It changes neither the world nor its records; it wakes
@@ -17,7 +17,7 @@ from pitboss.core.money import CONTEXT
 from pitboss.venues.perp.hyperliquid.reconcile import Reconciler
 
 WATCH_MS = SECOND_MS * 3 // 2
-"""Sizes that were read longer ago are read again; passes between ticks come more often."""
+"""Sizes that were read longer ago are read again; between ticks the passes are more frequent."""
 RETRY_S = 0.25
 
 
@@ -49,7 +49,7 @@ class AccountWatch:
                 await news.wait()
         is_news = news.take()
         try:
-            await self._reconciler.protect(news.told_at if is_news else self._now() - WATCH_MS)
+            await self._reconciler.protect(news.news_at if is_news else self._now() - WATCH_MS)
         except TransientError:
             if is_news:
                 news.repeat()

@@ -40,17 +40,17 @@ class ActionBudget:
             self._sent_at = now
 
     def on_refusal(self, now: Instant) -> None:
-        """Take that the exchange refused an action because none is left: its figure is read soon."""
+        """Note that the exchange refused an action because none is left; its figure is read soon."""
         self.left = min(self.left, 0)
         self._sent_at = now
         self._read_from = min(self._read_from, now)
 
     def on_read(self, left: int, now: Instant) -> None:
-        """Take the exchange's figure."""
+        """Set the exchange's figure."""
         self.left, self._read_from = left, now + READ_MS
 
     def on_read_failure(self, now: Instant) -> None:
-        """Take that the figure could not be read."""
+        """Note that the figure could not be read."""
         self._read_from = now + REREAD_MS
 
     def is_read_due(self, now: Instant) -> bool:

@@ -126,10 +126,10 @@ class HyperliquidBroker:
 
     async def _open(self, world: ReportedWorld, request: OrderRequest, at: Instant) -> Placed:
         listed = self._setup.universe[request.symbol]
-        judged = world.marks.get(request.symbol)
-        if judged is None:
+        judged_mark = world.marks.get(request.symbol)
+        if judged_mark is None:
             return Placed(world, refusal="there is no usable price")
-        terms = entry_terms(listed, request, judged)
+        terms = entry_terms(listed, request, judged_mark)
         entry = self._setup.order(request.symbol, "entry", request.intent_key(at), at, terms, self._now())
         earlier = self._sender.store.get(entry.cloid)
         if earlier is not None:
@@ -150,7 +150,7 @@ class HyperliquidBroker:
         verdict = self._setup.verdict("open", entry)
         is_cross = not listed.only_isolated
         problem = await self._sender.set_leverage(entry, request.leverage or 1, is_cross, verdict, self._gate)
-        await self.reconciler.protect_told()  # an order in another symbol may have been filled meanwhile
+        await self.reconciler.protect_reported()  # an order in another symbol may have been filled meanwhile
         mark = None if problem else await self._fresh_mark(request.symbol, "open")
         problem = problem or self._price_problem(terms, mark)
         if problem:
@@ -163,7 +163,7 @@ class HyperliquidBroker:
             )
 
         orders = await self._sender.send(orders, verdict, "open", last_check)
-        await self.reconciler.protect_told()
+        await self.reconciler.protect_reported()
         return await self._after(world, orders[0], at)
 
     def _legs(self, world: ReportedWorld, request: OrderRequest, entry: LiveOrder) -> tuple[LiveOrder, ...]:

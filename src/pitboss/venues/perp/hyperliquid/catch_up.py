@@ -71,7 +71,7 @@ class CatchUp:
         self._pacer.postpone("clock", CLOCK_PAUSE_S)
 
     async def load_back(self, symbol: str, at: Instant) -> Instant:
-        """Request the base bars of a symbol from an instant to the oldest one that is there, page by page; return what is the oldest then."""
+        """Load the base bars of a symbol back to an instant, page by page; return when the oldest that could be loaded opened."""
         market = self._state.live_market
         while (first := market.first_open(symbol, BASE_INTERVAL)) is not None and first > at:
             rows = await self._requests.candles(symbol, BASE_INTERVAL, at, first - 1)

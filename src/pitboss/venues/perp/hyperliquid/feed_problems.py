@@ -1,4 +1,4 @@
-"""The problems of the feed in words: those that are told, and those that forbid to open.
+"""The problems of the feed in words: those that are reported, and those because of which nothing is opened.
 
 The texts stay the same while a problem lasts, because a remark is written for each change.
 """

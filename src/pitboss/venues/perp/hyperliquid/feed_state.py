@@ -7,7 +7,6 @@ from decimal import Decimal
 from pitboss.core.asset import Asset
 from pitboss.core.instant import MINUTE_MS, SECOND_MS, Instant, interval_ms
 from pitboss.core.market import Bar
-from pitboss.core.noun import noun
 from pitboss.venues.perp.hyperliquid.candle_series import CandleSeries
 from pitboss.venues.perp.hyperliquid.exchange_clock import ExchangeClock
 from pitboss.venues.perp.hyperliquid.funding_series import FundingSeries
@@ -19,14 +18,6 @@ BASE_INTERVAL = "1m"
 SAMPLE_MS = 5 * MINUTE_MS
 SAMPLE_AGE_MS = 10 * SECOND_MS
 """Open interest, mark and oracle price are kept as a value every five minutes, if it is not older than this."""
-
-
-@noun
-class SymbolAges:
-    """Ages in milliseconds: of the newest good mark (None without one), and by how much the next base bar is overdue."""
-
-    mark_ms: int | None
-    overdue_ms: int
 
 
 class FeedState:
@@ -69,20 +60,8 @@ class FeedState:
             if (symbols is None or symbol in symbols) and prices.mark is not None and not prices.problem(now)
         }
 
-    def ages(self) -> Mapping[str, SymbolAges]:
-        """Return the ages of the newest mark and the next base bar of each symbol."""
-        now = self.clock.now()
-        return {
-            symbol: SymbolAges(
-                None if prices.mark is None else now - prices.mark[1],
-                max(0, now - self.series[symbol, BASE_INTERVAL].complete_before),
-            )
-            for symbol, prices in self.prices.items()
-            if (symbol, BASE_INTERVAL) in self.series  # otherwise its history is being loaded
-        }
-
     def add_bars(self, series: CandleSeries, bars: Iterable[Bar]) -> None:
-        """Add closed bars of a series, and tell those who wait."""
+        """Add closed bars of a series, and wake the waiting readers."""
         if self.live_market.add_bars(series.symbol, series.interval, bars):
             if series.flagged_at is not None:
                 self.prices[series.symbol].flag(series.flagged_at)
@@ -122,7 +101,7 @@ class FeedState:
             self._waiting.discard(waiter)
 
     def wake(self) -> None:
-        """Wake those who wait."""
+        """End all waits."""
         for waiter in self._waiting:
             if not waiter.done():
                 waiter.set_result(None)

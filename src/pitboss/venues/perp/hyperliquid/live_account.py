@@ -65,10 +65,10 @@ def check_network(url: str, account: TradingAccount) -> None:
 
 
 async def matching_signer(
-    workspace: Workspace, account: TradingAccount, heard: Callable[[str], None] = lambda build: None
+    workspace: Workspace, account: TradingAccount, on_build: Callable[[str], None] = lambda build: None
 ) -> HyperliquidSignerState:
     """Return what the signing process says; refuse one that holds the key of another account or network, or that is halted."""
-    state = await HyperliquidSignerClient(account.signer_socket(workspace.home), heard=heard).describe()
+    state = await HyperliquidSignerClient(account.signer_socket(workspace.home), on_build=on_build).describe()
     if state.account.lower() != account.address.lower():
         raise UserError(
             f"the signer signs for {state.account}, not for {account.address}", "start the signer of this account"
@@ -81,10 +81,10 @@ async def matching_signer(
 
 
 async def check_signer(
-    workspace: Workspace, account: TradingAccount, info: HyperliquidInfo, heard: Callable[[str], None]
+    workspace: Workspace, account: TradingAccount, info: HyperliquidInfo, on_build: Callable[[str], None]
 ) -> None:
     """Refuse a signing process that does not match the account, or that the exchange does not know as its agent."""
-    state = await matching_signer(workspace, account, heard)
+    state = await matching_signer(workspace, account, on_build)
     problem = await agent_problem(info, state.address, account.address)
     if problem:
         raise UserError(problem, "approve the address of the signer as an agent of the account")
@@ -122,7 +122,7 @@ async def make_broker(
     universe = read_universe(await line.info.post({"type": "meta"}))
     setup = AccountSetup(deployment_id, symbols, universe, terms)
     store = StoredOrders(workspace.database, deployment_id, workspace.now)
-    signer = HyperliquidSignerClient(account.signer_socket(workspace.home), heard=live.heard_signer)
+    signer = HyperliquidSignerClient(account.signer_socket(workspace.home), on_build=live.heard_signer)
     sender = FencedSender(account.network, store, signer, line.exchange, line.reader, line.clock, workspace.now)
     marks = MarkSource(line.info, setup, workspace.now)
     protector = Protector(setup, sender, workspace.now, alarm=live.alarm)

@@ -279,7 +279,7 @@ class _Receipts:
             "rate": payment.rate,
             "amount_usd": -payment.usd,
         }
-        # A payment that is told after its position was closed belongs to no open trade.
+        # A payment that is reported after its position was closed belongs to no open trade.
         kind = "funded" if self.sizes.get(payment.symbol) else "settled"
         self.receipts.append(Receipt(kind, payment.at, payment.symbol, "", facts))
 

@@ -21,7 +21,7 @@ from pitboss.venues.perp.hyperliquid.exchange_access import ExchangeAccess
 from pitboss.venues.perp.hyperliquid.exchange_clock import ExchangeClock
 from pitboss.venues.perp.hyperliquid.exchange_stream import ExchangeStream, Subscription
 from pitboss.venues.perp.hyperliquid.feed_problems import feed_problems, opening_problem
-from pitboss.venues.perp.hyperliquid.feed_state import BASE_INTERVAL, FeedState, SymbolAges
+from pitboss.venues.perp.hyperliquid.feed_state import BASE_INTERVAL, FeedState
 from pitboss.venues.perp.hyperliquid.funding_series import FundingSeries
 from pitboss.venues.perp.hyperliquid.market_messages import (
     MalformedMessage,
@@ -118,10 +118,6 @@ class HyperliquidFeed:
     def marks(self) -> Mapping[str, tuple[Decimal, Instant]]:
         """Return the mark of each symbol and its venue time; a symbol with an implausible price is left out."""
         return self.state.marks()
-
-    def ages(self) -> Mapping[str, SymbolAges]:
-        """Return the age of each symbol's newest good mark, and by how much its next base bar is overdue."""
-        return self.state.ages()
 
     @property
     def skew_ms(self) -> int:

@@ -90,7 +90,7 @@ Answer = Literal["resting", "filled", "refused", "ambiguous"]
 
 
 def is_listed_refusal(text: str) -> bool:
-    """Return whether a text of the exchange about one order is a definite no."""
+    """Return whether a text of the exchange definitely refuses one order."""
     return text.startswith(LISTED_REFUSALS)
 
 
@@ -164,11 +164,6 @@ def on_answer(
     if answer == "refused" and not order.executed:
         return replace(order, state="refused", note=text)
     return replace(order, state="unresolved", note=text or order.note)
-
-
-def on_silence(order: FencedOrder, note: str) -> FencedOrder:
-    """Apply a timeout, a broken connection or an unusable reply."""
-    return replace(order, state="unresolved", note=note) if order.state in IN_DOUBT else order
 
 
 def on_status(order: FencedOrder, status: str, oid: int | None = None) -> FencedOrder:

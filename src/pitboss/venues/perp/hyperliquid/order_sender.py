@@ -13,7 +13,7 @@ A doubt ends by the fence rule (`order_fence`): the exchange's time is read, the
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from pitboss.core.errors import TransientError
 from pitboss.core.instant import SECOND_MS, Instant
@@ -50,10 +50,7 @@ StepLabel = Literal[
     "stored", "leverage_set", "signed", "marked", "bytes_sent", "answered",
     "resolved", "cancel_sent", "protected", "account_read",
 ]  # fmt: skip
-STEP_LABELS: tuple[StepLabel, ...] = (
-    "stored", "leverage_set", "signed", "marked", "bytes_sent", "answered",
-    "resolved", "cancel_sent", "protected", "account_read",
-)  # fmt: skip
+STEP_LABELS: tuple[StepLabel, ...] = get_args(StepLabel)
 
 
 def no_step(label: StepLabel) -> None:
@@ -68,7 +65,7 @@ class ActionSigner(Protocol):
 
 
 class FencedSender:
-    """Sends the orders of one account. `on_step` hears of every step, so that tests can stop the process there."""
+    """Sends the orders of one account. `on_step` is called after every step, so that tests can stop the process there."""
 
     def __init__(
         self,
@@ -149,7 +146,7 @@ class FencedSender:
         self._on_step("marked")
         reply = await self._exchange.send(action, signature, purpose, len(orders), timeout_s)
         self._on_step("bytes_sent")
-        self._heed(reply)
+        self._note_alarm(reply)
         fences = [
             on_answer(order.fence, answer.answer, answer.text, answer.oid, answer.size)
             for order, answer in zip(orders, reply.orders, strict=True)
@@ -177,7 +174,7 @@ class FencedSender:
             if problem := last_check():
                 return problem
             reply = await self._exchange.send(action, signature, "open", 0)
-            self._heed(reply)
+            self._note_alarm(reply)
             self._on_step("leverage_set")
             value, value_is_cross = await self.reader.leverage(order.symbol)  # the reply may be lost, the change done
         except TransientError as error:
@@ -197,7 +194,7 @@ class FencedSender:
             return tuple(orders)
         reply = await self._exchange.send(action, signature, "cancel", len(orders))
         self._on_step("cancel_sent")
-        self._heed(reply)
+        self._note_alarm(reply)
         after: list[LiveOrder] = []
         for order, answer in zip(orders, reply.orders, strict=True):
             if answer.answer == "resting" and answer.text == "success":
@@ -248,7 +245,7 @@ class FencedSender:
             return "the signer has signed another expiry"
         return signature
 
-    def _heed(self, reply: ActionReply) -> None:
+    def _note_alarm(self, reply: ActionReply) -> None:
         if reply.alarm in ("agent", "nonce"):
             self.alarm, self.alarm_text = reply.alarm, reply.text
 

@@ -70,7 +70,7 @@ def believable_price(position: ReportedPosition, mark: Mark | None) -> Decimal:
 
 
 class Protector:
-    """Protects the positions of one account. `alarm` tells a person of a position that could not be protected."""
+    """Protects the positions of one account. `alarm` notifies a person of a position that could not be protected."""
 
     def __init__(
         self,
@@ -151,8 +151,8 @@ class Protector:
         """Return the prices of stop and take-profit: of the newest entry that named them, else of a stop that rests."""
         side, size = 1 if position.size > 0 else -1, abs(position.size)
         stop = take_profit = None
-        held = world.positions.get(position.symbol)
-        opened_at = None if held is None or held.side != side else held.opened_at
+        before = world.positions.get(position.symbol)
+        opened_at = None if before is None or before.side != side else before.opened_at
         entries = [entry for entry in self._sender.store.entries(position.symbol) if entry.terms.side == side]
         executed = [entry for entry in entries if entry.fence.executed or entry.state == "filled"]
         # A fill is seen in the account before it is reported: then the position is that of an entry that is still open.

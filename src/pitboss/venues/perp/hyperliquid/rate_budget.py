@@ -65,6 +65,7 @@ class RateBudget:
         self._refusals = 0
         self._opens_from: Instant = 0
         self._reduces_from: Instant = 0
+        self._last_at: Instant = 0
 
     def wait_ms(self, kind: RequestClass, weight: int, now: Instant) -> int:
         """Return how long a request has to wait; 0 if it may be sent now."""
@@ -92,6 +93,7 @@ class RateBudget:
 
     def on_refusal(self, now: Instant) -> None:
         """Back off after a 429: a random time of up to a bound that doubles, so that clients do not return together."""
+        self._forget(now)
         bound = min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS << min(self._refusals, 10))
         self._refusals += 1
         self._opens_from = now + round(bound * self._random())
@@ -103,6 +105,7 @@ class RateBudget:
 
     def open_problem(self, now: Instant) -> str:
         """Say why no position may be opened because of the limits; empty if one may."""
+        self._forget(now)
         if self._refusals or self._opens_from > now:
             return "the exchange has refused requests because there were too many"
         return ""
@@ -113,5 +116,11 @@ class RateBudget:
         return self._used
 
     def _forget(self, now: Instant) -> None:
+        back = self._last_at - now
+        if back > 0:  # the clock was set back: what was sent stays as old as it was
+            self._sent = deque((at - back, weight) for at, weight in self._sent)
+            self._opens_from -= back
+            self._reduces_from -= back
+        self._last_at = now
         while self._sent and self._sent[0][0] <= now - WINDOW_MS:
             self._used -= self._sent.popleft()[1]

@@ -94,7 +94,7 @@ class Reconciler:
         self.alarm = ""
         """What a person has to look at: a contradiction, or sizes that no fill explains."""
         self.news = AccountNews(now)
-        """What the streams of the account tell; without streams there is none."""
+        """What the streams of the account report; without streams there is none."""
         self._setup = setup
         self._sender = sender
         self._protector = protector
@@ -110,7 +110,7 @@ class Reconciler:
         self._stops_at: Instant = 0
         self._tried_at: Instant = 0
         self._sizes_at: Instant = 0
-        self._everything_heard = 0
+        self._everything_seen = 0
         self._world: ReportedWorld | None = None
 
     @property
@@ -146,8 +146,12 @@ class Reconciler:
     async def protect(self, since: Instant) -> None:
         """Protect positions by their sizes of now, unless these were read after an instant. Leaves the world to the next pass."""
         async with self.lock:
-            if self._world is not None and self._sizes_at <= since:
+            if self._world is not None and not self._has_sizes_after(since):
                 await self._protect_sizes(self._world)
+
+    def _has_sizes_after(self, at: Instant) -> bool:
+        """Return whether sizes were read after an instant; a time ahead of the clock, which was set back, proves nothing."""
+        return at < self._sizes_at <= self._now()
 
     async def _protect_sizes(self, world: ReportedWorld) -> VenueAccount:
         """Do what is cheap and urgent: a position without a stop does not wait for the rest of a pass."""
@@ -171,9 +175,9 @@ class Reconciler:
         stopped = {order.symbol for order in orders if order.leg == "stop" and order.state == "resting"}
         return (set(positions) & set(self._setup.symbols)) - stopped
 
-    async def protect_told(self) -> None:
-        """Protect positions if a stream has told of a change since sizes were read. The caller holds the lock, and goes on."""
-        if self._world is not None and self.news.told_at >= self._sizes_at:
+    async def protect_reported(self) -> None:
+        """Protect positions if a stream has reported a change since sizes were read. The caller holds the lock."""
+        if self._world is not None and not self._has_sizes_after(self.news.news_at):
             with suppress(TransientError):
                 await self._protect_sizes(self._world)
 
@@ -181,12 +185,12 @@ class Reconciler:
         for order in self._sender.store.open_orders():
             if order.state == "new":  # the lock is ours, so the process that stored it has ended
                 self._sender.change(order, discard(order.fence, "it was given up before it was sent"))
-        if self._everything_heard != self.news.everything:
-            self._everything_heard = self.news.everything
+        if self._everything_seen != self.news.everything:
+            self._everything_seen = self.news.everything
             self.look_closely()
         account = None if world is None else await self._protect_sizes(world)
         marks = await self._newest_marks()
-        await self.protect_told()
+        await self.protect_reported()
         if world is not None and account is not None:
             is_early = 0 <= self._now() - self._tried_at < WHOLE_GAP_MS
             if is_early or not self._is_whole_read_due():
@@ -233,8 +237,8 @@ class Reconciler:
         has_changed = False
         for order in self._sender.store.open_orders():
             is_stop = order.leg == "stop" and order.state == "resting" and order.symbol in account.positions
-            told = statuses.get(order.cloid)
-            is_changed = told is not None and (told != "open" or order.state != "resting")
+            status = statuses.get(order.cloid)
+            is_changed = status is not None and (status != "open" or order.state != "resting")
             if (is_stop and are_stops_due) or is_changed:
                 has_changed |= (await self._sender.ask(order)).state != order.state
         return has_changed
@@ -257,7 +261,7 @@ class Reconciler:
         self, world: ReportedWorld | None, marks: Mapping[str, Mark]
     ) -> tuple[VenueAccount, OrderIndex, AccountStep]:
         """Read the account once. Positions are protected even if its parts do not agree yet."""
-        await self.protect_told()
+        await self.protect_reported()
         await self._sender.clock.read()  # first: an order in doubt is asked for after it
         account = await self._read(world)
         orders = await self._match(account)

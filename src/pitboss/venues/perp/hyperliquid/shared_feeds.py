@@ -13,7 +13,6 @@ from pitboss.core.asof import Market
 from pitboss.core.asset import Asset
 from pitboss.core.instant import Instant
 from pitboss.venues.perp.hyperliquid.exchange_access import ExchangeAccess
-from pitboss.venues.perp.hyperliquid.feed_state import SymbolAges
 from pitboss.venues.perp.hyperliquid.market_feed import HyperliquidFeed
 
 OpenFeed = Callable[[str], AbstractAsyncContextManager[HyperliquidFeed]]
@@ -62,10 +61,6 @@ class FeedShare:
     def marks(self) -> Mapping[str, tuple[Decimal, Instant]]:
         """Return the marks of its symbols and their venue times; a symbol with an implausible price is left out."""
         return {symbol: mark for symbol, mark in self._feed.marks().items() if symbol in self.symbols}
-
-    def ages(self) -> Mapping[str, SymbolAges]:
-        """Return the age of each symbol's newest good mark, and by how much its next base bar is overdue."""
-        return {symbol: ages for symbol, ages in self._feed.ages().items() if symbol in self.symbols}
 
     @property
     def skew_ms(self) -> int:
@@ -124,7 +119,7 @@ class SharedFeeds:
                     await opened.context.__aexit__(None, None, None)
 
     async def _feed_of(self, address: str, opened: _OpenedFeed) -> HyperliquidFeed:
-        """Return the opened feed. If opening it fails, the next that waits tries for itself."""
+        """Return the opened feed. If opening it fails, the next waiter tries again."""
         async with opened.opening:
             if opened.feed is None:
                 context = self._open_feed(address)

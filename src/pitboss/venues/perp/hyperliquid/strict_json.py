@@ -37,8 +37,8 @@ def amount_of(fields: Mapping[str, Any], name: str) -> Decimal:
         amount = Decimal(value)
     except InvalidOperation:
         raise UnreadableReply(f"{name} is not an amount") from None
-    if not amount.is_finite():
-        raise UnreadableReply(f"{name} is not finite")
+    if not amount.is_finite() or abs(amount.adjusted()) > MOST_DIGITS:
+        raise UnreadableReply(f"{name} is out of range")
     return amount
 
 
