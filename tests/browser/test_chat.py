@@ -41,6 +41,18 @@ def test_an_answer_has_steps_links_and_marks_what_no_fact_holds(server: Served, 
     assert page.locator("#chat .question").count() == 0
 
 
+def test_a_page_without_a_session_forgets_the_conversations_of_its_tab(
+    server: Served, open_page: Callable[..., Any]
+) -> None:
+    conversations = "Object.keys(sessionStorage).filter((name) => name.startsWith('pitboss-chat:')).length"
+    page = open_page(server, f"/runs/{server.ids['traded']}")
+    ask(page, "Why was this refused?")
+    assert page.evaluate(conversations) == 1
+    page.context.clear_cookies()
+    page.goto(f"{server.address}/sign-in")
+    assert page.evaluate(conversations) == 0
+
+
 def test_text_of_a_model_is_inert(server: Served, model: ScriptedModel, open_page: Callable[..., Any]) -> None:
     model.says["Be hostile"] = HOSTILE
     page = open_page(server, "/")

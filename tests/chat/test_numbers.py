@@ -64,3 +64,8 @@ def test_the_facts_of_a_conversation_are_bounded() -> None:
     for part in range(4):
         facts.add(" ".join(str(number) for number in range(part * 20_000, (part + 1) * 20_000)))
     assert len(facts.values) == 50_000
+
+
+def test_a_number_of_hundreds_of_digits_is_only_unsupported(facts: FactNumbers) -> None:
+    number = "1" + "0" * 400
+    assert unsupported_numbers(f"It earned about {number}.", facts) == [f"about {number}"]

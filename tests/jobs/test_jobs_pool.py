@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -139,6 +140,30 @@ def test_a_child_that_is_killed_takes_only_its_own_run_along_and_that_goes_on_in
     log = check_history(quick, ids)
     assert (log.requeues, log.ends) == (1, {"complete": 3})
     assert len(started) <= log.claims == 4  # children are used again: three as a rule, and never more than claims
+
+
+PRINTING = """
+import sys
+from pitboss.jobs import child
+work = child.work
+
+async def printing(*arguments, **more):
+    print("a plug-in prints this", flush=True)
+    await work(*arguments, **more)
+
+child.work = printing
+child.main(*sys.argv[1:])
+"""
+
+
+def test_what_a_run_prints_in_a_child_is_not_taken_for_its_outcome(
+    quick: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place, "MIN_PROCESS_RUN_S", 0.0)
+    monkeypatch.setattr(children, "program", lambda module, *arguments: [sys.executable, "-c", PRINTING, *arguments])
+    ids = quick.put(2)
+    asyncio.run(Worker(quick.workspace, quick.queue, "parent", WorkerSettings(processes=2, idle_exit_s=0.5)).run())
+    assert [quick.status(run_id) for run_id in ids] == ["complete"] * 2
 
 
 def test_a_worker_that_leaves_gives_its_place_up_before_it_looks_a_last_time(quick: Yard) -> None:

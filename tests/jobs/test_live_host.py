@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,10 +17,12 @@ from pitboss.bootstrap.machine import SystemClock
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core import codec
+from pitboss.core.deployment import OpenCommand
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS
 from pitboss.jobs.heartbeat import HeartbeatSettings
 from pitboss.jobs.live_host import HostListener, HostSettings, LiveHost
+from pitboss.live.control import Control
 from pitboss.runs.deployment_caps import change_caps
 from pitboss.runs.deployments import command, deploy, deployment_details
 from pitboss.runs.live_deployment import DeployRequest
@@ -27,6 +30,7 @@ from pitboss.runs.stored import journal_of
 from pitboss.runs.venues import venue_named
 from pitboss.skill.load import check_text
 from pitboss.store.deployments import Deployment
+from pitboss.store.retry import Unreachable
 from pitboss.testing.hyperliquid.exchange import FakeExchange
 from pitboss.testing.hyperliquid.rules import VenueRules
 from pitboss.testing.hyperliquid.server import serving
@@ -148,6 +152,26 @@ def test_deployments_share_one_feed_go_on_at_another_host_and_a_kill_ends_one_at
         assert [scene.state(each) for each in (first, second)] == ["stopped", "paused"]
 
     story(tmp_path, tell)
+
+
+def test_a_kill_that_cannot_be_stored_at_first_ends_the_deployment_as_soon_as_it_can() -> None:
+    failures, cancelled = ["first"], list[bool]()
+
+    def acknowledge(command: OpenCommand, note: str) -> None:
+        if failures:
+            raise Unreachable(failures.pop())
+
+    deployments = SimpleNamespace(acknowledge=acknowledge)
+    host = LiveHost(SimpleNamespace(deployments=deployments), HostSettings())  # type: ignore[arg-type]
+    run = SimpleNamespace(control=Control())
+    hosted: Any = SimpleNamespace(run=run, task=SimpleNamespace(cancel=lambda: cancelled.append(True)))
+    kill = OpenCommand("c1", "d1", 1, "kill", "", "kim")
+    host.metrics.observe_command = lambda sent: None  # type: ignore[method-assign]
+    with pytest.raises(Unreachable):
+        host._kill(hosted, kill)
+    assert run.control.open_refusal() == "kill was commanded"
+    host._kill(hosted, kill)
+    assert (run.control.stopped, cancelled) == (True, [True])
 
 
 def test_lower_caps_are_taken_over_by_the_process_and_told_by_its_records(tmp_path: Path) -> None:

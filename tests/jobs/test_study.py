@@ -325,6 +325,9 @@ def test_a_walk_forward_chooses_on_what_came_before_and_is_judged_on_what_follow
         growth *= 1 + (runs[0].metrics or {})["total_return_pct"] / 100
     assert forward["total_return_pct"] == pytest.approx(100 * (growth - 1), abs=1e-6)
     assert forward["tried_in_each"] == 3
+    runs = [run for run in standing.runs_of(workspace, result.id) if run.mark["role"] == "in" or not run.mark["window"]]
+    cancelled = standing._forward(standing.study_summary(workspace, result.id, runs), runs, {})
+    assert (cancelled["tried_in_each"], cancelled["not_judged"]) == (3, 2)
 
 
 def test_what_comes_after_a_stretch_does_not_change_what_is_chosen_on_it(

@@ -83,6 +83,13 @@ def test_asking_ahead_sleeping_tools_and_lessons_move_the_range(workspace: Works
     assert (estimate(workspace, [looks]).usd or 0) > (plain.usd or 0)
 
 
+def test_each_of_two_prices_of_a_model_is_covered_by_its_worst_case(workspace: Workspace) -> None:
+    cheap, dear = paid_request(), paid_request(price_in=Decimal(100), price_out=Decimal(200))
+    alone = worst_case(estimate(workspace, [dear]), dear)
+    assert worst_case(estimate(workspace, [dear, cheap]), dear) == alone
+    assert worst_case(estimate(workspace, [cheap, dear]), dear) == alone
+
+
 def test_an_unknown_price_gives_no_sum_and_says_so(workspace: Workspace) -> None:
     estimated = estimate(
         workspace, [replace(paid_request(), price_in=None, price_out=None, any_price=True), request(days=1)]

@@ -16,7 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from forked import Forked
 from pitboss.server.hyperliquid_client import LEADERBOARD_CACHE_S, HyperliquidClient
-from pitboss.server.hyperliquid_info import NAME, SCHEMAS, VERSION, create
+from pitboss.server.hyperliquid_info import NAME, SCHEMAS, VERSION, create, main
 from pitboss.tools.arguments import require_known
 from pitboss.tools.mcp.catalog import load_catalog, missing_setup
 from pitboss.tools.mcp.connection import connect
@@ -376,3 +376,9 @@ def test_help_works_without_loading_the_protocol() -> None:
     command = [sys.executable, "-m", "pitboss.server.hyperliquid_info", "--help"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "HYPERLIQUID_INFO_URL" in shown.stdout
+
+
+def test_a_port_that_does_not_exist_is_an_error_of_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--transport", "http", "--port", "70000"])
+    assert "70000" in capsys.readouterr().err.splitlines()[-1]

@@ -41,8 +41,8 @@ class ChatTool:
         """Check the arguments, look, and fence what was found. The citations stand outside of the fence: they are ours."""
         checked = shape.check(self.spec.schema, arguments)
         try:
-            found = self.find(self.context, checked)
-            finding = found if isinstance(found, ToolFinding) else await found
+            result = self.find(self.context, checked)
+            finding = result if isinstance(result, ToolFinding) else await result
         except (UserError, InvariantError) as error:
             raise failure(error) from None
         return fenced(self.spec.name, finding)

@@ -60,10 +60,10 @@ def cite(run_id: str, tick_at: Instant | None = None, rule: str = "") -> str:
 
 def citations_of(workspace: Workspace, text: str) -> list[Citation]:
     """The citations of a text that refer to something recorded, each once, in their order."""
-    return list(_found(workspace, text))
+    return list(_citations(workspace, text))
 
 
-def _found(workspace: Workspace, text: str) -> Iterator[Citation]:
+def _citations(workspace: Workspace, text: str) -> Iterator[Citation]:
     runs: dict[str, Run | None] = {}
     for match in list({match.group(): match for match in PATTERN.finditer(text)}.values())[:MOST]:
         prefix, tick, seq, rule = match.groups()

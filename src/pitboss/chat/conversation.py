@@ -50,11 +50,11 @@ class Conversations:
     def find(self, conversation_id: str, owner: str, about: str) -> Conversation | None:
         """A conversation of this person about the same thing; None if it is not kept any more."""
         with self._lock:
-            found = self._kept.get(conversation_id)
-            if found is None or (found.owner, found.about) != (owner, about):
+            conversation = self._kept.get(conversation_id)
+            if conversation is None or (conversation.owner, conversation.about) != (owner, about):
                 return None
             self._kept.move_to_end(conversation_id)
-            return found
+            return conversation
 
     def keep(self, conversation: Conversation) -> None:
         """Keep a new conversation; the oldest ones beyond the limits are dropped."""

@@ -5,6 +5,7 @@ answer; a share may be written in percent. Dates, times, ids, names and small wh
 computed by itself is not supported: that is the point.
 """
 
+import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -46,8 +47,8 @@ class FactNumbers:
     def add(self, text: str) -> None:
         """Add the numbers of a fact, and how many lines it has: that is how its items are counted."""
         lines = text.count("\n") + 1
-        found = {float(number.replace(",", "")) for number in _IN_FACTS.findall(text)} | {lines, lines - 1.0}
-        self.values = sorted({*self.values, *found})[:MOST_FACTS]
+        numbers = {float(number.replace(",", "")) for number in _IN_FACTS.findall(text)} | {lines, lines - 1.0}
+        self.values = sorted({*self.values, *numbers})[:MOST_FACTS]
 
     def has(self, low: float, high: float) -> bool:
         """Whether a number lies within two bounds."""
@@ -58,8 +59,8 @@ class FactNumbers:
 def unsupported_numbers(text: str, facts: FactNumbers) -> list[str]:
     """The numbers of an answer that no fact holds, as they stand there, each once."""
     plain = _SKIPPED.sub(" ", CITATION.sub(" ", text))
-    found = [match.group().strip() for match in _NUMBER.finditer(plain) if not _is_supported(match, facts)]
-    return list(dict.fromkeys(found))
+    unsupported = [match.group().strip() for match in _NUMBER.finditer(plain) if not _is_supported(match, facts)]
+    return list(dict.fromkeys(unsupported))
 
 
 def _is_supported(match: re.Match[str], facts: FactNumbers) -> bool:
@@ -67,6 +68,8 @@ def _is_supported(match: re.Match[str], facts: FactNumbers) -> bool:
     value, scale = float(whole + part), _SCALES.get(unit, 1.0)
     if not part and not unit and value <= SMALL and "$" not in match.group():
         return True
+    if math.isinf(value * scale):  # hundreds of digits: no fact has so many
+        return False
     digits = len(part) - 1 if part else 0
     step = 10.0**-digits * scale
     if match["about"] and not part:

@@ -38,8 +38,8 @@ def user_message(about: str, now: Instant, turns: Sequence[ChatTurn], question: 
     subject = f"The conversation is about run {about}." if about else "The conversation is about the whole workspace."
     parts = [f"It is {iso(now)}. {subject}"]
     if turns:
-        said = "\n\n".join(f"Person: {turn.question}\nYou: {turn.answer}" for turn in turns)
-        parts.append(f"What was said before:\n{fence('conversation', said, MOST_ANSWER)}")
+        exchanges = "\n\n".join(f"Person: {turn.question}\nYou: {turn.answer}" for turn in turns)
+        parts.append(f"What was said before:\n{fence('conversation', exchanges, MOST_ANSWER)}")
     parts += facts
     parts.append(f"Question of the person:\n{question}")
     return "\n\n".join(parts)
@@ -67,10 +67,10 @@ def _read(raw: object) -> tuple[object, list[str]]:
 
 def _read_text(text: str) -> TextDecision:
     """A reply in text is the answer; one that is a JSON object with the text, as it is asked for in the last step, too."""
-    found = objects(text) if text.lstrip().startswith("{") else None
-    if found and len(found) == 1:
+    candidates = objects(text) if text.lstrip().startswith("{") else None
+    if candidates and len(candidates) == 1:
         with suppress(ValueError, RecursionError):
-            raw = codec.loads_exact(found[0])
+            raw = codec.loads_exact(candidates[0])
             if not _read(raw)[1]:
                 return TextDecision({"text": raw["text"]})
     return TextDecision({"text": text})

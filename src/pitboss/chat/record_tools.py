@@ -35,32 +35,32 @@ OUTCOMES = ("allowed", "reduced", "refused", "noop")
 
 def list_runs(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """Runs, newest first."""
-    found = record_text.runs(context.workspace, arguments.get("limit", 20), arguments.get("status"))
-    return ToolFinding(found.text, [cite(row["run_id"]) for row in found.values["runs"]])
+    listing = record_text.runs(context.workspace, arguments.get("limit", 20), arguments.get("status"))
+    return ToolFinding(listing.text, [cite(row["run_id"]) for row in listing.values["runs"]])
 
 
 def show_run(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """Results, caps, cost and labels of one run."""
     run = context.run(arguments.get("run", ""))
-    found = record_text.run(context.workspace, run)
-    document = found.values
+    description = record_text.run(context.workspace, run)
+    document = description.values
     more = [f"ticks {document['ticks']}", f"created {document['created_at']}, finished {document['finished_at']}"]
     if document["progress_pct"] < 100:
         more.append(f"progress {number_text(document['progress_pct'])} %")
-    return ToolFinding("\n".join([found.text, *more]), [cite(run.id)])
+    return ToolFinding("\n".join([description.text, *more]), [cite(run.id)])
 
 
 def list_decisions(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """Decisions in order of time, those that match."""
     run = context.run(arguments.get("run", ""))
     index = context.index(run)
-    found = index.find({name: arguments[name] for name in CONDITIONS if name in arguments})  # pyright: ignore[reportArgumentType]
+    matches = index.find({name: arguments[name] for name in CONDITIONS if name in arguments})  # pyright: ignore[reportArgumentType]
     if arguments.get("after"):
-        found = found[
-            index.numbers["tick_at"][found] > moment(arguments, "after", lambda: end_of_run(context.workspace, run))
+        matches = matches[
+            index.numbers["tick_at"][matches] > moment(arguments, "after", lambda: end_of_run(context.workspace, run))
         ]
-    rows = [index.row(int(number)) for number in found[: arguments.get("limit", 20)]]
-    lines = [f"{plural(len(found), 'decision')} of run {run.id} match; the first {len(rows)}:"]
+    rows = [index.row(int(number)) for number in matches[: arguments.get("limit", 20)]]
+    lines = [f"{plural(len(matches), 'decision')} of run {run.id} match; the first {len(rows)}:"]
     lines += [_line(context, run, row) for row in rows]
     return ToolFinding("\n".join(lines), [cite(run.id, row["tick_at"]) for row in rows] or [cite(run.id)])
 
@@ -91,10 +91,10 @@ def _of_record(context: ReadContext, run: Run, seq: int, decides: str) -> str:
 def explain_decision(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
     """The prompt, the steps, the proposal, the verdict and the receipts of one tick."""
     run = context.run(arguments.get("run", ""))
-    found, values = explain(context.workspace, run, arguments.get("tick") or FIRST_REFUSED)
+    explanation, values = explain(context.workspace, run, arguments.get("tick") or FIRST_REFUSED)
     codes = [proposal["code"] for proposal in values.get("proposals") or () if proposal["outcome"] == "refused"]
     tick = f"[run {run.id} tick {values['tick_at']}]"
-    return ToolFinding(found, [tick, *(f"{tick[:-1]} rule {code}]" for code in codes if code)])
+    return ToolFinding(explanation, [tick, *(f"{tick[:-1]} rule {code}]" for code in codes if code)])
 
 
 def refusals_by_rule(context: ReadContext, arguments: Mapping[str, Any]) -> ToolFinding:
@@ -102,14 +102,14 @@ def refusals_by_rule(context: ReadContext, arguments: Mapping[str, Any]) -> Tool
     run = context.run(arguments.get("run", ""))
     meanings = venue_of(run.params["skill"]).rule_meanings()
     index = context.index(run)
-    found: dict[str, list[Instant]] = {}
+    ticks_by_code: dict[str, list[Instant]] = {}
     for number in index.find({"outcome": "refused"}):
         row = index.row(int(number))
-        found.setdefault(row["code"] or "none", []).append(row["tick_at"])
+        ticks_by_code.setdefault(row["code"] or "none", []).append(row["tick_at"])
     decisions = len(index.find({"outcome": PROPOSED}))
-    total = sum(map(len, found.values()))
+    total = sum(map(len, ticks_by_code.values()))
     lines, cites = [f"{total} of {decisions} proposals of run {run.id} were refused"], [cite(run.id)]
-    for code, ticks in sorted(found.items(), key=lambda entry: (-len(entry[1]), entry[0])):
+    for code, ticks in sorted(ticks_by_code.items(), key=lambda entry: (-len(entry[1]), entry[0])):
         meaning = (meanings.get(code) or unknown_rule(code)).meaning
         lines.append(f"{code}: {plural(len(ticks), 'time')}, first {iso(ticks[0])}, last {iso(ticks[-1])}. {meaning}")
         cites.append(cite(run.id, ticks[0], code))

@@ -65,8 +65,8 @@ def _finder(tool: ToolDefinition) -> Callable[[ReadContext, Mapping[str, Any]], 
         at = moment(arguments, "tick", lambda: end_of_run(context.workspace, run)) if arguments.get("tick") else None
         bound = await _bound(context, run.id, at)
         own = {name: value for name, value in arguments.items() if name not in OWN}
-        found = await call_tool(registry, tool.name, bound, own)
-        return ToolFinding(found, [cite(run.id, bound.observation.at)])
+        text = await call_tool(registry, tool.name, bound, own)
+        return ToolFinding(text, [cite(run.id, bound.observation.at)])
 
     return find
 

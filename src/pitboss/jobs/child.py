@@ -11,7 +11,7 @@ import queue
 import sys
 import threading
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TextIO
 
 import orjson
 
@@ -25,7 +25,7 @@ from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.queue import Lease
 from pitboss.store.retry import Unreachable, retry_while_unreachable
 
-RunOutcome = Literal["done", "stopped", "lost", "away"]
+RunOutcome = Literal["done", "stopped", "lost", "unreachable"]
 """How the execution ended, for the worker; the result of the run itself is in the database."""
 
 
@@ -33,14 +33,20 @@ def main(home: str, worker: str) -> None:
     """Execute runs until standard input ends."""
     settings = load_settings(Path(home))
     start_logs(settings.log_level, settings.log_file)
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what the code of a venue or a library prints must not be read as a reply
     requests: queue.SimpleQueue[dict[str, object]] = queue.SimpleQueue()
     stop = threading.Event()
     threading.Thread(target=_listen, args=(requests, stop), name="listen", daemon=True).start()
-    serve(settings, worker, requests, stop)
+    serve(settings, worker, requests, replies, stop)
 
 
 def serve(
-    settings: Settings, worker: str, requests: "queue.SimpleQueue[dict[str, object]]", stop: threading.Event
+    settings: Settings,
+    worker: str,
+    requests: "queue.SimpleQueue[dict[str, object]]",
+    replies: TextIO,
+    stop: threading.Event,
 ) -> None:
     """Execute requested runs in a loop that never ends."""
     workspace: Workspace | None = None
@@ -51,9 +57,9 @@ def serve(
             outcome = asyncio.run(execute(workspace, worker, str(line["run_id"]), int(str(line["epoch"])), stop))
             workspace.database.close_idle()
         except Unreachable:
-            outcome = "away"
-        sys.stdout.write(orjson.dumps({"word": outcome}).decode() + "\n")
-        sys.stdout.flush()
+            outcome = "unreachable"
+        replies.write(orjson.dumps({"outcome": outcome}).decode() + "\n")
+        replies.flush()
 
 
 async def execute(workspace: Workspace, worker: str, run_id: str, epoch: int, stop: threading.Event) -> RunOutcome:
@@ -69,7 +75,7 @@ async def execute(workspace: Workspace, worker: str, run_id: str, epoch: int, st
     except LeaseLost:
         return "lost"
     except Unreachable:
-        return "away"
+        return "unreachable"
     return "done"
 
 

@@ -57,14 +57,14 @@ class WorkerChild:
         self._send({"run_id": lease.run_id, "epoch": lease.epoch})
         assert self._process.stdout is not None
         line = await self._process.stdout.readline()
-        outcome = orjson.loads(line)["word"] if line.endswith(b"\n") else None
+        outcome = orjson.loads(line)["outcome"] if line.endswith(b"\n") else None
         if outcome == "done":
             return
         if outcome == "stopped":
             raise RunCancelled
         if outcome == "lost":
             raise LeaseLost(lease.run_id)
-        if outcome == "away":
+        if outcome == "unreachable":
             raise Unreachable("the database cannot be reached")
         await self.end()
         raise ChildDied(f"its process ended with {self._process.returncode}")

@@ -25,7 +25,6 @@ def enqueue(
     requests: Sequence[BacktestRequest],
     *,
     priority: int = 0,
-    study_id: str | None = None,
     reserve_usd: Decimal | None = None,
     daily_usd: Decimal | None = None,
     extra_params: Mapping[str, Any] | None = None,
@@ -37,7 +36,6 @@ def enqueue(
     job_fields = {
         "owner": workspace.owner,
         "priority": priority,
-        "study_id": study_id,
         "reserve_usd": reserve_usd,
         "build": build(),
     }

@@ -115,7 +115,8 @@ def estimate(
             continue
         prompt_size = _prompt_size(workspace, group.requests)
         amounts, group_calls, sentences = _of_group(workspace, group, (per_tick or {}).get(group.model), prompt_size)
-        call[group.model] = _worst_call(group, prompt_size[0])
+        # a study may vary the price of a model: what is reserved covers the highest
+        call[group.model] = max(call.get(group.model, ZERO), _worst_call(group, prompt_size[0]))
         most_usd = _limits(group.requests)
         if most_usd is not None and amounts[2] > most_usd:
             sentences.append(f"{group.model}: at most ${most_usd} by --max-cost-usd")
@@ -124,7 +125,8 @@ def estimate(
         calls += group_calls
         waste = _group_waste(group)
         ahead_usd += amounts[2] * waste / (1 + waste)
-        each[group.model] = amounts[2] / max(1, sum(_ticks(request) for request in group.requests))
+        tick_usd = amounts[2] / max(1, sum(_ticks(request) for request in group.requests))
+        each[group.model] = max(each.get(group.model, ZERO), tick_usd)
         if total is not None:
             total = (total[0] + amounts[0], total[1] + amounts[1], total[2] + amounts[2])
     if groups:

@@ -1,4 +1,4 @@
-"""`HostListener`: who is told of what happens to the deployments of a host."""
+"""`HostListener`: callbacks for what happens to the deployments of a host."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -25,7 +25,7 @@ from pitboss.core.deployment import OpenCommand
 from pitboss.core.errors import UserError
 from pitboss.jobs.heartbeat import Heartbeat, HeartbeatSettings, LeaseNotice
 from pitboss.jobs.host_listener import HostListener
-from pitboss.jobs.live_metrics import HostMetrics, serving_metrics
+from pitboss.jobs.live_metrics import LONGEST_TURN_S, HostMetrics, serving_metrics
 from pitboss.jobs.live_notices import notifying, open_notifier
 from pitboss.jobs.worker_settings import open_queue, wait_for_workspace, worker_name
 from pitboss.runs.deployment_run import FAULT, DeploymentRun, Outcome
@@ -39,8 +39,6 @@ POLL_S = 0.1
 """How often commands are looked for: a command takes effect within a quarter of a second."""
 CLAIM_S = 1.0
 """How often deployments without a process are looked for."""
-LONGEST_TURN_S = 10.0
-"""An event loop that has not turned for longer hangs, and the heartbeat of its deployments ends."""
 FIRST_RETRY_S, LAST_RETRY_S = 2.0, 300.0
 """How long a deployment rests after an outage, at first and at most."""
 
@@ -103,8 +101,7 @@ class LiveHost:
         queue = open_queue(self._workspace)
         heartbeat = Heartbeat(queue, self._workspace.runs, self._settings.heartbeat, self.leases, self._notice)
         with heartbeat:
-            claimed_s = idle_since_s = -float("inf")
-            idle_since_s = stopwatch()
+            claimed_s, idle_since_s = -float("inf"), stopwatch()
             while not self._stops:
                 now_s = stopwatch()
                 if now_s - claimed_s >= CLAIM_S:
@@ -124,7 +121,7 @@ class LiveHost:
         return idle_exit_s is not None and stopwatch() - since_s >= idle_exit_s and not self._resting
 
     async def _guarded(self, step: Callable[[], None]) -> None:
-        """Do a step that reads or writes the database, off the event loop's own time where nothing else is at stake."""
+        """Do a step that uses the database. If that fails it is logged, and the next pass of the loop tries again."""
         try:
             step()
         except Unreachable as error:
@@ -209,11 +206,11 @@ class LiveHost:
 
     def _kill(self, hosted: _Hosted, command: OpenCommand) -> None:
         """End a deployment at once: nothing is waited for, not even the tick that is being worked on."""
-        if hosted.run.control.deliver(command):  # from here on nothing opens
-            acked = self._workspace.deployments.acknowledge(command, "its process ended at once")
-            self._listener.command(acked)
-            hosted.run.control.state = "stopped"
-            hosted.task.cancel()
+        hosted.run.control.deliver(command)  # from here on nothing opens, even if the database cannot be written yet
+        acked = self._workspace.deployments.acknowledge(command, "its process ended at once")
+        self._listener.command(acked)
+        hosted.run.control.state = "stopped"
+        hosted.task.cancel()
 
     # Stopping -------------------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 COMMAND_BOUNDS_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 STATES: tuple[DeploymentState, ...] = get_args(DeploymentState)
 LONGEST_TURN_S = 10.0
-"""A host whose loop has not turned for longer is not healthy."""
+"""An event loop that has not turned for longer hangs: the host is not healthy, and the heartbeat of its deployments ends."""
 
 Figure = tuple[str, MetricKind, str, Callable[[DeploymentRun, Mapping[str, Any]], float | None]]
 

@@ -79,7 +79,7 @@ def watchdog_teller(
 ) -> "Callable[[WatchdogEvent], None]":
     """Tell what the watchdog does, here and through the channels. That it begins to watch is told here only."""
 
-    def told(event: "WatchdogEvent") -> None:
+    def tell_everywhere(event: "WatchdogEvent") -> None:
         tell(event)
         if event.kind == "watching":
             return
@@ -88,4 +88,4 @@ def watchdog_teller(
         else:
             notifier.tell(about(event.deployment, "watchdog", f"watchdog: {event.kind}", event.text, workspace.now()))
 
-    return told
+    return tell_everywhere

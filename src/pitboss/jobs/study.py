@@ -84,7 +84,7 @@ async def _run_trials(
             observer.began(planned, batch.ids)
             if settings.placement == "here":
                 unique_ids = list(dict.fromkeys(batch.ids))
-                await _execute_here(workspace, batch, unique_ids, settings.concurrency, observer, lock.acquire())
+                await _execute_here(workspace, unique_ids, settings.concurrency, observer, lock.acquire())
             await _wait_for_others(workspace, plan.id, batch, settings.placement, observer, lock)
         except BaseException:
             cancel_study(workspace, plan.id)
@@ -100,7 +100,6 @@ async def _run_trials(
 
 async def _execute_here(
     workspace: Workspace,
-    batch: StudyBatch,
     ids: Sequence[str],
     concurrency: int,
     observer: StudyObserver,
@@ -181,7 +180,7 @@ async def _wait_for_others(
                 placement = "here"
             open_queue(workspace).sweep()
             unfinished = [line.id for line in lines if line.status not in ENDED]
-            await _execute_here(workspace, batch, unfinished, 1, observer, lock.acquire())
+            await _execute_here(workspace, unfinished, 1, observer, lock.acquire())
         await asyncio.sleep(POLL_S)
 
 

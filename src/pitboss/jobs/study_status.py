@@ -285,7 +285,7 @@ def _forward(document: Document, runs: Sequence[StudyRun], series: Mapping[str, 
     return {
         "windows": windows,
         "not_judged": len(all_windows) - len(windows),
-        "tried_in_each": len(training) // max(1, len(windows)),
+        "tried_in_each": sum(window["tried"] for window in windows) // max(1, len(windows)),
         "days": len(chain),
         "curve": curve,
         "total_return_pct": 100 * (curve[-1] - 1) if curve else None,

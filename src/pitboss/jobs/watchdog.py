@@ -74,8 +74,10 @@ class _Watched:
     is_silent: bool = False
     checked_s: float = -CHECK_S
     problem: str = "not checked yet"
-    told: EventKind | None = None
-    """What was told of the action in this silence."""
+    last_event: EventKind | None = None
+    """The last event about the action in this silence: `acted` or `failed`."""
+    attending: asyncio.Task[None] | None = None
+    """What is being done about it; passes go on meanwhile, so that a venue that hangs delays no other deployment."""
 
 
 class Watchdog:
@@ -93,6 +95,7 @@ class Watchdog:
         self._tell = tell
         self._elapsed = elapsed
         self._watched: dict[str, _Watched] = {}
+        self._attending: set[asyncio.Task[None]] = set()
         self._guardians = AsyncExitStack()
         self._passed_s = elapsed()
         self._read_s = elapsed()
@@ -120,19 +123,29 @@ class Watchdog:
             await self.close()
 
     async def close(self) -> None:
-        """Close the connections to venues."""
+        """End what is being done, and close the connections to venues."""
         self._watched.clear()
+        for task in self._attending:
+            task.cancel()
+        await asyncio.gather(*self._attending, return_exceptions=True)
         await self._guardians.aclose()
 
     async def watch(self) -> None:
-        """One pass over all deployments."""
+        """One pass over all deployments. What a venue takes longer than `poll_s` for goes on after it."""
         now_s = self._elapsed()
         if now_s - self._passed_s > self._settings.silent_ms / SECOND_MS / 2 + CALL_S:  # this process was suspended
             self._recovers_until_s = now_s + RECOVERY_S
         self._passed_s = now_s
         is_stored = self._read(now_s)
         now = self._read_at + round((now_s - self._read_s) * SECOND_MS)
-        await asyncio.gather(*(self._look_after(each, now, now_s, is_stored) for each in list(self._watched.values())))
+        for each in self._watched.values():
+            if each.attending is None or each.attending.done():
+                each.attending = asyncio.create_task(self._look_after(each, now, now_s, is_stored))
+                self._attending.add(each.attending)
+        if self._attending:
+            ended, self._attending = await asyncio.wait(self._attending, timeout=self._settings.poll_s)
+            for task in ended:
+                task.result()
 
     def beat(self) -> None:
         """Store that it is there, and for which deployments it could not act."""
@@ -201,7 +214,7 @@ class Watchdog:
         if now_s < self._recovers_until_s:
             return
         if not watched.is_silent:
-            watched.is_silent, watched.look_s, watched.acts_from_s, watched.told = True, FIRST_LOOK_S, 0.0, None
+            watched.is_silent, watched.look_s, watched.acts_from_s, watched.last_event = True, FIRST_LOOK_S, 0.0, None
             text = f"its process wrote no heartbeat for {silent_ms / SECOND_MS:.0f} s"
             self._tell(WatchdogEvent("silent", watched.deployment, text))
         if now_s < watched.acts_from_s:
@@ -240,19 +253,18 @@ class Watchdog:
             return self._failed(watched, f"unexpected fault: {error!r}")
         watched.problem = ""
         text = "; ".join(part for part in (cancelled.detail, closed.detail) if part)
-        left = cancelled.left + closed.left
-        if left:
+        if cancelled.left + closed.left:
             return self._failed(watched, text)
-        if cancelled.done or closed.done or watched.told != "acted":
-            watched.told = "acted"
+        if cancelled.done or closed.done or watched.last_event != "acted":
+            watched.last_event = "acted"
             self._tell(WatchdogEvent("acted", watched.deployment, text))
         return True
 
     def _failed(self, watched: _Watched, text: str) -> bool:
         watched.problem = text
         LOG.warning("not done", extra={"fields": {"deployment": watched.deployment.id, "error": REDACTOR.redact(text)}})
-        if watched.told != "failed":  # once: it is tried again every two seconds
-            watched.told = "failed"
+        if watched.last_event != "failed":  # once: it is tried again every two seconds
+            watched.last_event = "failed"
             self._tell(WatchdogEvent("failed", watched.deployment, text))
         return False
 

@@ -30,6 +30,7 @@ from pitboss.server.access.sign_in import SignIn
 from pitboss.server.access.writes import API
 from pitboss.server.api import routes
 from pitboss.server.api.downloads import Downloads
+from pitboss.server.api.routes.chat import ChatDesk
 from pitboss.server.api.run_events import RunFeeds
 from pitboss.server.pages.problem_page import is_page, problem_page
 from pitboss.server.pages.venue_pages import venue_router
@@ -78,7 +79,7 @@ def create_app(
     app.state.serving = serving
     app.state.scopes = api_scopes()
     app.state.check_skill_name = check_skill_name  # here: a route cannot look at the table of all routes
-    app.state.run_feeds, app.state.downloads = RunFeeds(), Downloads()
+    app.state.run_feeds, app.state.downloads, app.state.chat_desk = RunFeeds(), Downloads(), ChatDesk()
     app.router.redirect_slashes = False
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
@@ -112,7 +113,7 @@ async def health() -> dict[str, str]:
 
 
 def problem_reply(scope: Any, problem: Problem, headers: dict[str, str] | None = None) -> Response:
-    """A problem as a page for somebody who looks at pages, as problem+json for programs."""
+    """A problem as a page for a browser, and as problem+json for a program or the script of a page."""
     return problem_page(scope, problem) if is_page(scope) else problem_response(problem, headers)
 
 

@@ -38,12 +38,12 @@ def api_scopes() -> dict[str, Role]:
 @cache
 def api_routes() -> tuple[APIRoute, ...]:
     """The routes of the API, with the role and scope that each needs in its description."""
-    found = _routes(routes)
-    for route in found:
+    all_routes = _routes(routes)
+    for route in all_routes:
         method = min(route.methods or {"GET"})
         needs = {"x-required-role": role_of(route), "x-required-scope": scope_of(method, route)}
         route.openapi_extra = {**(route.openapi_extra or {}), **needs}
-    return found
+    return all_routes
 
 
 def check_skill_name(name: str) -> None:

@@ -31,6 +31,7 @@ MIN_PROGRESS_STEP = 0.01
 SHUTDOWN_S = 2
 """How long open streams may delay the shutdown."""
 PATH = "/mcp"
+MAX_PORT = 65_535
 READERS, WORKERS = 4, 2
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
@@ -304,7 +305,7 @@ def read_address(text: str) -> tuple[str, int]:
     """Parse `HOST:PORT` of this machine; port 0 selects a free one."""
     host, colon, port = text.rpartition(":")
     bare = host.removeprefix("[").removesuffix("]")
-    if not colon or not bare or not port.isdecimal() or int(port) > 65_535:
+    if not colon or not bare or not port.isdecimal() or int(port) > MAX_PORT:
         raise UserError(f"{text!r} is not HOST:PORT", "for example 127.0.0.1:8000")
     require_loopback(bare)
     return bare, int(port)
@@ -321,6 +322,8 @@ def require_loopback(host: str) -> None:
 
 def _listen(host: str, port: int) -> socket.socket:
     require_loopback(host)
+    if not 0 <= port <= MAX_PORT:
+        raise UserError(f"port {port} is not from 0 to {MAX_PORT}", "for example 8000; 0 takes any that is free")
     listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

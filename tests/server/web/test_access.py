@@ -179,6 +179,29 @@ def test_attempts_to_sign_in_are_limited_for_a_name_from_an_address(site: Site) 
     assert site.sign_in().status_code == 303
 
 
+def test_attempts_from_one_address_do_not_keep_a_user_out_elsewhere(empty_home: Path, tmp_path: Path) -> None:
+    for site in served(Path(shutil.copytree(empty_home, tmp_path / "home")), Serving(https=True)):
+        site.client = TestClient(site.client.app, ADDRESS, client=("127.0.0.1", 1), follow_redirects=False)
+        for _ in range(110):
+            site.sign_in(password="wrong", **{"X-Forwarded-For": "203.0.113.1"})
+        assert site.sign_in(**{"X-Forwarded-For": "203.0.113.1"}).status_code == 429
+        assert site.sign_in(**{"X-Forwarded-For": "203.0.113.2"}).status_code == 303
+
+
+def test_a_long_name_is_cut_before_it_is_counted_and_shown(site: Site) -> None:
+    refused = site.sign_in("x" * 100_000)
+    assert refused.status_code == 401
+    assert "x" * 1_000 not in refused.text
+
+
+def test_the_right_password_of_a_session_is_not_counted_as_an_attempt(site: Site) -> None:
+    site.sign_in()
+    change = {"present": PASSWORD, "password": PASSWORD}
+    headers = {"X-CSRF-Token": site.csrf}
+    replies = [site.client.put("/api/me/password", json=change, headers=headers) for _ in range(12)]
+    assert {reply.status_code for reply in replies} == {204}
+
+
 def test_requests_of_one_caller_are_limited(site: Site) -> None:
     statuses = [site.client.get("/api/me", headers=BEARER).status_code for _ in range(101)]
     assert statuses == [200] * 100 + [429]

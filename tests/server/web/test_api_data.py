@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import HOUR_MS, iso, parse_instant
+from pitboss.data.source import DownloadRequest
+from pitboss.server.api.downloads import MOST_LISTED, BackgroundDownload, Downloads
 
 START = parse_instant("2025-01-01")
 
@@ -65,6 +68,28 @@ def test_a_file_that_cannot_be_imported_is_a_422_and_stores_nothing(
     refused = imported(client, content, **options)
     assert (refused.status_code, refused.json()["status"]) == (422, 422), refused.text
     assert client.get("/api/data").json() == before
+
+
+def test_a_name_that_no_file_can_have_is_a_422(client: TestClient) -> None:
+    reply = imported(client, bars(range(3)), name="a" + "ü" * 140 + ".csv")
+    assert (reply.status_code, reply.json()["code"]) == (422, "user_error")
+
+
+def test_a_download_that_runs_stays_in_the_list_however_many_follow_it(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(self: Downloads, download: BackgroundDownload, *arguments: object) -> None:
+        del self, arguments
+        download.status = "running" if download.id == "0" else "complete"
+
+    monkeypatch.setattr(Downloads, "_run", run)
+    downloads = Downloads()
+    for number in range(MOST_LISTED + 10):
+        download = BackgroundDownload(f"{number}", "local", "binance", DownloadRequest(""), 0)
+        downloads.start(download, workspace.lake, workspace.settings, False)
+        downloads.join()
+    listed = [download.id for download in downloads.listed("local")]
+    assert (listed[-1], len(listed)) == ("0", MOST_LISTED)
 
 
 def test_the_demo_market_can_be_generated_again(client: TestClient) -> None:

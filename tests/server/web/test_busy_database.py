@@ -71,3 +71,18 @@ def test_a_session_that_cannot_be_looked_up_is_not_taken_for_none(served: tuple[
         other.execute("BEGIN EXCLUSIVE")
         assert client.get("/runs").status_code == 503
     assert client.get("/runs").status_code == 200
+
+
+def test_a_refusal_that_cannot_be_entered_into_the_audit_log_is_answered_with_503(
+    demo_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_MS", 10)
+    home = Path(shutil.copytree(demo_home, tmp_path / "home"))
+    app = create_app(open_workspace(load_settings(home)), SignIn(digest(TOKEN), random_hex))
+    with TestClient(app, base_url=ADDRESS, follow_redirects=False) as client:
+        assert client.get(f"/start?token={TOKEN}").status_code == 303
+        assert client.post("/api/tokens", json={"label": "a"}).status_code == 403  # without the token of a page
+        with closing(sqlite3.connect(home / "pitboss.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            reply = client.post("/api/tokens", json={"label": "a"})
+        assert (reply.status_code, reply.json()["code"]) == (503, "transient_error")

@@ -6,8 +6,10 @@ from starlette.testclient import TestClient
 from pitboss.bootstrap.accounts import Accounts
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.deployment import COMMANDS
+from pitboss.jobs.worker_settings import open_queue
 from pitboss.store.deployment_alarms import raise_alarm
 from pitboss.store.deployments import Deployment
+from pitboss.store.queue import Job
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +64,20 @@ def test_the_home_page_shows_deployments_that_have_not_ended_and_halted_ones_fir
     assert stopped.id not in home
     listed = browser_session.get("/deployments/now").text
     assert listed.index(halted.id) < listed.index(live.id) < listed.index(stopped.id)
+
+
+def test_the_home_page_does_not_count_an_old_live_run_among_those_that_run_now(
+    browser_session: TestClient, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pitboss.server.pages.home.SEARCHED", 1)
+    (finished,) = workspace.runs.listing().runs
+    for params in ({**finished.params, "every_ms": 60_000}, finished.params):
+        job = Job(finished.skill_id, finished.skill_version, finished.model, params)
+        (run_id,) = open_queue(workspace).enqueue([job])
+        if "every_ms" in params:
+            workspace.runs.claim(run_id, into="running")
+    tile = browser_session.get("/").text.partition("<h2>Running now</h2>")[2]
+    assert tile.startswith('<p class="value">0</p>')
 
 
 def test_a_viewer_is_offered_no_commands_and_no_form(

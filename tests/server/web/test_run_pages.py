@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
@@ -89,6 +91,27 @@ def test_the_list_goes_on_where_the_page_ends(
         path = page.partition('<a href="/runs?before=')[2].partition('"')[0]
         path = f"/runs?before={path}" if path else ""
     assert seen == [each.id for each in workspace.runs.listing().runs]
+
+
+def test_the_list_goes_on_after_a_page_with_a_damaged_run(
+    browser_session: TestClient, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pitboss.server.pages.runs.PAGE", 2)
+    oldest = workspace.runs.listing().runs[-1]
+    damaged = started(workspace)
+    started(workspace, name="newest")
+    with closing(sqlite3.connect(workspace.home / "pitboss.db")) as database:
+        database.execute("UPDATE runs SET model = 'other' WHERE id = ?", (damaged.id,))
+        database.commit()
+    page = browser_session.get("/runs").text
+    assert f"Run {damaged.id} is not listed" in page
+    assert oldest.id in page
+    monkeypatch.setattr("pitboss.server.pages.runs.PAGE", 1)
+    page = browser_session.get("/runs").text
+    assert oldest.id not in page
+    path = page.partition('<a href="/runs?before=')[2].partition('"')[0]
+    assert path
+    assert oldest.id in browser_session.get(f"/runs?before={path}").text
 
 
 # The page of a run ------------------------------------------------------------------------------------------------------

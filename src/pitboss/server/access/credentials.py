@@ -67,9 +67,11 @@ class Credentials:
 
     def check_own_password(self, name: str, password: str, address: str) -> None:
         """Raise unless this is the password of a user who is signed in."""
-        self._count({f"both {name}\n{address}": PER_USER_AND_ADDRESS})
+        both = f"both {name}\n{address}"
+        self._count({both: PER_USER_AND_ADDRESS})
         if not self._fits(self.accounts.users.get(name), password):
             raise Problem(403, "forbidden", "the present password is wrong")
+        self._attempts.forget(both)
 
     def forget(self) -> None:
         """Look everything up again: users, sessions or tokens have changed."""

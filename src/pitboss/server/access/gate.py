@@ -110,11 +110,9 @@ class Gate:
                 problem = Problem(
                     403, "forbidden", "the request does not come from a page of this session", "reload it"
                 )
-        if problem is not None:
-            await self._refuse(scope, problem)(scope, receive, send_on)
-            return
+        app = self._app if problem is None else self._refuse(scope, problem)
         try:
-            await self._app(scope, receive, send_on)
+            await app(scope, receive, send_on)
         except Exception as error:
             if is_log_away and not began:  # nothing is answered that is not in the audit log
                 away = problem_of(Unreachable("the audit log is away"))

@@ -1,6 +1,6 @@
 """Asking for a password once more, before something that a session or token alone should not do, such as trading with real money.
 
-Who has no password (the person at the machine itself, with the start token) is not asked for one.
+A caller without a password (the person at the machine itself, with the start token) is not asked for one.
 """
 
 from fastapi import Request

@@ -9,5 +9,5 @@ READING = frozenset(
 
 
 def is_write(method: str, path: str) -> bool:
-    """Whether a request changes something. One that nobody has declared to read does."""
+    """Whether a request changes something. An unsafe method does, unless its path is in `READING`."""
     return method in UNSAFE and path not in READING

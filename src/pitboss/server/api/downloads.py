@@ -78,7 +78,8 @@ class Downloads:
             if len(active) >= MOST_ACTIVE:
                 raise UserError(f"{len(active)} downloads are active already", "wait until one has ended, or cancel it")
             self._downloads[download.id] = download
-            for old in list(self._downloads)[:-MOST_LISTED]:
+            ended = [other.id for other in self._downloads.values() if other.status != "running"]
+            for old in ended[: max(0, len(self._downloads) - MOST_LISTED)]:
                 del self._downloads[old]
         arguments = (download, lake, settings, replacing)
         download.thread = threading.Thread(target=self._run, args=arguments, name="download", daemon=True)

@@ -8,7 +8,7 @@ from pitboss.core.instant import Instant
 from pitboss.runs.deployments import run_named
 from pitboss.server.problem import refused_as
 from pitboss.store.deployments import Deployment
-from pitboss.store.runs import Run
+from pitboss.store.runs import Run, RunListing
 
 _CURSOR = re.compile(r"(\d{1,18})\.([0-9a-zA-Z_-]{1,64})")
 
@@ -38,7 +38,7 @@ def named_study(workspace: Workspace, study_id: str) -> str:
 
 
 def run_cursor(text: str) -> tuple[Instant, str] | None:
-    """Where a page of the list of runs goes on: what `cursor_text` wrote; None for an empty text."""
+    """Where a page of the list of runs goes on: what `next_cursor` wrote; None for an empty text."""
     if not text:
         return None
     match = _CURSOR.fullmatch(text)
@@ -47,6 +47,8 @@ def run_cursor(text: str) -> tuple[Instant, str] | None:
     return int(match[1]), match[2]
 
 
-def cursor_text(run: Run) -> str:
-    """The cursor of the page that follows a run in the list."""
-    return f"{run.created_at}.{run.id}"
+def next_cursor(listing: RunListing, limit: int) -> str | None:
+    """The cursor of the page after the first `limit` runs of a listing of one row more; None on the last page."""
+    page = listing.runs[:limit]
+    has_more = len(listing.runs) + len(listing.damaged) > limit
+    return f"{page[-1].created_at}.{page[-1].id}" if has_more and page else None

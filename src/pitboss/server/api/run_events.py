@@ -1,6 +1,6 @@
 """Server-sent events of runs: one reader for each run and process, whatever the number of open connections.
 
-A reader is a task that reads the database twice a second in a thread while somebody listens, and passes on what is new, encoded once for
+A reader is a task that reads the database twice a second in a thread while it has listeners, and passes on what is new, encoded once for
 all who listen. A listener has a bounded queue: one that does not keep up is disconnected, and its client connects again with
 `Last-Event-ID`. Nothing is sent to the worker of the run, and nothing is stored.
 """
@@ -84,7 +84,7 @@ class RunFeed:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody listens."""
+        """Whether it has no listener."""
         return not self._listeners
 
     def add(self, listener: EventListener) -> None:
@@ -107,7 +107,8 @@ class RunFeed:
         events = [encoded("tick", tick) for tick in newest_ticks(self._workspace, run, after_seq)]
         progress = progress_document(self._workspace, run, self._total)
         events.append(encoded("progress", {**progress, "ticks_per_s": rate(progress["ticks"])}))
-        if run.status in ENDED and not is_left_to_worker(self._workspace, run):  # whoever is told finds everything
+        # after `done` clients open the page, so the worker must have written it
+        if run.status in ENDED and not is_left_to_worker(self._workspace, run):
             events.append(encoded("done", long_document(self._workspace, run)))
         return tuple(events)
 
@@ -147,14 +148,14 @@ class RunFeed:
 
 
 class RunFeeds:
-    """The feeds of this process, by owner and run; each exists while somebody listens."""
+    """The feeds of this process, by owner and run; each exists while it has listeners."""
 
     def __init__(self) -> None:
         self._feeds: dict[tuple[str, str], RunFeed] = {}
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody listens to any run."""
+        """Whether no run has a listener."""
         return not self._feeds
 
     async def stream(

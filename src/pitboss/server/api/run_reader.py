@@ -84,6 +84,6 @@ class RunReader:
                 del self._tasks[key]
 
     def _forget(self, key: tuple[str, str], task: asyncio.Task[Any]) -> None:
-        """Forget a task that has succeeded. An error is kept for the next who asks, in case nobody waits any more."""
+        """Forget a task that has succeeded. An error is kept for the next request: this one may have ended without reading it."""
         if (task.cancelled() or task.exception() is None) and self._tasks.get(key) is task:
             del self._tasks[key]

@@ -24,8 +24,8 @@ def tagged_json(request: Request, document: Any) -> Response:
 
 def not_modified(request: Request, tag: str) -> Response | None:
     """The response to a client that has the content with this tag; None for any other."""
-    given = [part.strip().removeprefix("W/").strip('"') for part in request.headers.get("if-none-match", "").split(",")]
-    if tag not in given and "*" not in given:
+    tags = [part.strip().removeprefix("W/").strip('"') for part in request.headers.get("if-none-match", "").split(",")]
+    if tag not in tags and "*" not in tags:
         return None
     return Response(status_code=HTTP_304_NOT_MODIFIED, headers=tag_headers(tag))
 

@@ -75,14 +75,8 @@ def run_backtest(server_workspace: ServerWorkspace, arguments: Mapping[str, Any]
     request = built.request
     _require_limit(request)
     with server_workspace.workspace() as workspace:
-        output = _run(
-            server_workspace,
-            workspace,
-            request,
-            task,
-            lambda watch, on_start: start(workspace, request, watch, on_start),
-        )
-    return replace(output, text=f"warning: {built.warning}\n{output.text}") if built.warning else output
+        result = _run(workspace, request, task, lambda watch, on_start: start(workspace, request, watch, on_start))
+    return replace(result, text=f"warning: {built.warning}\n{result.text}") if built.warning else result
 
 
 def fork_run(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
@@ -99,7 +93,7 @@ def fork_run(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], ta
             on_start(branch)
             return await resume(workspace, branch, watch)
 
-        result = _run(server_workspace, workspace, request, task, continue_branch)
+        result = _run(workspace, request, task, continue_branch)
         if result.failed:
             return result
         difference = compared(workspace, source, workspace.runs.get(branch), partial(stored_index, workspace))
@@ -108,7 +102,6 @@ def fork_run(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], ta
 
 
 def _run(
-    server_workspace: ServerWorkspace,
     workspace: Workspace,
     request: BacktestRequest,
     task: BackgroundWork,

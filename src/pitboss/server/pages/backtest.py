@@ -76,7 +76,7 @@ def backtest(
         "form",
         section("what", "Skill and model", _what(workspace, saved, examples, chosen, plain, data)),
         section("range", "Range", _range(prices, problem)),
-        section("options", "Options", _options(venue_of(plain), plain)),
+        section("options", "Options", _options(venue_of(plain))),
         section("start", "Cost and start", _start()),
         id="backtest",
         data_skill=None if text is not None else chosen,
@@ -161,7 +161,7 @@ def _moment_input(name: str, at: int, prices: PriceRange | None) -> Html:
     return text_input(name, iso(at)[:16], type="datetime-local", step=60, required=True, **bounds)
 
 
-def _options(venue: Venue, plain: Mapping[str, Any]) -> Html:
+def _options(venue: Venue) -> Html:
     speculation = [
         ("auto", "automatic"),
         ("0", "none"),
@@ -187,7 +187,6 @@ def _options(venue: Venue, plain: Mapping[str, Any]) -> Html:
         field("set", "Changes to the skill for this run", tag("textarea", id="set", name="set", rows=2, class_="code", placeholder="risk.max_leverage=2"), "One per line, as path=value.", wide=True),
         *[_own_option(own) for own in own_fields(venue)],
     ]  # fmt: skip
-    del plain
     return join(
         [
             tag("div", *shown, class_="form"),

@@ -1,9 +1,9 @@
 """The chat on every page: the button in the top bar and the drawer that `static/chat.js` opens."""
 
+from pitboss.chat.agent import MOST_QUESTION
 from pitboss.report.markup import Html, tag
 
 STYLE, SCRIPT = "chat.css", "chat.js"
-MOST_QUESTION = 4_000
 
 
 def chat_button() -> Html:

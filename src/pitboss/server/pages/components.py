@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
 
 STATUS_TONES = {
@@ -68,6 +69,11 @@ def badge(text: str, tone: str = "") -> Html:
 def status_badge(status: str) -> Html:
     """The state of a run."""
     return badge(status.replace("_", " "), STATUS_TONES.get(status, ""))
+
+
+def short_time(at: str | None, missing: str = figures.NONE) -> object:
+    """An ISO time without seconds."""
+    return missing if at is None else tag("time", at[:16].replace("T", " "), datetime=at)
 
 
 def notice(*content: object, tone: str = "") -> Html:

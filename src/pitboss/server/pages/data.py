@@ -1,7 +1,7 @@
 """`/data`: the series in the lake with a calendar of their days, imports, downloads and the demo market."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query
@@ -18,6 +18,7 @@ from pitboss.report.shell import section
 from pitboss.report.table import LEFT, RIGHT, table
 from pitboss.runs.listing import holdings
 from pitboss.server.access.caller import Caller, OwnWorkspace, Viewer
+from pitboss.server.api.routes.data import Kind
 from pitboss.server.pages.components import (
     badge,
     button,
@@ -33,7 +34,6 @@ from pitboss.server.pages.coverage_calendar import calendar, legend
 from pitboss.server.pages.frame import app_page
 
 router = APIRouter()
-KINDS = ("bars", "funding", "open_interest", "mark", "oracle", "l2", "news", "events", "meta", "listings")
 MOST_CALENDARS = 6
 """Calendars that the page draws by itself; others when they are asked for."""
 Row = Mapping[str, Any]
@@ -142,7 +142,7 @@ def _day(text: str | None) -> str:
 
 
 def _import_dialog() -> Html:
-    kinds = [("", "as its columns say"), *[(kind, kind.replace("_", " ")) for kind in KINDS]]
+    kinds = [("", "as its columns say"), *[(kind, kind.replace("_", " ")) for kind in get_args(Kind)]]
     intervals = [("", "none"), *[(name, name) for name in INTERVALS]]
     file = tag(
         "input", id="file", name="file", type="file", accept=".csv,.gz,.parquet,.feather,.jsonl,.ndjson,.json,.zip"

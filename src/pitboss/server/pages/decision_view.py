@@ -15,8 +15,6 @@ from pitboss.server.pages.components import button, field, notice, select, text_
 
 Plain = Mapping[str, Any]
 WHOLE = StepLimits(text=100_000, arguments=20_000, result=100_000, calls=1_000)
-LONG_TEXT = 60
-"""A field of a skill with a text of this length gets a text area."""
 MOST_FIELDS = 200
 
 

@@ -8,9 +8,8 @@ from pitboss.report.markup import Html, join, tag
 from pitboss.report.shell import section
 from pitboss.report.table import facts
 from pitboss.runs.deployment_caps import cap_fields
-from pitboss.server.pages.components import button, dialog, field, form_actions, notice, text_input
+from pitboss.server.pages.components import button, dialog, field, form_actions, notice, short_time, text_input
 from pitboss.server.pages.deploy_form import cap_input, number_caps
-from pitboss.server.pages.deployment_parts import short_time
 from pitboss.store.deployments import MAX_REASON_CHARS, Deployment
 
 SCRIPT = "deployment_caps.js"

@@ -8,7 +8,7 @@ from pitboss.report.decisions import OUTCOMES
 from pitboss.report.markup import Html, tag
 from pitboss.report.source import mapping, number
 from pitboss.runs.venues import installed, venue_named
-from pitboss.server.pages.deployment_parts import short_time
+from pitboss.server.pages.components import short_time
 
 MOST_FACTS = 6
 FIRST = ("side", "size", "price", "reason", "action")
@@ -70,14 +70,16 @@ def _tick(entry: Plain, venue: str) -> list[object]:
 
 
 def _event(event: Plain) -> Html:
-    names = [name for name in (*FIRST, *event) if name in event and name not in UNSHOWN and _is_said(event[name])]
+    names = [
+        name for name in (*FIRST, *event) if name in event and name not in UNSHOWN and _is_informative(event[name])
+    ]
     facts = [f"{name.replace('_', ' ')} {_value(event[name])}" for name in dict.fromkeys(names)]
     head = f"{event.get('kind', '')} {event.get('symbol') or ''}".strip()
     return tag("p", tag("b", head), " ", ", ".join(facts[:MOST_FACTS]), class_="event")
 
 
-def _is_said(value: Any) -> bool:
-    """Whether a fact says something: zeros and empty ones do not."""
+def _is_informative(value: Any) -> bool:
+    """Whether a fact is worth showing: zeros and empty values are not."""
     return value not in (None, "") and number(value) != 0.0
 
 

@@ -8,7 +8,7 @@ from pitboss.report import figures
 from pitboss.report.markup import Html, tag
 from pitboss.report.table import LEFT, RIGHT, table
 from pitboss.runs.venues import installed, venue_named
-from pitboss.server.pages.components import badge, status_badge
+from pitboss.server.pages.components import badge, short_time, status_badge
 from pitboss.server.pages.skill_links import skill_path
 
 STYLE = "deployments.css"
@@ -29,11 +29,6 @@ def mode_badge(mode: str, state: str | None) -> Html:
 def state_badge(state: str) -> Html:
     """The state of a deployment."""
     return badge(state, STATE_TONES.get(state, ""))
-
-
-def short_time(at: str | None) -> object:
-    """An ISO time without seconds."""
-    return figures.NONE if at is None else tag("time", at[:16].replace("T", " "), datetime=at)
 
 
 def money(value: object, venue: str) -> str:

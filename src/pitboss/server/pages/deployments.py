@@ -16,7 +16,7 @@ from pitboss.report.markup import Html, join, tag
 from pitboss.report.shell import section
 from pitboss.report.table import LEFT, facts, table
 from pitboss.runs.deployment_activity import activity_details, foreground_rows, listed_rows
-from pitboss.server.access.caller import Caller, OwnWorkspace, Viewer
+from pitboss.server.access.caller import OwnWorkspace, Viewer
 from pitboss.server.access.reauthentication import has_password
 from pitboss.server.api.lookup import named_deployment
 from pitboss.server.pages.components import (
@@ -28,6 +28,7 @@ from pitboss.server.pages.components import (
     link_button,
     notice,
     page_head,
+    short_time,
     text_input,
 )
 from pitboss.server.pages.deployment_account import account_view
@@ -39,7 +40,6 @@ from pitboss.server.pages.deployment_parts import (
     deployment_table,
     mode_badge,
     money,
-    short_time,
     state_badge,
 )
 from pitboss.server.pages.frame import app_page
@@ -102,7 +102,7 @@ def deployment_page(request: Request, deployment_id: str, caller: Viewer, worksp
         "div",
         _bar(details),
         tag("div", _state(details), data_part="state"),
-        _controls(details, caller) if may_command else None,
+        _controls(details) if may_command else None,
         tag("div", _account(details), data_part="account"),
         tag("div", caps_view(details, may_command), data_part="caps"),
         tag("div", _entries(details), data_part="entries"),
@@ -193,7 +193,7 @@ def _why(details: Plain) -> Html | None:
 
 
 def _alarm(alarm: Plain | None) -> Html | None:
-    """An alarm that nobody has read."""
+    """An alarm, unless a person has acknowledged it."""
     if alarm is None or alarm["read_at"] is not None:
         return None
     rest = " since ", short_time(alarm["raised_at"]), ". Acknowledge it: unread for a minute, it halts the deployment."
@@ -208,8 +208,7 @@ def _period(seconds: float) -> str:
     return f"{figures.amount(seconds)} s" if seconds < 60 else figures.span(seconds * 1_000)
 
 
-def _controls(details: Plain, caller: Caller) -> Html:
-    del caller
+def _controls(details: Plain) -> Html:
     state = details["state"]
     buttons = [
         button(

@@ -73,9 +73,9 @@ def app_page(
 
 
 def plain_page(title: str, *content: object, styles: Sequence[str] = (), status: int = 200) -> HTMLResponse:
-    """A page for somebody without a session: it has no navigation."""
+    """A page for a browser without a session: it has no navigation and no chat."""
     bar = tag("div", brand("/"), tag("nav", aria_label="Main"), theme_button(), class_="top")
-    return _page(bar, title, content, styles=styles, status=status)
+    return _page(bar, title, content, styles=styles, status=status, has_chat=False)
 
 
 def _page(
@@ -88,6 +88,7 @@ def _page(
     style: str = "",
     status: int = 200,
     csrf: str = "",
+    has_chat: bool = True,
 ) -> HTMLResponse:
     head = tag(
         "head",
@@ -106,7 +107,7 @@ def _page(
         tag("a", "Skip to the content", href="#main", class_="skip"),
         bar,
         tag("main", *content, id="main"),
-        chat_drawer(),
+        chat_drawer() if has_chat else None,
         class_="app",
     )
     html = f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
@@ -147,15 +148,20 @@ def _policy_with(style: str) -> str:
     return POLICY.replace("style-src 'self'", f"style-src 'self' 'sha256-{digest}'")
 
 
-@cache
 def static_file(name: str) -> bytes | None:
     """The content of a static file; None if there is none of that name."""
-    if not name.endswith((".css", ".js", ".svg")) or "/" in name or name.startswith("."):
-        return None
-    if name in SHARED:
-        return resource(SHARED[name], name).encode()
-    file = files(STATIC).joinpath(name)
-    return file.read_bytes() if file.is_file() else None
+    return _static_files().get(name)
+
+
+@cache
+def _static_files() -> dict[str, bytes]:
+    """All static files by name."""
+    own = {
+        file.name: file.read_bytes()
+        for file in files(STATIC).iterdir()
+        if file.name.endswith((".css", ".js", ".svg")) and file.is_file()
+    }
+    return {**own, **{name: resource(package, name).encode() for name, package in SHARED.items()}}
 
 
 @cache

@@ -37,11 +37,11 @@ def home(caller: Viewer, workspace: OwnWorkspace) -> HTMLResponse:
     """The first page."""
     runs = workspace.runs.listing(SEARCHED).runs
     if not runs:
-        content = [_first_steps(caller, first_run(workspace))]
+        content = [_first_steps(first_run(workspace))]
     else:
         content = [
             page_head("Home", link_button("New skill", "/skills/new"), link_button("Backtest", "/backtest", "primary")),
-            _tiles(caller, workspace, runs),
+            _tiles(caller, workspace),
             tag("div", _now(workspace), id="now"),
             _deployments(workspace),
             section("latest", "Latest runs", _latest(workspace, runs)),
@@ -63,8 +63,8 @@ def is_live(run: Run) -> bool:
 
 def _active(workspace: Workspace) -> list[Run]:
     statuses: list[Status] = [*sorted(ACTIVE), "queued"]
-    found = [run for status in statuses for run in workspace.runs.listing(4 * WATCHED, status).runs]
-    active = [run for run in found if not is_live(run)]  # those are among the deployments
+    runs = [run for status in statuses for run in workspace.runs.listing(4 * WATCHED, status).runs]
+    active = [run for run in runs if not is_live(run)]  # those are among the deployments
     return sorted(active, key=lambda run: (run.status != "queued", run.created_at), reverse=True)
 
 
@@ -91,7 +91,7 @@ def _progress(run: Mapping[str, Any]) -> Html:
     )
 
 
-def _tiles(caller: Caller, workspace: Workspace, runs: Sequence[Run]) -> Html:
+def _tiles(caller: Caller, workspace: Workspace) -> Html:
     today = workspace.now() // DAY_MS * DAY_MS
     spent = sum((row.cost_usd for row in spend(workspace.database, today, today + DAY_MS, caller.owner)), ZERO)
     daily = workspace.settings.daily_usd
@@ -105,7 +105,7 @@ def _tiles(caller: Caller, workspace: Workspace, runs: Sequence[Run]) -> Html:
         ]
     counts = workspace.runs.count()
     active = sum(count for status, count in counts.items() if status in ACTIVE)
-    active -= sum(is_live(run) and run.status in ACTIVE for run in runs)
+    active -= sum(is_live(run) for status in ACTIVE for run in workspace.runs.listing(SEARCHED, status).runs)
     tiles = [
         _tile("Spent today", figures.usd(spent), *budget),
         _tile("Running now", figures.count(active), f"{figures.count(counts.get('queued', 0))} queued"),
@@ -149,7 +149,7 @@ def _deployments(workspace: Workspace) -> Html:
     return section("deployments", "Deployments", join([deployment_table(rows), everything]))
 
 
-def _first_steps(caller: Caller, prepared: FirstRun | None) -> Html:
+def _first_steps(prepared: FirstRun | None) -> Html:
     first = tag(
         "li",
         tag("h3", "Get a market and a skill"),
@@ -176,7 +176,6 @@ def _first_steps(caller: Caller, prepared: FirstRun | None) -> Html:
         link_button("Examples of all venues", "/skills#examples"),
         link_button("Data", "/data"),
     )
-    del caller
     return tag(
         "div",
         tag("div", tag("h1", "A first backtest in two steps"), class_="page-head"),

@@ -1,4 +1,4 @@
-"""A problem as a page in the look of the app, for somebody who looks at pages; without a session the way to sign in."""
+"""A problem as a page of the app, for browsers; a request without a session is sent to the page to sign in."""
 
 from typing import Any
 from urllib.parse import quote
@@ -20,14 +20,14 @@ OPEN = frozenset({"/sign-in", "/start"})
 
 
 def is_page(scope: Any) -> bool:
-    """Whether the sender of a request looks at pages, rather than being a program or the script of a page."""
+    """Whether a request is that of a browser for a page, and not of a program or the script of a page."""
     headers = Headers(scope=scope)
     is_fetched = headers.get("sec-fetch-dest", "") == "empty" or "application/json" in headers.get("accept", "")
     return not scope["path"].startswith(PROGRAMS) and not is_fetched
 
 
 def problem_page(scope: Any, problem: Problem) -> Response:
-    """The page of a problem; whoever has no session is sent to the page to sign in."""
+    """The page of a problem; a request without a session is redirected to the page to sign in."""
     caller: Caller | None = scope.get("state", {}).get("caller")
     if problem.status == 401 and scope["path"] not in OPEN and scope["method"] == "GET":
         return RedirectResponse(sign_in_path(scope), 303)

@@ -26,8 +26,8 @@ VERDICTS = {"allowed": "allowed", "reduced": "reduced", "refused": "refused"}
 
 def difference_view(workspace: Workspace, indexed: IndexedRuns, source: Run, run: Run) -> Html:
     """The comparison of a finished run with the run that it was forked from."""
-    found = compare(workspace, source, run)
-    first = found["first_difference"]
+    comparison = compare(workspace, source, run)
+    first = comparison["first_difference"]
     if first is None:
         return tag("p", "Every record of the two runs is the same.", class_="note")
     at = parse_instant(first["tick_at"])
@@ -44,26 +44,26 @@ def difference_view(workspace: Workspace, indexed: IndexedRuns, source: Run, run
         ]
     )
     decisions = _decisions(indexes, at, venue, (source, run))
-    return join([summary, decisions, _metrics(found["metrics"], venue, (source, run))])
+    return join([summary, decisions, _metrics(comparison["metrics"], venue, (source, run))])
 
 
 def _metrics(differing: dict[str, Any], venue: Venue, runs: tuple[Run, Run]) -> Html:
     have_few_days = [figures.has_few_days(run.metrics or {}) for run in runs]
-    known = {**METRICS, **venue.metrics()}
+    metrics = {**METRICS, **venue.metrics()}
     rows = [
         (
-            known[name].label,
+            metrics[name].label,
             *(
-                format_named(name, pair[side], known[name].form, few_days)
+                format_named(name, pair[side], metrics[name].form, few_days)
                 for side, few_days in zip(("first", "second"), have_few_days, strict=True)
             ),
         )
         for name, pair in differing.items()
-        if name in known and known[name].form != "table"
+        if name in metrics and metrics[name].form != "table"
     ]
     if not rows:
         return tag("p", "The metrics are the same.", class_="note")
-    order = {metric.label: number for number, metric in enumerate(known.values())}
+    order = {metric.label: number for number, metric in enumerate(metrics.values())}
     rows.sort(key=lambda row: order[row[0]])
     columns = (("Metric that differs", LEFT), ("Source", RIGHT), ("This run", RIGHT))
     return table("Metrics that differ", columns, rows[:MOST_METRICS])

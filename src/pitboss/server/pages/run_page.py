@@ -132,14 +132,14 @@ def _run_or_none(workspace: Any, run_id: str) -> Run | None:
 
 def _neighbours(index: RunIndex, seq: int, conditions: RowFilter) -> dict[str, int | None]:
     """The records before and after one in the list of those that fulfil the conditions, and its place in that list."""
-    found = index.find(conditions)
-    numbers = index.numbers["seq"][found]
+    matches = index.find(conditions)
+    numbers = index.numbers["seq"][matches]
     first, last = int(numbers.searchsorted(seq)), int(numbers.searchsorted(seq, side="right"))
     return {
         "previous": int(numbers[first - 1]) if first > 0 else None,
         "next": int(numbers[last]) if last < len(numbers) else None,
         "position": first if first < last else None,
-        "total": len(found),
+        "total": len(matches),
     }
 
 

@@ -10,9 +10,10 @@ from pitboss.core.instant import parse_instant
 from pitboss.report import figures
 from pitboss.report.markup import Html, tag
 from pitboss.report.table import LEFT, RIGHT, gain_or_loss, table
+from pitboss.runs.comparison import MOST_RUNS
 from pitboss.runs.listing import result_text, short
 from pitboss.server.access.caller import OwnWorkspace, Viewer
-from pitboss.server.api.lookup import cursor_text, run_cursor
+from pitboss.server.api.lookup import next_cursor, run_cursor
 from pitboss.server.pages.components import (
     empty_state,
     field,
@@ -24,11 +25,10 @@ from pitboss.server.pages.components import (
     text_input,
 )
 from pitboss.server.pages.frame import app_page
-from pitboss.store.lifecycle import Status
+from pitboss.store.lifecycle import ACTIVE, Status
 
 router = APIRouter()
 PAGE = 50
-MOST_COMPARED = 8
 
 
 @router.get("/runs")
@@ -41,20 +41,19 @@ def runs_page(
     before: Annotated[str, Query(max_length=100)] = "",
 ) -> HTMLResponse:
     """The list, newest first."""
-    known: tuple[Status, ...] = get_args(Status)
-    chosen: Status | None = next((name for name in known if name == status), None)
+    statuses: tuple[Status, ...] = get_args(Status)
+    chosen: Status | None = next((name for name in statuses if name == status), None)
     filters: dict[str, Any] = {name: value for name, value in (("skill", skill), ("model", model)) if value}
     listing = workspace.runs.listing(PAGE + 1, chosen, before=run_cursor(before), **filters)
     rows = [short(run, workspace.now()) for run in listing.runs[:PAGE]]
     more = ""
-    if len(listing.runs) > PAGE:
-        last = listing.runs[PAGE - 1]
-        query = {"status": chosen or "", **filters, "before": cursor_text(last)}
+    if cursor := next_cursor(listing, PAGE):
+        query = {"status": chosen or "", **filters, "before": cursor}
         more = "/runs?" + urlencode({name: value for name, value in query.items() if value})
     is_filtered = bool(chosen or filters or before)
     content: list[object] = [
         page_head("Runs", link_button("New backtest", "/backtest", "primary"), about="Every backtest, newest first."),
-        _filters(known, chosen or "", skill, model) if rows or is_filtered else None,
+        _filters(statuses, chosen or "", skill, model) if rows or is_filtered else None,
         *[
             notice(f"Run {run_id} is not listed: its row was changed after it was written.")
             for run_id in listing.damaged
@@ -65,11 +64,11 @@ def runs_page(
     return app_page(caller, "Runs", "/runs", *content, scripts=("runs.js",), styles=("run.css",))
 
 
-def _filters(known: tuple[Status, ...], status: str, skill: str, model: str) -> Html:
-    statuses = [("", "any"), *[(name, name.replace("_", " ")) for name in known]]
+def _filters(statuses: tuple[Status, ...], status: str, skill: str, model: str) -> Html:
+    options = [("", "any"), *[(name, name.replace("_", " ")) for name in statuses]]
     return tag(
         "form",
-        field("status", "Status", select("status", statuses, status)),
+        field("status", "Status", select("status", options, status)),
         field("skill", "Skill", text_input("skill", skill, placeholder="any")),
         field("model", "Model", text_input("model", model, placeholder="any")),
         tag(
@@ -117,13 +116,13 @@ def _list(rows: list[dict[str, Any]], is_filtered: bool) -> Html:
             tag(
                 "div",
                 tag("button", "Compare", type="submit", class_="primary", disabled=True, data_do="compare"),
-                tag("span", f"Tick two to {MOST_COMPARED} runs to see them side by side.", class_="muted"),
+                tag("span", f"Tick two to {MOST_RUNS} runs to see them side by side.", class_="muted"),
                 class_="compare-bar",
             ),
             action="/compare",
             method="get",
             class_="compare-form",
-            data_most=MOST_COMPARED,
+            data_most=MOST_RUNS,
         ),
     )
 
@@ -144,5 +143,4 @@ def _row(row: dict[str, Any]) -> tuple[object, ...]:
 
 
 def _share(row: dict[str, Any]) -> Html | None:
-    is_active = row["status"] in ("loading", "running", "computing_metrics")
-    return tag("small", f" {row['progress_pct']:.0f} %") if is_active else None
+    return tag("small", f" {row['progress_pct']:.0f} %") if row["status"] in ACTIVE else None

@@ -20,9 +20,19 @@ from pitboss.report.shell import section
 from pitboss.report.table import LEFT, facts, table
 from pitboss.server.access.caller import Caller, OwnWorkspace, Viewer
 from pitboss.server.pages import settings_admin as admin
-from pitboss.server.pages.components import badge, button, dialog, empty_state, field, page_head, select, text_input
+from pitboss.server.pages.components import (
+    badge,
+    button,
+    dialog,
+    empty_state,
+    field,
+    page_head,
+    select,
+    short_time,
+    text_input,
+)
 from pitboss.server.pages.frame import app_page
-from pitboss.server.pages.settings_forms import role_select, send_button, send_form, short_time
+from pitboss.server.pages.settings_forms import role_select, send_button, send_form
 from pitboss.store.passwords import SHORTEST
 
 router = APIRouter()
@@ -56,24 +66,24 @@ def settings(
     request: Request, caller: Viewer, workspace: OwnWorkspace, tab: Annotated[str, Query(max_length=20)] = ""
 ) -> HTMLResponse:
     """One part of the settings; the first if none is named or the caller may not see it."""
-    tabs = [known for known in TABS if caller.may(known.role)]
-    shown = next((known for known in tabs if known.key == tab), tabs[0])
+    tabs = [each for each in TABS if caller.may(each.role)]
+    current = next((each for each in tabs if each.key == tab), tabs[0])
     links = [
         tag(
             "a",
-            known.name,
-            href=f"/settings?tab={known.key}",
-            aria_current="page" if known is shown else None,
+            each.name,
+            href=f"/settings?tab={each.key}",
+            aria_current="page" if each is current else None,
         )
-        for known in tabs
+        for each in tabs
     ]
     return app_page(
         caller,
-        f"{shown.name} – Settings",
+        f"{current.name} – Settings",
         "/settings",
         page_head("Settings"),
         tag("nav", *links, class_="tabs", aria_label="Settings"),
-        shown.content(request, caller, workspace),
+        current.content(request, caller, workspace),
         _dialogs(),
         scripts=("settings.js",),
         styles=("settings.css",),

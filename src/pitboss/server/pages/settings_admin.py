@@ -15,8 +15,17 @@ from pitboss.report.shell import section
 from pitboss.report.table import LEFT, table
 from pitboss.runs.mcp_list import server_rows
 from pitboss.server.access.caller import Caller
-from pitboss.server.pages.components import badge, empty_state, field, link_button, notice, select, text_input
-from pitboss.server.pages.settings_forms import ROLE_TEXTS, role_select, send_button, send_form, short_time
+from pitboss.server.pages.components import (
+    badge,
+    empty_state,
+    field,
+    link_button,
+    notice,
+    select,
+    short_time,
+    text_input,
+)
+from pitboss.server.pages.settings_forms import ROLE_TEXTS, role_select, send_button, send_form
 from pitboss.store.passwords import SHORTEST
 
 ENTRIES = 100
@@ -165,7 +174,7 @@ def _server(row: dict[str, Any], may_approve: bool) -> Html:
         (
             tag("code", tool["name"]),
             badge(tool["state"], TOOL_STATES.get(tool["state"], "")),
-            "by the catalogue" if tool["pinned"] and not tool["approved_at"] else short_time(tool["approved_at"]),
+            "by the catalogue" if tool["pinned"] and not tool["approved_at"] else short_time(tool["approved_at"], ""),
             send_button(
                 "Withdraw",
                 f"DELETE /api/mcp/approvals/{quote(row['id'], safe='')}/{quote(tool['name'], safe='')}",

@@ -50,8 +50,3 @@ def send_button(
 def role_select(name: str, roles: Sequence[Role] = ROLES, selected: Role = "viewer", **attributes: object) -> Html:
     """A choice of a role."""
     return select(name, [(role, ROLE_TEXTS[role]) for role in roles], selected, **attributes)
-
-
-def short_time(at: str | None, missing: str = "") -> object:
-    """An ISO time without seconds."""
-    return missing if at is None else tag("time", at[:16].replace("T", " "), datetime=at)

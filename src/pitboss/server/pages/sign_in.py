@@ -13,6 +13,8 @@ from pitboss.server.pages.problem_page import local_path
 from pitboss.server.problem import Problem
 
 router = APIRouter()
+MOST_NAME = 100
+"""Characters of a name that are read: more than the name of a user can have."""
 
 
 @router.get("/sign-in")
@@ -29,7 +31,7 @@ async def sign_in(request: Request) -> Response:
     from anyio.to_thread import run_sync
 
     body = await request.body()
-    name, password = form_field(body, "name").strip().lower(), form_field(body, "password")
+    name, password = form_field(body, "name").strip().lower()[:MOST_NAME], form_field(body, "password")
     wanted = local_path(form_field(body, "next"))
     return await run_sync(_sign_in, request, name, password, wanted)
 

@@ -14,7 +14,7 @@ def start(request: Request, token: str = "") -> Response:
     """Exchange the token of the link for a session cookie."""
     secret = request.app.state.credentials.open_link(token)
     if secret is None:
-        if request.state.caller is not None:  # somebody who opens the link again
+        if request.state.caller is not None:  # the link was opened again
             return RedirectResponse("/", 303)
         raise Problem(401, "unauthorized", "this link was used or is wrong", "start the server again for a new one")
     request.app.state.audit.append("local", request.state.address, "sign-in", "", "with the one-time link")

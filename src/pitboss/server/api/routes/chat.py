@@ -72,9 +72,7 @@ class ChatDesk:
 
 
 def desk_of(app: FastAPI) -> ChatDesk:
-    """The desk of a server, made at its first question."""
-    if not hasattr(app.state, "chat_desk"):
-        app.state.chat_desk = ChatDesk()
+    """The desk of a server."""
     return app.state.chat_desk
 
 

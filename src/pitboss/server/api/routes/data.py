@@ -33,6 +33,8 @@ VenueName = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[A-Za-z
 Interval = Literal["1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "8h", "12h", "1d"]
 Kind = Literal["bars", "funding", "open_interest", "mark", "oracle", "l2", "news", "events", "meta", "listings"]
 _FILE_NAME = re.compile(r"[A-Za-z0-9][\w .@=+-]{0,150}")
+MOST_NAME_BYTES = 200
+"""File systems take names of 255 bytes."""
 
 
 class SeriesDocument(BaseModel):
@@ -157,7 +159,7 @@ async def _uploaded(
     request: Request, name: Annotated[str, Query(description="Its name, such as BTC.csv.")]
 ) -> AsyncIterator[Path]:
     """The body of the request in a file of its own, removed after the response."""
-    if not _FILE_NAME.fullmatch(name):
+    if not _FILE_NAME.fullmatch(name) or len(name.encode()) > MOST_NAME_BYTES:
         raise UserError("name: not the name of a file", "for example BTC.csv, without folders")
     folder = Path(tempfile.mkdtemp(prefix="pitboss-upload-"))
     try:

@@ -99,8 +99,8 @@ def list_decisions(
     tag = run_tag(run, "decisions")
     if tag and (unchanged := not_modified(request, tag)):
         return unchanged
-    found = index.find(conditions)
-    rest = found[found > after] if after is not None else found
+    matches = index.find(conditions)
+    rest = matches[matches > after] if after is not None else matches
     if newest:
         rest = rest[::-1]
     numbers = rest[skip : skip + limit].tolist()
@@ -108,7 +108,7 @@ def list_decisions(
     document = {
         "decisions": [decision_row(index.row(number), venue) for number in numbers],
         "next": numbers[-1] if numbers and skip + limit < len(rest) else None,
-        "total": len(found),
+        "total": len(matches),
     }
     return _tagged(request, document, tag)
 

@@ -59,14 +59,16 @@ def create_deployment(
     Mode live sends real orders: it needs the name of the account once more as `confirm`, and the password of a caller who has
     one. Without them the response is 409. Caps can only be tightened; a looser one is refused with 422.
     """
-    asked = body.request(workspace)
-    request.state.audit = f"{asked.skill.name[:60]} {asked.mode} {asked.account[:40]}".strip()
-    if asked.mode == "live":
+    deploy_request = body.request(workspace)
+    request.state.audit = (
+        f"{deploy_request.skill.name[:60]} {deploy_request.mode} {deploy_request.account[:40]}".strip()
+    )
+    if deploy_request.mode == "live":
         with refused_as(409, "confirmation_required"):
-            require_confirmed(asked.account, body.confirm)
+            require_confirmed(deploy_request.account, body.confirm)
         require_password(request, caller, body.password, "deploying in mode live")
     check_host(workspace)
-    deployment = deploy(workspace, asked)
+    deployment = deploy(workspace, deploy_request)
     request.state.audit += f" {deployment.id}"
     attend(workspace, deployment.id)
     return NewDeploymentState(deployment_id=deployment.id, state=deployment.state, run_id=deployment.run_id)

@@ -16,7 +16,7 @@ from pitboss.runs.run import refuse_live
 from pitboss.runs.stored import long_document
 from pitboss.runs.verification import verify_stored
 from pitboss.server.access.caller import Author, OwnWorkspace, Viewer
-from pitboss.server.api.lookup import cursor_text, named_run, named_study, run_cursor
+from pitboss.server.api.lookup import named_run, named_study, next_cursor, run_cursor
 from pitboss.server.api.run_body import BacktestBody, Confirmed, EstimateDocument, Override, Usd, confirmation
 from pitboss.server.api.run_documents import (
     RunDifference,
@@ -95,15 +95,14 @@ def list_runs(
     """Runs, newest first. Pages are stable: runs that are created meanwhile do not shift them."""
     del caller
     study_id = named_study(workspace, study) if study else ""
-    given = (("skill", skill), ("model", model), ("study_id", study_id))
-    filters: dict[str, Any] = {name: value for name, value in given if value}
+    conditions = (("skill", skill), ("model", model), ("study_id", study_id))
+    filters: dict[str, Any] = {name: value for name, value in conditions if value}
     listing = workspace.runs.listing(limit + 1, status, before=run_cursor(before), **filters)
-    page, now = listing.runs[:limit], workspace.now()
-    is_more = len(listing.runs) + len(listing.damaged) > limit and bool(page)
+    now = workspace.now()
     return RunPage.model_validate(
         {
-            "runs": [short(run, now) for run in page],
-            "next": cursor_text(page[-1]) if is_more else None,
+            "runs": [short(run, now) for run in listing.runs[:limit]],
+            "next": next_cursor(listing, limit),
             "damaged": listing.damaged,
         }
     )

@@ -101,7 +101,7 @@ def edit(body: EditBody, workspace: OwnWorkspace) -> dict[str, Any]:
 )
 def version(name: Name, number: Number, request: Request, workspace: OwnWorkspace) -> Response:
     """One version of a saved skill, with a tag of its content."""
-    return tagged_json(request, version_document(workspace, _found(workspace, name, number)))
+    return tagged_json(request, version_document(workspace, _stored_skill(workspace, name, number)))
 
 
 @router.get(
@@ -118,7 +118,7 @@ def diff(
     to_version: Annotated[int, Query(alias="to", ge=1, le=1_000_000_000)],
 ) -> dict[str, Any]:
     """The fields in which two versions of a skill differ."""
-    first, second = _found(workspace, name, from_version), _found(workspace, name, to_version)
+    first, second = _stored_skill(workspace, name, from_version), _stored_skill(workspace, name, to_version)
     fields = field_differences(first, second)
     return {"name": name, "from_version": from_version, "to_version": to_version, "fields": fields}
 
@@ -132,7 +132,7 @@ def diff(
 )
 def one(name: Name, workspace: OwnWorkspace) -> dict[str, Any]:
     """The latest version of a saved skill, and all its versions."""
-    stored = _found(workspace, name)
+    stored = _stored_skill(workspace, name)
     return {**version_document(workspace, stored), "versions": version_rows(workspace, name)}
 
 
@@ -162,7 +162,7 @@ def save(name: Name, body: SaveBody, caller: Author, workspace: OwnWorkspace, re
     return {"name": stored.name, "version": stored.version, "digest": stored.digest, "is_new": is_new}
 
 
-def _found(workspace: Workspace, name: str, number: int | None = None) -> StoredSkill:
+def _stored_skill(workspace: Workspace, name: str, number: int | None = None) -> StoredSkill:
     stored = find_version(workspace, name, number)
     if stored is None:
         what = f"skill {name!r}" if number is None else f"version {number} of a skill {name!r}"

@@ -97,9 +97,9 @@ def change_user(request: Request, caller: Admin, name: UserName, change: Changed
         raise Problem(404, "not_found", "there is no such user")
     if name == caller.name and (change.disabled or (change.role is not None and change.role != caller.role)):
         raise Problem(422, "user_error", "you cannot disable yourself or change your own role", "ask another admin")
-    given = change.model_dump(exclude_none=True)
-    request.state.audit = ", ".join(key if key == "password" else f"{key} {value}" for key, value in given.items())
-    user = accounts.change_user(name, **given)
+    changes = change.model_dump(exclude_none=True)
+    request.state.audit = ", ".join(key if key == "password" else f"{key} {value}" for key, value in changes.items())
+    user = accounts.change_user(name, **changes)
     request.app.state.credentials.forget()
     return user_document(user)
 

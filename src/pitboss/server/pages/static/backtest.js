@@ -50,7 +50,7 @@
   const move = (name, at) => {
     const field = input(name);
     const other = moment(name === 'from' ? 'to' : 'from');
-    if (!field) return;
+    if (!field || Number.isNaN(at + other)) return; // a field is empty while it is typed
     let place = Math.round(at / 3600000) * 3600000;
     place = name === 'from' ? Math.min(place, other - 3600000) : Math.max(place, other + 3600000);
     field.value = text(Math.min(Math.max(place, frame.start), frame.end));

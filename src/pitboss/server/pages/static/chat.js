@@ -8,7 +8,11 @@
   const form = /** @type {HTMLFormElement | null} */ (document.getElementById('chat-form'));
   const input = /** @type {HTMLTextAreaElement | null} */ (document.getElementById('chat-text'));
   const note = document.getElementById('chat-note');
-  if (!drawer || !log || !form || !input || !note) return;
+  if (!drawer || !log || !form || !input || !note) {
+    // A page without a session, such as after signing out: the next user of this tab must not see these conversations.
+    for (const name of Object.keys(sessionStorage)) if (name.startsWith('pitboss-chat:')) sessionStorage.removeItem(name);
+    return;
+  }
   const stop = /** @type {HTMLButtonElement} */ (drawer.querySelector('[data-do=stop-chat]'));
   const ask = /** @type {HTMLButtonElement} */ (form.querySelector('[type=submit]'));
 

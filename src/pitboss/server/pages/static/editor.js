@@ -83,11 +83,6 @@
       const fallback = control.dataset.default ? JSON.parse(control.dataset.default) : [];
       const chosen = Array.isArray(value) ? value : value === undefined ? fallback : [];
       for (const box of boxes(control)) box.checked = chosen.includes(box.value);
-      const line = /** @type {HTMLElement | null} */ (control.querySelector('.chosen'));
-      if (line) {
-        line.textContent = `Chosen: ${chosen.join(', ')}`;
-        line.hidden = chosen.length === 0;
-      }
       return;
     }
     if (kind === 'servers') {

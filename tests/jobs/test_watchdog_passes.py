@@ -1,0 +1,96 @@
+"""A pass of the watchdog over several deployments: one whose venue hangs delays none of the others."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pitboss.jobs import watchdog
+from pitboss.jobs.watchdog import Watchdog, WatchdogSettings
+from pitboss.runs.account_guardian import GuardianReport
+from pitboss.store.deployments import Deployment
+
+NOW = 1_700_000_000_000
+
+
+class Guardian:
+    """An account whose orders are cancelled once it is answered."""
+
+    def __init__(self) -> None:
+        self.answers = asyncio.Event()
+        self.cancelled = 0
+
+    async def problem(self) -> str:
+        return ""
+
+    async def cancel_orders(self) -> GuardianReport:
+        await self.answers.wait()
+        self.cancelled += 1
+        return GuardianReport(1, 0)
+
+    async def flatten(self) -> GuardianReport:
+        return GuardianReport(0, 0)
+
+
+def deployment(name: str) -> Deployment:
+    return Deployment(name, f"run-{name}", "skill", 1, "stub", "live", "main", "running", "", "", 0, 0)
+
+
+def test_a_venue_that_hangs_for_one_deployment_delays_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        guardians = {"a": Guardian(), "b": Guardian()}
+        guardians["b"].answers.set()
+        heard_at = {"a": NOW - 14_000, "b": NOW}
+        halted: list[str] = []
+
+        @asynccontextmanager
+        async def open_guardian(_: Any, deployment: Deployment) -> AsyncIterator[Guardian]:
+            yield guardians[deployment.id]
+
+        stored = SimpleNamespace(
+            heartbeats=lambda mode: (NOW, [(deployment(name), at) for name, at in heard_at.items()]),
+            halt=lambda name, *_: halted.append(name),
+        )
+        monkeypatch.setattr(watchdog, "venue_named", lambda _: SimpleNamespace(open_guardian=open_guardian))
+        workspace: Any = SimpleNamespace(deployments=stored)
+        dog = Watchdog(workspace, WatchdogSettings(poll_s=0.01), elapsed=lambda: 100.0)
+        await dog.watch()  # `a` is silent, and its venue does not answer
+        heard_at["b"] = NOW - 14_000
+        for _ in range(1_000):
+            await dog.watch()
+            if guardians["b"].cancelled:
+                break
+        assert (halted, guardians["a"].cancelled, guardians["b"].cancelled) == (["a", "b"], 0, 1)
+        guardians["a"].answers.set()
+        for _ in range(1_000):
+            await dog.watch()
+            if guardians["a"].cancelled:
+                break
+        assert (halted, guardians["a"].cancelled) == (["a", "b"], 1)
+        await dog.close()
+
+    asyncio.run(story())
+
+
+def test_closing_ends_what_is_being_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        guardian = Guardian()
+        closed: list[str] = []
+
+        @asynccontextmanager
+        async def open_guardian(_: Any, deployment: Deployment) -> AsyncIterator[Guardian]:
+            yield guardian
+            closed.append(deployment.id)
+
+        stored = SimpleNamespace(heartbeats=lambda mode: (NOW, [(deployment("a"), NOW - 14_000)]), halt=lambda *_: None)
+        monkeypatch.setattr(watchdog, "venue_named", lambda _: SimpleNamespace(open_guardian=open_guardian))
+        workspace: Any = SimpleNamespace(deployments=stored)
+        dog = Watchdog(workspace, WatchdogSettings(poll_s=0.01), elapsed=lambda: 100.0)
+        await dog.watch()
+        await dog.close()
+        assert (guardian.cancelled, closed, len(asyncio.all_tasks())) == (0, ["a"], 1)
+
+    asyncio.run(story())
