@@ -77,6 +77,20 @@ def test_rounds_come_in_order_and_an_open_one_has_no_outcome(tmp_path: Path) -> 
     assert np.isnan(rows.up_price[2])
 
 
+def test_surfaces_of_several_assets_are_refused_without_an_option_that_there_is_not(tmp_path: Path) -> None:
+    path = write(tmp_path / "svi.csv", [shaped(0, asset="BTC"), shaped(1, asset="ETH")])
+    with pytest.raises(UserError, match="rows of several assets") as caught:
+        read_surfaces(path)
+    assert caught.value.hint == "keep the rows of one of BTC, ETH"
+
+
+@pytest.mark.parametrize("name", ["svi.csv", "svi.parquet"])
+def test_a_surface_without_an_oracle_is_refused(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / name, [shaped(0), shaped(1, oracle_id=None)])
+    with pytest.raises(UserError, match=r"row 2 .*: the oracle's id is missing"):
+        read_surfaces(path)
+
+
 def test_a_file_of_several_assets_needs_one_named(tmp_path: Path) -> None:
     path = write(tmp_path / "rounds.csv", [round_(0, 1.0), round_(0, 0.0, "ETH")])
     with pytest.raises(UserError) as caught:

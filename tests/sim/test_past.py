@@ -21,7 +21,7 @@ from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import GENESIS, Record, seal
 from pitboss.models.scripted import Line, ScriptedModel, calls, together
 from pitboss.prompt import render
-from pitboss.sim.past import DECISIONS, RunPast
+from pitboss.sim.past import DECISIONS, RunPast, was_asked
 from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
@@ -235,6 +235,14 @@ def test_a_past_read_back_from_records_is_the_past_that_was_lived(
     assert all(one.at < before for one in lived.decisions(before, 500))
     assert all(one.at < before for one in lived.receipts(before, 500))
     assert lived.snapshot(before, before) is None
+
+
+@pytest.mark.parametrize("flag", ["asleep", "ruined", "no_quote"])
+def test_a_tick_at_which_no_decider_was_called_is_no_decision(flag: str) -> None:
+    skipped, past = record(0, [], (flag,)), RunPast(TERMINAL)
+    past.add_tick(skipped, [], (flag,))
+    assert list(past.decisions(BASE)) == []
+    assert not was_asked(skipped)
 
 
 def test_what_an_agent_may_read_does_not_hang_on_what_its_answers_cost() -> None:

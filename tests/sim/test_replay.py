@@ -181,8 +181,9 @@ def test_a1_the_size_of_a_transaction_does_not_show(seed: int) -> None:
 def test_a1_a_run_stopped_again_and_again_ends_in_the_same_records(seed: int) -> None:
     """A1, P18: cancelled at every k-th check and resumed from stored bytes, a planned run is the same run."""
     expected_state, expected, _ = play(with_decisions(seed))
-    pieces = [stopped_and_resumed(seed, every, expected_state, list(expected.records())) for every in (1, 2, 5)]
-    assert max(pieces) > 1
+    records = list(expected.records())
+    pieces = [stopped_and_resumed(seed, every, expected_state, records) for every in (1, 2, 5)]
+    assert max(pieces) > 1 or len(records) <= 3  # a run with hardly an act has no place to stop at
 
 
 def stopped_and_resumed(seed: int, every: int, expected_state: State, expected: list[Record]) -> int:

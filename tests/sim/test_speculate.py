@@ -20,16 +20,18 @@ from pitboss.agent.loop import ToolLoop
 from pitboss.core import codec
 from pitboss.core.errors import BudgetExceeded, RunCancelled, TransientError, UserError
 from pitboss.core.instant import MINUTE_MS, parse_instant
+from pitboss.core.intent import Decision
 from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.core.snapshot import Record
-from pitboss.core.state import State
+from pitboss.core.state import LastDecision, State
 from pitboss.models.scripted import calls, says
 from pitboss.sim.replay import replay
 from pitboss.sim.speculation_budget import SpeculationBudget
 from pitboss.sim.speculation_window import NO_PAST, HoldPrior
-from pitboss.sim.speculator import Speculation, Tally
+from pitboss.sim.speculator import Speculation, Speculator, Tally
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
+from pitboss.tick import TickResult
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import hydrate
 from pitboss.venues.perp.assembly import read_skill
@@ -443,6 +445,18 @@ def test_ticks_slept_through_are_not_asked_ahead() -> None:
     run(script_of(Shared(mind), plan, 120, wake_when))
     assert mind.asked == alone.asked
     assert 3 < plan.tally.used < len(mind.asked) < 110
+
+
+@pytest.mark.parametrize("flag", ["asleep", "ruined", "no_quote"])
+def test_a_tick_at_which_the_model_is_not_called_allows_no_waste(flag: str) -> None:
+    plan = ahead()
+    script = script_of(Mind(acting({})), plan)
+    state = first_state(script)
+    after = dataclasses.replace(state, last=LastDecision(START, "noop", flag))
+    skipped = Record(0, "tick", START, "", "", b"{}", b"{}")
+    result = TickResult(after, skipped, Decision(flags=(flag,)), {}, ())
+    Speculator(plan, script).after(0, state, result)
+    assert plan.tally == Tally()
 
 
 def test_answers_that_come_at_once_are_not_guessed() -> None:

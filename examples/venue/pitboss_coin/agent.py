@@ -22,12 +22,13 @@ def past_flips(observation: BarObservation, count: int) -> str:
 
 
 SECTIONS: tuple[Section, ...] = (
-    lambda seen: f"## Time\n{render.time(seen.at)} UTC",
-    lambda seen: f"## Flips, newest first\n{past_flips(seen, SHOWN_FLIPS)}",
-    lambda seen: (
-        f"## Account\ncash {render.cents(seen.world.cash)}, largest stake {render.cents(seen.skill.max_stake)}"
+    lambda observation: f"## Time\n{render.time(observation.at)} UTC",
+    lambda observation: f"## Flips, newest first\n{past_flips(observation, SHOWN_FLIPS)}",
+    lambda observation: (
+        f"## Account\ncash {render.cents(observation.world.cash)}, "
+        f"largest stake {render.cents(observation.skill.max_stake)}"
     ),
-    lambda seen: last_decision_section(seen.last, "bet", "no bet"),
+    lambda observation: last_decision_section(observation.last, "bet", "no bet"),
 )
 
 

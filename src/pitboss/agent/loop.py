@@ -240,7 +240,7 @@ async def _run(index: int, call: ToolCall, tools: Mapping[str, Tool], answer: Pa
     if index in answer.results:
         return ToolResult(name, stored_arguments(call), answer.results[index], failed=index in answer.malformed)
     if index >= MAX_CALLS:
-        return ToolResult(call.name, None, f"at most {MAX_CALLS} calls in one reply", failed=True)
+        return ToolResult(name, None, f"at most {MAX_CALLS} calls in one reply", failed=True)
     tool = tools.get(call.name)
     if form != "open" or tool is None:
         offered = (
@@ -248,13 +248,11 @@ async def _run(index: int, call: ToolCall, tools: Mapping[str, Tool], answer: Pa
         )
         return ToolResult(name, stored_arguments(call), f"there is no tool {name!r}; {offered}", failed=True)
     if len(call.arguments) > MAX_ARGUMENT_CHARS:
-        return ToolResult(
-            call.name, stored_arguments(call), f"arguments over {MAX_ARGUMENT_CHARS} characters", failed=True
-        )
+        return ToolResult(name, stored_arguments(call), f"arguments over {MAX_ARGUMENT_CHARS} characters", failed=True)
     try:
         arguments = codec.loads_exact(call.arguments or "{}")
     except (ValueError, RecursionError):
-        return ToolResult(call.name, stored_arguments(call), "the arguments are not valid JSON", failed=True)
+        return ToolResult(name, stored_arguments(call), "the arguments are not valid JSON", failed=True)
     failed = False
     try:
         result = await tool.call(arguments)

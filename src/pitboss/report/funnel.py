@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from pitboss.report import figures
 from pitboss.report.markup import Html, tag
-from pitboss.report.meaning import FLAGS, NOT_ASKED
+from pitboss.report.meaning import FLAGS
 from pitboss.report.share_bar import share_bar
 from pitboss.report.source import RunReport, mapping, number
+from pitboss.sim.outcome import NOT_ASKED
 
 
 @dataclass(frozen=True, slots=True)

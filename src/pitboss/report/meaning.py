@@ -87,9 +87,17 @@ FLAGS: dict[str, str] = {
     "no_decision": "the model gave no valid decision",
     "multiple_proposals": "the model proposed several different orders at once",
     "model_error": "the model's provider failed",
+    "deadline": "the decision did not arrive in time",
+    "budget": "the budget for model calls was used up",
+    "interrupted": "a command ended the wait for the decision",
+    "feed_timeout": "market data did not arrive in time",
+    "no_feed": "market data was missing",
+    "stale_prices": "prices were too old",
+    "no_quote": "no market had a quote",
+    "account_unread": "the account could not be read",
+    "paused": "trading was paused",
+    "halted": "the account was halted",
 }
-NOT_ASKED = ("asleep", "ruined")
-"""Flags of ticks at which the model was not called."""
 
 
 def unknown_rule(code: str) -> RuleMeaning:

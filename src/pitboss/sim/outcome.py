@@ -101,7 +101,7 @@ class Ledger:
 
 
 NOT_ASKED = frozenset({"asleep", "ruined", "no_quote"})
-"""Flags of ticks at which the decider was not called."""
+"""Flags of ticks at which the decider was not called: they are not decisions."""
 
 UNFLAGGED = "plain"
 """The flag under which ordinary no-ops are counted."""

@@ -17,9 +17,7 @@ from pitboss.core.instant import Instant, iso
 from pitboss.core.past import DECISIONS, PastDecision
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
-
-UNASKED = frozenset({"asleep", "ruined"})
-"""Flags of ticks at which the decider was not called: they are not decisions."""
+from pitboss.sim.outcome import NOT_ASKED
 
 
 @dataclass(slots=True)
@@ -63,7 +61,7 @@ class RunPast:
     def add_tick(self, record: Record, receipts: Iterable[Receipt], flags: Collection[str]) -> None:
         """Add a finished tick: its record, and the receipts of its decision."""
         self._receipts.extend(receipts)
-        if UNASKED.isdisjoint(flags):
+        if NOT_ASKED.isdisjoint(flags):
             self._decisions.append(_Entry(record))
 
     def _load(self) -> None:
@@ -117,7 +115,7 @@ class RunPast:
 
 def was_asked(record: Record) -> bool:
     """Whether a record is a tick at which the decider was called."""
-    return record.kind == "tick" and UNASKED.isdisjoint(codec.loads(record.covered)["flags"])
+    return record.kind == "tick" and NOT_ASKED.isdisjoint(codec.loads(record.covered)["flags"])
 
 
 def receipts_of(record: Record) -> list[Receipt]:

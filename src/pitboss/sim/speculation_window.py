@@ -64,8 +64,9 @@ NO_PAST = HoldPrior()
 
 
 class Holds:
-    """An estimate of the probability that the tick after it has the prompt that speculation expects: the account is
-    unchanged, and nothing was refused.
+    """Estimates the probability that a tick is a hold: the next tick then has the prompt that speculation expects.
+
+    A tick is a hold if the account is unchanged and nothing was refused.
 
     Orders are not independent: some skills act at fixed times, some follow an order with another. So a distance from
     the previous order at which orders are frequent has an estimate of its own; all other ticks share one estimate,

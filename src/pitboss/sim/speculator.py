@@ -23,6 +23,7 @@ from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.sim.course import Course
+from pitboss.sim.outcome import NOT_ASKED
 from pitboss.sim.scout import Scout
 from pitboss.sim.speculation import Speculation, Tally
 from pitboss.sim.speculation_budget import UNIFORM_RATIO, SpeculationBudget
@@ -148,7 +149,7 @@ class Speculator:
             self._pending_launch = None
         state, decision = result.state, result.decision
         unchanged = self._course.unchanged(before, state)
-        was_asked = not ("asleep" in decision.flags or "ruined" in decision.flags)
+        was_asked = NOT_ASKED.isdisjoint(decision.flags)
         # After a refusal or a failure the next prompt differs from the speculated one, but the one after it may not.
         last = state.last
         is_predicted = unchanged and not (

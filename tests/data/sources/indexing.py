@@ -166,13 +166,9 @@ def status(**more: Any) -> dict[str, Any]:
 
 @dataclass
 class Server:
-    """The indexer. `replies` are fixed answers by path; prices are a table that is paged as the real one is."""
+    """The indexer. `replies` are fixed answers by path."""
 
     replies: dict[str, Any] = field(default_factory=dict)
-    prices: list[dict[str, Any]] = field(default_factory=list)
-    most: int = 1_000
-    shuffled: bool = False
-    exclusive: bool = False
     faults: Callable[[int], str | None] = lambda number: None
     content: bytes | None = None
     hang: bool = False
@@ -189,21 +185,10 @@ class Server:
             await asyncio.sleep(30)  # whoever asked has given up long before
         if self.content is not None:
             return web.Response(body=self.content)
-        if request.path.endswith("/prices"):
-            value: Any = self.page(request.query)
-        elif request.path in self.replies:
-            value = self.replies[request.path]
-        else:
+        if request.path not in self.replies:
             return web.Response(status=404, text="not found")
         number = len(self.asked)
-        return await answer(request, value, self.faults(number), random.Random(number))
-
-    def page(self, query: Any) -> list[dict[str, Any]]:
-        start, end = int(query.get("start_time", 0)), int(query.get("end_time", 10**15)) - self.exclusive
-        fit = [row for row in self.prices if start <= row["checkpoint_timestamp_ms"] <= end]
-        fit.sort(key=lambda row: (-row["checkpoint_timestamp_ms"], -row["checkpoint"]))
-        fit = fit[: min(self.most, int(query.get("limit", 100)))]
-        return random.Random(len(self.asked)).sample(fit, len(fit)) if self.shuffled else fit
+        return await answer(request, self.replies[request.path], self.faults(number), random.Random(number))
 
 
 def serving_markets(*rows: dict[str, Any], **states: Any) -> Server:

@@ -1,4 +1,4 @@
-"""The indexer read: rows become the venue's nouns, nothing that cannot be passes, histories are whole."""
+"""The indexer read: rows become the venue's nouns, nothing that cannot be passes."""
 
 import asyncio
 import io
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from indexing import (
     HOUR,
@@ -156,71 +156,12 @@ def test_the_indexer_says_how_far_it_is_behind() -> None:
     assert (result.ok, result.lag_checkpoints, result.at) == (False, 500, NOW)
 
 
-def test_surfaces_come_oldest_first_and_once() -> None:
-    rows = [shaped(3, at=NOW - 10), shaped(1, at=NOW - 90), shaped(2, at=NOW - 50), shaped(3, at=NOW - 10)]
-    result = ask(Server({f"/oracles/{ONE}/svi": rows}), lambda indexer: indexer.surfaces(ONE, 10))
-    assert [update.at for update in result] == [NOW - 90, NOW - 50, NOW - 10]
-    assert result[0].svi.rho == -0.243059022
-
-
-# Histories ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shuffled", [False, True])
-@pytest.mark.parametrize("exclusive", [False, True])
-@settings(max_examples=12)
-@given(gaps=st.lists(st.sampled_from([0, 1, 1_000]), min_size=15, max_size=40))
-def test_a_history_of_many_pages_is_whole_and_in_order(shuffled: bool, exclusive: bool, gaps: list[int]) -> None:
-    at, rows = NOW - 10_000_000, []
-    for number, gap in enumerate([1, *gaps] * 8):
-        at += gap
-        rows.append(pushed(number, at=at))
-    server = Server(prices=rows, shuffled=shuffled, exclusive=exclusive)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pitboss.venues.predict.data.indexer.PAGE", 100)
-        result = ask(server, lambda indexer: indexer.price_history(ONE, 0, NOW + 1))
-    assert len(server.asked) > 1
-    assert {update.digest for update in result} == {row["event_digest"] for row in rows}
-    assert [update.at for update in result] == sorted(row["onchain_timestamp"] for row in rows)
-
-
-def test_the_newest_prices_come_oldest_first_and_no_more_than_asked_for() -> None:
-    server = Server(prices=[pushed(number, at=NOW - 10_000 + number) for number in range(50)], shuffled=True)
-    result = ask(server, lambda indexer: indexer.prices(ONE, 3))
-    assert [update.digest for update in result] == ["digest47", "digest48", "digest49"]
-    assert (result[0].spot, result[0].forward, result[0].at) == (
-        68_000 * USD + 47,
-        68_010 * USD + 47,
-        NOW - 10_000 + 47,
-    )
-
-
 @pytest.mark.parametrize("limit", [0, -1, 10**9])
 def test_a_limit_that_makes_no_sense_is_not_asked_with(limit: int) -> None:
     server = Server()
     with pytest.raises(UserError, match="out of range"):
         ask(server, lambda indexer: indexer.fills(ONE, limit))
     assert server.asked == []
-
-
-def test_a_history_has_its_start_and_not_its_end() -> None:
-    server = Server(prices=[pushed(number, at=NOW - 10_000 + number * 1_000) for number in range(5)])
-    result = ask(server, lambda indexer: indexer.price_history(ONE, NOW - 8_800, NOW - 6_800))
-    assert [update.digest for update in result] == ["digest1", "digest2"]
-
-
-def test_a_server_that_never_goes_back_is_not_asked_for_ever() -> None:
-    server = Server(prices=[pushed(number, at=NOW - 1_000) for number in range(1_500)])
-    with pytest.raises(UserError, match="cannot be read page by page"):
-        ask(server, lambda indexer: indexer.price_history(ONE, 0, NOW))
-    assert len(server.asked) == 2
-
-
-def test_one_event_with_two_contents_is_not_believed() -> None:
-    rows = [pushed(number, at=NOW - 2_000 - number) for number in range(1_100)]
-    rows[1_050]["event_digest"] = "digest3"
-    with pytest.raises(TransientError, match="twice"):
-        ask(Server(prices=rows), lambda indexer: indexer.price_history(ONE, 0, NOW))
 
 
 # Faults ---------------------------------------------------------------------------------------------------------------
@@ -262,9 +203,9 @@ def test_an_id_that_the_server_does_not_know_is_reported_with_what_to_check() ->
 
 
 def test_more_rows_than_were_asked_for_are_not_taken() -> None:
-    rows = [shaped(number, at=NOW - number) for number in range(5)]
+    rows = [minted(number, at=NOW - number) for number in range(5)]
     with pytest.raises(TransientError, match="at most 3 rows"):
-        ask(Server({f"/oracles/{ONE}/svi": rows}), lambda indexer: indexer.surfaces(ONE, 3))
+        ask(Server({f"/trades/{ONE}": rows}), lambda indexer: indexer.fills(ONE, 3))
 
 
 @pytest.mark.parametrize("invalid", ["", "0x", "c8", "0xzz", f"0x{'1' * 65}", "0x1/../2", "0x1?x=1"])
@@ -359,8 +300,8 @@ def test_a_surface_that_cannot_be_is_broken(row: dict[str, Any], message: str) -
         (lambda: wire.fill(minted(1, type="burn"), ONE, NOW), "none of mint, redeem"),
         (lambda: wire.fill(minted(1, ask_price=2 * USD), ONE, NOW), "more than the whole"),
         (lambda: wire.fill(minted(1, cost="1"), ONE, NOW), "cost is not a whole number"),
-        (lambda: wire.standing(held(status="won")), "none of awaiting"),
-        (lambda: wire.standing(held(is_up=1)), "neither true nor false"),
+        (lambda: wire.manager_position(held(status="won")), "none of awaiting"),
+        (lambda: wire.manager_position(held(is_up=1)), "neither true nor false"),
         (lambda: wire.health(status(status="FINE")), "none of OK"),
         (lambda: wire.oracle_state({"oracle": listed(2)}, ONE, NOW), "got another"),
         (
@@ -382,7 +323,7 @@ READERS: list[tuple[dict[str, Any], Callable[[Any], Any]]] = [
     (pushed(1), lambda row: wire.price_update(row, ONE, NOW)),
     (shaped(1), lambda row: wire.surface_update(row, ONE, NOW)),
     (minted(1), lambda row: wire.fill(row, ONE, NOW)),
-    (held(), wire.standing),
+    (held(), wire.manager_position),
     (state(), lambda row: wire.protocol_state(row, PREDICT, MarketTerms())),
     (vault(), lambda row: wire.vault_summary(row, PREDICT)),
     (status(), wire.health),
@@ -454,20 +395,19 @@ def test_live_markets_are_those_of_the_server_in_the_settings(tmp_path: Path, mo
     assert ONE in plain[1]
 
 
-def test_positions_are_those_of_the_manager_in_the_settings() -> None:
-    from pitboss.venues.predict.readers import live_positions
-    from pitboss.venues.predict.settings import PredictSettings
-
-    server = Server({f"/managers/{MANAGER}/positions/summary": [held()]})
+def test_live_markets_without_an_id_are_those_of_the_only_object_that_the_indexer_lists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serving_markets(listed(1, NOW + 100 * 365 * 24 * HOUR // 2))
+    server.replies["/oracles"] = server.replies[f"/predicts/{PREDICT}/oracles"]
     with serving(server.app()) as url:
-        settings = PredictSettings(predict_server_url=url, predict_id=PREDICT, predict_manager_id=MANAGER)
-        assert [line.quantity for line in asyncio.run(live_positions(settings))] == [2_000_000]
-    with pytest.raises(UserError) as caught:
-        asyncio.run(live_positions(PredictSettings(predict_server_url=url, predict_id=PREDICT)))
-    assert "PITBOSS_PREDICT_MANAGER_ID" in caught.value.hint
+        monkeypatch.setenv("PITBOSS_PREDICT_SERVER_URL", url)
+        code, out, err = typed("predict", "markets", "--live", "--json", "--home", str(tmp_path))
+    assert (code, err) == (0, "")
+    assert [market["market_id"] for market in json.loads(out)["markets"]] == [ONE]
 
 
 def test_live_markets_without_settings_are_refused_with_their_names(tmp_path: Path) -> None:
     code, out, err = typed("predict", "markets", "--live", "--home", str(tmp_path))
     assert (code, out) == (2, "")
-    assert "PITBOSS_PREDICT_ID" in err
+    assert "PITBOSS_PREDICT_SERVER_URL" in err

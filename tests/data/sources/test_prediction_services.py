@@ -16,7 +16,7 @@ from pitboss.data.hermes import FEEDS, Hermes
 from pitboss.testing.prediction_services import BTC, PREDICT, SURFACE, PredictionServices, ask_price, surface
 from pitboss.venues.predict.data.indexer import Indexer
 from pitboss.venues.predict.data.market_watch import MarketSnapshot, MarketWatch
-from pitboss.venues.predict.data.wire import HELD_AS
+from pitboss.venues.predict.data.wire import POSITION_STATUSES
 from pitboss.venues.predict.ladder import ladder
 from pitboss.venues.predict.observed_world import observe_markets
 from pitboss.venues.predict.state import Oracle, binary, open_world
@@ -136,4 +136,4 @@ def test_the_price_feed_is_read_and_positions_of_a_manager_too() -> None:
     price = ask(services, lambda fetcher, url: Hermes(fetcher, url).latest("BTC"))
     assert float(price.price) == services.price(NOW // 1_000 - 1)
     (position,) = ask(services, lambda fetcher, url: Indexer(fetcher, url, PREDICT).positions(manager))
-    assert position.status in HELD_AS
+    assert position.status in POSITION_STATUSES

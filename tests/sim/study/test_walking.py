@@ -99,6 +99,23 @@ def test_a_window_without_the_metric_is_not_tested():
     assert forward.ask(results) == []
 
 
+class CountedPoints(tuple[dict[str, str], ...]):
+    """Points that count how often they are gone through."""
+
+    passes = 0
+
+    def __iter__(self):
+        self.passes += 1
+        return super().__iter__()
+
+
+def test_the_work_of_asking_grows_with_the_windows_and_not_with_their_square():
+    points = CountedPoints(POINTS)
+    forward = WalkForward(points, tuple(windows(0, 120, 20, 10)), "sharpe")
+    forward.ask({})
+    assert points.passes <= 2 * len(forward.windows)
+
+
 def test_a_fixed_study_continues_with_its_missing_trials():
     trials = numbered_trials(POINTS, 0, 10)
     assert FixedTrials(trials).ask({trials[1]: []}) == [trials[0], *trials[2:]]

@@ -59,7 +59,7 @@ def drive(
         late = ()
         state, news = stage.updated(state, given, spot, at - 20_000 if silent(place) else at)
         happened = replace(news, receipts=(*happened.receipts, *news.receipts))
-        worth = text(contracts(equity(state.world.world, at)))
+        worth = text(contracts(equity(state.world.world)))
         point: Piece = (at + MINUTE_MS, MINUTE_MS, worth, 1)
         done = stage.quiet(state, given, at, replace(happened, equity=(point,)))
         state = done.state

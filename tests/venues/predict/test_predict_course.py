@@ -47,7 +47,7 @@ from pitboss.venues.predict.outcome import PredictLedger
 from pitboss.venues.predict.policy_replay import play
 from pitboss.venues.predict.portfolio import equity
 from pitboss.venues.predict.ports import read_state
-from pitboss.venues.predict.recorded_surfaces import Recorded
+from pitboss.venues.predict.recorded_surfaces import RecordedSurfaces
 from pitboss.venues.predict.request import PredictRequest
 from pitboss.venues.predict.state import contracts, money
 from pitboss.venues.predict.svi import Svi
@@ -146,7 +146,7 @@ def slow(script: PredictCourse, desk: Desk, start: int, stop: int) -> tuple[Desk
         step = feed(desk.world, "BTC", spot, at, float(updates.volatility[place]), tiers=script.tiers)
         desk, happened = apply_update(desk, step, script.ports.caps, at)
         receipts += happened
-        worth.append((at, codec.dumps(contracts(equity(desk.world, at))).decode().strip('"')))
+        worth.append((at, codec.dumps(contracts(equity(desk.world))).decode().strip('"')))
     return desk, receipts, worth
 
 
@@ -278,7 +278,7 @@ def test_a_recorded_surface_counts_from_its_time_on() -> None:
             assert place == 0
             return steep
 
-    with_file = replace(script, surface=Recorded(Rows(), script.updates))
+    with_file = replace(script, surface=RecordedSurfaces(Rows(), script.updates))
     for minute, recorded in ((29, False), (30, True)):
         place = int(np.searchsorted(script.updates.at, START + minute * MINUTE_MS, side="right"))
         world = with_file.advance(first_state(script).world, 0, place).world.world

@@ -29,7 +29,7 @@ def test_equity_is_cash_and_every_position_at_its_bid() -> None:
     facts = portfolio(world, NOW)
     expected = world.accounts[ACCOUNT].cash + amount(bids[yes().key], 3 * QUOTE)
     expected += amount(bids[between(63_000, 64_000).key], QUOTE)
-    assert facts.equity == Decimal(expected).scaleb(-6) == Decimal(equity(world, NOW)).scaleb(-6)
+    assert facts.equity == Decimal(expected).scaleb(-6) == Decimal(equity(world)).scaleb(-6)
     assert facts.equity < Decimal(1_000)
     assert [(one.side, one.quantity, one.quoted) for one in facts.positions] == [
         ("RANGE", Decimal(1), True),

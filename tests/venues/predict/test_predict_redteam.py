@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from pitboss.core import codec
+from pitboss.core.instant import parse_instant
 from pitboss.redteam.attack_setup import AttackResult
 from pitboss.redteam.attacks import Attack
 from pitboss.redteam.campaign import hostile_campaign_model
@@ -82,3 +83,16 @@ def test_the_audit_of_the_records_needs_no_rules() -> None:
     assert {rule for _, rule, _ in breaches(late, clean)} == {"EXPIRY"}
     forged = [{**body, "after": {**body["after"], "cash": "1000"}} for body in clean[:1]]
     assert [rule for _, rule, _ in breaches(skill, forged)] == ["STATE"]
+
+
+def test_an_order_that_waited_counts_for_its_own_tick_and_not_for_that_at_which_it_is_executed() -> None:
+    skill, at = cast("PredictSkill", ground("max_spend_per_tick", 2).skill), parse_instant("2026-01-01T09:00:00Z")
+    facts = {"action": "mint", "cost": "2", "price": "0.5"}
+    mints = [
+        {"kind": "filled", "at": at, "symbol": "BTC-2026-01-01T12:00:00Z", "facts": {**facts, **waited}}
+        for waited in ({"order": "o1"}, {"order": "o2"}, {})
+    ]
+    tick = {"tick_at": at, "before": {"cash": "10"}, "after": {"cash": "4"}, "receipts": mints}
+    assert list(breaches(skill, [tick])) == []
+    twice = {**tick, "after": {"cash": "2"}, "receipts": [*mints, mints[-1]]}
+    assert [rule for _, rule, _ in breaches(skill, [twice])] == ["SPEND_TICK"]

@@ -14,11 +14,12 @@ from pitboss.runs.stored import decision_rows
 from pitboss.venues.predict import result_table as showing
 from pitboss.venues.predict.baselines import baseline_metrics
 from pitboss.venues.predict.heuristics import heuristics
-from pitboss.venues.predict.meaning import METRICS
+from pitboss.venues.predict.meaning import METRICS, describe_decision
 from pitboss.venues.predict.meaning import RULES as MEANINGS
 from pitboss.venues.predict.metrics import compute_predict
 from pitboss.venues.predict.outcome import PredictLedger
 from pitboss.venues.predict.panels import PredictReport, compose
+from pitboss.venues.predict.panels.decisions import decision_rows as table_rows
 from pitboss.venues.predict.panels.summary import ANSWERS, FITTED, MIXED, RECORDED, conclude
 from pitboss.venues.predict.rules import RULES
 from pitboss.venues.predict.venue import VENUE
@@ -182,6 +183,14 @@ def test_a_repeated_decision_is_shown_as_refused_and_every_decision_with_its_out
     assert "its side lost" in text
     assert "not settled yet" in text
     assert "wish" in text
+
+
+@pytest.mark.parametrize("name", ["spend", "spend_dusdc", "spendDusdc"])
+def test_a_decision_is_shown_with_its_spend_under_each_of_its_names(name: str) -> None:
+    row = {"tick_at": 0, "outcome": "refused", "action": "mint", "side": "YES", "strike": 63_000, "reasoning": "up"}
+    (shown,) = table_rows([{**row, name: 2}], ())
+    assert shown["size_usd"] == 2
+    assert describe_decision({**row, name: 2}) == describe_decision({**row, "spend": 2}) != describe_decision(row)
 
 
 def test_all_rules_of_the_venue_are_explained_in_plain_words(report: PredictReport) -> None:

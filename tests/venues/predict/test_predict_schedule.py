@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, iso, parse_instant
-from pitboss.venues.predict.schedule import TIERS, expiries, market_name, rungs, standing
+from pitboss.venues.predict.schedule import TIERS, expiries, listed_slots, market_name, rungs
 from pitboss.venues.predict.state import Grid
 from pitboss.venues.predict.svi import FLOAT
 
@@ -51,11 +51,11 @@ def test_expiries_lie_on_their_boundary_whenever_one_looks(now: int, tier: str) 
 def test_what_stands_is_every_expiry_of_the_last_hours_that_is_not_over(now: int) -> None:
     tier = "15m"
     ever = {at for earlier in range(0, 3 * HOUR_MS, 60_000) for at in expiries(tier, now - earlier)}
-    assert {slot.expiry_at for slot in standing(now, [tier])} == {at for at in ever if at > now}
+    assert {slot.expiry_at for slot in listed_slots(now, [tier])} == {at for at in ever if at > now}
 
 
 def test_tiers_that_meet_share_one_market() -> None:
-    (friday,) = [slot for slot in standing(NOW) if slot.expiry_at == parse_instant("2026-05-29T08:00:00Z")]
+    (friday,) = [slot for slot in listed_slots(NOW) if slot.expiry_at == parse_instant("2026-05-29T08:00:00Z")]
     assert friday.tiers == ("1d", "1w")
     assert market_name("BTC", friday.expiry_at) == "BTC-2026-05-29T08:00:00Z"
 

@@ -258,7 +258,7 @@ def test_markets_that_share_a_feed_trade_exactly_as_markets_pushed_one_by_one(se
         shared, apart = steps[0].world, steps[1].world
         assert (shared.vault, shared.accounts) == (apart.vault, apart.accounts)
         assert portfolio(shared, at + 700_000) == portfolio(apart, at + 700_000)
-        assert portfolio(shared, at).equity == contracts(equity(shared, at))
+        assert portfolio(shared, at).equity == contracts(equity(shared))
 
 
 def test_the_curve_halves_its_largest_drop_until_it_has_all_its_points() -> None:

@@ -10,7 +10,7 @@ from pitboss.core.instant import HOUR_MS, MINUTE_MS
 from pitboss.venues.predict import aborts
 from pitboss.venues.predict.aborts import Abort
 from pitboss.venues.predict.quote import Quote, amount
-from pitboss.venues.predict.schedule import standing
+from pitboss.venues.predict.schedule import listed_slots
 from pitboss.venues.predict.state import (
     ACCOUNT,
     QUOTE,
@@ -337,7 +337,7 @@ def test_the_paper_venue_lists_its_schedule_and_never_grows_with_time() -> None:
         world = advance(
             world, "BTC", SPOT + minute * FLOAT, at, lambda oracle, at=at: synthetic(0.5, oracle.expiry_at, at)
         ).world
-        assert {oracle.expiry_at for oracle in open_markets(world, at)} == {slot.expiry_at for slot in standing(at)}
+        assert {oracle.expiry_at for oracle in open_markets(world, at)} == {slot.expiry_at for slot in listed_slots(at)}
         assert all(oracle.priced_at == oracle.surfaced_at == at for oracle in open_markets(world, at))
         most = max(most, len(world.oracles))
     assert most < 25

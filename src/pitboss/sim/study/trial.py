@@ -69,13 +69,13 @@ class WalkForward:
 
     def in_sample_trials(self) -> list[list[Trial]]:
         """The in-sample trials by window."""
-        count = len(self.points)
+        return [self._in_sample_trials_of(index) for index in range(len(self.windows))]
+
+    def _in_sample_trials_of(self, index: int) -> list[Trial]:
+        window, first = self.windows[index], index * len(self.points)
         return [
-            [
-                Trial(index * count + number, _pairs(point), window.train_from, window.train_to, "in", index)
-                for number, point in enumerate(self.points)
-            ]
-            for index, window in enumerate(self.windows)
+            Trial(number, _pairs(point), window.train_from, window.train_to, "in", index)
+            for number, point in enumerate(self.points, first)
         ]
 
     def out_of_sample_trial(self, index: int, results: Results) -> Trial | None:
@@ -83,7 +83,7 @@ class WalkForward:
 
         The choice uses only results of this window's in-sample period.
         """
-        window, trials = self.windows[index], self.in_sample_trials()[index]
+        window, trials = self.windows[index], self._in_sample_trials_of(index)
         if any(trial not in results for trial in trials):
             return None
         best_index = best([results[trial] for trial in trials], self.metric)

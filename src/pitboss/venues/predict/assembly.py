@@ -24,8 +24,8 @@ from pitboss.venues.predict.blind import PredictAnonymiser
 from pitboss.venues.predict.broker import PredictPaper
 from pitboss.venues.predict.course import PredictCourse, Updates, updates_of
 from pitboss.venues.predict.data.recorded import Surfaces, read_surfaces
-from pitboss.venues.predict.ladder_policy import LEAST, Rungs
-from pitboss.venues.predict.recorded_surfaces import Recorded
+from pitboss.venues.predict.ladder_policy import LEAST, LadderPolicy
+from pitboss.venues.predict.recorded_surfaces import RecordedSurfaces
 from pitboss.venues.predict.request import PredictRequest
 from pitboss.venues.predict.skill import PredictSkill
 from pitboss.venues.predict.state import QUOTE, Grid
@@ -69,7 +69,7 @@ def make_course(run: PredictRun, connections: Connections = UNCONNECTED) -> Pred
     context = prompts_of(skill).blind(run.anonymiser)
     decider = connections.decider or DECIDERS.of_run(run, context, connections)
     ports = ports_of(skill, decider, PredictPaper(), run.market.view, context=context, **run.ports_fields(connections))
-    leaps = request.is_program and not request.builds_prompts and isinstance(decider, (Rungs, Planned))
+    leaps = request.is_program and not request.builds_prompts and isinstance(decider, (LadderPolicy, Planned))
     updates = updates_between(run.market, skill.context.underlying, int(run.tick_at[0]), request.to_at)
     return PredictCourse(
         ports=ports,
@@ -78,8 +78,8 @@ def make_course(run: PredictRun, connections: Connections = UNCONNECTED) -> Pred
         cash=int(request.equity_usd * QUOTE),
         tiers=skill.context.sorted_tiers(),
         vault=int(request.vault_usd * QUOTE),
-        surface=None if run.surfaces is None else Recorded(run.surfaces, updates),
-        least_spend=LEAST if isinstance(decider, Rungs) else None,
+        surface=None if run.surfaces is None else RecordedSurfaces(run.surfaces, updates),
+        least_spend=LEAST if isinstance(decider, LadderPolicy) else None,
         **run.course_fields(connections, leaps),
     )
 
@@ -110,7 +110,7 @@ def check_quotable(underlying: str, updates: Updates) -> None:
 def _check(request: PredictRequest) -> None:
     check_range(request)
     if request.vault_usd <= 0:
-        raise UserError("equity and vault must be above zero", "for example --equity 200")
+        raise UserError("the vault must be above zero", "for example --vault 1000000")
 
 
 def _digest(bars: str, surfaces: Surfaces) -> str:

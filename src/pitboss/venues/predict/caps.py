@@ -75,7 +75,7 @@ class Spent:
     shown: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def today_at(self, now: Instant) -> int:
-        """Amount spent on the UTC day of an instant; for a day before `day` at most this much, as the clock went back."""
+        """Amount spent on the UTC day of an instant. For a day before `day` (a clock set back) the total: an upper bound."""
         day = day_of(now)
         return self.today if day == self.day else 0 if day > self.day else self.total
 

@@ -44,7 +44,6 @@ class PredictCase:
     tick_at: Instant
     decision: PredictDecision | None
     problems: Sequence[str]
-    repeated: bool
     market: Oracle | None = None
     unclear: str = ""
     """Why no market, or more than one, matches the decision."""
@@ -76,10 +75,9 @@ def make_case(
     problems: Sequence[str],
     now: Instant,
     tick_at: Instant,
-    repeated: bool,
 ) -> PredictCase:
     """Compute the values that the rules need for a parsed decision."""
-    base = (caps, world, account_id, spent, now, tick_at, decision, problems, repeated)
+    base = (caps, world, account_id, spent, now, tick_at, decision, problems)
     if decision is None or decision.side is None or decision.strike is None:
         return PredictCase(*base)
     strike = _units(decision.strike, FLOAT)

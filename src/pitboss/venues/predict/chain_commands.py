@@ -130,8 +130,9 @@ def changed_settings(place: Location, network: Network | None, indexer: str = ""
     from pitboss.venues.predict.settings import PredictSettings
 
     changes = {"sui_network": network, "predict_server_url": indexer, "sui_allow_mainnet": network == "mainnet"}
-    given_changes = {name: value for name, value in changes.items() if value}
-    return PredictSettings.of(place.settings()).model_copy(update=given_changes)
+    return PredictSettings.of(place.settings()).model_copy(
+        update={name: value for name, value in changes.items() if value}
+    )
 
 
 def confirm_mainnet(predict: "PredictSettings", dry_run: bool, effect: str) -> None:

@@ -119,7 +119,7 @@ def markets(
 def _scheduled_markets(now: int, tiers: str, underlying: str) -> dict[str, Any]:
     from pitboss.core.errors import UserError
     from pitboss.core.instant import iso
-    from pitboss.venues.predict.schedule import TIERS, expiries, market_name, standing
+    from pitboss.venues.predict.schedule import TIERS, expiries, listed_slots, market_name
 
     if not 0 <= now < LATEST:
         raise UserError(f"--at {iso(now)} is outside of the schedule", "give a time between 1970 and 2100")
@@ -136,7 +136,7 @@ def _scheduled_markets(now: int, tiers: str, underlying: str) -> dict[str, Any]:
                 "expiry": iso(slot.expiry_at),
                 "seconds_to_expiry": (slot.expiry_at - now) // 1000,
             }
-            for slot in standing(now, selected)
+            for slot in listed_slots(now, selected)
         ],
     }
 

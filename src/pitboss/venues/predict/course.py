@@ -107,7 +107,7 @@ class PredictCourse(Course):
             if idle:
                 curve.flat(at[first : index + 1], account.cash)
             else:
-                curve.add(at[index], account.cash, equity(desk.world, at[index], account_id) - account.cash)
+                curve.add(at[index], account.cash, equity(desk.world, account_id) - account.cash)
             index += 1
         return Leg(desk, tuple(receipts), curve.pieces, index)
 
@@ -160,9 +160,9 @@ class PredictCourse(Course):
         return advance(desk.world, underlying, spot, at, lambda oracle: surface(oracle, at), tiers=self.tiers)
 
 
-def first_state(script: PredictCourse) -> State:
+def first_state(course: PredictCourse) -> State:
     """Return the state of a fresh account before its first update."""
-    return State(Desk(open_world(script.vault, script.cash, account=script.ports.account_id)))
+    return State(Desk(open_world(course.vault, course.cash, account=course.ports.account_id)))
 
 
 def updates_of(at: Ints, spot: Ints, volatility: Floats, first_tick: Instant, to_at: Instant) -> Updates:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, SECOND_MS
 from pitboss.core.suggestion import suggestion
@@ -94,9 +96,9 @@ def deployment(file: Path, options: LiveOptions, environment: Environment) -> Pr
     """Merge the three sources. Raises `UserError` that names the invalid value."""
     variables = ReadVariables(environment)
     skill, notes = _skill(file, options.overrides, variables)
-    every_ms = (
-        options.every_ms or variables.whole_number("AGENT_TICK_MS", SHORTEST_MS, LONGEST_MS) or skill.schedule.every_ms
-    )
+    every_ms = options.every_ms
+    if every_ms is None:
+        every_ms = variables.whole_number("AGENT_TICK_MS", SHORTEST_MS, LONGEST_MS) or skill.schedule.every_ms
     if not SHORTEST_MS <= every_ms <= LONGEST_MS:
         raise UserError("--every: not from 1s to 1h", "for example --every 60s")
     if options.equity <= 0:
@@ -138,13 +140,13 @@ class ReadVariables:
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
-        self._heeded: list[str] = []
+        self._used_names: list[str] = []
 
     def get(self, name: str) -> str:
         """Return the value of a variable, or an empty string."""
         value = (self._environment(name) or "").strip()
-        if value and name not in self._heeded:
-            self._heeded.append(name)
+        if value and name not in self._used_names:
+            self._used_names.append(name)
         return value
 
     def whole_number(self, name: str, least: int, most: int) -> int | None:
@@ -158,7 +160,7 @@ class ReadVariables:
 
     def notes(self) -> tuple[str, ...]:
         """Return one line that names the variables used."""
-        return (f"from the environment: {', '.join(self._heeded)}",) if self._heeded else ()
+        return (f"from the environment: {', '.join(self._used_names)}",) if self._used_names else ()
 
 
 def _skill(file: Path, overrides: Sequence[str], variables: ReadVariables) -> tuple[PredictSkill, tuple[str, ...]]:
@@ -185,7 +187,12 @@ def _skill(file: Path, overrides: Sequence[str], variables: ReadVariables) -> tu
             text = read_text_beside(path.name, path.parent)
         except UserError as error:
             raise UserError(f"AGENT_PROMPT_FILE: {error.message}", "name a text file with the mandate") from None
-        skill = skill.model_copy(update={"strategy": PredictStrategy(text=text)})
+        try:
+            strategy = PredictStrategy(text=text)
+        except ValidationError as error:
+            message = f"AGENT_PROMPT_FILE: its text {error.errors()[0]['msg']}"
+            raise UserError(message, "name a text file with the mandate") from None
+        skill = skill.model_copy(update={"strategy": strategy})
     return skill, check.notes
 
 

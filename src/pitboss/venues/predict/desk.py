@@ -207,7 +207,7 @@ def summary(desk: Desk, account_id: str = ACCOUNT) -> dict[str, Any]:
     positions = account.positions
     return {
         "cash": text(contracts(account.cash)),
-        "equity": text(contracts(equity(desk.world, 0, account_id))),
+        "equity": text(contracts(equity(desk.world, account_id))),
         "spent": text(contracts(desk.spent.total)),
         "positions": [dict(_plain(positions[key])) for key in sorted(positions)],
         "waiting": [waiting.id for waiting in desk.waiting],

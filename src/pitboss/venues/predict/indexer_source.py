@@ -75,7 +75,7 @@ class IndexerSource:
 
     def equity(self, world: Desk, at: Instant, period_ms: int) -> Curve:
         """Return the equity: cash plus every position at its bid."""
-        return ((at, period_ms, text(contracts(equity(world.world, at, self.account_id))), 1),)
+        return ((at, period_ms, text(contracts(equity(world.world, self.account_id))), 1),)
 
     def trouble(self) -> str:
         """Describe the current problem with the markets; empty if there is none."""

@@ -5,6 +5,7 @@ format (no market, `spend_dusdc` or `spendDusdc`, `confidence_0_1`), and an `exp
 field given under two names must have the same value in both.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Literal, cast
@@ -88,18 +89,27 @@ def read(raw: Any) -> tuple[PredictDecision | None, list[str]]:
     ), problems
 
 
-def _missing(action: Action, given: dict[str, str], numbers: dict[str, Decimal]) -> list[str]:
+def with_own_names(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a decision, those given under an alias also under their own name."""
+    fields = dict(row)
+    for alias, name in ALIASES.items():
+        if fields.get(name) is None:
+            fields[name] = row.get(alias)
+    return fields
+
+
+def _missing(action: Action, texts: dict[str, str], numbers: dict[str, Decimal]) -> list[str]:
     """Check the fields that the action requires."""
     problems: list[str] = []
-    if "reasoning" not in given:
+    if "reasoning" not in texts:
         problems.append("reasoning is required")
-    if "side" in given and given["side"] not in SIDES:
+    if "side" in texts and texts["side"] not in SIDES:
         problems.append("side must be YES or NO")
     if "confidence" in numbers and not 0 <= numbers["confidence"] <= 1:
         problems.append("confidence must be within 0 and 1")
     if action == "hold":
         return problems
-    if "side" not in given:
+    if "side" not in texts:
         problems.append(f"{action} needs side")
     if "strike" not in numbers:
         problems.append(f"{action} needs strike")

@@ -29,7 +29,7 @@ The nearest alone comes first, because it nearly always suffices.
 
 
 @dataclass(frozen=True, slots=True)
-class Rungs:
+class LadderPolicy:
     """A heuristic; `side` returns the side for a tick number."""
 
     name: str
@@ -85,8 +85,8 @@ def _mint(market: Oracle, side: Side, rung: Rung, spend: int) -> dict[str, Any]:
     }
 
 
-def define_heuristic(name: str, summary: str, side: Callable[[int], Side]) -> Rungs:
+def define_heuristic(name: str, summary: str, side: Callable[[int], Side]) -> LadderPolicy:
     """Define a heuristic, available as the model `policy/<name>`."""
     if not name.isidentifier() or name != name.lower():
         raise InvariantError(f"policy name {name!r} is not snake_case")
-    return Rungs(f"policy/{name}", summary, side)
+    return LadderPolicy(f"policy/{name}", summary, side)

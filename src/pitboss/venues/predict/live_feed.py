@@ -21,7 +21,7 @@ from pitboss.venues.predict.deployment import PredictDeployment
 from pitboss.venues.predict.indexer_source import IndexerSource
 from pitboss.venues.predict.live_source import PredictSource
 from pitboss.venues.predict.observation import Tape, no_tape
-from pitboss.venues.predict.readers import found_indexer
+from pitboss.venues.predict.readers import indexer_of
 from pitboss.venues.predict.settings import PredictSettings
 from pitboss.venues.predict.skill import UNDERLYING
 
@@ -54,10 +54,10 @@ def predict_settings(settings: Settings, deployment: PredictDeployment) -> Predi
         "predict_agent_id": deployment.agent_id,
         "sui_network": deployment.network,
     }
-    given = {name: value for name, value in changes.items() if value}
+    changes = {name: value for name, value in changes.items() if value}
     if deployment.network == "mainnet":
-        given["sui_allow_mainnet"] = True  # named on the command line, and confirmed there
-    return PredictSettings.of(settings).model_copy(update=given)
+        changes["sui_allow_mainnet"] = True  # named on the command line, and confirmed there
+    return PredictSettings.of(settings).model_copy(update=changes)
 
 
 @asynccontextmanager
@@ -76,10 +76,10 @@ async def open_feed(
             polling = _start(stack, spot.watch(settings.live_poll_s))
             yield LiveFeed(source, spot, polling)
             return
-        indexer = await found_indexer(predict_settings(settings, deployment), fetcher)
+        indexer = await indexer_of(predict_settings(settings, deployment), fetcher)
         watch = MarketWatch(indexer, context.underlying, context.sorted_tiers(), clock.now)
         await watch.start()
-        polling = _start(stack, _both(spot.watch(settings.live_poll_s), watch.watch(settings.live_poll_s)))
+        polling = _start(stack, _poll(spot, watch, settings.live_poll_s))
         yield LiveFeed(IndexerSource(watch, caps, clock.now), spot, polling, watch, indexer)
 
 
@@ -108,10 +108,10 @@ async def _open_spot(
     return Spot(symbol, hermes, candles, now)
 
 
-async def _both(first: Any, second: Any) -> None:
+async def _poll(spot: Spot, watch: MarketWatch, every_s: float) -> None:
     async with asyncio.TaskGroup() as group:
-        group.create_task(first)
-        group.create_task(second)
+        group.create_task(spot.watch(every_s))
+        group.create_task(watch.watch(every_s))
 
 
 def _start(stack: AsyncExitStack, work: Any) -> "asyncio.Task[Any]":

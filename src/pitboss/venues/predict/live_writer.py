@@ -52,7 +52,7 @@ async def open_live_writer(
         yield LiveWriter(PredictPaper(), feed.source, desk, deployment.equity)
         return
     from pitboss.venues.predict.sui.dry_run import DryRunSui
-    from pitboss.venues.predict.sui_setup import open_writer
+    from pitboss.venues.predict.sui_setup import agent_object, open_writer
     from pitboss.venues.predict.sui_source import SuiSource, chain_desk
 
     watch, indexer = feed.watch, feed.indexer
@@ -71,7 +71,7 @@ async def open_live_writer(
             broker,
             caps,
             clock.now,
-            predict.predict_agent_id,
+            agent_object(predict),
             notify,
             resolves_orders=not deployment.dry_run,
         )
@@ -81,16 +81,16 @@ async def open_live_writer(
         def begin(since: Instant) -> None:
             source.since = since
 
-        held = len(desk.world.accounts[ACCOUNT].positions)
+        position_count = len(desk.world.accounts[ACCOUNT].positions)
         note = (
-            f"{predict.sui_network}: manager {manager_id} holds {dusdc(balance)} DUSDC and {held} positions; "
+            f"{predict.sui_network}: manager {manager_id} holds {dusdc(balance)} DUSDC and {position_count} positions; "
             f"gas is at most {predict.sui_gas_budget:,} MIST a transaction"
         )
         yield LiveWriter(
             DryRunSui(broker) if deployment.dry_run else broker,
             source,
             desk,
-            contracts(equity(desk.world, clock.now())),
+            contracts(equity(desk.world)),
             begin,
             {"network": predict.sui_network, "manager_id": manager_id},
             (note,),

@@ -7,6 +7,7 @@ from pitboss.report import figures
 from pitboss.report.meaning import Metric, RuleMeaning
 from pitboss.report.source import number
 from pitboss.runs.stored import one_line
+from pitboss.venues.predict.intents import with_own_names
 
 RULES: dict[str, RuleMeaning] = {
     "B1_SHAPE": RuleMeaning(
@@ -66,12 +67,12 @@ METRICS: dict[str, Metric] = {
         "signed_share",
         "Relative improvement of the Brier score over that of the market's price; above zero is better than the market.",
     ),
-    "hit_rate": Metric("Hit rate", "share", "Share of bought contracts that paid out."),
+    "hit_rate": Metric("Hit rate", "share", "Share of settled mints whose side won, as if held."),
     "pnl_usd": Metric("Profit", "usd", "Profit or loss of the account."),
     "realised_pnl_usd": Metric("Realised profit", "usd", "Proceeds of settled and sold contracts less their cost."),
     "calls": Metric("Calls", "count", "Decisions to buy a contract."),
-    "mints": Metric("Contracts bought", "count", "Calls that the engine and the venue accepted."),
-    "wins": Metric("Calls won", "count", "Bought contracts that paid out."),
+    "mints": Metric("Mints", "count", "Times contracts were bought."),
+    "wins": Metric("Wins", "count", "Settled mints whose side won, as if held."),
 }
 """Metrics specific to this venue."""
 
@@ -80,6 +81,7 @@ def describe_decision(row: Mapping[str, Any]) -> str:
     """Describe a decision in a few words."""
     if row.get("action") not in ("mint", "redeem"):
         return "something malformed"
+    row = with_own_names(row)
     parts = [f"{row['action']} {one_line(row.get('side') or 'a side')} at {figures.price(row.get('strike'))}"]
     if row.get("market_id"):
         parts.append(f"in {one_line(row['market_id'])}")

@@ -31,7 +31,9 @@ def observe_markets(
     open_names = {
         position.contract.market_id for account in world.accounts.values() for position in account.positions.values()
     }
-    known = {name: oracle for name, oracle in world.oracles.items() if oracle.settlement is None or name in open_names}
+    markets = {
+        name: oracle for name, oracle in world.oracles.items() if oracle.settlement is None or name in open_names
+    }
     receipts: list[Receipt] = []
     for oracle in oracles:
         before = world.oracles.get(oracle.id)
@@ -40,13 +42,12 @@ def observe_markets(
         if oracle.settlement is not None:
             if before is None and oracle.id not in open_names:
                 continue  # settled before this account ever saw it
-            settled = oracle.settlement, oracle.settled_at
-            oracle = replace(before or oracle, active=False, settlement=settled[0], settled_at=settled[1])
-            receipts.append(Receipt("settled", at, oracle.id, "", {"price": usd(oracle.settlement or 0)}))
-        known[oracle.id] = oracle
+            receipts.append(Receipt("settled", at, oracle.id, "", {"price": usd(oracle.settlement)}))
+            oracle = replace(before or oracle, active=False, settlement=oracle.settlement, settled_at=oracle.settled_at)
+        markets[oracle.id] = oracle
     observed = replace(
         world,
-        oracles=known,
+        oracles=markets,
         terms=replace(terms, halted=world.terms.halted),
         vault=_with_paper_contracts(vault, world.vault) if pays_out else vault,
     )
@@ -57,7 +58,7 @@ def observe_markets(
 
 
 def _is_older(oracle: Oracle, before: Oracle) -> bool:
-    """Whether a report about an unsettled market is older than what is known: a replica may lag behind another."""
+    """Whether a report about an unsettled market is older than the stored one: a replica may lag behind another."""
     return oracle.settlement is None and (oracle.priced_at or 0) < (before.priced_at or 0)
 
 

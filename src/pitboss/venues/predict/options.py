@@ -48,7 +48,7 @@ def _imported(workspace_options: WorkspaceOptions, prices: Path, underlying: str
     from pitboss.data.importing import import_paths
 
     venue = f"file-{read_hashed(prices)[1][:12]}"
-    if venue not in workspace_options.lake().venues("bars"):
+    if underlying not in workspace_options.lake().symbols(venue):
         import_paths(
             workspace_options.lake(), [prices], "bars", underlying, "1m", venue, False, None, SystemClock().now(), None
         )

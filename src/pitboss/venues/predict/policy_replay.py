@@ -20,41 +20,42 @@ from pitboss.venues.predict.desk import Desk, submit
 from pitboss.venues.predict.heuristics import heuristics
 from pitboss.venues.predict.ladder_policy import LEAST
 from pitboss.venues.predict.outcome import PredictLedger
+from pitboss.venues.predict.ports import PredictPorts
 
 Intent = Callable[[Any], dict[str, Any] | None]
 """Returns the decision a heuristic proposes for an observation, if any."""
 
 
 @exact
-def play(script: PredictCourse, intent: Intent, least_spend: int) -> PredictLedger:
+def play(course: PredictCourse, intent: Intent, least_spend: int) -> PredictLedger:
     """Replay a heuristic that mints whenever it can, and return its ledger."""
-    ports = replace(script.ports, build_prompts=False, keep_prompts=False)
+    ports = replace(course.ports, build_prompts=False, keep_prompts=False)
     ledger = PredictLedger(account_id=ports.account_id)
-    ticks, update_counts = script.tick_at.tolist(), script.tick_offsets()
+    ticks, update_counts = course.tick_at.tolist(), course.tick_offsets()
     plan = BudgetPlan(ticks, ports, least_spend)
-    desk: Desk = first_state(script).world
+    desk: Desk = first_state(course).world
     position = index = 0
     while index < len(ticks):
-        leg = script.advance(desk, position, update_counts[index])
+        leg = course.advance(desk, position, update_counts[index])
         desk, position, receipts, equity = leg.world, leg.index, list(leg.receipts), [*leg.equity]
-        over = script.ports.is_over(desk)
+        over = ports.is_over(desk)
         acts = len(ticks) if over else plan.next_tick(index, desk)
         if acts == index:
             at = ticks[index]
-            desk, acted = _act(replace(script, ports=ports), desk, intent, at)
+            desk, acted = _act(ports, desk, intent, at)
             body = {"tick_at": at, "flags": (), "equity": equity, **acted}
             ledger.take("tick", body, [*receipts, *acted["receipts"]])
             index += 1
             continue
         goal = update_counts[acts] if acts < len(ticks) else update_counts[-1]
-        leg = script.advance(desk, position, goal, pause_before_change=True)
+        leg = course.advance(desk, position, goal, pause_before_change=True)
         desk, position = leg.world, leg.index
         after = min(acts, max(index + 1, bisect_right(update_counts, leg.index)))
         skipped = after - index
         flags = {"ruined": skipped} if over else {}
         _span(ledger, skipped, flags, [*receipts, *leg.receipts], [*equity, *leg.equity])
         index = after
-    last = script.finish(desk, position)
+    last = course.finish(desk, position)
     ledger.take("close", {"equity": last.equity, "flags": []}, last.receipts)
     return ledger
 
@@ -63,9 +64,9 @@ def _span(ledger: PredictLedger, ticks: int, flags: dict[str, int], receipts: Se
     ledger.take("span", {"ticks": ticks, "flags": flags, "equity": equity}, receipts)
 
 
-def _act(script: PredictCourse, desk: Desk, intent: Intent, at: int) -> tuple[Desk, dict[str, Any]]:
+def _act(ports: PredictPorts, desk: Desk, intent: Intent, at: int) -> tuple[Desk, dict[str, Any]]:
     """Execute one tick at which a decision may be proposed, like `tick()` but without a record."""
-    ports, state = script.ports, State(desk)
+    state = State(desk)
     observation = ports.observe(state, at)
     proposed = intent(observation)
     if proposed is None:
@@ -84,5 +85,5 @@ def _act(script: PredictCourse, desk: Desk, intent: Intent, at: int) -> tuple[De
 
 
 def played(course: PredictCourse, ledgers: Mapping[str, PredictLedger]) -> dict[str, PredictLedger]:
-    """Replay every heuristic over the same course, with the same caps and equity. Ledgers in `known` are reused."""
+    """Replay every heuristic over the same course, with the same caps and equity. Those in `ledgers` are reused."""
     return {name: ledgers.get(name) or play(course, policy.intent, LEAST) for name, policy in heuristics().items()}

@@ -12,7 +12,7 @@ from pitboss.venues.predict.state import (
     NO_ACCOUNT,
     Contract,
     ContractPosition,
-    Held,
+    ContractSide,
     Oracle,
     PredictWorld,
     Status,
@@ -30,7 +30,7 @@ class ContractView:
     """One position with its current value. `quoted` is False if the venue would not redeem it now."""
 
     market_id: str
-    side: Held
+    side: ContractSide
     strikes: tuple[Decimal, ...]
     quantity: Decimal
     cost: Decimal
@@ -59,12 +59,12 @@ def portfolio(world: PredictWorld, now: Instant, account_id: str = ACCOUNT) -> P
     return PredictPortfolio(contracts(account.cash), value, holdings)
 
 
-def equity(world: PredictWorld, now: Instant, account_id: str = ACCOUNT) -> int:
+def equity(world: PredictWorld, account_id: str = ACCOUNT) -> int:
     """Return cash plus every position at its bid, in millionths.
 
-    Computed at every tick, so each market's pricer is built once.
+    It does not depend on whether the venue redeems at this instant. Computed at every tick, so each market's pricer is
+    built once.
     """
-    del now  # the value of a bid does not depend on whether the venue redeems at this instant
     account = world.accounts.get(account_id, NO_ACCOUNT)
     total = account.cash
     used = utilisation(world.vault.total_mtm, world.vault.balance)

@@ -14,10 +14,10 @@ from pitboss.store.database import Database
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.case import dusdc
 from pitboss.venues.predict.data.indexer import Indexer
-from pitboss.venues.predict.readers import found_indexer, open_fetcher
+from pitboss.venues.predict.readers import indexer_of, open_fetcher
 from pitboss.venues.predict.settings import PredictSettings
 from pitboss.venues.predict.sui.broker import PredictSui
-from pitboss.venues.predict.sui_setup import open_writer
+from pitboss.venues.predict.sui_setup import agent_object, open_writer
 
 MOST_LAG_S = 60
 """The indexer's own default for how far it may be behind."""
@@ -41,7 +41,7 @@ async def preflight(
 
 
 async def _indexer(predict: PredictSettings, fetcher: Fetcher) -> tuple[str, Indexer]:
-    indexer = await found_indexer(predict, fetcher)
+    indexer = await indexer_of(predict, fetcher)
     health = await indexer.health()
     if not health.ok or health.lag_s > MOST_LAG_S:
         raise Refused(f"the indexer is {health.lag_s} s behind the chain")
@@ -85,7 +85,7 @@ async def _chain_checks(
                 await checked(checks, "positions", lambda: _positions(indexer, broker))
             await checked(checks, "pause flag", lambda: _pause_flag(broker))
             if predict.predict_agent_id:
-                await checked(checks, "agent", lambda: _agent(broker, predict.predict_agent_id))
+                await checked(checks, "agent", lambda: _agent(broker, predict))
     except UserError as error:
         checks.append(Check("writer", False, f"{error.message}; {error.hint}" if error.hint else error.message))
 
@@ -111,7 +111,8 @@ async def _pause_flag(broker: PredictSui) -> str:
     return "trading is not paused on the chain"
 
 
-async def _agent(broker: PredictSui, agent_id: str) -> str:
+async def _agent(broker: PredictSui, predict: PredictSettings) -> str:
+    agent_id = agent_object(predict)
     fields = (await broker.sender.contents([agent_id])).get(agent_id, {})
     if fields.get("is_active") is not True:
         raise Refused(f"the agent {agent_id} is not active on the chain")

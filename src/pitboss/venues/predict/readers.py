@@ -7,7 +7,6 @@ from pitboss.bootstrap.machine import SystemClock, stopwatch, unit_random
 from pitboss.core.errors import UserError
 from pitboss.data.fetch import Fetcher
 from pitboss.venues.predict.data.indexer import Indexer, listed_predict_ids
-from pitboss.venues.predict.data.wire import ManagerPosition
 from pitboss.venues.predict.settings import PredictSettings
 from pitboss.venues.predict.state import Oracle
 
@@ -31,19 +30,10 @@ async def open_fetcher() -> AsyncIterator[Fetcher]:
         await fetcher.close()
 
 
-def indexer(settings: PredictSettings, fetcher: Fetcher) -> Indexer:
-    """Return a client of the configured indexer."""
-    if not settings.predict_id:
-        raise UserError(
-            "the id of the Predict object is not set", "set PITBOSS_PREDICT_ID, or predict_id in settings.toml"
-        )
-    return Indexer(fetcher, settings.predict_server_url, settings.predict_id)
-
-
-async def found_indexer(settings: PredictSettings, fetcher: Fetcher) -> Indexer:
+async def indexer_of(settings: PredictSettings, fetcher: Fetcher) -> Indexer:
     """Return a client of the configured indexer. An id that is not set is that of the only Predict object it lists."""
     if settings.predict_id:
-        return indexer(settings, fetcher)
+        return Indexer(fetcher, settings.predict_server_url, settings.predict_id)
     ids = await listed_predict_ids(fetcher, settings.predict_server_url)
     if len(ids) == 1:
         return Indexer(fetcher, settings.predict_server_url, ids[0])
@@ -54,14 +44,4 @@ async def found_indexer(settings: PredictSettings, fetcher: Fetcher) -> Indexer:
 async def live_markets(settings: PredictSettings, underlying: str) -> tuple[Oracle, ...]:
     """Return the open markets of an underlying as the indexer currently reports them."""
     async with open_fetcher() as fetcher:
-        return await indexer(settings, fetcher).markets(underlying)
-
-
-async def live_positions(settings: PredictSettings) -> tuple[ManagerPosition, ...]:
-    """Return the open and closed positions of the configured manager as the indexer currently reports them."""
-    if not settings.predict_manager_id:
-        raise UserError(
-            "the id of your PredictManager is not set", "set PITBOSS_PREDICT_MANAGER_ID, or predict_manager_id"
-        )
-    async with open_fetcher() as fetcher:
-        return await indexer(settings, fetcher).positions(settings.predict_manager_id)
+        return await (await indexer_of(settings, fetcher)).markets(underlying)

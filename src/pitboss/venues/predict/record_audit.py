@@ -11,11 +11,12 @@ from typing import Any
 from pitboss.core.instant import DAY_MS, Instant, parse_instant
 from pitboss.venues.predict.skill import PredictSkill
 
-Found = tuple[Instant, str, str]
+CapBreach = tuple[Instant, str, str]
+"""When, which cap, and the facts."""
 
 
-def breaches(skill: PredictSkill, ticks: Sequence[Mapping[str, Any]]) -> Iterator[Found]:
-    """Every breach, in order: when, which cap, and the facts."""
+def breaches(skill: PredictSkill, ticks: Sequence[Mapping[str, Any]]) -> Iterator[CapBreach]:
+    """Return every breach, in order."""
     audit = _Audit(skill)
     for tick in ticks:
         yield from audit.tick(tick)
@@ -33,7 +34,7 @@ class _Audit:
         self.open_cost = defaultdict[str, Decimal](Decimal)
         """Cost of the open contracts by market; each market has an expiry of its own."""
 
-    def tick(self, tick: Mapping[str, Any]) -> Iterator[Found]:
+    def tick(self, tick: Mapping[str, Any]) -> Iterator[CapBreach]:
         """Apply the receipts of a tick, then compare the account with its summary."""
         if self.cash is None:
             self.cash = Decimal(tick["before"]["cash"])
@@ -47,16 +48,19 @@ class _Audit:
         if self.cash != Decimal(tick["after"]["cash"]):
             yield tick["tick_at"], "STATE", f"cash is {tick['after']['cash']}, receipts make it {self.cash}"
 
-    def _mint(self, at: Instant, market_id: str, facts: Mapping[str, Any]) -> Iterator[Found]:
+    def _mint(self, at: Instant, market_id: str, facts: Mapping[str, Any]) -> Iterator[CapBreach]:
         assert self.cash is not None
         risk, cost, price = self.risk, Decimal(facts["cost"]), Decimal(facts["price"])
         self.cash -= cost
         self.total += cost
         self.by_day[at // DAY_MS] += cost
-        self.by_instant[at] += cost
+        spent_at_tick = cost  # an order that waited was within the cap of its own tick
+        if "order" not in facts:
+            self.by_instant[at] += cost
+            spent_at_tick = self.by_instant[at]
         self.open_cost[market_id] += cost
         amounts = (
-            ("SPEND_TICK", cost if "order" in facts else self.by_instant[at], risk.max_spend_per_tick),
+            ("SPEND_TICK", spent_at_tick, risk.max_spend_per_tick),
             ("SPEND_DAY", self.by_day[at // DAY_MS], risk.max_spend_per_day),
             ("SPEND_TOTAL", self.total, risk.max_total_spend),
             ("EXPOSURE", self.open_cost[market_id], risk.max_exposure_per_expiry),

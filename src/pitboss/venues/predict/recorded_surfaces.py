@@ -24,7 +24,7 @@ class SurfaceRows(Protocol):
     def svi(self, row: int) -> Svi: ...
 
 
-class Recorded:
+class RecordedSurfaces:
     """The surfaces of a file, looked up by market and instant."""
 
     def __init__(self, rows: SurfaceRows, updates: Updates) -> None:

@@ -8,6 +8,7 @@ from pitboss.report.source import mapping, pair
 from pitboss.runs.result_table import ResultTable, cost_rows, counts, proposals
 from pitboss.store.runs import Run
 from pitboss.venues.predict.panels.source import PRICE, nested
+from pitboss.venues.predict.panels.summary import cents
 
 Plain = Mapping[str, Any]
 
@@ -95,12 +96,6 @@ def trading_rows(metrics: Plain, baselines: Plain) -> list[tuple[str, ...]]:
         )
         for name, trader in ((name, mapping(trader)) for name, trader in traders.items())
     ]
-
-
-def cents(value: object) -> str:
-    """Format a fraction of a contract's payout in cents."""
-    share = figures.share(value, signed=True)
-    return share if share == figures.NONE else f"{share[:-1]} ¢"
 
 
 def _percent(value: object) -> str:

@@ -41,9 +41,7 @@ class PredictRuleBook(RuleBook):
 
     def case(self, proposal: PredictDecision | None, problems: Sequence[str]) -> PredictCase:
         """Compute the values that the rules need."""
-        return make_case(
-            self.caps, self.world, self.account_id, self.spent, proposal, problems, self.now, self.tick_at, False
-        )
+        return make_case(self.caps, self.world, self.account_id, self.spent, proposal, problems, self.now, self.tick_at)
 
     def execution(self, case: PredictCase) -> Execution | None:
         """Return the order with the trade computed on this world; None if the venue admits no trade."""

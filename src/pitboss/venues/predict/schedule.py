@@ -47,14 +47,14 @@ def expiries(tier: str, now: Instant, count: int = EXPIRIES, lead_ms: int = LEAD
     return tuple(first + step * number for number in range(count))
 
 
-def standing(now: Instant, tiers: Iterable[str] = TIERS) -> tuple[Slot, ...]:
+def listed_slots(now: Instant, tiers: Iterable[str] = TIERS) -> tuple[Slot, ...]:
     """Return the future expiries that have an oracle, created now or earlier, by time."""
-    slots = _standing(-(-now // FINEST_MS) * FINEST_MS - 1, tuple(tiers))
+    slots = _listed_slots(-(-now // FINEST_MS) * FINEST_MS - 1, tuple(tiers))
     return slots if not slots or slots[0].expiry_at > now else tuple(slot for slot in slots if slot.expiry_at > now)
 
 
 @lru_cache(maxsize=4_096)
-def _standing(now: Instant, tiers: tuple[str, ...]) -> tuple[Slot, ...]:
+def _listed_slots(now: Instant, tiers: tuple[str, ...]) -> tuple[Slot, ...]:
     """Return the expiries just before a boundary of the finest tier. Cached: nothing changes between two boundaries."""
     expiries_by_tier: dict[str, tuple[Instant, ...]] = {}
     for tier in tiers:

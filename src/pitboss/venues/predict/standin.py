@@ -14,8 +14,8 @@ from statistics import fmean
 
 from pitboss.core.ports import ModelRequest
 from pitboss.models.standin import StandIn, StandInReply
+from pitboss.venues.predict.intents import TERMINAL
 
-TERMINAL = "submit_decision"
 _CLOSES = re.compile(r"closes, oldest first[^:]*: ([\d. ]+)$", re.MULTILINE)
 _MARKET = re.compile(r"^(\S+) \| [^|]+ \| ([^|]+) \| [\d.]+ \| ([\d.]+): YES ([\d.]+), NO ([\d.]+)$", re.MULTILINE)
 _LEFT = re.compile(r"^B9_SPEND_TICK .*left ([\d.]+)$", re.MULTILINE)

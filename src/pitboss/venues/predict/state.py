@@ -22,7 +22,7 @@ QUOTE = 1_000_000
 Side = Literal["YES", "NO"]
 """YES is the protocol's UP: it wins if the settlement is strictly above the strike. A tie goes to NO."""
 
-Held = Literal["YES", "NO", "RANGE"]
+ContractSide = Literal["YES", "NO", "RANGE"]
 SIDES: tuple[Side, ...] = ("YES", "NO")
 Status = Literal["inactive", "active", "pending", "settled"]
 TICK_UNIT = 10_000
@@ -207,7 +207,7 @@ class Contract:
     higher: int | None
 
     @property
-    def side(self) -> Held:
+    def side(self) -> ContractSide:
         """Return the side: YES, NO or a range."""
         if self.higher is None:
             return "YES"

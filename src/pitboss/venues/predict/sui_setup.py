@@ -59,6 +59,14 @@ def protocol_objects(settings: PredictSettings, with_manager: bool = True) -> Pr
     return ProtocolObjects(ids["predict_package_id"], ids["predict_id"], ids["predict_manager_id"], quote_type)
 
 
+def agent_object(settings: PredictSettings) -> str:
+    """Return the id of the object that pauses the agent, in its full form, by which ids are compared; empty without one."""
+    name = settings.predict_agent_id.strip()
+    if name and not is_id(name):
+        raise UserError("setting predict_agent_id is not an id", "write 0x and up to 64 hex digits, or leave it empty")
+    return full_id(name) if name else ""
+
+
 def writer_settings(settings: PredictSettings, caps: PredictCaps) -> WriterSettings:
     """Return the writer's settings, within the engine's caps. Mainnet must be allowed explicitly."""
     if settings.sui_network == "mainnet" and not settings.sui_allow_mainnet:

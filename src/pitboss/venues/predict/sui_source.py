@@ -141,7 +141,7 @@ class SuiSource(IndexerSource):
 def _with_redemptions(
     desk: Desk, positions: Sequence[ManagerPosition], at: Instant, account_id: str
 ) -> tuple[Desk, tuple[Receipt, ...]]:
-    """Return the desk without settled positions that the indexer reports as redeemed, by whomever."""
+    """Return the desk without settled positions that the indexer reports as redeemed, by any account."""
     closed = {position.contract.key for position in positions if position.quantity == 0}
     receipts: list[Receipt] = []
     for key, position in sorted(desk.world.accounts.get(account_id, NO_ACCOUNT).positions.items()):
@@ -155,11 +155,11 @@ def _with_redemptions(
 
 def chain_desk(balance: int, positions: Sequence[ManagerPosition], at: Instant, account_id: str = ACCOUNT) -> Desk:
     """Return a desk with what a manager holds: its balance and its open positions at their cost."""
-    held = {
+    positions_by_key = {
         position.contract.key: ContractPosition(
             position.contract, position.expiry_at, position.quantity, position.cost, at
         )
         for position in positions
         if position.quantity > 0
     }
-    return Desk(PredictWorld(Vault(0), {account_id: Account(balance, held)}))
+    return Desk(PredictWorld(Vault(0), {account_id: Account(balance, positions_by_key)}))

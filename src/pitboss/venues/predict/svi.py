@@ -25,7 +25,6 @@ Units = int | Flaw
 Pricer = Callable[[int], Units]
 """Maps a strike to the probability of settling above it."""
 
-GENERATIONS: tuple[Generation, ...] = ("v1", "v2")
 FLOAT = 1_000_000_000
 """One in the protocol's fixed point: prices, probabilities and strikes are in billionths."""
 
@@ -88,15 +87,6 @@ def fair(pricing: Generation, forward: float, strike: float, svi: Svi) -> Fair:
     if isinstance(result, Fair):
         return result
     raise UserError(*_HINTS[result])
-
-
-def fair_range(pricing: Generation, forward: float, lower: float, higher: float, svi: Svi) -> float:
-    """Return the probability of settling in (lower, higher]; minus and plus infinity mean no bound."""
-    if not lower < higher:
-        raise UserError("a range needs lower < higher", "swap the two strikes")
-    above_lower = 1.0 if lower == -inf else fair(pricing, forward, lower, svi).up
-    above_higher = 0.0 if higher == inf else fair(pricing, forward, higher, svi).up
-    return above_lower - above_higher
 
 
 def price(pricing: Generation, forward: float, strike: float, svi: Svi) -> Fair | Flaw:

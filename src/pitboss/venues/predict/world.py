@@ -14,7 +14,7 @@ from pitboss.core.receipt import Receipt
 from pitboss.venues.predict import aborts
 from pitboss.venues.predict.aborts import Abort
 from pitboss.venues.predict.quote import check_bounds
-from pitboss.venues.predict.schedule import FINEST_MS, TIERS, expiring, market_name, standing
+from pitboss.venues.predict.schedule import FINEST_MS, TIERS, expiring, listed_slots, market_name
 from pitboss.venues.predict.state import Feed, Grid, Oracle, PredictWorld, Vault, usd, with_oracle
 from pitboss.venues.predict.svi import FLOAT, Svi, falls_with_strike
 from pitboss.venues.predict.trade import WorldStep, redeem_settled, rejected
@@ -128,7 +128,7 @@ def list_markets(
 ) -> WorldStep:
     """Create and activate the markets of the schedule that do not exist yet."""
     expiries = {oracle.expiry_at for oracle in world.oracles.values() if oracle.underlying == underlying}
-    missing = [slot.expiry_at for slot in standing(at, tiers) if slot.expiry_at not in expiries]
+    missing = [slot.expiry_at for slot in listed_slots(at, tiers) if slot.expiry_at not in expiries]
     if not missing:
         return WorldStep(world)
     grid = grid or Grid()

@@ -238,7 +238,7 @@ def test_effects_that_are_not_whole_are_no_effects(broken: dict[str, Any]):
         _effects(broken)
 
 
-@pytest.mark.parametrize("address", ["", "node", "ftp://node", "https://"])
+@pytest.mark.parametrize("address", ["", "node", "ftp://node", "https://", "https://[::1"])
 def test_an_address_that_is_none_is_reported(address: str):
     with pytest.raises(UserError, match="node is not valid"):
         GraphqlChain(address)

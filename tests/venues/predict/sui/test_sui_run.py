@@ -156,6 +156,31 @@ def test_what_is_paused_on_the_chain_asks_nobody(
     assert place.chain.mints == []
 
 
+@pytest.mark.parametrize("written", [AGENT.upper().replace("X", "x"), f" {AGENT} "])
+def test_an_agent_is_found_however_its_id_is_written(
+    place: Place, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    monkeypatch.setenv("PITBOSS_PREDICT_AGENT_ID", written)
+    (_, *entries), _ = place.run("--once")
+    assert all(entry["flags"] == [] for entry in entries if entry["kind"] == "tick")
+    monkeypatch.setenv("PITBOSS_PREDICT_MANAGER_ID", PLACE.manager)
+    words = ("predict", "preflight", "--indexer", place.url, "--prices-url", place.url, "--json", "--home", place.home)
+    assert here(*words).json["checks"][-1] == {"name": "agent", "ok": True, "detail": f"the agent {AGENT} is active"}
+
+
+def test_an_agents_id_that_is_none_is_refused(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PITBOSS_PREDICT_AGENT_ID", "mine")
+    told = here(*place.words("--once"), code=2)
+    assert "setting predict_agent_id is not an id" in told.err
+
+
+def test_without_a_node_it_is_one_line_and_nothing_else(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PITBOSS_SUI_NODE_URL", "")
+    told = here(*place.words("--once"), code=2)
+    assert "the address of a Sui node is not set" in told.err
+    assert "never awaited" not in told.err
+
+
 def test_preflight_tells_every_check_and_what_fails(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PITBOSS_PREDICT_MANAGER_ID", PLACE.manager)
     words = ("predict", "preflight", "--indexer", place.url, "--prices-url", place.url, "--json", "--home", place.home)

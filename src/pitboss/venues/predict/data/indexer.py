@@ -1,16 +1,14 @@
-"""Client of the predict protocol's indexer: markets, prices, surfaces, trades and positions.
+"""Client of the predict protocol's indexer: markets with prices and surfaces, settings, trades and positions.
 
 Read-only; binding quotes come from the chain. Addresses and ids are parameters, none is built in. Lists are documented
-as newest first, but that order is not relied on: histories are paged backwards, each row is counted once, and results
-are returned oldest first.
+as newest first, but that order is not relied on: each row is counted once, and results are sorted.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TypeVar
 
-from pitboss.core.errors import TransientError, UserError
-from pitboss.core.instant import Instant
+from pitboss.core.errors import UserError
 from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, RequestRefused, address, host_of
 from pitboss.venues.predict.data import wire
 from pitboss.venues.predict.data.fields import MOST_ROWS, object_id, records
@@ -18,15 +16,13 @@ from pitboss.venues.predict.state import MarketTerms, Oracle, PredictWorld, Vaul
 from pitboss.venues.predict.sui.chain import full_id, is_id
 
 MOST_BYTES = 16 * 2**20
-LIMIT, PAGE = 100, 1_000
-MOST_HISTORY = 2_000_000
+LIMIT = 100
 MOST_MARKETS = 200
 AT_ONCE = 8
 REQUESTS, WINDOW_S = 100, 10.0
 """Rate limit of this client; the server documents none."""
 
 T = TypeVar("T")
-U = TypeVar("U", wire.PriceUpdate, wire.SurfaceUpdate)
 
 
 async def listed_predict_ids(fetcher: Fetcher, base_url: str) -> tuple[str, ...]:
@@ -117,41 +113,6 @@ class Indexer:
             oracles |= {oracle.id: oracle for oracle in await asyncio.gather(*requests) if oracle is not None}
         return open_markets(PredictWorld(Vault(0), oracles=oracles), self._fetcher.now(), underlying)
 
-    async def prices(self, oracle_id: str, limit: int = LIMIT) -> tuple[wire.PriceUpdate, ...]:
-        """Return the newest price updates, oldest first."""
-        name = checked_id(oracle_id, "market_id")
-        return _in_order(await self._prices(name, {"limit": str(_bounded(limit))}, limit))
-
-    async def price_history(self, oracle_id: str, from_at: Instant, to_at: Instant) -> tuple[wire.PriceUpdate, ...]:
-        """Return every update whose checkpoint lies in `[from_at, to_at)`, oldest first."""
-        name, end = checked_id(oracle_id, "market_id"), to_at
-        updates: dict[str, wire.PriceUpdate] = {}
-        while True:
-            parameters = {"limit": str(PAGE), "start_time": str(from_at), "end_time": str(end)}
-            page = await self._prices(name, parameters, PAGE)
-            before = len(updates)
-            for update in page:
-                if updates.setdefault(update.digest, update) != update:
-                    raise TransientError(f"{self._host}: one event was sent twice with different content")
-            if len(page) < PAGE:
-                break
-            if len(updates) == before or len(updates) > MOST_HISTORY:
-                raise UserError(
-                    f"{self._host}: the prices of {name[:10]}… cannot be read page by page", "request a shorter range"
-                )
-            # The last millisecond is requested twice: a page may have ended within it.
-            end = min(update.seen_at for update in page) + 1
-        return _in_order(update for update in updates.values() if from_at <= update.seen_at < to_at)
-
-    async def surfaces(self, oracle_id: str, limit: int = LIMIT) -> tuple[wire.SurfaceUpdate, ...]:
-        """Return the newest surface updates, oldest first. The server does not page beyond its limit."""
-        name = checked_id(oracle_id, "market_id")
-
-        def parse(reply: Reply) -> list[wire.SurfaceUpdate]:
-            return [wire.surface_update(row, name, reply.asked_at) for row in records(reply.json(), limit)]
-
-        return _in_order(await self._ask(f"/oracles/{name}/svi", parse, {"limit": str(_bounded(limit))}))
-
     async def fills(self, oracle_id: str, limit: int = LIMIT) -> tuple[wire.IndexedFill, ...]:
         """Return the newest trades of one market, newest first."""
         name = checked_id(oracle_id, "market_id")
@@ -168,7 +129,7 @@ class Indexer:
         name = checked_id(manager_id, "predict_manager_id")
 
         def parse(reply: Reply) -> tuple[wire.ManagerPosition, ...]:
-            rows = [wire.standing(row) for row in records(reply.json())]
+            rows = [wire.manager_position(row) for row in records(reply.json())]
             if len({row.contract.key for row in rows}) != len(rows):
                 raise MalformedReply("one position is listed twice")
             return tuple(sorted(rows, key=lambda row: (row.expiry_at, row.contract.key)))
@@ -178,12 +139,6 @@ class Indexer:
     @property
     def _host(self) -> str:
         return host_of(self._base)
-
-    async def _prices(self, name: str, parameters: dict[str, str], max_rows: int) -> list[wire.PriceUpdate]:
-        def parse(reply: Reply) -> list[wire.PriceUpdate]:
-            return [wire.price_update(row, name, reply.asked_at) for row in records(reply.json(), max_rows)]
-
-        return await self._ask(f"/oracles/{name}/prices", parse, parameters)
 
     async def _or_none(self, oracle_id: str) -> Oracle | None:
         try:
@@ -218,11 +173,6 @@ def _bounded(limit: int) -> int:
     if not 0 < limit <= MOST_ROWS:
         raise UserError(f"a limit of {limit} rows is out of range", f"between 1 and {MOST_ROWS:,}")
     return limit
-
-
-def _in_order(updates: Iterable[U]) -> tuple[U, ...]:
-    unique = {update.digest: update for update in updates}
-    return tuple(sorted(unique.values(), key=lambda update: (update.at, update.seen_at, update.digest)))
 
 
 def _short(path: str) -> str:

@@ -15,7 +15,7 @@ from pitboss.core.noun import noun
 from pitboss.venues.predict.data.indexer import AT_ONCE, Indexer, Unknown
 from pitboss.venues.predict.data.wire import IndexedFill
 from pitboss.venues.predict.desk import Fill
-from pitboss.venues.predict.schedule import TIERS, standing
+from pitboss.venues.predict.schedule import TIERS, listed_slots
 from pitboss.venues.predict.state import MarketTerms, Oracle, Vault, contracts, status, usd
 
 LIST_MS = 10 * SECOND_MS
@@ -78,7 +78,7 @@ class MarketWatch:
     def open_markets(self) -> list[Oracle]:
         """Return the listed markets that are open and of a selected tier."""
         now = self._now()
-        slots = {slot.expiry_at: slot.tiers for slot in standing(now, TIERS)}
+        slots = {slot.expiry_at: slot.tiers for slot in listed_slots(now, TIERS)}
         return [
             oracle
             for oracle in self._listed

@@ -26,6 +26,8 @@ _PRICE_TIMES = ("block_timestamp_s", "updated_at_s", "start", *TIMES)
 _SPOTS = ("spot", "price_usd", "price", "open", "o", "value")
 _ASSETS = ("asset", "symbol", "coin", "underlying", "underlying_asset")
 _SURFACE = ("a", "b", "rho", "m", "sigma")
+_ONE_ASSET = "keep the rows of one of"
+"""What to do about surfaces of several assets: no option selects one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -82,7 +84,7 @@ def read_prices(path: Path, asset: str | None = None) -> Prices:
 
 def read_surfaces(path: Path) -> Surfaces:
     """Read the surfaces of a file with rows of the protocol's indexer: magnitudes in billionths with sign flags."""
-    table = _table(path, None)
+    table = _table(path, None, _ONE_ASSET)
     times, check = read_times(table, (*PUSHED, *TIMES))
     columns = {name: _numbers(table, check, name, (name,)) for name in _SURFACE}
     for name in ("a", "b", "sigma"):
@@ -91,8 +93,9 @@ def read_surfaces(path: Path) -> Surfaces:
         columns[name] = columns[name] * np.where(_flags(table, check, f"{name}_negative"), -1.0, 1.0)
     rho = columns["rho"]
     check.refuse(np.abs(rho) > FLOAT, _row_message(rho / FLOAT, "rho is {}, outside −1 and 1"))
-    check.raise_first()
     ids = table.frame[table.need("the oracle's id", "oracle_id", "market_id")].cast(pl.String)
+    check.refuse(ids.is_null().to_numpy(), lambda row: "the oracle's id is missing")
+    check.raise_first()
     scaled = {name: pl.Series(column / FLOAT) for name, column in columns.items()}
     frame = _ordered(table, {"at": times, "id": ids, **scaled}, ("at", "id"))
     return Surfaces(
@@ -102,7 +105,7 @@ def read_surfaces(path: Path) -> Surfaces:
 
 def write_surfaces_until(path: Path, at: int, copy: Path) -> None:
     """Write a copy of a file of surfaces without the rows after an instant."""
-    table = _table(path, None)
+    table = _table(path, None, _ONE_ASSET)
     times, check = read_times(table, (*PUSHED, *TIMES))
     check.raise_first()
     table.frame.filter(times <= at).write_parquet(copy)
@@ -129,7 +132,7 @@ def agreement(rounds: Rounds, prices: Prices, within_ms: int = 60_000) -> Agreem
     return compare(rounds.start_at, rounds.duration_s, rounds.up_price, prices.at, spot, within_ms)
 
 
-def _table(path: Path, asset: str | None) -> Table:
+def _table(path: Path, asset: str | None, hint: str = "--asset, one of") -> Table:
     frame = read(path)
     if not isinstance(frame, pl.DataFrame):
         raise UserError(f"{path}: not a table of rows", f"readable are {READABLE}")
@@ -143,7 +146,7 @@ def _table(path: Path, asset: str | None) -> Table:
         return table
     if asset is None or asset not in names:
         message = f"{path}: no rows of {asset!r}" if asset else f"{path}: rows of several assets"
-        raise UserError(message, f"--asset, one of {', '.join(names[:12])}")
+        raise UserError(message, f"{hint} {', '.join(names[:12])}")
     selected = (assets == asset).fill_null(False).to_numpy()
     return Table(table.origin, frame.filter(selected), positions=np.flatnonzero(selected))
 

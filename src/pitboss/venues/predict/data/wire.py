@@ -30,7 +30,7 @@ from pitboss.venues.predict.svi import FLOAT, Svi, from_units
 AHEAD_MS = 60 * SECOND_MS
 """Tolerated lag of the local clock. A price further in the future would count as fresh for too long."""
 STATUSES = ("created", "active", "settled")
-HELD_AS = ("awaiting_settlement", "active", "redeemable", "lost", "redeemed")
+POSITION_STATUSES = ("awaiting_settlement", "active", "redeemable", "lost", "redeemed")
 
 
 @noun
@@ -166,8 +166,8 @@ def oracle_state(value: Any, oracle_id: str, now: Instant) -> Oracle:
     oracle = oracle_of_row(record(row.get("oracle")))
     if oracle.id != oracle_id:
         raise MalformedReply("asked for one oracle, got another")
-    pushed = optional(row, "latest_price", lambda row, name: price_update(record(row[name]), oracle_id, now))
-    shaped = optional(row, "latest_svi", lambda row, name: surface_update(record(row[name]), oracle_id, now))
+    latest_price = optional(row, "latest_price", lambda row, name: price_update(record(row[name]), oracle_id, now))
+    latest_surface = optional(row, "latest_svi", lambda row, name: surface_update(record(row[name]), oracle_id, now))
     bounds = optional(row, "ask_bounds", _bounds)
     return Oracle(
         oracle.id,
@@ -175,11 +175,11 @@ def oracle_state(value: Any, oracle_id: str, now: Instant) -> Oracle:
         oracle.expiry_at,
         oracle.grid,
         oracle.active,
-        pushed.spot if pushed else 0,
-        pushed.forward if pushed else 0,
-        pushed.at if pushed else None,
-        shaped.svi if shaped else None,
-        shaped.at if shaped else None,
+        latest_price.spot if latest_price else 0,
+        latest_price.forward if latest_price else 0,
+        latest_price.at if latest_price else None,
+        latest_surface.svi if latest_surface else None,
+        latest_surface.at if latest_surface else None,
         oracle.settlement,
         oracle.settled_at,
         bounds,
@@ -244,7 +244,7 @@ def fill(row: Row, oracle_id: str, now: Instant) -> IndexedFill:
     )
 
 
-def standing(row: Row) -> ManagerPosition:
+def manager_position(row: Row) -> ManagerPosition:
     """Parse one of a manager's positions."""
     return ManagerPosition(
         _contract(row, object_id(row, "oracle_id")),
@@ -253,7 +253,7 @@ def standing(row: Row) -> ManagerPosition:
         number(row, "open_cost_basis"),
         signed(row, "realized_pnl"),
         optional(row, "mark_price", share),
-        choice(row, "status", HELD_AS),
+        choice(row, "status", POSITION_STATUSES),
     )
 
 

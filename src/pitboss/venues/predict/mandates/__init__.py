@@ -1,4 +1,4 @@
-"""The shipped mandates of the predict venue, one Markdown file each. A new file is a new mandate."""
+"""The shipped mandates of the predict venue, one Markdown file each. A new one is also listed in `skill.Mandate`."""
 
 from functools import cache
 from importlib.resources import files

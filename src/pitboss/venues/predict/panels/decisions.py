@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from pitboss.report import figures
 from pitboss.report.source import Plain, instant, number
-from pitboss.venues.predict.intents import ALIASES, read
+from pitboss.venues.predict.intents import ALIASES, read, with_own_names
 from pitboss.venues.predict.outcome import MarketCall
 
 ACTIONS = {"mint": "Mint", "redeem": "Redeem"}
@@ -23,8 +23,7 @@ def decision_rows(rows: Iterable[Plain], calls: Sequence[MarketCall]) -> list[Pl
         if row.get("outcome") == "noop":
             result.append({**plain, "reason": row.get("reasoning")})
             continue
-        for alias, name in ALIASES.items():
-            plain.setdefault(name, row.get(alias))
+        plain = with_own_names(plain)
         call = _call(row, pending)
         if call is not None and call.duplicate:
             plain |= {"outcome": "refused", "code": call.code, "margins": ()}

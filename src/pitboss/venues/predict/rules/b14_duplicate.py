@@ -11,5 +11,6 @@ SCOPE: Scope = "every"
 
 
 def check(case: PredictCase) -> Finding:
-    """Refuse an intent that was judged before."""
-    return Finding("already answered at this tick") if case.repeated else PASS
+    """Pass: the guard answers a repeated intent with its stored verdict before any rule is checked."""
+    del case
+    return PASS

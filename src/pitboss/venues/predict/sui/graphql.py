@@ -86,7 +86,10 @@ class GraphqlChain:
     """One node. Call `close` after use."""
 
     def __init__(self, url: str, timeout_s: float = TIMEOUT_S) -> None:
-        parts = urlsplit(url.strip())
+        try:
+            parts = urlsplit(url.strip())
+        except ValueError:  # such as https://[::1
+            parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.netloc:
             raise UserError("the address of the Sui node is not valid", "set sui_node_url to an https:// address")
         self._url = url.strip()

@@ -129,7 +129,7 @@ class OrderSender:
                 )
             if entry.state in ("intent", "signed"):
                 return SendResult(refusal="another process is sending this order")
-            return SendResult(entry, entry.note if entry.state in ("failed", "void") else "")
+            return _result_of(entry)
 
     async def rehearse(self, order: SuiOrder) -> ChainTrade | str:
         """Simulate an order without signing, storing or sending anything; return the trade, or why it would fail."""
