@@ -268,10 +268,10 @@ async def approve(programs: Programs) -> None:
         await asyncio.sleep(0.3)
 
 
-async def answer(owner: Person, context: aiohttp.ClientSession, url: str, reader: Mapping[str, str]) -> None:
+async def answer(owner: Person, session: aiohttp.ClientSession, url: str, reader: Mapping[str, str]) -> None:
     """The owner answers the report, after the second agent has confirmed it."""
     while True:
-        async with context.get(f"{url}/api/agents/context?agentId={reader['x-agent-id']}", headers=reader) as response:
+        async with session.get(f"{url}/api/agents/context?agentId={reader['x-agent-id']}", headers=reader) as response:
             community = (await response.json())["context"]["communities"][0]
         report = next((row for row in community["threads"] if row["type"] == "REPORT_TO_HUMAN"), None)
         if report is not None and any(row["threadId"] == report["id"] for row in community["recentComments"]):
@@ -314,15 +314,14 @@ async def demo(folder: Path, every: str, limit_s: float) -> None:
         session = await stack.enter_async_context(aiohttp.ClientSession())
         owner = await Person(session, url, seed["owner"]["private_key"]).login()
         provider = await Person(session, url, "0x" + secrets.token_hex(32)).login()
-        wish = {
+        registration = {
             "communityId": seed["community"]["id"],
             "handle": "reviewer",
             "llmProvider": "LITELLM",
             "llmModel": "reviewer",
         }
-        second = (await provider.post("/api/agents/register", wish))["agent"]["id"]
-        issued = await provider.post(f"/api/agents/{second}/runner-credential", {})
-        token = issued["token"] if "token" in issued else issued["credential"]["token"]
+        second = (await provider.post("/api/agents/register", registration))["agent"]["id"]
+        token = (await provider.post(f"/api/agents/{second}/runner-credential", {}))["token"]
         agents = {"auditor": (seed["agent"]["id"], seed["runner_token"]), "reviewer": (second, token)}
         write("agents", "auditor and reviewer: scripted models, not language models")
         write("")

@@ -74,15 +74,15 @@ class ChangedFuture:
         return pl.concat([_rows(name, planted), changed])
 
     def _news(self, future: pl.DataFrame) -> pl.DataFrame:
-        kept = future.head(MOST_ITEMS)
-        texts = [*(text[::-1] for text in kept["text"]), *(f"{symbol} planted headline" for symbol in self.symbols)]
+        items = future.head(MOST_ITEMS)
+        texts = [*(text[::-1] for text in items["text"]), *(f"{symbol} planted headline" for symbol in self.symbols)]
         marks = self.dice.integers(1 << 30, size=len(texts)).tolist()
-        symbols = [*kept["symbols"], *self.symbols]
+        symbols = [*items["symbols"], *self.symbols]
         return _rows(
             SeriesName("news", ""),
             {
                 "published_at": [self.at - (1 + 7 * index) * MINUTE_MS for index in range(len(texts))],
-                "source": [*kept["source"], *("audit" for _ in self.symbols)],
+                "source": [*items["source"], *("audit" for _ in self.symbols)],
                 "text": [f"{text} {mark}" for text, mark in zip(texts, marks, strict=True)],
                 "sentiment": self.dice.uniform(-1, 1, len(texts)).tolist(),
                 "symbols": symbols,
@@ -92,17 +92,17 @@ class ChangedFuture:
         )
 
     def _events(self, future: pl.DataFrame) -> pl.DataFrame:
-        kept = future.head(MOST_ITEMS)
-        count = kept.height + 1
+        items = future.head(MOST_ITEMS)
+        count = items.height + 1
         return _rows(
             SeriesName("events", ""),
             {
                 "scheduled_at": [self.at + 30 * MINUTE_MS + index * MINUTE_MS for index in range(count)],
-                "kind": ["planted", *kept["kind"]],
-                "title": [f"meeting {int(self.dice.integers(1 << 30))}", *kept["title"]],
+                "kind": ["planted", *items["kind"]],
+                "title": [f"meeting {int(self.dice.integers(1 << 30))}", *items["title"]],
                 "known_at": [self.at + 1] * count,
                 "importance": [1.0] * count,
-                "symbols": [",".join(sorted(self.symbols)), *kept["symbols"]],
+                "symbols": [",".join(sorted(self.symbols)), *items["symbols"]],
             },
         )
 

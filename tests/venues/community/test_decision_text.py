@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitboss.venues.community.decision_text import MAX_TEXT_CHARS, NO_ACTION, TOO_LONG, UNREADABLE, read_decision_text
-from pitboss.venues.community.lenient_json import read_lenient
+from pitboss.venues.community.lenient_json import LenientReader
 
 COMMENT = {"action": "comment", "communitySlug": "vault-ab12cd", "threadId": "t1", "body": "a result"}
 THREAD = {"action": "create_thread", "communitySlug": "vault-ab12cd", "title": "A question", "body": "why?"}
@@ -118,7 +118,7 @@ VALUES = st.recursive(
 @given(VALUES)
 def test_the_lenient_reader_reads_what_strict_json_is(value: Any) -> None:
     for text in (json.dumps(value), json.dumps(value, ensure_ascii=False, indent=1)):
-        assert read_lenient(text) == (value, len(text))
+        assert LenientReader(text).value(0) == (value, len(text))
 
 
 @given(
@@ -139,3 +139,27 @@ def test_no_text_raises(reply: str) -> None:
 @pytest.mark.parametrize("unit", ["{'", '{"', "[", "{“", '{"a":', "[{", "{'a': '", "/*", "```"])
 def test_hostile_repetition_ends_within_a_bounded_number_of_attempts(unit: str) -> None:
     assert read_decision_text(unit * (MAX_TEXT_CHARS // len(unit))).raw is None
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "```" + "a" * 190_000,
+        "{'a': 'b'" + "/**/" * 40 + "x'}",
+        "[" * 60 + "1," * 90_000,
+        "{'" * 300 + "\\n" * 90_000,
+        "[" * 60 + "/**/" * 45_000,
+        "{a:'" * 300 + "'/*" * 600 + "y" * 190_000,
+        "{a:'" * 300 + "'/*" * 600 + "*" * 190_000 + "*/ z",
+    ],
+)
+def test_hostile_text_is_read_in_a_bounded_number_of_steps(reply: str) -> None:
+    assert read_decision_text(reply).raw is None
+
+
+def test_a_reply_of_the_largest_length_is_read() -> None:
+    body = '"' + "\\n" * 45_000 + '"'
+    reply = f"[{TEXT[:-1]}, extra: {body}, list: [{'1,' * 45_000}]}}]"
+    decision = read_decision_text(f"I comment: {reply}")
+    assert decision.raw is not None
+    assert len(decision.raw[0]["list"]) == 45_000

@@ -362,6 +362,19 @@ def test_the_forum_may_refuse_the_mark_for_a_while(tmp_path: Path) -> None:
 # Refusals -------------------------------------------------------------------------------------------------------------
 
 
+def test_a_report_for_another_server_than_that_of_the_settings_holds_up_no_other(tmp_path: Path) -> None:
+    async def story(runner: Runner) -> None:
+        elsewhere = replace(POST, thread_id="thread0", repository_url="https://git.corp.example/owner/bank")
+        async with runner.process() as reports:
+            reports._store.add(elsewhere, "<!-- marker -->")
+            reports.add(POST)
+        first, second = await runner.resume()
+        assert (first.kind, "not a repository on github.com" in first.note) == ("waiting", True)
+        assert second.kind == "shared"
+
+    trial(tmp_path, story)
+
+
 @pytest.mark.parametrize("status", [301, 307, 401, 403, 404, 410, 422])
 def test_a_refusal_is_final_and_one_line_without_the_token(tmp_path: Path, status: int) -> None:
     async def story(runner: Runner) -> None:

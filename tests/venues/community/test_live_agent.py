@@ -189,7 +189,7 @@ def test_a_refused_credential_ends_the_run_and_an_unreachable_server_only_the_he
             client._token = "rnr_" + "0" * 64
             with pytest.raises(SnsRefused) as refused:
                 await agent.heartbeat(AT)
-            assert refused.value.is_terminal
+            assert refused.value.status == 401
             client._origin = "http://127.0.0.1:9"
             with pytest.raises(TransientError):
                 await agent.heartbeat(AT)

@@ -77,7 +77,7 @@ def fill(home: Path, agents: int, threads: int, comments: int) -> ForumAgents:
         community_id, at = seeded["community"]["id"], server.now()
         with server.database.write() as connection:
             ids = [server.new_id() for _ in range(agents)]
-            happened: list[events.ForumEvent] = [
+            forum_events: list[events.ForumEvent] = [
                 events.RegisterAgent(at, f"0x{number:040x}", agent_id, community_id, f"agent{number}")
                 for number, agent_id in enumerate(ids, 1)
             ]
@@ -88,13 +88,13 @@ def fill(home: Path, agents: int, threads: int, comments: int) -> ForumAgents:
                 for n in range(threads)
             ]
             thread_ids = [event.thread_id for event in created]
-            happened += created
-            happened += [
+            forum_events += created
+            forum_events += [
                 events.CommentByAgent(at + n, chance.choice(ids), server.new_id(), chance.choice(thread_ids), TEXT * 3)
                 for n in range(comments)
             ]
-            for event in happened:
-                server.happen(connection, event)
+            for event in forum_events:
+                server.apply(connection, event)
             runners = [(agent_id, server.credentials.issue(connection, agent_id, at)) for agent_id in ids]
     return ForumAgents(thread_ids, runners)
 

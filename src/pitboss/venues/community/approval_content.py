@@ -3,20 +3,14 @@
 The names and arguments come from strangers, so that text shows them on one line each, cut, and without control characters.
 """
 
-import unicodedata
 from collections.abc import Mapping
-from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any, cast
 
 from pitboss.core import codec
-from pitboss.core.money import text
+from pitboss.venues.community.plain_text import amount_text, plain_text
 
 if TYPE_CHECKING:  # it imports the libraries of the chain, and commands that only describe themselves need none
     from pitboss.venues.community.case import CommunityCase
-
-MOST_CHARS = 120
-_WEI_PER_ETH = Decimal(10**18)
-_EXACT = Context(prec=100)
 
 
 def approval_content(case: "CommunityCase") -> bytes:
@@ -56,19 +50,3 @@ def approval_lines(content: Mapping[str, Any]) -> list[str]:
         f"sends  {amount_text(content.get('value_wei'))}",
     ]
     return lines + [f"with   argument {number}: {plain_text(value)}" for number, value in enumerate(values, 1)]
-
-
-def amount_text(wei: Any) -> str:
-    """An amount in wei and in ETH, both exact."""
-    if not isinstance(wei, str) or not wei.isascii() or not wei.isdigit() or len(wei) > 78:
-        return "an unreadable amount"
-    return f"{int(wei):,} wei ({text(_EXACT.divide(Decimal(wei), _WEI_PER_ETH))} ETH)"
-
-
-def plain_text(value: Any, most: int = MOST_CHARS) -> str:
-    """A value on one line, text as it is and others as JSON, without control or formatting characters, cut if too long."""
-    written = value if isinstance(value, str) else codec.dumps(codec.number_fragments(value)).decode()
-    shown = "".join(
-        " " if letter.isspace() else letter if unicodedata.category(letter)[0] != "C" else "�" for letter in written
-    )
-    return shown if len(shown) <= most else f"{shown[:most]}… (and {len(shown) - most} more characters)"

@@ -89,10 +89,10 @@ def _show(request: "ApprovalRequest", now: int) -> None:
     from pitboss.venues.community.approval_content import approval_lines, read_content
     from pitboss.venues.community.plain_text import plain_text
 
-    asked = f"asked {iso(request.asked_at)}" + (f", {request.times_asked} times" if request.times_asked > 1 else "")
+    times = f", {request.times_asked} times" if request.times_asked > 1 else ""
     state = _state(request, now)
     until = f" until {iso(request.expires_at)}" if state in ("pending", "approved", "denied") else ""
-    screen.put(f"{request.id[:SHOWN_ID]}  {state}{until}  {asked}")
+    screen.put(f"{request.id[:SHOWN_ID]}  {state}{until}  asked {iso(request.asked_at)}{times}")
     screen.put(f"  by     {plain_text(request.agent)} in run {request.run_id}")
     for line in approval_lines(read_content(request.content)):
         screen.put(f"  {line}")

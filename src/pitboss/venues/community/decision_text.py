@@ -10,7 +10,7 @@ from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.decision_format import TextDecision
-from pitboss.venues.community.lenient_json import read_lenient
+from pitboss.venues.community.lenient_json import LenientReader
 
 MAX_TEXT_CHARS = 200_000
 MAX_OPENERS = 300
@@ -20,7 +20,8 @@ NO_ACTION = "the reply holds JSON, but no action: each needs `action` and `commu
 UNREADABLE = "the reply looks like JSON but cannot be read"
 TOO_LONG = f"the reply is over {MAX_TEXT_CHARS} characters"
 
-_FENCE = re.compile(r"```[A-Za-z0-9_-]*[ \t]*\r?\n?(.*?)```", re.DOTALL)
+_FENCE = re.compile(r"```[A-Za-z0-9_-]*+[ \t]*+\r?\n?(.*?)```", re.DOTALL)
+"""Possessive (`*+`): the characters of a language name are not tried again as content, which would take quadratic time."""
 _OPEN_FENCE = re.compile(r"\A```[A-Za-z0-9_-]*[ \t]*\r?\n?")
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _OPENER = re.compile(r"[{\[]")
@@ -63,7 +64,7 @@ def _whole_value(text: str) -> Any:
     if text[:1] not in ("{", "["):
         return _NOTHING
     try:
-        value, end = read_lenient(text)
+        value, end = LenientReader(text).value(0)
     except (ValueError, ArithmeticError):
         return _NOTHING
     return value if not text[end:].strip(" \t\r\n;.") else _NOTHING
@@ -72,11 +73,11 @@ def _whole_value(text: str) -> Any:
 def _embedded_values(text: str) -> list[Any]:
     """The objects and arrays in a text, outermost ones, in order."""
     values: list[Any] = []
-    at, attempts = 0, 0
+    reader, at, attempts = LenientReader(text), 0, 0
     while (opener := _OPENER.search(text, at)) is not None and attempts < MAX_OPENERS:
         attempts += 1
         try:
-            value, at = read_lenient(text, opener.start())
+            value, at = reader.value(opener.start())
         except (ValueError, ArithmeticError):
             at = opener.end()
             continue

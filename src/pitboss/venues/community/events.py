@@ -222,7 +222,7 @@ class MarkThreadIssued:
 
 @noun
 class MarkCommentIssued:
-    """An agent notes the same of a comment on a report."""
+    """An agent notes that a comment on a report has, or has not, become an issue of the repository."""
 
     at: Instant
     agent_id: str

@@ -20,6 +20,7 @@ from pitboss.core.plain_http import check_plain_http, names_this_machine
 from pitboss.core.ports import Clock
 from pitboss.live.board import display_text
 from pitboss.models.secret import Secret
+from pitboss.venues.community.addresses import split_address
 
 TIMEOUT_S = 20.0
 MOST_REPLY_BYTES = 64 << 20
@@ -60,7 +61,7 @@ class GithubUnavailable(TransientError):
 
 def web_host(api_url: str) -> str:
     """The host of the pages that belong to an API. A server on this machine stands for github.com, in trials."""
-    host = (urlsplit(api_url).hostname or "").lower()
+    host = (split_address(api_url, "github_api_url").hostname or "").lower()
     return "github.com" if names_this_machine(host) else host.removeprefix("api.")
 
 
@@ -84,7 +85,7 @@ class GithubClient:
     def __init__(
         self, api_url: str, token: Secret, clock: Clock, http_hosts: str = "", timeout_s: float = TIMEOUT_S
     ) -> None:
-        parts = urlsplit(api_url)
+        parts = split_address(api_url, "github_api_url")
         if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
             raise UserError("github_api_url is not the address of a server", "for example https://api.github.com")
         check_plain_http(parts.scheme, parts.hostname, "github_api_url", http_hosts)

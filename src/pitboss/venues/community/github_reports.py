@@ -11,6 +11,7 @@ Nothing here waits: what cannot be done now is done by a later `resume`. Without
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Literal
@@ -160,6 +161,8 @@ class GithubReports:
             return self._store.change(report.post_id, state="failed", note=self._line(error))
         except GithubUnavailable as error:
             return self._postpone(report, error, error.retry_after_s)
+        except UserError as error:  # the repository is on another server than the one in the settings now
+            return self._postpone(report, error, HOUR_MS / SECOND_MS)
         if report.state == "created":
             report = await self._mark(report)
         return report
@@ -215,9 +218,10 @@ class GithubReports:
     def _outcome(self, report: StoredReport) -> ShareOutcome:
         kind = "shared" if report.state == "issued" else "failed" if report.state == "failed" else "waiting"
         number, url = report.issue_number, ""
-        if number is not None:
-            repository = parse_repository(report.post.repository_url, self._host)
-            url = f"https://{self._host}/{repository.owner}/{repository.name}/issues/{number}"
+        with suppress(UserError):
+            if number is not None:
+                repository = parse_repository(report.post.repository_url, self._host)
+                url = f"https://{self._host}/{repository.owner}/{repository.name}/issues/{number}"
         note = report.note or ("" if kind == "shared" else "GitHub is searched again for an unanswered request")
         return ShareOutcome(report.post_id, kind, note, number, url)
 

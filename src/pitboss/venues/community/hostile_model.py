@@ -73,11 +73,11 @@ class HostileCommunityModel:
             "commentLimit": dice.choice((0, 5, 200, 201, -1, "5")),
         }
         required, optional = ACTION_FIELDS[name]
-        kept = [*required, *(field for field in optional if dice.random() < 0.5)]
+        names = [*required, *(field for field in optional if dice.random() < 0.5)]
         if dice.random() < 0.03:
-            kept += dice.sample(list(fields), 2)
+            names += dice.sample(list(fields), 2)
         slug = community.get("slug") if dice.random() < 0.95 else "another-community"
-        return {"action": name, "communitySlug": slug, **{field: fields[field] for field in kept}}
+        return {"action": name, "communitySlug": slug, **{field: fields[field] for field in names}}
 
     def _values(self, function: dict[str, Any]) -> tuple[Any, ...]:
         """Values that the function would take, most of them."""

@@ -81,7 +81,7 @@ def _fact(text: str) -> str:
 def _cut(text: str, most: int) -> str:
     if utf16_length(text) <= most:
         return text
-    kept = text[: most - len(CUT)]
-    while (excess := utf16_length(kept) - (most - len(CUT))) > 0:
-        kept = kept[: -(excess + 1) // 2]
-    return kept + CUT
+    start = text[: most - len(CUT)]
+    while (excess := utf16_length(start) - (most - len(CUT))) > 0:
+        start = start[: -(excess + 1) // 2]
+    return start + CUT

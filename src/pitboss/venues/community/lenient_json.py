@@ -13,35 +13,57 @@ from pitboss.core.codec import distinct_keys
 MAX_DEPTH = 64
 MAX_INNER_QUOTES = 500
 """Most quotes inside a string in single or typographic quotes; bounds the time for a hostile text."""
-_SPACE = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/)+", re.DOTALL)
+MAX_STEPS = 200_000
+"""Most values, parts of strings and comments that one reader reads, over all attempts at its text; for the same reason."""
+STEP_CHARS = 64
+"""How many characters of a comment count as one step."""
+_SPACE = re.compile(r"\s+")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _STRAIGHT = re.compile(r'[^"\\]*')
-_ENDS_VALUE = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*(?:[,:}\]]|\Z)", re.DOTALL)
 _CLOSERS = {"'": "'", "“": '”“"', "”": '”"', "„": "“”", "‘": "’‘'", "’": "’'"}
 """Opening quote → the quotes that may close it."""
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _LITERALS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 
 
-def read_lenient(text: str, start: int = 0) -> tuple[Any, int]:
-    """The value that begins at `start`, and where it ends. Raises `ValueError`."""
-    return _LenientReader(text).value(start, 0)
-
-
-class _LenientReader:
-    """Reads one text by recursive descent; every method returns what it read and the position after it."""
+class LenientReader:
+    """Reads values of one text by recursive descent; methods return what they read and the position after it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self.last_comment_end = text.rfind("*/")
+        self.steps = 0
+
+    def count(self, steps: int = 1) -> None:
+        """Count steps; raises `ValueError` if there were too many."""
+        self.steps += steps
+        if self.steps > MAX_STEPS:
+            raise ValueError("too much to read")
 
     def skip(self, at: int) -> int:
         """The position after white space and comments."""
-        match = _SPACE.match(self.text, at)
-        return at if match is None else match.end()
+        while True:
+            match = _SPACE.match(self.text, at)
+            at = at if match is None else match.end()
+            if self.text.startswith("//", at):
+                line_end = self.text.find("\n", at)
+                end = len(self.text) if line_end < 0 else line_end
+            elif self.text.startswith("/*", at) and at + 2 <= self.last_comment_end:
+                end = self.text.find("*/", at + 2) + 2
+            else:
+                return at
+            self.count(1 + (end - at) // STEP_CHARS)
+            at = end
 
-    def value(self, at: int, depth: int) -> tuple[Any, int]:
-        """Any value."""
+    def ends_value(self, at: int) -> bool:
+        """Whether a value can end at a position: a mark follows that closes it or separates it from the next."""
+        at = self.skip(at)
+        return at < len(self.text) and self.text[at] in ",:}]"
+
+    def value(self, at: int, depth: int = 0) -> tuple[Any, int]:
+        """The value that begins at a position, and where it ends. Raises `ValueError`."""
+        self.count()
         at = self.skip(at)
         first = self.text[at : at + 1]
         if depth > MAX_DEPTH:
@@ -116,6 +138,7 @@ class _LenientReader:
         inner_quotes = 0
         at += 1
         while True:
+            self.count()
             match = inside.match(self.text, at)
             assert match is not None  # it may be empty
             pieces.append(match.group().replace("\r", ""))
@@ -126,7 +149,7 @@ class _LenientReader:
             if mark == "\\":
                 piece, at = self.escape(at + 1)
                 pieces.append(piece)
-            elif quote == '"' or _ENDS_VALUE.match(self.text, at + 1):
+            elif quote == '"' or self.ends_value(at + 1):
                 return "".join(pieces), at + 1
             else:
                 inner_quotes += 1

@@ -46,7 +46,7 @@ FORGOTTEN = "it is not known whether the forum has it"
 
 
 class LiveBroker(Broker):
-    """The broker of one agent. `use_approval` consumes a person's approval; `executed` hears of every executed action."""
+    """The broker of one agent. `use_approval` consumes a person's approval; `executed` is called with every executed action."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class LiveBroker(Broker):
         pause_s = FIRST_PAUSE_S
         for attempt in range(ATTEMPTS):
             try:
-                facts = await self._posted(open_action.stored)
+                facts = await self._send_write(open_action.stored)
             except SnsRefused as error:
                 return self._reason(error)
             except SnsUnavailable as error:
@@ -168,7 +168,7 @@ class LiveBroker(Broker):
             return self._outbox.succeed(open_action, StoredResult("write", facts))
         return OPEN
 
-    async def _posted(self, stored: StoredAction) -> dict[str, Any]:
+    async def _send_write(self, stored: StoredAction) -> dict[str, Any]:
         action = stored.action
         if action.action == "create_thread":
             row = await self._client.create_thread(
@@ -197,9 +197,9 @@ class LiveBroker(Broker):
             if not self._use_approval(order.approval_key):
                 return NOT_APPROVED
         outcome = await self._chain.send(open_action.transaction_id, *call)
-        return self._mined(open_action, outcome)
+        return self._finish_transaction(open_action, outcome)
 
-    def _mined(self, open_action: OpenAction, outcome: TxOutcome) -> ExecutedAction | str:
+    def _finish_transaction(self, open_action: OpenAction, outcome: TxOutcome) -> ExecutedAction | str:
         if outcome.status in ("mined", "reverted"):
             result = results.transaction_result(
                 open_action.stored.action,
@@ -227,13 +227,13 @@ class LiveBroker(Broker):
         open_action = self._outbox.open_action()
         if open_action is None:
             return None
-        executed = await self._asked_again(open_action)
+        executed = await self._ask_again(open_action)
         if executed == OPEN:
             return None
         self._resolved_key = open_action.stored.key
         return self._outbox.cancel(open_action, executed) if isinstance(executed, str) else executed
 
-    async def _asked_again(self, open_action: OpenAction) -> ExecutedAction | str:
+    async def _ask_again(self, open_action: OpenAction) -> ExecutedAction | str:
         if open_action.stored.action.action != "tx":
             is_late = self._now() - open_action.entry.tick_at > RESEND_MS
             return FORGOTTEN if is_late else await self._post(open_action)
@@ -241,7 +241,7 @@ class LiveBroker(Broker):
             return OPEN
         await self._chain.resume()
         outcome = self._chain.outcome(open_action.transaction_id)
-        return self._mined(open_action, outcome or TxOutcome(open_action.transaction_id, "not_sent"))
+        return self._finish_transaction(open_action, outcome or TxOutcome(open_action.transaction_id, "not_sent"))
 
     @property
     def has_open_action(self) -> bool:

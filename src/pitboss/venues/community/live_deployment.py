@@ -3,13 +3,13 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import urlsplit
 
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.plain_http import check_plain_http
 from pitboss.runs.live_deployment import DeployRequest, LiveDeployment
+from pitboss.venues.community.addresses import split_address
 from pitboss.venues.community.live import CommunityDeployment, CommunityLive, open_community
 from pitboss.venues.community.runner_token import TOKEN_NAME, runner_token
 from pitboss.venues.community.settings import CommunitySettings
@@ -28,7 +28,7 @@ def _server_url(workspace: Workspace) -> str:
     url = CommunitySettings.of(workspace.settings).community_server_url.rstrip("/")
     if not url:
         raise UserError("there is no forum in the settings", "set community_server_url")
-    parts = urlsplit(url)
+    parts = split_address(url, "community_server_url")
     check_plain_http(parts.scheme, parts.hostname, "community_server_url", workspace.settings.http_hosts)
     return url
 

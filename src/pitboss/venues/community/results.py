@@ -41,7 +41,7 @@ def tx_feedback(action: CommunityAction, result: Mapping[str, Any]) -> dict[str,
 
 def call_result(action: CommunityAction, values: Sequence[Any]) -> dict[str, Any]:
     """The result of a read-only call."""
-    return {**_called("call", action), "result": json_value(values)}
+    return {**_call_fields("call", action), "result": json_value(values)}
 
 
 def transaction_result(
@@ -49,10 +49,10 @@ def transaction_result(
 ) -> dict[str, Any]:
     """The result of a transaction that was mined; status 1 if it succeeded, 0 if it was reverted."""
     receipt = {"hash": tx_hash, "status": int(succeeded), "gasUsed": gas_used, "blockNumber": block_number}
-    return {**_called("tx", action), **receipt}
+    return {**_call_fields("tx", action), **receipt}
 
 
-def _called(kind: str, action: CommunityAction) -> dict[str, Any]:
+def _call_fields(kind: str, action: CommunityAction) -> dict[str, Any]:
     return {
         "type": kind,
         "contractAddress": action.contract_address,

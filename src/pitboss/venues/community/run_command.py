@@ -125,19 +125,18 @@ def _skill(file: Path, overrides: tuple[str, ...], every: int | None) -> tuple[A
 
 
 def _check_server(server: str, place: WorkspaceOptions) -> None:
-    from urllib.parse import urlsplit
-
     from pitboss.core.plain_http import check_plain_http
+    from pitboss.venues.community.addresses import split_address
 
-    parts = urlsplit(server)
+    parts = split_address(server, "--server")
     check_plain_http(parts.scheme, parts.hostname, "--server", place.settings().http_hosts)
 
 
 def _print_start(start: "RunStart", deployment: "CommunityDeployment") -> None:
     for warning in start.warnings:
         screen.note(f"note: {warning}")
-    went = f", going on after {start.ticks} heartbeats" if start.ticks else ""
-    screen.note(f"run {start.run_id}, agent {deployment.agent_id} on {deployment.server_url}{went}")
+    earlier = f", going on after {start.ticks} heartbeats" if start.ticks else ""
+    screen.note(f"run {start.run_id}, agent {deployment.agent_id} on {deployment.server_url}{earlier}")
     screen.note(f"{start.model} decides every {deployment.every_ms / 1000:g} s")
     screen.note(f"status: {start.address}/status   stop: Ctrl-C")
 

@@ -103,7 +103,7 @@ def place(world: SimulatedWorld, scenario: Scenario, order: CommunityOrder, at: 
 
 
 def _event(order: CommunityOrder, at: Instant) -> CreateThread | CommentByAgent | SetStatusByAgent:
-    action, new_id = order.action, f"{order.key[:24]}"
+    action, new_id = order.action, order.key[:24]
     if action.action == "create_thread":
         return CreateThread(
             at, AGENT_ID, new_id, "community", action.title or "", action.body or "", action.thread_kind or "DISCUSSION"
@@ -148,7 +148,7 @@ def _call(world: SimulatedWorld, scenario: Scenario, order: CommunityOrder, at: 
         return _read(world, action, at, results.tx_feedback(action, result))
     if answer.revert is not None:  # found by the simulation that comes first, so nothing is sent
         return Placed(world, refusal=f"the call would be reverted: {answer.revert}"[: results.MAX_ERROR_CHARS])
-    tx_hash = "0x" + hashlib.sha256(f"{order.key}".encode()).hexdigest()
+    tx_hash = "0x" + hashlib.sha256(order.key.encode()).hexdigest()
     spend = Decimal(action.value_wei) + answer.gas * WEI_PER_GAS
     transactions = {**world.transactions, address: count + 1}
     result = results.transaction_result(action, tx_hash, True, answer.gas, sum(transactions.values()))

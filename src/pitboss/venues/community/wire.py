@@ -136,10 +136,10 @@ def ban_row(ban: Ban) -> dict[str, Any]:
     }
 
 
-def author_of(forum: Forum, post: ForumThread | ForumComment, nobody: str = "SYSTEM") -> str:
-    """The author of a post: the agent's handle, else the owner's wallet, else the server itself."""
+def author_of(forum: Forum, post: ForumThread | ForumComment, server: str = "SYSTEM") -> str:
+    """The author of a post: the agent's handle, else the owner's wallet, else `server`."""
     agent = forum.agents.get(post.agent_id) if post.agent_id else None
     if agent is not None:
         return agent.handle
     wallet = post.owner_wallet if isinstance(post, ForumComment) else None
-    return wallet or nobody
+    return wallet or server

@@ -1,6 +1,6 @@
 """The forum's pure world: `apply` takes a forum and an event and returns the forum after it and the receipts.
 
-It is the core of the forum server and the venue of simulations and tests. It reads no clock and draws no ids; both come with the
+It is the core of the forum server, of simulations and of tests. It reads no clock and draws no ids; both come with the
 event. The forum may be partial (`forum.py`). A refused event leaves the forum as it was and gives a receipt of the kind
 `rejected` with a stable code (`refusals.py`); nothing is raised.
 """

@@ -14,7 +14,6 @@ from pitboss.store.outbox import StoredOutbox
 from pitboss.testing.evm_node import EmbeddedEvmNode
 from pitboss.testing.rpc_faults import FaultyRpc, serve_rpc
 from pitboss.venues.community.chain.abi import read_abi
-from pitboss.venues.community.chain.contract_source import read_contract_files
 from pitboss.venues.community.chain.json_rpc import HttpTransport, JsonRpcClient
 from pitboss.venues.community.chain.ports import ChainContract, TxOutcome
 from pitboss.venues.community.chain.rpc_chain import RpcChain
@@ -276,17 +275,17 @@ def test_the_whole_works_over_http_with_faults(desk: Account) -> None:
     assert (desk.marks(number), desk.count()) == (1, 1)
 
 
-def wallet(desk: Account, path: Path, keeps_nonce: bool, transport: Any = None) -> WalletChain:
+def wallet(desk: Account, path: Path, transport: Any = None) -> WalletChain:
     outbox = StoredOutbox(desk.stack.enter_context(open_database(path / "wallet.db")), lambda: 0)
     client = JsonRpcClient(transport or FaultyRpc(desk.node, "x", 0), desk.node.chain_id)
-    return WalletChain(client, desk.node.accounts[2], outbox, desk.settings, "x", lambda: 0, desk.pause, keeps_nonce)
+    return WalletChain(client, desk.node.accounts[2], outbox, desk.settings, "x", lambda: 0, desk.pause)
 
 
 def test_a_wallet_signs_and_sends_with_the_given_nonce(desk: Account, tmp_path: Path) -> None:
     number = next(numbers)
 
     async def work() -> tuple[TxOutcome, TxOutcome]:
-        chain = wallet(desk, tmp_path, keeps_nonce=True)
+        chain = wallet(desk, tmp_path)
         first = await chain.send("a", desk.stage.contract, "mark", [number])
         return first, await chain.send("a", desk.stage.contract, "mark", [number])
 
@@ -310,7 +309,7 @@ def test_a_wallet_whose_answer_is_lost_is_not_asked_again_and_the_transaction_is
             return reply, 1
 
     async def work() -> TxOutcome:
-        chain = wallet(desk, tmp_path, keeps_nonce=False, transport=LosesAnswer())
+        chain = wallet(desk, tmp_path, LosesAnswer())
         return await chain.send("a", desk.stage.contract, "mark", [number])
 
     outcome = asyncio.run(work())
@@ -319,12 +318,12 @@ def test_a_wallet_whose_answer_is_lost_is_not_asked_again_and_the_transaction_is
 
 
 def test_the_example_vault_holds_its_mistake() -> None:
-    contract = read_contract_files(EXAMPLE / "vault.json")
-    assert contract.has_faucet
-    assert "The mistake" in contract.files[0][1]
+    contract = json.loads((EXAMPLE / "vault.json").read_text())
+    assert "The mistake" in contract["source"]
     node = EmbeddedEvmNode()
-    address = deploy(node, json.loads((EXAMPLE / "vault.json").read_text())["bytecode"])
-    selectors = {one.name: one.selector for one in contract.abi.functions}
+    address = deploy(node, contract["bytecode"])
+    selectors = {one.name: one.selector for one in read_abi(contract["abi"]).functions}
+    assert "faucet" in selectors
     for sender, value in ((node.accounts[3], 5_000), (node.accounts[4], 1_000)):
         ask(
             node,

@@ -265,11 +265,11 @@ def test_the_client_reads_and_writes_in_both_versions(served: Served, protocol: 
             assert source["source"] == SOURCE
             with pytest.raises(SnsRefused) as refused:
                 await client.create_comment(thread["id"], "x" * 8_001, "DISCUSSION", f"l{protocol}")
-            assert (refused.value.status, refused.value.is_terminal) == (400, False)
+            assert refused.value.status == 400
         async with SnsClient(served.url, "other", served.token, SystemClock(), protocol) as client:
             with pytest.raises(SnsRefused) as refused:
                 await client.general()
-            assert (refused.value.status, refused.value.is_terminal) == (401, True)
+            assert refused.value.status == 401
         async with SnsClient("http://127.0.0.1:1", "other", served.token, SystemClock(), protocol) as client:
             with pytest.raises(SnsUnavailable) as unavailable:
                 await client.general()

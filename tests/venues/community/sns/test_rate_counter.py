@@ -5,10 +5,11 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from sqlalchemy import func, select
 
 from pitboss.store.database import Database, open_tables
 from pitboss.venues.community.sns.rate_counter import SHARE_EVERY_MS, WINDOW_MS, RateCounter
-from pitboss.venues.community.sns.tables import metadata
+from pitboss.venues.community.sns.tables import metadata, rate_windows
 
 NOW = 1_767_225_600_000
 LIMIT = {"address:a": 10}
@@ -26,6 +27,14 @@ def test_a_limit_is_exact_within_a_process_and_a_new_minute_begins_anew(database
     assert not counter.is_over({"address:b": 10}, NOW)
     assert counter.is_over({**LIMIT, "address:b": 10}, NOW)
     assert not counter.is_over(LIMIT, NOW + WINDOW_MS)
+
+
+def test_a_caller_over_its_limit_adds_no_rows_by_new_credentials(database: Database) -> None:
+    counter = RateCounter(database)
+    answers = [counter.is_over({**LIMIT, f"credential:{number}": 600}, NOW + 10 * number) for number in range(500)]
+    assert answers == [False] * 10 + [True] * 490
+    with database.read() as connection:
+        assert connection.execute(select(func.count()).select_from(rate_windows)).scalar_one() == 11
 
 
 def test_processes_know_of_each_others_requests_after_a_second(database: Database) -> None:

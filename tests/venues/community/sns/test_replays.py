@@ -283,7 +283,7 @@ def test_a_closed_community_is_deleted_two_weeks_later(scene: Scene) -> None:
     community = scene.seeded["community"]["id"]
     with scene.server.database.write() as connection:
         closing = events.CloseCommunity(NOW, scene.seeded["owner"]["wallet"], community, "Vault")
-        scene.server.happen(connection, closing)
+        scene.server.apply(connection, closing)
     tables = ("communities", "contracts", "agents", "threads", "comments", "runner_credentials")
     for days, left in ((13, True), (15, False)):
         clock.at = NOW + days * 86_400_000

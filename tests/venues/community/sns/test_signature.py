@@ -60,6 +60,10 @@ def test_canonical_json_is_written_as_ecmascript_writes_it(text: str, canonical:
     assert canonical_json(read_json(text.encode())) == canonical
 
 
+def test_a_number_that_is_too_large_is_null_also_where_it_is_stored_and_sent_on() -> None:
+    assert read_json(b'{"a": [1e999, -1e999, 1e308]}') == {"a": [None, None, 1e308]}
+
+
 @pytest.mark.parametrize(
     "body", [b"{", b"NaN", b"[Infinity]", b"\xff", b"[" * 100_000, b"1" * 5_000, b"[" * 80 + b"]" * 80]
 )

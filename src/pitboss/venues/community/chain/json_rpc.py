@@ -8,7 +8,6 @@ its form: `node_reader.py` compares answers with each other.
 import json
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
-from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
@@ -16,6 +15,7 @@ import orjson
 from pitboss.core.errors import TransientError
 from pitboss.core.noun import noun
 from pitboss.core.plain_http import check_plain_http
+from pitboss.venues.community.addresses import split_address
 
 MOST_REPLY_BYTES = 8 << 20
 TIMEOUT_S = 20.0
@@ -39,7 +39,7 @@ class HttpTransport:
     """Posts to one address over one connection at a time. The address may hold a key: no message repeats it."""
 
     def __init__(self, url: str, http_hosts: str = "", timeout_s: float = TIMEOUT_S) -> None:
-        parts = urlsplit(url)
+        parts = split_address(url, "the address of the node")
         check_plain_http(parts.scheme, parts.hostname, "the address of the node", http_hosts)
         self._url = url
         self._timeout_s = timeout_s

@@ -49,7 +49,7 @@ class ChainCalls:
         encoded = encode_call(contract.abi, function, args)
         if not isinstance(encoded, EncodedCall):
             return ContractCallResult(failure=_bad_arguments(encoded))
-        result = await self._called(encoded, self._message(contract, encoded, 0))
+        result = await self._eth_call(encoded, self._message(contract, encoded, 0))
         return ContractCallResult(failure=result) if isinstance(result, ChainFailure) else ContractCallResult(result)
 
     async def simulate(self, contract: ChainContract, function: str, args: Any, value_wei: int = 0) -> SimulationResult:
@@ -57,7 +57,7 @@ class ChainCalls:
         encoded = encode_call(contract.abi, function, args)
         if not isinstance(encoded, EncodedCall):
             return SimulationResult(failure=_bad_arguments(encoded))
-        return await self._simulated(encoded, self._message(contract, encoded, value_wei))
+        return await self._simulate(encoded, self._message(contract, encoded, value_wei))
 
     async def send(
         self, request_id: str, contract: ChainContract, function: str, args: Any, value_wei: int = 0
@@ -70,7 +70,7 @@ class ChainCalls:
         gas = 0
         before = self._sender.outcome(request_id)
         if before is None or before.status == "not_sent":
-            simulation = await self._simulated(encoded, message)
+            simulation = await self._simulate(encoded, message)
             if simulation.failure is not None:
                 return TxOutcome(request_id, "not_sent", failure=simulation.failure)
             gas = simulation.gas
@@ -87,10 +87,10 @@ class ChainCalls:
     def _message(self, contract: ChainContract, encoded: EncodedCall, value_wei: int) -> MessageCall:
         return MessageCall(self.address, contract.address.lower(), encoded.data, value_wei)
 
-    async def _simulated(self, encoded: EncodedCall, message: MessageCall) -> SimulationResult:
+    async def _simulate(self, encoded: EncodedCall, message: MessageCall) -> SimulationResult:
         if message.value and encoded.function.mutability != "payable":
             return SimulationResult(failure=ChainFailure("bad_arguments", "the function takes no value"))
-        values = await self._called(encoded, message)
+        values = await self._eth_call(encoded, message)
         if isinstance(values, ChainFailure):
             return SimulationResult(failure=values)
         try:
@@ -101,7 +101,7 @@ class ChainCalls:
             return SimulationResult(failure=ChainFailure("reverted", gas.message))
         return SimulationResult(gas + gas * GAS_MARGIN_PERCENT // 100, values)
 
-    async def _called(self, encoded: EncodedCall, message: MessageCall) -> tuple[Any, ...] | ChainFailure:
+    async def _eth_call(self, encoded: EncodedCall, message: MessageCall) -> tuple[Any, ...] | ChainFailure:
         try:
             answer = await self._node.call(message)
         except TransientError as error:

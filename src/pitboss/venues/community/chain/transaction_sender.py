@@ -93,10 +93,9 @@ class TransactionSender:
                 if gas > self._settings.max_gas:
                     message = f"it needs {gas:,} gas, and {self._settings.max_gas:,} are allowed"
                     return failed_send(request_id, "too_expensive", message)
-                begun = await self._begin(request_id, call, gas)
-                if isinstance(begun, ChainFailure):
-                    return TxOutcome(request_id, "not_sent", failure=begun)
-                entry = begun
+                entry = await self._begin(request_id, call, gas)
+                if isinstance(entry, ChainFailure):
+                    return TxOutcome(request_id, "not_sent", failure=entry)
             if StoredTransaction.loads(entry.request).call != call:
                 return failed_send(request_id, "id_conflict", "this id was used for another transaction")
             return await self._follow(entry)
@@ -264,15 +263,16 @@ class TransactionSender:
         user = await self._user_of(transaction, height)
         if user is None:
             return entry
-        found, number = user
-        if transaction.is_same(found):
-            if found.hash in transaction.hashes:
+        mined, number = user
+        if transaction.is_same(mined):
+            if mined.hash in transaction.hashes:
                 return entry  # its receipt is not there yet
-            known = transaction.with_version(TxVersion(transaction.last.fee, transaction.last.priority_fee, found.hash))
-            return self._current(self._outbox.amend(entry, known.dumps(), entry.tx or b"", found.hash[2:]), entry)
+            last = transaction.last
+            amended = transaction.with_version(TxVersion(last.fee, last.priority_fee, mined.hash))
+            return self._current(self._outbox.amend(entry, amended.dumps(), entry.tx or b"", mined.hash[2:]), entry)
         if height - number + 1 < self._settings.confirmations:
             return entry
-        outcome = packed_outcome("replaced", None, found.hash)
+        outcome = packed_outcome("replaced", None, mined.hash)
         note = "another transaction of the account used its nonce"
         return self._current(self._outbox.close(entry, "failed", outcome, note), entry)
 

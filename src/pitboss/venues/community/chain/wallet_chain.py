@@ -1,8 +1,7 @@
 """`WalletChain`: the port on a wallet behind JSON-RPC that holds the key itself (`eth_sendTransaction`).
 
-The nonce is given with the transaction. A wallet that keeps to it executes an intent once however often it is asked; of one
-that may choose another nonce this is not known, so it is asked once, and a lost answer stays `unknown` until the transaction
-is found on the chain by its nonce.
+The nonce is given with the transaction, but a wallet may choose another one. So it is asked once for each intent, and a lost
+answer stays `unknown` until the transaction is found on the chain by its nonce.
 """
 
 import asyncio
@@ -23,7 +22,7 @@ _HASH = re.compile(r"0x[0-9a-f]{64}")
 
 
 class WalletChain(ChainCalls):
-    """The port on a wallet. `keeps_nonce` says that the wallet uses the nonce that it is given."""
+    """The port on a wallet."""
 
     def __init__(
         self,
@@ -34,19 +33,17 @@ class WalletChain(ChainCalls):
         owner: str,
         now: Callable[[], Instant],
         pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        keeps_nonce: bool = False,
     ) -> None:
         node = NodeReader(client)
-        source: TransactionSource = WalletSource(node, keeps_nonce)
+        source: TransactionSource = WalletSource(node)
         super().__init__(node, TransactionSender(node, source, outbox, address.lower(), settings, owner, now, pause))
 
 
 class WalletSource:
     """Has the wallet sign and send."""
 
-    def __init__(self, node: NodeReader, keeps_nonce: bool) -> None:
+    def __init__(self, node: NodeReader) -> None:
         self._node = node
-        self._keeps_nonce = keeps_nonce
 
     async def prepare(self, request_id: str, transaction: StoredTransaction) -> tuple[bytes, str] | ChainFailure:
         """Nothing is signed in advance: the wallet signs when it sends."""
@@ -56,7 +53,7 @@ class WalletSource:
     async def broadcast(self, transaction: StoredTransaction, raw: bytes, again: bool) -> str:
         """Have the wallet send the transaction, and check that it is the one that was asked for."""
         del raw
-        if again and not self._keeps_nonce:
+        if again:
             return ""
         await self._node.client.check_chain()
         fees = {

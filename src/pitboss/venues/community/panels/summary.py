@@ -28,10 +28,14 @@ def tiles(report: CommunityReport, funnel: Funnel) -> Html:
     threads = sum(thread.posts[0].is_own for thread in report.threads)
     comments = sum(post.is_own for thread in report.threads for post in thread.posts[1:])
     cost, _ = model_cost(report.run.document)
-    found = found_bugs(report)
+    bugs = found_bugs(report)
     first = (
         tile(
-            "Planted bugs found", f"{len(found)} of {len(report.bugs)}", note(_found(found)), len(found) or None, "lead"
+            "Planted bugs found",
+            f"{len(bugs)} of {len(report.bugs)}",
+            note(_bug_names(bugs)),
+            len(bugs) or None,
+            "lead",
         )
         if report.bugs
         else tile("Heartbeats", figures.count(funnel.ticks), note("of a live agent"), None, "lead")
@@ -57,8 +61,8 @@ def tiles(report: CommunityReport, funnel: Funnel) -> Html:
     )
 
 
-def _found(found: list[str]) -> str:
-    return ", ".join(found) if found else "none of them was reported by the agent first"
+def _bug_names(bugs: list[str]) -> str:
+    return ", ".join(bugs) if bugs else "none of them was reported by the agent first"
 
 
 def _proposed(funnel: Funnel) -> str:
@@ -85,10 +89,10 @@ def paragraphs(report: CommunityReport, funnel: Funnel) -> list[str]:
         f"{figures.plural(funnel.accepted, 'action')}."
     ]
     if report.bugs:
-        found = found_bugs(report)
+        bugs = found_bugs(report)
         sentences.append(
-            f"It was the first to report {len(found)} of {figures.plural(len(report.bugs), 'planted bug')}"
-            + (f", {'the first of them ' if len(found) > 1 else ''}after {_after(report)}." if found else ".")
+            f"It was the first to report {len(bugs)} of {figures.plural(len(report.bugs), 'planted bug')}"
+            + (f", {'the first of them ' if len(bugs) > 1 else ''}after {_after(report)}." if bugs else ".")
         )
         false = sum(one.worth == "false" for one in own)
         if own:

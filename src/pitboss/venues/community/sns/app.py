@@ -35,11 +35,10 @@ def make_app(place: "WorkspaceOptions", options: SnsOptions) -> "FastAPI":
 
 def read_origin(text: str) -> str:
     """A web origin: scheme, host and port. Raises `UserError` for anything else, `*` included."""
-    from urllib.parse import urlsplit
-
     from pitboss.core.errors import UserError
+    from pitboss.venues.community.addresses import split_address
 
-    parts = urlsplit(text)
+    parts = split_address(text, "--origin")
     if text and (parts.scheme not in ("http", "https") or text != f"{parts.scheme}://{parts.netloc}" or "*" in text):
         raise UserError(f"--origin: {text[:100]!r} is not a web origin", "for example https://forum.example")
     return text

@@ -23,7 +23,7 @@ def read_json(body: bytes) -> Any:
     if not body:
         return {}
     try:
-        value = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant)
+        value = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError):
         raise JsonRefused("Invalid JSON body") from None
     if _is_deeper(value, MAX_DEPTH):
@@ -33,6 +33,12 @@ def read_json(body: bytes) -> Any:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(name)
+
+
+def _finite(text: str) -> float | None:
+    """A number; None for one that is too large, as `canonical_json` writes it: JSON has no infinity."""
+    value = float(text)
+    return value if math.isfinite(value) else None
 
 
 def _is_deeper(value: Any, depth: int) -> bool:

@@ -9,13 +9,15 @@ import re
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Literal, cast
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 import aiohttp
+from yarl import URL
 
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.ports import Clock
+from pitboss.venues.community.addresses import split_address
 from pitboss.venues.community.sns.canonical_json import JsonRefused, canonical_json, read_json
 from pitboss.venues.community.sns.signature_v1 import sign_v1
 from pitboss.venues.community.sns.signature_v2 import PROTOCOL, SignedParts, key_id, sign_v2, signing_key
@@ -23,25 +25,16 @@ from pitboss.venues.community.sns.signature_v2 import PROTOCOL, SignedParts, key
 TIMEOUT_S = 30.0
 MAX_REPLY_BYTES = 32 << 20
 _NONCE = re.compile(r"[!-~]{1,256}")
-TERMINAL = (401, 403)
 
 
 class SnsRefused(UserError):
-    """The server refused a request; the same request would be refused again.
-
-    With `is_terminal` the caller itself is refused: a revoked credential, a ban, a closed community.
-    """
+    """The server refused a request; the same request would be refused again."""
 
     def __init__(self, status: int, text: str) -> None:
         hint = "issue a new runner credential and start again" if status == 401 else ""
         super().__init__(f"the forum server refused the request ({status}): {text[:300]}", hint)
         self.status = status
         self.text = text
-
-    @property
-    def is_terminal(self) -> bool:
-        """Whether trying other requests is pointless too."""
-        return self.status in TERMINAL
 
 
 class SnsUnavailable(TransientError):
@@ -64,7 +57,7 @@ class SnsClient:
         protocol: Literal[1, 2] = 2,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        address = urlsplit(server_url)
+        address = split_address(server_url, "the address of the forum")
         if address.scheme not in ("http", "https") or not address.netloc or "@" in address.netloc:
             raise UserError(f"{server_url[:100]!r} is not the address of a server", "for example http://127.0.0.1:8710")
         self._origin = f"{address.scheme}://{address.netloc}"
@@ -101,9 +94,9 @@ class SnsClient:
         query = {"agentId": self._agent_id} | ({} if comment_limit is None else {"commentLimit": str(comment_limit)})
         return _part(await self._read("GET", "/api/agents/context", query), "context")
 
-    async def contract_source(self, *, contract_id: str = "", contract_address: str = "") -> dict[str, Any]:
-        """A contract with its source, by id or by address."""
-        query = {"contractId": contract_id} if contract_id else {"contractAddress": contract_address}
+    async def contract_source(self, *, contract_id: str) -> dict[str, Any]:
+        """A contract with its source."""
+        query = {"contractId": contract_id}
         return _part(await self._read("GET", "/api/agents/contracts/source", query), "contract")
 
     async def thread_comments(self, thread_id: str, comment_limit: int | None = None) -> dict[str, Any]:
@@ -117,14 +110,14 @@ class SnsClient:
         self, community_id: str, title: str, body: str, kind: str, idempotency_key: str
     ) -> dict[str, Any]:
         """Open a thread."""
-        wish = {"communityId": community_id, "title": title, "body": body, "type": kind}
-        return _part(await self.write("POST", "/api/threads", wish, idempotency_key), "thread")
+        fields = {"communityId": community_id, "title": title, "body": body, "type": kind}
+        return _part(await self.write("POST", "/api/threads", fields, idempotency_key), "thread")
 
     async def create_comment(self, thread_id: str, body: str, kind: str, idempotency_key: str) -> dict[str, Any]:
         """Comment on a thread."""
-        wish = {"body": body, "commentKind": kind}
+        fields = {"body": body, "commentKind": kind}
         path = f"/api/threads/{quote(thread_id, safe='')}/comments"
-        return _part(await self.write("POST", path, wish, idempotency_key), "comment")
+        return _part(await self.write("POST", path, fields, idempotency_key), "comment")
 
     async def set_request_status(self, thread_id: str, status: str, idempotency_key: str) -> dict[str, Any]:
         """Set the status of a request."""
@@ -137,7 +130,7 @@ class SnsClient:
         return _part(await self.write("PATCH", path, {"isIssued": True}, idempotency_key), "thread")
 
     async def mark_comment_issued(self, comment_id: str, idempotency_key: str) -> dict[str, Any]:
-        """Note the same of a comment on a report."""
+        """Note that a comment on a report has become an issue."""
         path = f"/api/comments/{quote(comment_id, safe='')}/issued"
         return _part(await self.write("PATCH", path, {"isIssued": True}, idempotency_key), "comment")
 
@@ -178,8 +171,6 @@ class SnsClient:
             own["x-runner-token"] = self._token
         else:
             own |= {"x-agent-protocol": PROTOCOL, "x-agent-key-id": key_id(self._token)}
-        from yarl import URL
-
         try:
             async with self._session.request(
                 method,

@@ -10,6 +10,7 @@ from pitboss.core.receipt import Receipt
 from pitboss.store.database import Database
 from pitboss.venues.community import events
 from pitboss.venues.community.forum import (
+    MAPS,
     Ban,
     Community,
     Forum,
@@ -171,8 +172,6 @@ def _forum(*rows: ForumRow | None) -> Forum:
 
 
 def _map_of(row: ForumRow) -> str:
-    from pitboss.venues.community.forum import MAPS
-
     return MAPS[type(row)]
 
 

@@ -37,20 +37,26 @@ class RateCounter:
         """Requests of all processes, as the database last said."""
 
     def is_over(self, limits: Mapping[str, int], now: Instant) -> bool:
-        """Count a request under each of these names, and say whether one of them is over its limit."""
+        """Count a request under these names in order, up to the first that is over its limit, and say whether there is one.
+
+        So a caller that is over the limit of its address cannot add rows by a new credential in each request.
+        """
         with self._lock:
             started_at = now - now % WINDOW_MS
             if started_at != self._started_at:
                 self._started_at, self._new, self._shared = started_at, {}, {}
-            for name in limits:
+            is_over = False
+            for name, most in limits.items():
                 self._new[name] = self._new.get(name, 0) + 1
+                is_over = self._new[name] + self._shared.get(name, 0) > most
+                if is_over:
+                    break
             batch = {}
             if not 0 <= now - self._shared_at < SHARE_EVERY_MS:
                 self._shared_at = now
                 batch, self._new = self._new, {}
                 for name, requests in batch.items():
                     self._shared[name] = self._shared.get(name, 0) + requests
-            is_over = any(self._new.get(name, 0) + self._shared.get(name, 0) > most for name, most in limits.items())
         if batch:
             self._share(batch, started_at)
         return is_over

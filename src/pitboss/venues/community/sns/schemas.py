@@ -68,7 +68,7 @@ class AgentVerify(OwnerVerify):
 
 
 class ContractBody(BaseModel):
-    """A contract; without an ABI the server looks it up."""
+    """A contract. The ABI is required."""
 
     name: str
     address: str

@@ -31,7 +31,7 @@ def seed_forum(server: SnsServer, random_hex: Callable[[int], str], scenario: Sc
             for one in scenario.contracts
         )
         at = server.now()
-        first = _happen(
+        first = _apply(
             server,
             connection,
             events.RegisterCommunity(
@@ -47,7 +47,7 @@ def seed_forum(server: SnsServer, random_hex: Callable[[int], str], scenario: Sc
         )
         for handle in handles:
             joining = events.RegisterAgent(at, wallets[handle], agent_ids[handle], community_id, handle)
-            _happen(server, connection, joining)
+            _apply(server, connection, joining)
         threads = [{"id": row.id, "type": row.kind} for row in first.threads.values()]
         threads += _post(server, connection, scenario, community_id, agent_ids, at)
         token = server.credentials.issue(connection, agent_ids[scenario.agent], at)
@@ -83,11 +83,11 @@ def _post(
         else:
             thread_id = threads[post.thread]["id"]
             event = events.CommentByAgent(at + number, author, server.new_id(), thread_id, post.body)
-        _happen(server, connection, event)
+        _apply(server, connection, event)
     return list(threads.values())
 
 
-def _happen(server: SnsServer, connection: Connection, event: events.ForumEvent) -> Forum:
+def _apply(server: SnsServer, connection: Connection, event: events.ForumEvent) -> Forum:
     after, receipt = server.forum.apply(connection, event)
     if receipt.kind == "rejected":
         raise UserError(f"the scenario does not fit: {receipt.facts['text']}", "correct it and seed again")

@@ -24,7 +24,6 @@ from pitboss.venues.community.forum import Forum
 from pitboss.venues.community.refusals import REFUSALS
 from pitboss.venues.community.sns import write_log
 from pitboss.venues.community.sns.api_call import ApiCall, HttpRefusal
-from pitboss.venues.community.sns.contract_lookup import ContractLookup, NoContractLookup
 from pitboss.venues.community.sns.credential_store import CredentialStore
 from pitboss.venues.community.sns.forum_store import ForumStore
 from pitboss.venues.community.sns.rate_counter import WINDOW_MS, RateCounter
@@ -75,12 +74,10 @@ class SnsServer:
         random_hex: Callable[[int], str],
         allows_v1: bool = True,
         limits: RateLimits | None = None,
-        lookup: ContractLookup | None = None,
     ) -> None:
         self.database = database
         self.forum = ForumStore(database)
         self.credentials = credentials
-        self.lookup = lookup or NoContractLookup()
         self._clock = clock
         self._random_hex = random_hex
         self._allows_v1 = allows_v1
@@ -257,7 +254,7 @@ class SnsServer:
         self.prune()
         return reply
 
-    def happen(self, connection: Connection, event: ForumEvent) -> tuple[Forum, Mapping[str, Any]]:
+    def apply(self, connection: Connection, event: ForumEvent) -> tuple[Forum, Mapping[str, Any]]:
         """Apply an event: the part of the forum after it and the facts of its receipt. Raises `HttpRefusal`."""
         after, receipt = self.forum.apply(connection, event)
         return after, require_accepted(receipt).facts

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from pitboss.report.figures import plural
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.table import LEFT, RIGHT, facts, table
 from pitboss.runs.listing import result_text
@@ -57,15 +58,15 @@ def overview(request: WebRequest) -> Html:
 
 
 def _communities(forum: ForumReader) -> Html:
-    found, counts = forum.communities(), forum.counts()
-    if not found:
+    communities, counts = forum.communities(), forum.counts()
+    if not communities:
         return empty("There are no communities yet", "An owner registers one with the forum server.")
     columns = [
         ("Community", LEFT), ("Status", LEFT), ("Owner", LEFT), ("Threads", RIGHT), ("Open requests", RIGHT), ("Reports", RIGHT),
         ("Agents", RIGHT), ("Created", LEFT),
     ]  # fmt: skip
     rows = []
-    for community in found:
+    for community in communities:
         count = counts.get(community.id, ThreadCounts())
         numbers = (count.threads, count.open_requests, count.reports, count.agents)
         rows.append(
@@ -104,26 +105,26 @@ def community(request: WebRequest) -> Html:
     """One community: its contracts, threads and agents."""
 
     def show(forum: ForumReader) -> Html:
-        found = forum.community(request.values.get("slug", ""))
-        if found is None:
+        place = forum.community(request.values.get("slug", ""))
+        if place is None:
             raise PageNotFound("there is no such community")
-        agents = forum.agents(found.id)
+        agents = forum.agents(place.id)
         shown = [
-            ("Status", badge(found.status.lower())),
-            ("Owner", short(found.owner_wallet)),
-            ("Created", time(found.created_at)),
-            *([("Repository", found.github_repository_url)] if found.github_repository_url else []),
-            *([("Closed", time(found.closed_at))] if found.closed_at else []),
+            ("Status", badge(place.status.lower())),
+            ("Owner", short(place.owner_wallet)),
+            ("Created", time(place.created_at)),
+            *([("Repository", place.github_repository_url)] if place.github_repository_url else []),
+            *([("Closed", time(place.closed_at))] if place.closed_at else []),
         ]
         contracts = [
             (contract.name, short(contract.address), contract.chain, len(contract.abi), time(contract.changed_at))
-            for contract in forum.contracts(found.id)
+            for contract in forum.contracts(place.id)
         ]
         columns = [("Contract", LEFT), ("Address", LEFT), ("Chain", LEFT), ("ABI entries", RIGHT), ("Changed", LEFT)]
         return join(
             [
-                card(found.name, tag("p", found.description or "", class_="post-body"), facts(shown)),
-                card("Threads", _thread_table(forum, forum.threads(found.id), with_community=False)),
+                card(place.name, tag("p", place.description or "", class_="post-body"), facts(shown)),
+                card("Threads", _thread_table(forum, forum.threads(place.id), with_community=False)),
                 card("Contracts", table("Contracts", columns, contracts)) if contracts else "",
                 card("Agents", _agent_table(forum, agents)) if agents else "",
             ]
@@ -160,24 +161,24 @@ def thread(request: WebRequest) -> Html:
     """A thread with its posts; replies of the owner stand out."""
 
     def show(forum: ForumReader) -> Html:
-        found = forum.thread(request.values.get("thread", ""))
-        if found is None:
+        row = forum.thread(request.values.get("thread", ""))
+        if row is None:
             raise PageNotFound("there is no such thread")
-        comments = forum.comments(found.id)
-        agents = forum.authors([found.agent_id, *(comment.agent_id for comment in comments)])
-        place = forum.named([found.community_id]).get(found.community_id)
-        head = [author(found, agents), time(found.created_at), *thread_badges(found)]
-        posts = [post_card(head, found.body)]
+        comments = forum.comments(row.id)
+        agents = forum.authors([row.agent_id, *(comment.agent_id for comment in comments)])
+        place = forum.named([row.community_id]).get(row.community_id)
+        head = [author(row, agents), time(row.created_at), *thread_badges(row)]
+        posts = [post_card(head, row.body)]
         for comment in comments:
             marks = [badge("joke")] if comment.kind == "JOKE" else []
             marks += [badge("owner's reply")] if comment.owner_wallet else []
             marks += [badge("GitHub issue", "now")] if comment.is_issued else []
             head = [author(comment, agents), time(comment.created_at), *marks]
             posts.append(post_card(head, comment.body, "by-owner" if comment.owner_wallet else ""))
-        hidden = found.comment_count - len(comments)
-        more = tag("p", f"{hidden} older comments are not shown.", class_="note") if hidden > 0 else ""
+        hidden = row.comment_count - len(comments)
+        more = tag("p", f"{plural(hidden, 'older comment')} not shown.", class_="note") if hidden > 0 else ""
         where = tag("p", "in ", community_link(place.slug, place.name), class_="note") if place else ""
-        return card(found.title or "(no title)", where, posts[0], more, *posts[1:])
+        return card(row.title or "(no title)", where, posts[0], more, *posts[1:])
 
     return page("Thread", "", _with_forum(request, show))
 
@@ -202,19 +203,19 @@ def agents(request: WebRequest) -> Html:
     """Agents with the state of their credentials."""
 
     def show(forum: ForumReader) -> Html:
-        found = forum.agents()
-        if not found:
+        rows = forum.agents()
+        if not rows:
             return empty("There are no agents yet", "An owner registers one with the forum server.")
-        return card("Agents", _agent_table(forum, found, with_community=True))
+        return card("Agents", _agent_table(forum, rows, with_community=True))
 
     return page(
         "Agents", "/agents", _with_forum(request, show), about="Agents and their credentials. Keys are never shown."
     )
 
 
-def _agent_table(forum: ForumReader, found: Sequence[ForumAgent], with_community: bool = False) -> Html:
+def _agent_table(forum: ForumReader, agents: Sequence[ForumAgent], with_community: bool = False) -> Html:
     credentials = forum.credentials()
-    communities = forum.named([agent.community_id for agent in found if agent.community_id]) if with_community else {}
+    communities = forum.named([agent.community_id for agent in agents if agent.community_id]) if with_community else {}
     columns = [
         ("Agent", LEFT),
         ("State", LEFT),
@@ -226,7 +227,7 @@ def _agent_table(forum: ForumReader, found: Sequence[ForumAgent], with_community
     if with_community:
         columns.insert(1, ("Community", LEFT))
     rows = []
-    for agent in found:
+    for agent in agents:
         place = communities.get(agent.community_id or "")
         rows.append(
             (

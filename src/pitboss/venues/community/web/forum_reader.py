@@ -44,7 +44,6 @@ class CredentialState:
     """The credential of an agent, without its secrets."""
 
     key_id: str
-    created_at: Instant
     updated_at: Instant
     revoked_at: Instant | None
 
@@ -61,8 +60,8 @@ class ForumReader:
 
     def community(self, slug: str) -> Community | None:
         """A community by its slug."""
-        found = fetch(self._connection, Community, communities.c.slug == slug)
-        return found[0] if found else None
+        rows = fetch(self._connection, Community, communities.c.slug == slug)
+        return rows[0] if rows else None
 
     def named(self, ids: Sequence[str]) -> dict[str, Community]:
         """Communities by id."""
@@ -74,9 +73,9 @@ class ForumReader:
         kinds = select(
             columns.community_id, columns.kind, columns.is_resolved, columns.is_rejected, func.count()
         ).group_by(columns.community_id, columns.kind, columns.is_resolved, columns.is_rejected)
-        found: dict[str, Counter[str]] = {}
+        counters: dict[str, Counter[str]] = {}
         for community_id, kind, is_resolved, is_rejected, count in self._connection.execute(kinds):
-            counter = found.setdefault(community_id, Counter())
+            counter = counters.setdefault(community_id, Counter())
             counter["threads"] += count
             counter["reports"] += count if kind == "REPORT_TO_HUMAN" else 0
             is_open = kind == "REQUEST_TO_HUMAN" and not is_resolved and not is_rejected
@@ -86,8 +85,8 @@ class ForumReader:
         )
         for community_id, count in self._connection.execute(members):
             if community_id is not None:
-                found.setdefault(community_id, Counter())["agents"] = count
-        return {community_id: ThreadCounts(**counter) for community_id, counter in found.items()}
+                counters.setdefault(community_id, Counter())["agents"] = count
+        return {community_id: ThreadCounts(**counter) for community_id, counter in counters.items()}
 
     def contracts(self, community_id: str) -> list[ForumContract]:
         """The contracts of a community."""
@@ -108,8 +107,8 @@ class ForumReader:
 
     def comments(self, thread_id: str) -> list[ForumComment]:
         """The newest comments of a thread, in the order of time."""
-        found = fetch(self._connection, ForumComment, comments.c.thread_id == thread_id, newest=MOST_COMMENTS)
-        return found[::-1]
+        rows = fetch(self._connection, ForumComment, comments.c.thread_id == thread_id, newest=MOST_COMMENTS)
+        return rows[::-1]
 
     def agents(self, community_id: str = "") -> list[ForumAgent]:
         """The newest agents."""
@@ -124,7 +123,7 @@ class ForumReader:
     def credentials(self) -> dict[str, CredentialState]:
         """The credential of each agent that has one."""
         columns = credentials.c
-        query = select(columns.agent_id, columns.key_id, columns.created_at, columns.updated_at, columns.revoked_at)
+        query = select(columns.agent_id, columns.key_id, columns.updated_at, columns.revoked_at)
         return {row[0]: CredentialState(*row[1:]) for row in self._connection.execute(query)}
 
 

@@ -39,7 +39,7 @@ def _nothing(has_decided: bool) -> str:
 
 def _request(request: ApprovalRequest, now: Instant, can_operate: bool) -> Html:
     state = "expired" if request.is_expired(now) else request.state
-    asked = f", asked {request.times_asked} times" if request.times_asked > 1 else ""
+    times = f", asked {request.times_asked} times" if request.times_asked > 1 else ""
     lasts = state in ("pending", "approved", "denied")
     head = [
         tag("code", request.id[:SHOWN_ID]),
@@ -53,7 +53,7 @@ def _request(request: ApprovalRequest, now: Instant, can_operate: bool) -> Html:
         "p",
         f"{plain_text(request.agent)} in run ",
         tag("a", request.run_id, href=f"/runs/{request.run_id}"),
-        asked,
+        times,
         class_="note",
     )
     buttons = []

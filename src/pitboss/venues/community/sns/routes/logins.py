@@ -44,26 +44,26 @@ def owner_challenge(server: SnsServer, call: ApiCall) -> dict[str, Any]:
 
 def owner_verify(server: SnsServer, call: ApiCall) -> dict[str, Any]:
     """A session for the wallet that signed its challenge."""
-    wish = read_body(schemas.OwnerVerify, call.json())
-    wallet = _verified_wallet(server, OWNER, wish.challengeId, wish.signature, "")
+    request = read_body(schemas.OwnerVerify, call.json())
+    wallet = _verified_wallet(server, OWNER, request.challengeId, request.signature, "")
     with server.database.write() as connection:
         return {"walletAddress": wallet, "token": server.credentials.new_session(connection, wallet, server.now())}
 
 
 def agent_challenge(server: SnsServer, call: ApiCall) -> dict[str, Any]:
     """A challenge for a wallet that has an agent in a community."""
-    wish = read_body(schemas.AgentChallenge, call.json())
-    if not ID.fullmatch(wish.communitySlug):
+    request = read_body(schemas.AgentChallenge, call.json())
+    if not ID.fullmatch(request.communitySlug):
         raise HttpRefusal(404, "Community not found")
-    return _challenge(server, AGENT, wish.walletAddress, wish.communitySlug)
+    return _challenge(server, AGENT, request.walletAddress, request.communitySlug)
 
 
 def agent_verify(server: SnsServer, call: ApiCall) -> dict[str, Any]:
     """A session for the wallet of a registered agent of a community."""
-    wish = read_body(schemas.AgentVerify, call.json())
-    wallet = _verified_wallet(server, AGENT, wish.challengeId, wish.signature, wish.communitySlug)
+    request = read_body(schemas.AgentVerify, call.json())
+    wallet = _verified_wallet(server, AGENT, request.challengeId, request.signature, request.communitySlug)
     with server.database.write() as connection:
-        places = fetch(connection, Community, communities.c.slug == wish.communitySlug)
+        places = fetch(connection, Community, communities.c.slug == request.communitySlug)
         own = (agents.c.owner_wallet == wallet) & agents.c.is_registered
         rows = fetch(connection, ForumAgent, own, agents.c.community_id == places[0].id) if places else []
         if not rows:

@@ -7,7 +7,6 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from pitboss.core.errors import TransientError
 from pitboss.venues.community import events
 from pitboss.venues.community.forum import Ban, Community, ForumAgent
 from pitboss.venues.community.refusals import REFUSALS
@@ -28,51 +27,44 @@ from pitboss.venues.community.wire import (
 )
 
 
-def _new_contract(server: SnsServer, wish: schemas.ContractBody, chain: str, contract_id: str) -> events.NewContract:
-    """The contract of a request; ABI and source come from the lookup where the request has none."""
-    if read_wallet(wish.address) is None:
+def _new_contract(request: schemas.ContractBody, chain: str, contract_id: str) -> events.NewContract:
+    """The contract of a request."""
+    if read_wallet(request.address) is None:
         raise HttpRefusal(400, REFUSALS["address_invalid"])
-    abi, source = wish.abi, wish.source
-    if abi is None:
-        try:
-            published = server.lookup.lookup(chain, wish.address.lower())
-        except TransientError:
-            raise HttpRefusal(503, "The contract lookup cannot be reached; try again") from None
-        if published is None:
-            raise HttpRefusal(400, "serviceContract.abi is required: no published ABI was found")
-        abi, source = list(published.abi), source if source is not None else published.source
-    return events.NewContract(contract_id, wish.name, wish.address.lower(), chain, abi, source)
+    if request.abi is None:
+        raise HttpRefusal(400, "serviceContract.abi is required")
+    return events.NewContract(contract_id, request.name, request.address.lower(), chain, request.abi, request.source)
 
 
 def register_community(server: SnsServer, call: ApiCall) -> Any:
     """Register contracts in a new community, or in the caller's community that has one of them."""
-    wish = read_body(schemas.NewCommunity, call.json())
-    single = (
-        []
-        if wish.address is None
-        else [
-            schemas.ContractBody(
-                name=wish.name or wish.serviceName, address=wish.address, abi=wish.abi, source=wish.source
-            )
-        ]
-    )
-    _require_session(server, call)
-    new = tuple(_new_contract(server, one, wish.chain, server.new_id()) for one in (wish.contracts or single))
 
     def handle(connection: Connection, wallet: str, body: dict[str, Any]) -> dict[str, Any]:
-        del body
+        request = read_body(schemas.NewCommunity, body)
+        single = (
+            []
+            if request.address is None
+            else [
+                schemas.ContractBody(
+                    name=request.name or request.serviceName,
+                    address=request.address,
+                    abi=request.abi,
+                    source=request.source,
+                )
+            ]
+        )
         event = events.RegisterCommunity(
             server.now(),
             wallet,
             server.new_id(),
-            wish.serviceName,
-            new,
+            request.serviceName,
+            tuple(_new_contract(one, request.chain, server.new_id()) for one in (request.contracts or single)),
             server.new_id(),
             server.new_id(),
-            wish.description,
-            wish.githubRepositoryUrl,
+            request.description,
+            request.githubRepositoryUrl,
         )
-        after, facts = server.happen(connection, event)
+        after, facts = server.apply(connection, event)
         community_id = str(facts["community_id"])
         rows = after.contracts_of(community_id)
         return {
@@ -85,61 +77,49 @@ def register_community(server: SnsServer, call: ApiCall) -> Any:
     return server.owner_write(call, handle)
 
 
-def _require_session(server: SnsServer, call: ApiCall) -> None:
-    """Refuse a caller without a session before anything is looked up elsewhere."""
-    with server.database.read() as connection:
-        server.owner(connection, call)
-
-
 def update_community(server: SnsServer, call: ApiCall) -> Any:
     """Change the description or a contract of a community."""
-    wish = read_body(schemas.CommunityUpdate, call.json())
-    _require_session(server, call)
-    if not ID.fullmatch(wish.communityId):
-        raise HttpRefusal(404, REFUSALS["community_missing"])
-    contract = None
-    if wish.action in ("ADD_CONTRACT", "UPDATE_CONTRACT"):
-        if wish.contract is None:
-            raise HttpRefusal(400, "contract is required")
-        contract_id = server.new_id() if wish.action == "ADD_CONTRACT" else wish.contractId or ""
-        contract = _new_contract(server, wish.contract, wish.chain, contract_id)
 
     def handle(connection: Connection, wallet: str, body: dict[str, Any]) -> dict[str, Any]:
-        del body
-        after, _ = server.happen(connection, _update_event(server, wallet, wish, contract))
-        rows = after.contracts_of(wish.communityId)
+        request = read_body(schemas.CommunityUpdate, body)
+        if not ID.fullmatch(request.communityId):
+            raise HttpRefusal(404, REFUSALS["community_missing"])
+        after, _ = server.apply(connection, _update_event(server, wallet, request))
+        rows = after.contracts_of(request.communityId)
         return {
-            "community": community_row(after.communities[wish.communityId]),
+            "community": community_row(after.communities[request.communityId]),
             "contracts": [contract_row(row) for row in rows],
         }
 
     return server.owner_write(call, handle)
 
 
-def _update_event(
-    server: SnsServer, wallet: str, wish: schemas.CommunityUpdate, contract: events.NewContract | None
-) -> events.ForumEvent:
-    at, ids = server.now(), (server.new_id(), server.new_id())
-    if wish.action == "UPDATE_DESCRIPTION":
-        return events.UpdateDescription(at, wallet, wish.communityId, wish.description, wish.githubRepositoryUrl, *ids)
-    if wish.action == "REMOVE_CONTRACT":
-        return events.RemoveContract(at, wallet, wish.communityId, wish.contractId or "", *ids)
-    if contract is None:
+def _update_event(server: SnsServer, wallet: str, request: schemas.CommunityUpdate) -> events.ForumEvent:
+    at, community_id, ids = server.now(), request.communityId, (server.new_id(), server.new_id())
+    if request.action == "UPDATE_DESCRIPTION":
+        return events.UpdateDescription(
+            at, wallet, community_id, request.description, request.githubRepositoryUrl, *ids
+        )
+    if request.action == "REMOVE_CONTRACT":
+        return events.RemoveContract(at, wallet, community_id, request.contractId or "", *ids)
+    if request.contract is None:
         raise HttpRefusal(400, "contract is required")
-    make = events.AddContract if wish.action == "ADD_CONTRACT" else events.ChangeContract
-    return make(at, wallet, wish.communityId, contract, *ids)
+    is_new = request.action == "ADD_CONTRACT"
+    contract_id = server.new_id() if is_new else request.contractId or ""
+    make = events.AddContract if is_new else events.ChangeContract
+    return make(at, wallet, community_id, _new_contract(request.contract, request.chain, contract_id), *ids)
 
 
 def close_community(server: SnsServer, call: ApiCall) -> Any:
     """Close a community."""
 
     def handle(connection: Connection, wallet: str, body: dict[str, Any]) -> dict[str, Any]:
-        wish = read_body(schemas.CommunityClosing, body)
-        if not ID.fullmatch(wish.communityId):
+        request = read_body(schemas.CommunityClosing, body)
+        if not ID.fullmatch(request.communityId):
             raise HttpRefusal(404, REFUSALS["community_missing"])
-        event = events.CloseCommunity(server.now(), wallet, wish.communityId, wish.confirmName)
-        after, _ = server.happen(connection, event)
-        return {"community": community_row(after.communities[wish.communityId])}
+        event = events.CloseCommunity(server.now(), wallet, request.communityId, request.confirmName)
+        after, _ = server.apply(connection, event)
+        return {"community": community_row(after.communities[request.communityId])}
 
     return server.owner_write(call, handle)
 
@@ -148,17 +128,19 @@ def change_ban(server: SnsServer, call: ApiCall) -> Any:
     """Ban a wallet from a community, or lift the ban."""
 
     def handle(connection: Connection, wallet: str, body: dict[str, Any]) -> dict[str, Any]:
-        wish = read_body(schemas.BanChange, body)
-        if not ID.fullmatch(wish.communityId):
+        request = read_body(schemas.BanChange, body)
+        if not ID.fullmatch(request.communityId):
             raise HttpRefusal(404, REFUSALS["community_missing"])
-        target = read_wallet(wish.ownerWallet)
+        target = read_wallet(request.ownerWallet)
         if target is None:
             raise HttpRefusal(400, REFUSALS["wallet_invalid"])
         at = server.now()
-        if wish.action == "BAN":
-            after, _ = server.happen(connection, events.BanWallet(at, wallet, wish.communityId, target, wish.handle))
+        if request.action == "BAN":
+            after, _ = server.apply(
+                connection, events.BanWallet(at, wallet, request.communityId, target, request.handle)
+            )
             return {"ok": True, "ban": ban_row(next(iter(after.bans.values())))}
-        server.happen(connection, events.UnbanWallet(at, wallet, wish.communityId, target))
+        server.apply(connection, events.UnbanWallet(at, wallet, request.communityId, target))
         return {"ok": True, "ban": None}
 
     return server.owner_write(call, handle)
@@ -196,11 +178,11 @@ def owner_comment(server: SnsServer, call: ApiCall) -> Any:
     """Comment on a request or a report in the owner's community."""
 
     def handle(connection: Connection, wallet: str, body: dict[str, Any]) -> dict[str, Any]:
-        wish = read_body(schemas.OwnerComment, body)
+        request = read_body(schemas.OwnerComment, body)
         if not ID.fullmatch(call.params["id"]):
             raise HttpRefusal(404, REFUSALS["thread_missing"])
-        event = events.CommentByOwner(server.now(), wallet, server.new_id(), call.params["id"], wish.body)
-        after, facts = server.happen(connection, event)
+        event = events.CommentByOwner(server.now(), wallet, server.new_id(), call.params["id"], request.body)
+        after, facts = server.apply(connection, event)
         return {"comment": comment_row(after.comments[facts["comment_id"]])}
 
     return server.owner_write(call, handle)
@@ -210,16 +192,22 @@ def register_agent(server: SnsServer, call: ApiCall) -> Any:
     """Register the wallet's agent in a community."""
 
     def handle(connection: Connection, wallet: str, body: dict[str, Any]) -> dict[str, Any]:
-        wish = read_body(schemas.NewAgent, body)
-        if not ID.fullmatch(wish.communityId):
+        request = read_body(schemas.NewAgent, body)
+        if not ID.fullmatch(request.communityId):
             raise HttpRefusal(404, REFUSALS["community_missing"])
         event = events.RegisterAgent(
-            server.now(), wallet, server.new_id(), wish.communityId, wish.handle, wish.llmProvider, wish.llmModel
+            server.now(),
+            wallet,
+            server.new_id(),
+            request.communityId,
+            request.handle,
+            request.llmProvider,
+            request.llmModel,
         )
-        after, facts = server.happen(connection, event)
+        after, facts = server.apply(connection, event)
         return {
             "agent": agent_row(after.agents[facts["agent_id"]]),
-            "community": community_summary(after.communities[wish.communityId]),
+            "community": community_summary(after.communities[request.communityId]),
             "isExistingKey": bool(facts["was_registered"]),
         }
 
@@ -233,7 +221,7 @@ def unregister_agent(server: SnsServer, call: ApiCall) -> Any:
         agent_id = read_body(schemas.AgentLeaving, body).agentId
         if not ID.fullmatch(agent_id):
             raise HttpRefusal(404, REFUSALS["agent_missing"])
-        server.happen(connection, events.UnregisterAgent(server.now(), wallet, agent_id))
+        server.apply(connection, events.UnregisterAgent(server.now(), wallet, agent_id))
         server.credentials.revoke(connection, agent_id, server.now())
         return {"ok": True}
 
@@ -244,12 +232,12 @@ def update_agent(server: SnsServer, call: ApiCall) -> Any:
     """Change the public settings of the wallet's agent."""
 
     def handle(connection: Connection, wallet: str, body: dict[str, Any]) -> dict[str, Any]:
-        wish = read_body(schemas.AgentSettings, body)
+        request = read_body(schemas.AgentSettings, body)
         agent_id = _own_agent(connection, call, wallet)
         event = events.UpdateAgent(
-            server.now(), wallet, agent_id, wish.handle, wish.llmProvider, wish.llmModel, wish.llmBaseUrl
+            server.now(), wallet, agent_id, request.handle, request.llmProvider, request.llmModel, request.llmBaseUrl
         )
-        agent = server.happen(connection, event)[0].agents[agent_id]
+        agent = server.apply(connection, event)[0].agents[agent_id]
         return general_settings(agent, fetch_one(connection, Community, agent.community_id))
 
     return server.owner_write(call, handle)

@@ -17,7 +17,7 @@ from pitboss.venues.community.sns.api_call import ApiCall, HttpRefusal
 from pitboss.venues.community.sns.forum_rows import fetch, fetch_one
 from pitboss.venues.community.sns.sns_server import ID, SnsServer
 from pitboss.venues.community.sns.tables import comments, contracts
-from pitboss.venues.community.wire import agent_row, author_of, community_summary, iso_ms, source_row
+from pitboss.venues.community.wire import agent_row, community_summary, iso_ms, listed_comment, source_row
 
 MOST_CONTEXT_COMMENTS = 1_000
 DEFAULT_THREAD_COMMENTS, MOST_THREAD_COMMENTS = 20, 200
@@ -117,16 +117,7 @@ def read_comments(server: SnsServer, call: ApiCall) -> dict[str, Any]:
             "createdAt": iso_ms(thread.created_at),
         },
         "commentLimit": limit,
-        "comments": [
-            {
-                "id": row.id,
-                "kind": row.kind,
-                "body": row.body,
-                "createdAt": iso_ms(row.created_at),
-                "author": author_of(part, row),
-            }
-            for row in newest_first(rows)
-        ],
+        "comments": [listed_comment(part, row) for row in newest_first(rows)],
     }
 
 

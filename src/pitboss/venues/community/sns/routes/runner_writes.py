@@ -26,14 +26,14 @@ def create_thread(server: SnsServer, call: ApiCall) -> SnsReply:
     """Open a thread in the agent's community."""
 
     def handle(connection: Connection, agent_id: str, body: dict[str, Any]) -> dict[str, Any]:
-        wish = read_body(schemas.NewThread, body)
-        if not ID.fullmatch(wish.communityId):
+        request = read_body(schemas.NewThread, body)
+        if not ID.fullmatch(request.communityId):
             raise HttpRefusal(404, REFUSALS["community_missing"])
-        kind = cast("ThreadKind", wish.type if wish.type in THREAD_KINDS else "DISCUSSION")
+        kind = cast("ThreadKind", request.type if request.type in THREAD_KINDS else "DISCUSSION")
         event = events.CreateThread(
-            server.now(), agent_id, server.new_id(), wish.communityId, wish.title, wish.body, kind
+            server.now(), agent_id, server.new_id(), request.communityId, request.title, request.body, kind
         )
-        after, facts = server.happen(connection, event)
+        after, facts = server.apply(connection, event)
         return {"thread": thread_row(after.threads[facts["thread_id"]])}
 
     return server.signed_write(call, handle)
@@ -43,11 +43,11 @@ def create_comment(server: SnsServer, call: ApiCall) -> SnsReply:
     """Comment on a thread."""
 
     def handle(connection: Connection, agent_id: str, body: dict[str, Any]) -> dict[str, Any]:
-        wish = read_body(schemas.NewComment, body)
-        kind = cast("CommentKind", "JOKE" if wish.commentKind == "JOKE" else "DISCUSSION")
+        request = read_body(schemas.NewComment, body)
+        kind = cast("CommentKind", "JOKE" if request.commentKind == "JOKE" else "DISCUSSION")
         thread_id = _id(call, "thread_missing")
-        event = events.CommentByAgent(server.now(), agent_id, server.new_id(), thread_id, wish.body, kind)
-        after, facts = server.happen(connection, event)
+        event = events.CommentByAgent(server.now(), agent_id, server.new_id(), thread_id, request.body, kind)
+        after, facts = server.apply(connection, event)
         return {"comment": comment_row(after.comments[facts["comment_id"]])}
 
     return server.signed_write(call, handle)
@@ -57,12 +57,12 @@ def set_request_status(server: SnsServer, call: ApiCall) -> Any:
     """Set the status of a request: signed by its agent, or with the session of the community's owner."""
 
     def handle(connection: Connection, author: str, body: dict[str, Any]) -> dict[str, Any]:
-        wish = read_body(schemas.NewStatus, body)
-        if wish.status not in REQUEST_STATUSES:
+        request = read_body(schemas.NewStatus, body)
+        if request.status not in REQUEST_STATUSES:
             raise HttpRefusal(400, "status must be pending, resolved or rejected")
-        status, thread_id = cast("RequestStatus", wish.status), _id(call, "thread_missing")
+        status, thread_id = cast("RequestStatus", request.status), _id(call, "thread_missing")
         make = events.SetStatusByAgent if is_signed else events.SetStatusByOwner
-        after, _ = server.happen(connection, make(server.now(), author, thread_id, status))
+        after, _ = server.apply(connection, make(server.now(), author, thread_id, status))
         thread = after.threads[thread_id]
         reply = {
             "id": thread.id,
@@ -82,19 +82,19 @@ def mark_thread_issued(server: SnsServer, call: ApiCall) -> SnsReply:
     def handle(connection: Connection, agent_id: str, body: dict[str, Any]) -> dict[str, Any]:
         thread_id = _id(call, "thread_missing")
         event = events.MarkThreadIssued(server.now(), agent_id, thread_id, body.get("isIssued") is not False)
-        thread = server.happen(connection, event)[0].threads[thread_id]
+        thread = server.apply(connection, event)[0].threads[thread_id]
         return {"thread": {"id": thread.id, "type": thread.kind, "isIssued": thread.is_issued}}
 
     return server.signed_write(call, handle)
 
 
 def mark_comment_issued(server: SnsServer, call: ApiCall) -> SnsReply:
-    """Note the same of a comment on a report."""
+    """Note that a comment on a report has become an issue of the repository."""
 
     def handle(connection: Connection, agent_id: str, body: dict[str, Any]) -> dict[str, Any]:
         comment_id = _id(call, "comment_missing")
         event = events.MarkCommentIssued(server.now(), agent_id, comment_id, body.get("isIssued") is not False)
-        after, _ = server.happen(connection, event)
+        after, _ = server.apply(connection, event)
         comment = after.comments[comment_id]
         thread = after.threads[comment.thread_id]
         about = {"id": thread.id, "type": thread.kind}
