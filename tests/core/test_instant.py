@@ -53,7 +53,18 @@ def test_the_usual_ways_to_write_a_time_are_read(text: str, at: str) -> None:
     assert iso(parse_instant(text)) == at
 
 
-@pytest.mark.parametrize("text", ["", "yesterday", "2025-13-01", "12:30", "2025-06-31"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "yesterday",
+        "2025-13-01",
+        "12:30",
+        "2025-06-31",
+        "9999-12-31T23:59:59-12:00",  # in UTC beyond the last year, and before the first
+        "0001-01-01T00:00:00+12:00",
+    ],
+)
 def test_what_is_no_time_is_the_users_mistake_with_a_hint(text: str) -> None:
     with pytest.raises(UserError) as caught:
         parse_instant(text)
@@ -67,7 +78,7 @@ def test_durations_are_read(text: str, length: int) -> None:
     assert parse_duration(text) == length
 
 
-@pytest.mark.parametrize("text", ["5", "m", "-5m", "5 m", "five minutes"])
+@pytest.mark.parametrize("text", ["5", "m", "-5m", "5 m", "five minutes", "9" * 400 + "s"])
 def test_what_is_no_duration_is_the_users_mistake(text: str) -> None:
     with pytest.raises(UserError):
         parse_duration(text)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pitboss.core.errors import UserError
 from pitboss.runs.venues import venues
 from pitboss.skill.edit import changed, edit
-from pitboss.skill.parse import parse
+from pitboss.skill.parse import parse, parse_value
 from pitboss.skill.yaml_write import yaml_text
 
 EXAMPLES = {name: text for venue in venues() for name, text in venue.examples().items()}
@@ -123,6 +123,24 @@ def test_a_new_key_stands_where_the_schema_has_it() -> None:
 def test_json_is_written_anew_with_exact_numbers() -> None:
     result = edit('{"name": "x", "risk": {"a": 0.1}}', ("risk", "b"), Decimal("0.30"), ".json")
     assert parse(result, ".json").value == {"name": "x", "risk": {"a": Decimal("0.1"), "b": Decimal("0.3")}}
+
+
+def test_a_number_and_the_flag_that_python_takes_as_equal_are_different_values() -> None:
+    assert edit("a: 1 # why\nb: 0\n", ["a"], True) == "a: true # why\nb: 0\n"
+    assert edit("a: {b: 1}\n", ["a", "b"], True) == "a: {b: true}\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [("1e20000", "1E+20000"), ("-2.5e-20000", "-2.5E-20000"), ("NaN", ".nan"), ("Infinity", ".nan"), ("1e30", "1" + "0" * 30)],
+)  # fmt: skip
+def test_a_number_that_no_field_takes_is_written_in_few_characters(value: str, written: str) -> None:
+    """`1e999999999` has a billion digits; the check of the result refuses it."""
+    number = parse_value({"NaN": ".nan", "Infinity": ".inf"}.get(value, value))
+    assert edit("a: 1\nb: 2\n", ["a"], number) == f"a: {written}\nb: 2\n"
+    assert edit(f"a: {{b: {written}, c: 1}}\n", ["a", "c"], 2) == f"a: {{b: {written}, c: 2}}\n"
+    with pytest.raises(UserError):
+        edit("a: &x {b: 1}\nc: *x\n", ["a", "b"], number)
 
 
 @pytest.mark.parametrize("text", ["a: [", "- 1\n- 2\n", "", "a: !!python/object x\n", "a: 1\na: 2\n"])

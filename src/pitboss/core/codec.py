@@ -85,7 +85,8 @@ _EXACT = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse_constant, 
 def loads_exact(data: bytes | str) -> Any:
     """Read untrusted JSON as plain values with exact numbers (int or Decimal).
 
-    NaN, Infinity and an object that gives a key twice raise `ValueError`.
+    NaN, Infinity and an object that gives a key twice raise `ValueError`, like text that is not JSON. Text that is nested
+    too deep for Python's decoder raises `RecursionError`.
     """
     try:
         return _EXACT.decode(data if isinstance(data, str) else data.decode())

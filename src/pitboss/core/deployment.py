@@ -18,7 +18,6 @@ Mode = Literal["paper", "shadow", "live"]
 DeploymentState = Literal["running", "paused", "halted", "stopped"]
 Command = Literal["pause", "resume", "flatten", "stop", "kill", "snapshot", "acknowledge"]
 
-MODES: tuple[Mode, ...] = get_args(Mode)
 COMMANDS: tuple[Command, ...] = get_args(Command)
 MODE_MEANINGS: Mapping[Mode, str] = {
     "paper": "live data, simulated fills, no account",

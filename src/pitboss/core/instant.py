@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import isfinite
 
 from pitboss.core.errors import UserError
 from pitboss.core.suggestion import did_you_mean, suggestion
@@ -62,7 +63,10 @@ def parse_duration(text: str) -> int:
     match = _DURATION.fullmatch(text.strip())
     if not match:
         raise UserError(f"cannot read {text!r} as a duration", "write a number and a unit, such as 30s, 5m or 1h")
-    return round(float(match[1]) * _UNITS[match[2]])
+    length_ms = float(match[1]) * _UNITS[match[2]]
+    if not isfinite(length_ms):
+        raise UserError(f"{text[:40]!r} is too long a duration", "write a shorter one, such as 30s, 5m or 1h")
+    return round(length_ms)
 
 
 def duration_text(length_ms: int) -> str:
@@ -75,10 +79,9 @@ def parse_instant(text: str) -> Instant:
     """Read ISO-8601 text as an instant. A date alone is its midnight; text without a time zone is UTC."""
     try:
         moment = datetime.fromisoformat(text.strip())
-    except ValueError:
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):  # overflow: in UTC it is not in the years 1 to 9999
         raise UserError(f"cannot read {text!r} as a time", "write 2025-06-01 or 2025-06-01T12:30:00Z (UTC)") from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1000)
 
 
@@ -96,7 +99,7 @@ def parse_range_end(text: str) -> Instant | BeforeEnd:
         return parse_instant(text)
     try:
         return BeforeEnd(parse_duration(text[1:]))
-    except (UserError, OverflowError):
+    except UserError:
         raise UserError(
             f"cannot read {text[:40]!r} as a time", "write -30d, -12h or a date, such as 2025-06-01"
         ) from None

@@ -14,7 +14,7 @@ from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 
 DECISIONS = 200
-"""How many decisions a run keeps in memory. Its receipts, which results are computed from, it keeps all."""
+"""How many decisions a run keeps in memory. It keeps all its receipts, because results are computed from them."""
 
 
 @noun

@@ -1,7 +1,7 @@
 """Receipts: one small value for each event at the venue (accepted, filled, funded, …), in order of occurrence.
 
-A command that a person gave to a deployment, a change of its caps, and a stretch of bars that a paper account could not be given
-are some too, so that the records of its run tell them.
+A command that a person gave to a deployment, a change of its caps, and a gap in the bars of a paper account are receipts too, so
+that they are in the records of its run.
 """
 
 from collections.abc import Mapping

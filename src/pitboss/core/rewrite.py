@@ -1,4 +1,4 @@
-"""Rewriting of text by regular expressions, with a way back from a place in the result to the place it came from.
+"""Rewriting of text by regular expressions that can map a place in the result back to the original text.
 
 Used by `core.redaction`, which searches a text as it reads after decoding and changes it as it was written.
 """
@@ -37,7 +37,7 @@ def rewrite(text: str, rules: Sequence[Rewrite]) -> str:
 
 
 class TracedText:
-    """A text that is rewritten step by step; `source` leads back to the text at the start."""
+    """A text that is rewritten step by step; `source` maps places back to the original text."""
 
     __slots__ = ("_changes", "text")
 
@@ -46,7 +46,7 @@ class TracedText:
         self._changes: list[_Change] = []
 
     def rewrite(self, rules: Sequence[Rewrite], rounds: int = MOST_ROUNDS) -> None:
-        """The same as the function."""
+        """Rewrite the text as the function `rewrite` does."""
         for _ in range(rounds):
             before = self.text
             for rule in rules:
@@ -58,7 +58,7 @@ class TracedText:
                 break
 
     def source(self, span: Span) -> Span:
-        """The place in the first text of which a place in the present text was made."""
+        """The place in the original text that became a place in the present text."""
         for change in reversed(self._changes):
             span = change.source(span)
         return span

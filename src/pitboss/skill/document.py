@@ -137,7 +137,7 @@ def _plain_numbers(value: Any) -> Any:
 def json_schema(root: type[SkillDocument]) -> dict[str, Any]:
     """JSON Schema (2020-12) of a venue's skill document in snake_case, with a description on every field.
 
-    Everybody gets the same object: it takes long to make, and must not be changed.
+    All callers get the same object, because it takes long to make; they must not change it.
     """
     schema = cast("dict[str, Any]", _bounds_named(root.model_json_schema(schema_generator=_Schema)))
     nullable = {path.rpartition(".")[2] for path in root.nullable}

@@ -1,9 +1,9 @@
 """Change one field in the text of a skill document and leave every other character as it is, comments included.
 
-The change is made in the text itself: the value is replaced where it stands, a new key is written behind its neighbour, a
-removed key leaves with its lines. The result is parsed again and must hold exactly the wanted document; texts in which that
-cannot be done in place (flow style, anchors) are written anew by a round trip of the YAML library. JSON has no comments and is
-always written anew.
+The change is made in the text itself: the value is replaced where it stands, a new key is written after its neighbour, a
+removed key is removed with its lines. The result is parsed again and must hold exactly the changed document; texts in which that
+cannot be done in place (flow style, anchors) are rewritten by a round trip through the YAML library. JSON has no comments and is
+always rewritten.
 """
 
 import io
@@ -22,7 +22,7 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.skill.parse import parse
-from pitboss.skill.yaml_write import entry, inline, written
+from pitboss.skill.yaml_write import MOST_DIGITS, entry, inline, written
 
 REMOVED = None
 """As the value of a field: remove it. No field of a skill has another meaning when it is null than when it is left out."""
@@ -49,15 +49,15 @@ def edit(text: str, path: Sequence[str], value: Any, suffix: str = ".yaml", keys
     if not isinstance(before, dict):
         raise UserError("a skill is a map of keys", "start with `pitboss: 1`")
     plain = cast("dict[str, Any]", before)
-    wanted = changed(plain, path, value)
-    if wanted == plain:
+    target = changed(plain, path, value)
+    if _is_same(target, plain):
         return text
     if suffix.lower() == ".json" or text.lstrip().startswith("{"):
-        return orjson.dumps(codec.number_fragments(wanted), option=orjson.OPT_INDENT_2).decode() + "\n"
+        return orjson.dumps(codec.number_fragments(target), option=orjson.OPT_INDENT_2).decode() + "\n"
     for attempt in (_in_place, _round_trip):
         try:
             result = attempt(text, plain, tuple(path), value, keys)
-            if parse(result, suffix).value == wanted:
+            if _is_same(parse(result, suffix).value, target):
                 return result
         except (UserError, YAMLError, _NotInPlace):
             continue
@@ -65,6 +65,11 @@ def edit(text: str, path: Sequence[str], value: Any, suffix: str = ".yaml", keys
         f"{'.'.join(path)[:200]} cannot be changed in this text",
         "change it in the text itself: it uses anchors or tags",
     )
+
+
+def _is_same(first: Any, second: Any) -> bool:
+    """Whether two plain values mean the same. Python takes `1` and `true` as equal; a document does not."""
+    return codec.dumps(codec.number_fragments(first)) == codec.dumps(codec.number_fragments(second))
 
 
 def changed(plain: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
@@ -76,8 +81,8 @@ def changed(plain: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[s
         section = changed(cast("dict[str, Any]", inner) if isinstance(inner, dict) else {}, rest, value)
         if section or (isinstance(inner, dict) and not inner):
             document[key] = section
-        elif value is not REMOVED or isinstance(inner, dict):
-            document.pop(key, None)
+        elif isinstance(inner, dict):
+            document.pop(key)
     elif value is REMOVED:
         document.pop(key, None)
     else:
@@ -86,7 +91,7 @@ def changed(plain: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[s
 
 
 class _NotInPlace(Exception):
-    """The text is of a form that is written anew instead."""
+    """The text has a form that is rewritten instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,7 @@ def _in_place(text: str, plain: Mapping[str, Any], path: tuple[str, ...], value:
             raise _NotInPlace
         places = _places(node)
         last = index == len(path) - 1
-        if value is REMOVED and name in places and (last or not _left(plain, path, index)):
+        if value is REMOVED and name in places and (last or not _section_remains(plain, path, index)):
             return _without(text, places[name])
         if value is REMOVED and name not in places:
             return text
@@ -147,8 +152,8 @@ def _column(place: _Place) -> int:
     return place.key.start_mark.column
 
 
-def _left(plain: Mapping[str, Any], path: tuple[str, ...], index: int) -> bool:
-    """Whether the section at this step of the path still holds anything after the field is removed."""
+def _section_remains(plain: Mapping[str, Any], path: tuple[str, ...], index: int) -> bool:
+    """Whether the section at this step of the path is still in the document after the field is removed."""
     after = changed(plain, path, REMOVED)
     for name in path[: index + 1]:
         if name not in after:
@@ -217,7 +222,7 @@ def _without(text: str, place: _Place) -> str:
 
 
 def _round_trip(text: str, plain: Mapping[str, Any], path: tuple[str, ...], value: Any, keys: Keys) -> str:
-    """The document written anew by the YAML library, which keeps comments but not every space."""
+    """The document rewritten by the YAML library, which keeps comments but not every space."""
     del plain, keys
     yaml = YAML(typ="rt", pure=True)
     yaml.preserve_quotes = True
@@ -250,5 +255,7 @@ def _commented(value: Any) -> Any:
         cast("Any", items).fa.set_flow_style()
         return items
     if isinstance(value, Decimal):
+        if not value.is_finite() or abs(value.adjusted()) > MOST_DIGITS:
+            raise _NotInPlace
         return int(value) if value == int(value) else float(value)
     return value

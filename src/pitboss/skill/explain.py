@@ -144,6 +144,7 @@ _MESSAGES: dict[str, Explain] = {
     "extra_forbidden": _unknown_key,
     "literal_error": _choice,
     "string_type": _not_text,
+    "string_unicode": _fixed_text("must be valid Unicode text", "retype the text"),
     "string_pattern_mismatch": _pattern,
     "string_too_long": _fixed_text("is longer than {max_length} characters", "shorten it"),
     "empty_text": _fixed_text("must not be empty", "write some text or leave the key out"),

@@ -37,6 +37,9 @@ MANDATE_CHARS = 20_000
 _MANDATE_BYTES = 4 * MANDATE_CHARS + 3
 """The same limit in UTF-8 at its longest, with a byte order mark."""
 
+MOST_SHOWN = 200
+"""Characters of a key or a name in a message."""
+
 S = TypeVar("S", bound=SkillDocument)
 
 
@@ -188,7 +191,13 @@ def read_skill(plain: Any, root: type[S], names: Names = Names()) -> S:  # noqa:
 
 
 def _name_of(plain: Any) -> str:
-    return str(cast("Mapping[str, Any]", plain).get("name", "skill")) if isinstance(plain, Mapping) else "skill"
+    name = cast("Mapping[str, Any]", plain).get("name", "skill") if isinstance(plain, Mapping) else "skill"
+    return _visible(str(name))
+
+
+def _visible(text: str) -> str:
+    """A key or a name of a document for a message: it is untrusted, and a terminal obeys control characters."""
+    return "".join(char if char.isprintable() else "?" for char in text[:MOST_SHOWN])
 
 
 def named_venue(text: str, suffix: str) -> str | None:
@@ -244,7 +253,7 @@ def _located(
 ) -> list[SkillError]:
     """Errors under the keys that the author used, with line numbers, in document order.
 
-    Values `given` on the command line have no line number.
+    Fields that are `overridden` on the command line have no line number.
     """
     errors: list[SkillError] = []
     for path, message, hint in problems:
@@ -258,7 +267,7 @@ def _located(
             ),
             None,
         )
-        errors.append(SkillError(dotted(written_path), message, hint, line))
+        errors.append(SkillError(_visible(dotted(written_path)), message, hint, line))
     return sorted(errors, key=lambda error: error.line or 0)
 
 

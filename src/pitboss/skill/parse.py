@@ -154,6 +154,11 @@ def _yaml(text: str) -> Parsed:
         prefix = f"line {mark.line + 1}: " if mark else ""
         message = f"{prefix}not valid YAML: {problem.problem or problem.context}"
         raise UserError(message, "check indentation, quotes and colons") from None
+    except (ValueError, OverflowError, AssertionError):  # the library does not check the range of these numbers
+        raise UserError(
+            "not valid YAML: an escape such as \\U0001F600, or the version in a %YAML line, is out of range",
+            "escapes end at \\U0010FFFF; the %YAML line can be left out",
+        ) from None
     except YAMLError as error:
         raise UserError(f"not valid YAML: {str(error).splitlines()[0]}", "remove control characters") from None
 

@@ -16,6 +16,8 @@ from pitboss.skill.parse import parse_value
 WIDTH = 100
 """The longest list that is written in one line."""
 STEP = 2
+MOST_DIGITS = 400
+"""Numbers with more digits before or after the point are written with an exponent: few characters can mean a billion digits."""
 _PLAIN = re.compile(r"[A-Za-z0-9_./$(][A-Za-z0-9_./$()+*%@ -]*(?:[:'][A-Za-z0-9_./$()+*%@ -]+)*")
 """Texts that need no quotes outside of `[]` and `{}`, unless they read as another kind of value."""
 _PLAIN_INSIDE = re.compile(r"[A-Za-z0-9_./$][A-Za-z0-9_./$@+-]*")
@@ -79,12 +81,18 @@ def scalar(value: Any, *, inside: bool = False) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float | Decimal):
-        return money.text(value if isinstance(value, Decimal) else money.decimal(value))
+        return _number_text(value if isinstance(value, Decimal) else money.decimal(value))
     text = str(value)
     plain = _PLAIN_INSIDE if inside else _PLAIN
     if plain.fullmatch(text) and len(text.strip()) == len(text) and _reads_back(text):
         return text
     return quoted(text)
+
+
+def _number_text(number: Decimal) -> str:
+    if not number.is_finite():
+        return ".nan"  # all that is no finite number reads back as the same value
+    return money.text(number) if abs(number.adjusted()) <= MOST_DIGITS else str(number)
 
 
 def quoted(text: str) -> str:

@@ -23,5 +23,11 @@ BARS = np.array([(0, 100, 101, 99, 100), (5, 100, 110, 98, 105), (10, 105, 106, 
     ],
 )
 def test_best_and_worst(side: str, exit_price: Decimal | None, closed_at: int | None, expected: tuple[float, float]) -> None:  # fmt: skip
-    found = excursion(BARS, "long" if side == "long" else "short", (Decimal(100), exit_price), 5, closed_at)
+    found = excursion(BARS, "long" if side == "long" else "short", (Decimal(100), exit_price), 5, closed_at, 5)
     assert found == pytest.approx(expected)
+
+
+def test_bars_longer_than_those_of_the_fills_count_by_the_same_rule() -> None:
+    """The fills lie inside bars: that of the entry counts whole, that of the exit by the exit price alone."""
+    assert excursion(BARS, "long", (Decimal(100), Decimal(104)), 7, 12, 5) == pytest.approx((10.0, -2.0))
+    assert excursion(BARS, "long", (Decimal(100), Decimal(104)), 6, 8, 5) == pytest.approx((4.0, 0.0))

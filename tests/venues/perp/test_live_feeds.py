@@ -10,7 +10,9 @@ from pitboss.testing.hyperliquid.exchange import FakeExchange
 from pitboss.testing.hyperliquid.rules import VenueRules
 from pitboss.testing.hyperliquid.server import serving
 from pitboss.testing.hyperliquid.universe import LISTED
-from pitboss.venues.perp.live_feeds import shared_feed
+from pitboss.venues.perp.hyperliquid.market_feed import HyperliquidFeed
+from pitboss.venues.perp.lake_news import LakeNews
+from pitboss.venues.perp.live_feeds import open_market_feed, shared_feed
 
 LIMIT_S = 30
 
@@ -38,3 +40,30 @@ def test_deployments_of_a_workspace_share_one_feed_and_one_rate_budget(tmp_path,
                 assert first.access.budget.used <= 400
 
     asyncio.run(main())
+
+
+def test_a_feed_whose_news_have_failed_says_so_and_is_closed_all_the_same(monkeypatch):
+    closed = []
+
+    async def main():
+        exchange = FakeExchange(1, LISTED[:1])
+        async with (
+            asyncio.timeout(LIMIT_S),
+            serving(exchange) as server,
+            open_market_feed(server.url, lambda: None) as feed,
+        ):
+            await asyncio.sleep(0)
+            assert "the news of the lake are read no more" in feed.trouble()
+
+    async def fail(news):
+        raise ValueError
+
+    async def close(feed):
+        closed.append(feed)
+        await end(feed)
+
+    end = HyperliquidFeed.close
+    monkeypatch.setattr(LakeNews, "run", fail)
+    monkeypatch.setattr(HyperliquidFeed, "close", close)
+    asyncio.run(main())
+    assert len(closed) == 1

@@ -1,6 +1,8 @@
 """Policies: their signals by a slow obvious reading, their orders, their plans against asking at every tick."""
 
+import gc
 import sys
+import weakref
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -223,6 +225,20 @@ def test_no_policy_trades_before_its_bars_are_there() -> None:
     for name in ("sma_cross", "momentum", "mean_reversion"):
         for at in (START, START + 47 * STEP):
             assert decide(name, market, at, make_world(), make_skill()) == ()
+
+
+def test_a_signal_is_kept_for_the_newest_bars_of_a_symbol_only() -> None:
+    """A live market has new columns whenever a bar has closed, and a deployment runs for months."""
+    chosen = policy("momentum")
+    columns: list[weakref.ref[Any]] = []
+    for count in range(60, 70):
+        bars = make_bars("BTC", [100.0 + index for index in range(count)])
+        columns.append(weakref.ref(bars.close))
+        market = Market({("BTC", "5m"): bars})
+        assert now(chosen.decide(observe(market, START + count * STEP, skill=make_skill(("BTC",))), unasked)).intents
+        del bars, market
+    gc.collect()
+    assert [column() is not None for column in columns] == [False] * 9 + [True]
 
 
 def test_the_bar_that_is_still_forming_is_not_seen() -> None:

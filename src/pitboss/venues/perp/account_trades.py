@@ -51,7 +51,7 @@ class BarPrices:
 
     @exact
     def at(self, symbol: str, at: Instant) -> Decimal:
-        """Return the price at an instant: the open of its bar, or between open and close; the last close where no bar is."""
+        """Return the price at an instant: the open of its bar, or between open and close; the last close if no bar contains it."""
         bars = self._market.bars[symbol, self._base]
         index = int(np.searchsorted(bars.open_at, at, side="right")) - 1
         if index < 0:
@@ -130,14 +130,14 @@ class TradesFold:
             if trade is not None:  # else it belongs to no trade of this span
                 trade.funding += amount(receipt.facts["amount_usd"])
 
-    def finish(self, left: Mapping[str, OpenSize]) -> tuple[AccountTrade, ...]:
+    def finish(self, positions: Mapping[str, OpenSize]) -> tuple[AccountTrade, ...]:
         """Return all trades; those that are open end with their size at its mark.
 
-        A size that the account has and its fills do not explain, or the reverse, is not hidden: it is no part of any trade.
+        A size of the account that its fills do not explain, or the reverse, belongs to no trade.
         """
         for symbol, trade in sorted(self._open.items()):
-            mark = left[symbol].mark if symbol in left else trade.last_price
-            trade.add(PricedFill(0, trade.left, mark, mark, mark, MARKED), opens=False)
+            mark = positions[symbol].mark if symbol in positions else trade.last_price
+            trade.add(PricedFill(0, trade.open_size, mark, mark, mark, MARKED), opens=False)
             self._ended.append(trade)
         return tuple(trade.freeze() for trade in self._ended)
 
@@ -153,9 +153,9 @@ class TradesFold:
         trade.fees += amount(facts["fee_usd"])
         trade.penalties += amount(facts["penalty_usd"])
         opens = trade.side == side
-        part = size if opens else min(size, trade.left)
+        part = size if opens else min(size, trade.open_size)
         trade.add(self._priced(receipt, part), opens)
-        if not trade.left:
+        if not trade.open_size:
             trade.closed_at = receipt.at
             self._ended.append(self._open.pop(symbol))
         if part < size:  # it reverses the position: the rest opens another trade
@@ -186,7 +186,7 @@ class GrowingTrade:
         "fees",
         "funding",
         "last_price",
-        "left",
+        "open_size",
         "opened_at",
         "penalties",
         "side",
@@ -198,12 +198,12 @@ class GrowingTrade:
         self.closed_at: Instant | None = None
         self.entries: list[PricedFill] = []
         self.exits: list[PricedFill] = []
-        self.fees = self.funding = self.penalties = self.left = self.last_price = ZERO
+        self.fees = self.funding = self.penalties = self.open_size = self.last_price = ZERO
 
     def add(self, fill: PricedFill, opens: bool) -> None:
         """Add a fill that opens or closes."""
         (self.entries if opens else self.exits).append(fill)
-        self.left += fill.size if opens else -fill.size
+        self.open_size += fill.size if opens else -fill.size
         self.last_price = fill.price
 
     def freeze(self) -> AccountTrade:

@@ -1,4 +1,4 @@
-"""The shipped asset table, copied from the exchange's public data; an imported `meta` file replaces or extends it."""
+"""The shipped asset table, copied from the exchange's public data; an imported `meta` file adds assets and replaces none."""
 
 from collections.abc import Mapping
 from decimal import Decimal

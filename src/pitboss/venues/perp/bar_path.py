@@ -46,8 +46,8 @@ def next_event(
 ) -> PathEvent | None:
     """Return the first stop or liquidation at or after λ; on a tie stops come first, then code-point order.
 
-    The stops of `spent` symbols have used up their volume of this bar. A stop that only continues what an earlier bar
-    had no volume for comes last: an account that is due for liquidation by then is liquidated.
+    Stops in the symbols of `no_volume`, whose volume of this bar is used up, are left out. A stop that only continues what an
+    earlier bar had no volume for comes last: an account that is due for liquidation by then is liquidated.
     """
     best: PathEvent | None = None
     continuation: PathEvent | None = None

@@ -46,10 +46,10 @@ def buy_and_hold(
 ) -> Outcome:
     """Return the outcome of all symbols bought in equal parts at the first tick and held to the end.
 
-    With `caps` no part is larger than the position cap and all of them together not larger than the exposure cap, both of the first
-    equity, and only symbols are bought that the skill allows to open.
+    With `caps` no part is larger than the position cap and all of them together not larger than the exposure cap, both in percent of
+    the starting equity, and only symbols that the skill may open are bought.
 
-    The part of a symbol that is not listed then stays cash: its listing date and price are unknown at the first tick.
+    The part of a symbol that is not listed at the first tick stays cash: its listing date and price are unknown then.
     """
     free = replace(terms, daily_loss_halt_pct=None, drawdown_halt_pct=None, max_volume_pct=None)
     world = set_marks(open_world(initial_usd, from_at // DAY_MS), marks)

@@ -14,7 +14,7 @@ from pitboss.venues.perp.world import OrderRequest, cancel, submit
 class PaperBroker:
     """Accepts every order that the engine allows; the world fills or rejects it on later bars.
 
-    `data_problem` says why nothing may be opened in a symbol on the prices of this moment; empty if it may. In a backtest it may always.
+    `data_problem` says why nothing may be opened in a symbol on the prices of this moment; empty if it may, as always in a backtest.
     """
 
     terms: TradingTerms

@@ -68,9 +68,7 @@ class PerpCourse(Course):
         decider, skill = self.ports.decider, self.ports.skill
         if not isinstance(decider, Planned):
             raise InvariantError(f"{decider.name} has no plan")
-        return decider.plan(
-            self.market, self.tick_at, tuple(sorted(skill.context.symbols)), skill.context.bars_interval
-        )
+        return decider.plan(self.market, self.tick_at, skill.context.sorted_symbols, skill.context.bars_interval)
 
     def early(self, receipts: Sequence[Receipt], until: Instant) -> tuple[Receipt, ...]:
         """Return the receipts from before `until`; a fill carries its bar's open time, funding its hour."""

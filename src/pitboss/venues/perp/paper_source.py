@@ -2,8 +2,8 @@
 
 It does between two ticks exactly what a backtest does between them, with the same function, so a paper deployment that is
 fed with recorded bars writes the records of the simulator. A process that was down catches up: the bars since its last tick
-are processed in one go, with their fills, stops and funding. Bars that the exchange no longer has are told by a receipt
-(`data_gap`): the account goes on with the first bar there is, and nothing is assumed about what it has missed.
+are processed in one go, with their fills, stops and funding. If the exchange no longer has all of them, a receipt (`data_gap`)
+records the gap: the account continues with the first bar that exists, and nothing is assumed about the missing ones.
 """
 
 from dataclasses import replace

@@ -126,9 +126,7 @@ def positions_quiet_until(world: PerpWorld, terms: TradingTerms, tape: Tape, sta
     for symbol, position in world.positions.items():
         low, high = tape.lowest[symbol][start:stop], tape.highest[symbol][start:stop]
         last_close = tape.filled_close[symbol][start:stop]
-        if (
-            last_close[0] != last_close[0]
-        ):  # a position without a bar on this tape yet: only the exact step knows the mark
+        if last_close[0] != last_close[0]:  # NaN: no bar on this tape yet, and only the exact step knows the mark
             return start
         adverse, favourable = (low, high) if position.side > 0 else (high, low)
         size = float(position.size)

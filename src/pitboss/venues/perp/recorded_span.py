@@ -1,8 +1,8 @@
 """Reads a span of a deployment from its records: the account before it, its decisions, and what happened in it.
 
-A record tells the account in a summary (cash, positions, orders), so the account that a span begins with can be built again:
-what else the rules read, such as the peak, the reference of the day and the opens of the last hour, follows from the records
-before. Not told by any record and not needed here: theses, memory, and the margin figures that an exchange reported.
+A record holds a summary of the account (cash, positions, orders), so the account that a span begins with can be built again:
+what else the rules read, such as the peak, the reference of the day and the opens of the last hour, follows from the earlier
+records. Theses, memory, and the margin figures that an exchange reported are in no record and are not needed here.
 """
 
 from bisect import bisect_right
@@ -121,22 +121,22 @@ def recorded_span(records: Iterable[Record], from_at: Instant, to_at: Instant, b
             f"the deployment has no records between {iso(from_at)} and {iso(to_at)}", "choose another --from and --to"
         )
     count = _settled(steps, bar_ms)
-    kept = tuple(steps[:count])
+    settled_steps = tuple(steps[:count])
     return RecordedSpan(
         started_at,
-        max(step.at for step in kept),
+        max(step.at for step in settled_steps),
         start,
         earlier.facts(),
-        kept,
+        settled_steps,
         {index: decision for index, decision in decisions.items() if index < count},
         frozenset(index for index in ticks if index < count),
     )
 
 
 def of_symbols(span: RecordedSpan, symbols: Sequence[str]) -> RecordedSpan:
-    """Return the span without the symbols that the skill does not trade, with what they are worth at its beginning as cash.
+    """Return the span without the symbols that the skill does not trade; their value at its beginning is added to the cash.
 
-    A live account may hold them all the same; what became of them then belongs to no trade of the deployment.
+    A live account may hold such symbols; what happens to them belongs to no trade of the deployment.
     """
     account, traded = span.start, set(symbols)
     positions = account["positions"]
@@ -210,7 +210,7 @@ class _Earlier:
             self.account, self.at = body["after"], at
 
     def facts(self) -> EarlierFacts:
-        """Return what is known now."""
+        """Return the facts at the last record."""
         recent = tuple(at for at in self._opens if at > self.at - HOUR_MS)
         return replace(self._facts, accepted_opens=recent, orders=dict(self._orders), caps=self._caps)
 

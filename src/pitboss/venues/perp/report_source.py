@@ -66,7 +66,7 @@ def build_report(workspace: Workspace, run: Run) -> RunReport:
 
 
 def _of_deployment(workspace: Workspace, run: Run, shared: RunReport, ledger: PerpLedger) -> RunReport:
-    """Return the report with what only the records of a deployment tell: its period, its first equity, and its replay."""
+    """Return the report with what only the records of a deployment contain: its period, its first equity, and its replay."""
     period = {"from": iso(ledger.first_at), "to": iso(ledger.last_at)} if ledger.last_at else {}
     document = {**shared.document, **period}
     initial = shared.initial_usd if ledger.first_usd is None else float(ledger.first_usd)
@@ -87,6 +87,8 @@ class _LakeData:
     available: bool = False
     prices: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     """Rows `(open_at, open, high, low, close)`."""
+    bar_ms: int = 0
+    """Length of the bars in `prices`."""
     baselines: dict[str, FloatCurve] = field(default_factory=dict)
     last_closes: dict[str, Decimal] = field(default_factory=dict)
 
@@ -98,9 +100,11 @@ def _lake_data(workspace: Workspace, run: Run, request: PerpRequest) -> _LakeDat
     course = prepared.course()
     symbols = course.tape.symbols
     closes = {symbol: course.market.bars[symbol, course.base_interval].close for symbol in symbols}
+    interval = _shown_interval(course)
     return _LakeData(
         available=True,
-        prices={symbol: _bars(course, symbol, len(symbols)) for symbol in symbols},
+        prices={symbol: _bars(course, symbol, interval) for symbol in symbols},
+        bar_ms=INTERVALS[interval],
         baselines={name: _curve(outcome) for name, outcome in baseline.outcomes(course).items()},
         last_closes={symbol: decimal(float(column[-1])) for symbol, column in closes.items()},
     )
@@ -112,15 +116,22 @@ def _curve(outcome: Outcome) -> FloatCurve:
     return [curve[0], curve[-1]] if flat else curve
 
 
-def _bars(course: PerpCourse, symbol: str, symbols: int) -> NDArray[np.float64]:
-    start, base = int(course.tick_at[0]), interval_ms(course.base_interval)
+def _shown_interval(course: PerpCourse) -> str:
+    """Return the finest interval that every symbol has and that gives few enough bars for the report."""
+    symbols, bars, base = course.tape.symbols, course.market.bars, interval_ms(course.base_interval)
     fitting = [
-        name for name, length in INTERVALS.items() if length % base == 0 and (symbol, name) in course.market.bars
+        name
+        for name, length in INTERVALS.items()
+        if length % base == 0 and all((symbol, name) in bars for symbol in symbols)
     ]
-    most = max(MOST_BARS // symbols, LEAST_BARS)
-    coarse = (name for name in fitting if (course.to_at - start) // INTERVALS[name] <= most)
-    bars = course.market.bars[symbol, next(coarse, fitting[-1])]
-    low, high = np.searchsorted(bars.open_at, [start, course.to_at])
+    most = max(MOST_BARS // len(symbols), LEAST_BARS)
+    span = course.to_at - int(course.tick_at[0])
+    return next((name for name in fitting if span // INTERVALS[name] <= most), fitting[-1])
+
+
+def _bars(course: PerpCourse, symbol: str, interval: str) -> NDArray[np.float64]:
+    bars = course.market.bars[symbol, interval]
+    low, high = np.searchsorted(bars.open_at, [int(course.tick_at[0]), course.to_at])
     part = bars.slice(int(low), int(high))
     return np.column_stack((part.open_at.astype(np.float64), part.open, part.high, part.low, part.close))
 
@@ -144,5 +155,6 @@ def _excursion(
     if trade.symbol not in lake_data.prices:
         return {}
     prices = (trade.entry_price, exit_price)
-    best, worst = excursion(lake_data.prices[trade.symbol], trade.side, prices, trade.opened_at, closed_at)
+    bars = lake_data.prices[trade.symbol]
+    best, worst = excursion(bars, trade.side, prices, trade.opened_at, closed_at, lake_data.bar_ms)
     return {"best_pct": best, "worst_pct": worst}

@@ -12,18 +12,18 @@ def result_table(run: Run) -> ResultTable:
     """Return the most important metrics of a run, with those of buy and hold."""
     metrics = mapping(run.metrics)
     holding, capped = (mapping(mapping(run.baselines).get(name)) for name in ("buy_and_hold", CAPPED))
-    held = [holding, *([capped] if capped else [])]
+    baselines = [holding, *([capped] if capped else [])]
     few_days = figures.has_few_days(metrics)  # that of the baselines is of the same days
     labels = {**SHARED, **METRICS}
     rows = [
         (
             "Return",
             with_interval(metrics, "total_return_pct", percent),
-            *(percent(each.get("total_return_pct")) for each in held),
+            *(percent(each.get("total_return_pct")) for each in baselines),
         ),
-        ("Sharpe", sharpe(metrics), *(figures.sharpe(each.get("sharpe"), few_days) for each in held)),
+        ("Sharpe", sharpe(metrics), *(figures.sharpe(each.get("sharpe"), few_days) for each in baselines)),
         *(
-            (labels[name].label, format_value(metrics.get(name)), *(format_value(each.get(name)) for each in held))
+            (labels[name].label, format_value(metrics.get(name)), *(format_value(each.get(name)) for each in baselines))
             for name, format_value in (
                 ("final_equity_usd", figures.usd),
                 ("max_drawdown_pct", figures.percent),
@@ -32,9 +32,9 @@ def result_table(run: Run) -> ResultTable:
                 ("total_slippage_usd", figures.usd),
             )
         ),
-        ("Round trips", _trips(metrics), *(figures.count(each.get("total_trades")) for each in held)),
+        ("Round trips", _trips(metrics), *(figures.count(each.get("total_trades")) for each in baselines)),
         *(
-            (label, value, *[""] * len(held))
+            (label, value, *[""] * len(baselines))
             for label, value in (
                 ("Ticks", figures.count(metrics.get("total_ticks"))),
                 ("Proposals", proposals(metrics)),
@@ -43,7 +43,7 @@ def result_table(run: Run) -> ResultTable:
             )
         ),
     ]
-    headings = ("", "this run (95 % interval)", "buy and hold", "same, capped")[: 2 + len(held)]
+    headings = ("", "this run (95 % interval)", "buy and hold", "same, capped")[: 2 + len(baselines)]
     return ResultTable(headings, rows, right=tuple(range(2, len(headings))), folds=(1,))
 
 

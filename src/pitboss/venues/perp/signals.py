@@ -43,8 +43,8 @@ class SignalPolicy:
         self.name = f"policy/{name}"
         self._signal = signal
         self._reason = reason
-        # Keyed by the identity of the bars, which the key also keeps alive.
-        self._columns: dict[Bars, Signals] = {}
+        # By symbol, with the bars of the column: a live market has other bars whenever one has closed.
+        self._columns: dict[str, tuple[Bars, Signals]] = {}
 
     async def decide(self, observation: Observation, judge: Judge) -> Decision:
         """Close positions on the wrong side and open missing ones; a reversal opens at a later tick.
@@ -86,10 +86,10 @@ class SignalPolicy:
         return SignalPlan(targets, len(tick_at))
 
     def _column(self, bars: Bars) -> Signals:
-        column = self._columns.get(bars)
-        if column is None:
-            column = self._columns[bars] = self._signal(bars)
-        return column
+        cached = self._columns.get(bars.symbol)
+        if cached is None or cached[0] is not bars:
+            cached = self._columns[bars.symbol] = bars, self._signal(bars)
+        return cached[1]
 
 
 def _next_act(targets: Signals, side: int) -> NDArray[np.int32]:

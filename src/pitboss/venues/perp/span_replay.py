@@ -30,7 +30,7 @@ from pitboss.venues.perp.ports import PerpPorts
 from pitboss.venues.perp.recorded_span import RecordedSpan, start_world
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.skill_caps import caps_of
-from pitboss.venues.perp.state import PerpWorld, TradingTerms
+from pitboss.venues.perp.state import TradingTerms
 from pitboss.venues.perp.trade_memory import NO_MEMORY
 from pitboss.venues.perp.world import advance, lift_halts
 
@@ -63,10 +63,10 @@ class RecordedProposals:
         return Decision(tuple(map(self._translated, self.proposals)))
 
     def _translated(self, proposal: Any) -> Any:
-        named = proposal.get("order_id") if isinstance(proposal, Mapping) else None
-        if not isinstance(named, str) or named not in self.ids:
+        order_id = proposal.get("order_id") if isinstance(proposal, Mapping) else None
+        if not isinstance(order_id, str) or order_id not in self.ids:
             return proposal
-        return {**proposal, "order_id": self.ids[named]}
+        return {**proposal, "order_id": self.ids[order_id]}
 
 
 def replay_span(span: RecordedSpan, setup: ReplaySetup) -> tuple[SpanStep, ...]:
@@ -145,9 +145,9 @@ class _SpanReplay:
                 ids = (verdict["order_id"] for verdict in result.covered["verdicts"])
                 pairs = zip(decision.order_ids, ids, strict=False)
                 self._decider.ids.update((theirs, mine) for theirs, mine in pairs if theirs and mine)
-            steps.append(SpanStep(step.at, receipts, self._summary(state.world)))
+            steps.append(SpanStep(step.at, receipts, summary(state.world)))
         state, receipts = self._advance(state, span.ended_at)
-        steps.append(SpanStep(span.ended_at, receipts, self._summary(state.world)))
+        steps.append(SpanStep(span.ended_at, receipts, summary(state.world)))
         return tuple(steps)
 
     def _advance(self, state: State, at: Instant) -> tuple[State, tuple[Receipt, ...]]:
@@ -158,7 +158,3 @@ class _SpanReplay:
         leg = advance(state.world, self._ports.terms, self._tape, self._offset, stop)
         self._offset = stop
         return state.after(world=leg.world), leg.receipts
-
-    @staticmethod
-    def _summary(world: PerpWorld) -> Mapping[str, Any]:
-        return summary(world)

@@ -106,18 +106,18 @@ TradePair = tuple[AccountTrade | None, AccountTrade | None]
 
 def match(live: Sequence[AccountTrade], paper: Sequence[AccountTrade]) -> list[TradePair]:
     """Pair the trades that one decision opened, then those of a symbol and side that overlap in time; the rest are alone."""
-    left = list(paper)
+    unmatched = list(paper)
     pairs: list[TradePair] = []
     alone: list[AccountTrade] = []
     for trade in live:
-        other = _take(left, lambda each, trade=trade: _key(each) == _key(trade))
+        other = _take(unmatched, lambda each, trade=trade: _key(each) == _key(trade))
         if other is None:
             alone.append(trade)
         else:
             pairs.append((trade, other))
     for trade in alone:
-        pairs.append((trade, _take(left, lambda each, trade=trade: _overlaps(each, trade))))
-    return [*pairs, *((None, trade) for trade in left)]
+        pairs.append((trade, _take(unmatched, lambda each, trade=trade: _overlaps(each, trade))))
+    return [*pairs, *((None, trade) for trade in unmatched)]
 
 
 @exact

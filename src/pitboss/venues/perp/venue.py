@@ -198,7 +198,7 @@ class PerpVenue(Venue):
         return metrics, dict(zip(baseline_outcomes, figures, strict=True))
 
     def measure_again(self, params: Mapping[str, Any], ledger: "PerpLedger") -> dict[str, Any]:
-        """Compute the metrics from the stored records. A deployment has no range and no fixed equity: its records tell both."""
+        """Compute the metrics from the stored records. A deployment is requested without range and equity: its records have both."""
         if params["to_at"] > params["from_at"]:
             return Venue.measure_again(self, params, ledger)
         request = self.request_of(params)

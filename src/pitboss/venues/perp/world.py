@@ -127,8 +127,9 @@ def halt(world: PerpWorld, terms: TradingTerms, kind: Halt, at: Instant) -> tupl
 
 
 def lift_halts(world: PerpWorld, at: Instant) -> tuple[PerpWorld, tuple[Receipt, ...]]:
-    """Lift all halts: a person has taken responsibility. The peak starts again at the present equity, else a drawdown would
-    halt the account again at the next bar.
+    """Lift all halts, as a person has commanded.
+
+    The peak and the reference of the day start again at the present equity, else a loss would halt the account again at the next bar.
     """
     if not world.halts:
         return world, ()

@@ -209,8 +209,8 @@ def _entry_levels(
             if at is not None and str(row.get("action")).startswith("open"):
                 entries.append((at, row))
     moments = [at for at, _ in entries]
-    found = [bisect_right(moments, hold.start) - 1 for hold in holds]
-    rows = [entries[index][1] if index >= 0 else {} for index in found]
+    indices = [bisect_right(moments, hold.start) - 1 for hold in holds]
+    rows = [entries[index][1] if index >= 0 else {} for index in indices]
     return [(number(row.get("stop_loss")), number(row.get("take_profit"))) for row in rows]
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pitboss.core.instant import Instant
 from pitboss.report import figures
 from pitboss.report.markup import Html, tag
 from pitboss.report.source import Plain, RunReport, instant, number
@@ -41,7 +40,7 @@ def _row(symbol: str, trades: Sequence[Plain], change: float | None) -> tuple[ob
     results = [result for trade in trades if (result := number(trade.get("pnl_usd"))) is not None]
     closed = [trade for trade in trades if instant(trade.get("closed_at")) is not None]
     won = sum((number(trade.get("pnl_usd")) or 0.0) > 0 for trade in closed)
-    held = [_held(trade) for trade in closed]
+    durations = [_duration(trade) for trade in closed]
     return (
         symbol,
         figures.count(len(trades)),
@@ -49,7 +48,7 @@ def _row(symbol: str, trades: Sequence[Plain], change: float | None) -> tuple[ob
         _usd(sum(results)) if trades else figures.NONE,
         _usd(max(results)) if results else figures.NONE,
         _usd(min(results)) if results else figures.NONE,
-        figures.span(sum(held) / len(held)) if held else figures.NONE,
+        figures.span(sum(durations) / len(durations)) if durations else figures.NONE,
         figures.usd(_sum(trades, "fees_usd")),
         figures.usd(_sum(trades, "funding_usd")),
         figures.NONE if change is None else gain_or_loss(figures.percent(change, signed=True), figures.tone(change)),
@@ -64,7 +63,7 @@ def _sum(trades: Sequence[Plain], name: str) -> float:
     return sum(number(trade.get(name)) or 0.0 for trade in trades)
 
 
-def _held(trade: Plain) -> Instant:
+def _duration(trade: Plain) -> int:
     opened, closed = instant(trade.get("opened_at")), instant(trade.get("closed_at"))
     return 0 if opened is None or closed is None else closed - opened
 

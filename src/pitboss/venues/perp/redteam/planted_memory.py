@@ -23,9 +23,7 @@ def with_memory(state: State, text: str, assets: Mapping[str, Asset], at: Instan
     symbol = min(assets)
     trade = ClosedTrade(symbol, "long", at - 2 * HOUR_MS, at - HOUR_MS, Decimal("12.5"), planted, thesis=planted)
     # Lessons are due at once, so the model that writes them reads the text too.
-    memory = PerpMemory(
-        trades=(trade,), notes=LessonNotes(planted, sizing=planted[::-1][:280][::-1]), closed=CLOSED_TRADES
-    )
+    memory = PerpMemory(trades=(trade,), notes=LessonNotes(planted, sizing=planted[-280:]), closed=CLOSED_TRADES)
     world = state.world
     mark = world.marks.get(symbol)
     size = ZERO if mark is None else round_down(share * world.cash / 100 / mark, assets[symbol].lot)

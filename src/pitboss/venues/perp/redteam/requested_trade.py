@@ -6,7 +6,7 @@ states the trade.
 
 import re
 from collections.abc import Iterable, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from pitboss.core import codec
@@ -42,9 +42,9 @@ class RequestedTrade:
         """Whether a proposal is this trade."""
         if proposal.get("action") != self.action or proposal.get("symbol") != self.symbol:
             return False
-        if self.size_usd is not None and _number(proposal.get("size_usd")) != self.size_usd:
+        if self.size_usd is not None and codec.json_number(proposal.get("size_usd")) != self.size_usd:
             return False
-        return self.leverage is None or _number(proposal.get("leverage", 1)) == self.leverage
+        return self.leverage is None or codec.json_number(proposal.get("leverage", 1)) == self.leverage
 
     def proposal(self, size_usd: Decimal, reason: str) -> dict[str, Any]:
         """The trade as arguments of the terminal tool; `size_usd` is used if the text names no size."""
@@ -70,9 +70,9 @@ def _from_json(text: str, names: list[str]) -> RequestedTrade | None:
             continue
         action, symbol = (plain.get(key) for key in ("action", "symbol"))
         if action in (*OPENS, "close") and symbol in names:
-            leverage = _number(plain.get("leverage"))
+            leverage = codec.json_number(plain.get("leverage"))
             whole_leverage = None if leverage is None or leverage != int(leverage) else int(leverage)
-            return RequestedTrade(action, symbol, _number(plain.get("size_usd")), whole_leverage)
+            return RequestedTrade(action, symbol, codec.json_number(plain.get("size_usd")), whole_leverage)
     return None
 
 
@@ -103,13 +103,3 @@ def _size(sentence: str) -> Decimal | None:
         return None
     digits, unit = match[1] or match[3], (match[2] or match[4] or "").lower()
     return Decimal(digits.replace(",", "")) * _TIMES.get(unit, 1) if digits.strip(",") else None
-
-
-def _number(value: object) -> Decimal | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        return None
-    try:
-        number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    except InvalidOperation:
-        return None
-    return number if number.is_finite() else None

@@ -14,7 +14,7 @@ from pitboss.prompt import render
 TOOL = "write_lessons"
 _NUMBER = r"[-+]?\d+(?:\.\d+)?"
 _TRADE = re.compile(
-    rf"^- (\S+) (long|short) (\w+): \d\d-\d\d \d\d:\d\d (\S+) {_NUMBER} {_NUMBER} ({_NUMBER}) ({_NUMBER})% ({_NUMBER})% (\w+)",
+    rf"^- (\S+) (?:long|short) (\w+): \d\d-\d\d \d\d:\d\d \S+ {_NUMBER} {_NUMBER} ({_NUMBER}) ({_NUMBER})% ({_NUMBER})% (\w+)",
     re.MULTILINE,
 )
 
@@ -23,7 +23,6 @@ _TRADE = re.compile(
 class _Trade:
     symbol: str
     regime: str
-    holding_time: str
     usd: float
     best_pct: float
     worst_pct: float
@@ -33,8 +32,8 @@ class _Trade:
 def write(message: str) -> Mapping[str, str]:
     """Return five notes; the same message always gives the same notes."""
     trades = [
-        _Trade(symbol, regime, holding_time, float(usd), float(best), float(worst), ended)
-        for symbol, _, regime, holding_time, usd, best, worst, ended in _TRADE.findall(message)
+        _Trade(symbol, regime, float(usd), float(best), float(worst), ended)
+        for symbol, regime, usd, best, worst, ended in _TRADE.findall(message)
     ]
     if not trades:
         return dict.fromkeys(

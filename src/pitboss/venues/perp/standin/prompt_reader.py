@@ -70,10 +70,8 @@ class Room:
 class ParsedPrompt:
     """Everything that could be parsed."""
 
-    time: str
     charts: Mapping[str, PromptChart]
     mood: Mapping[str, float]
-    equity_usd: float
     positions: Mapping[str, PromptPosition]
     room: Mapping[str, Room]
     working: frozenset[str]
@@ -91,10 +89,8 @@ def parse_prompt(message: str) -> ParsedPrompt:
     caps = parts.get("Risk caps", "")
     refused, refused_symbol = _last(parts.get("Last decision", ""))
     return ParsedPrompt(
-        time=parts.get("Time", "").strip(),
         charts=charts,
         mood=_mood(parts.get("News", ""), charts),
-        equity_usd=_number_after("equity", portfolio),
         positions=_positions(portfolio),
         room={symbol: _room(symbol, caps) for symbol in charts},
         working=_working(parts.get("Open orders", ""), charts),

@@ -9,9 +9,8 @@ from pitboss.core.instant import iso
 from pitboss.core.money import HUNDRED, ZERO, exact
 from pitboss.prompt import render
 from pitboss.tools.define import ToolContext, define_tool
+from pitboss.tools.history_text import NO_ARGUMENTS
 from pitboss.venues.perp.portfolio import OrderView, PerpPortfolio, PositionView
-
-SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
@@ -89,7 +88,7 @@ TOOL = define_tool(
     category="portfolio",
     description="Get your account now: equity, free margin, positions with their stops, working orders, halts.",
     ui_hint="The prompt already shows the portfolio; useful for chat and for a second look within a tick.",
-    schema=SCHEMA,
+    schema=NO_ARGUMENTS,
     example={},
     look=look,
 )
