@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from decimal import Decimal
@@ -156,3 +157,22 @@ def test_any_seed_has_its_crash(tmp_path: Path) -> None:
         write_demo(lake, seed=seed, days=20)
         days = load_market(lake, "demo", ["BTC"], ["1d"], TO).bars["BTC", "1d"]
         assert (days.low / days.high - 1).min() < -0.08
+
+
+def test_a_removal_that_is_interrupted_leaves_the_rest_marked_as_generated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = Lake(tmp_path)
+    write_demo(lake, days=2)
+    remove = shutil.rmtree
+
+    def remove_until_meta(path: Path, **options: bool) -> None:
+        if path.parent.name == "meta":
+            raise KeyboardInterrupt
+        remove(path, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", remove_until_meta)
+    with pytest.raises(KeyboardInterrupt):
+        lake.drop_synthetic("demo")
+    assert lake.is_synthetic("demo")
+    assert lake.venues() == []

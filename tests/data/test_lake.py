@@ -2,8 +2,10 @@
 
 import contextlib
 import math
+import os
 import resource
 from pathlib import Path
+from threading import Event, Thread
 
 import numpy as np
 import polars as pl
@@ -16,6 +18,7 @@ from pitboss.data.lake import Lake
 from pitboss.data.quality import check_lake
 from pitboss.data.series import series
 from pitboss.data.series_info import SeriesInfo
+from pitboss.data.staging import silent_stderr
 
 
 def test_the_list_is_sorted_and_counts_holes(tmp_path: Path, lake: Lake) -> None:
@@ -179,3 +182,21 @@ def test_a_stray_parquet_file_is_mentioned(lake: Lake) -> None:
     stray.parent.mkdir(parents=True)
     stray.write_bytes(b"x")
     assert [(finding.problem, finding.file) for finding in check_lake(lake)] == [("unknown", "bars/mine.parquet")]
+
+
+def test_overlapping_reads_of_two_threads_leave_stderr_as_it_was() -> None:
+    before, first_is_in, second_is_in = os.fstat(2), Event(), Event()
+
+    def read_first() -> None:
+        with silent_stderr():
+            first_is_in.set()
+            second_is_in.wait(10)
+
+    first = Thread(target=read_first)
+    first.start()
+    first_is_in.wait(10)
+    with silent_stderr():
+        second_is_in.set()
+        first.join()  # the first to come leaves first
+        assert not os.path.samestat(os.fstat(2), before)
+    assert os.path.samestat(os.fstat(2), before)

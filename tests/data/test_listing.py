@@ -40,6 +40,7 @@ def test_a_delisting_without_an_announcement_is_said_to_be_known_only_when_it_ha
     ("row", "why"),
     [
         ({"symbol": "", "listed_at": DAY}, "row 1: there is no symbol"),
+        ({"symbol": ["X"], "listed_at": DAY}, "row 1: symbol is not plain text"),
         ({"symbol": "X", "listed_at": "soon"}, "row 1: listed_at 'soon' is not a time"),
         ({"symbol": "X", "listed_at": None, "delisted_at": None}, "neither listed_at nor delisted_at"),
         ({"symbol": "X", "listed_at": DAY, "delisted_at": DAY}, "delisted before it is listed"),

@@ -158,3 +158,10 @@ def test_recorded_replies_of_the_exchange_are_read(tmp_path: Path, lake: Lake) -
     put(lake, tmp_path, newer["http_all_perp_metas_non_usdc_collateral.json"], venue="all")
     assert lake.assets("sample")["ATOM"].max_leverage == 5
     assert sorted(lake.assets("all")) == ["BTC", "hyna:BTC", "km:US500"]
+
+
+@pytest.mark.parametrize("name", ["szDecimals", "maxLeverage"])
+def test_a_number_that_is_not_finite_is_refused(tmp_path: Path, lake: Lake, name: str) -> None:
+    row = {"name": "A", "szDecimals": 2.0, "maxLeverage": 5.0} | {name: float("inf")}
+    with pytest.raises(UserError, match="asset 1 of the universe lacks"):
+        import_paths(lake, [write(tmp_path / "meta.parquet", [row])])

@@ -43,12 +43,21 @@ def part(kind: str, symbol: str, interval: str = "") -> str:
         ("az://container/a", "az://container/a"),
         ("https://example.com:8443/lake", "https://example.com:8443/lake"),
         ("file:///srv/lake", "file:///srv/lake"),
+        ("file:///srv/a%23b", "file:///srv/a%23b"),
     ],
 )
 def test_an_address_is_kept_as_it_is_meant(text: str, where: str) -> None:
     assert str(read_address(text)) == where
     pin = "a" * 64
     assert (str(read_address(f"{text}#{pin}")), read_address(f"{text}#{pin}").pin) == (where, pin)
+
+
+@pytest.mark.parametrize("name", ["a#b", "a?b", "a%b", "a b"])
+def test_a_folder_whose_name_needs_quoting_is_the_one_that_is_read(name: str, tmp_path: Path) -> None:
+    (tmp_path / name / "objects").mkdir(parents=True)
+    (tmp_path / name / "objects" / "x").write_bytes(b"12")
+    storage = open_objects(read_address((tmp_path / name).as_uri()), {})
+    assert storage.sizes("objects") == {"objects/x": 2}
 
 
 @pytest.mark.parametrize(

@@ -340,7 +340,6 @@ def test_a_question_that_waits_between_two_tries_is_given_up_with_who_asked():
         leaving.cancel()
         await asyncio.sleep(60)
         assert client.asked == 1
-        assert not model.knows(ASKED)
 
     run(main())
 
@@ -438,12 +437,3 @@ def test_half_a_character_is_no_reason_to_fail():
     broken = replace(ASKED, messages=(Message("user", "\ud800"),))
 
     assert request_key("m", broken) != request_key("m", replace(ASKED, messages=(Message("user", "?"),)))
-
-
-def test_knowing_a_question_asks_nobody():
-    model = Cached(DirectClient(Scripted([says("hold")])), Shelf(), "run1")
-
-    assert not model.knows(ASKED)
-    ask(model)
-    assert model.knows(ASKED)
-    assert (model.calls, model.hits) == (1, 0)

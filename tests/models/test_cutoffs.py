@@ -97,7 +97,7 @@ def test_a_month_counts_to_its_last_day(day: date) -> None:
     assert read_day(day.isoformat()) == day
 
 
-@pytest.mark.parametrize("text", ["2025", "2025-13", "2025-02-30", "soon", "", "9999-12"])
+@pytest.mark.parametrize("text", ["2025", "2025-13", "2025-02-30", "soon", "", "9999-12", "9999-12-31"])
 def test_what_is_no_day_is_refused_in_a_line(text: str) -> None:
     with pytest.raises(UserError, match="is not a day for a cutoff"):
         read_day(text)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from pitboss.core.errors import TransientError, UserError
 from pitboss.models.error_bodies import MAX_MESSAGE_CHARS, error_message
 from pitboss.models.failures import Failure, classify, malformed
+from pitboss.models.json_body import parse_body
 from pitboss.models.retry_after import LONGEST_WAIT_S, duration_s, retry_after_s
 
 JSON = st.recursive(
@@ -163,3 +164,10 @@ def test_complaints_about_single_fields_are_reported_in_words() -> None:
     body = {"detail": [{"loc": ["body", "seed"], "msg": "extra fields not permitted", "type": "value_error.extra"}, 5]}
     assert error_message(body) == "body.seed extra fields not permitted"
     assert classify(422, body).code == "bad_setting"
+
+
+@pytest.mark.parametrize("form", ['{"error":{"message":%s}}', '{"detail":[{"loc":[%s]}]}', '{"detail":[{"msg":%s}]}'])
+def test_a_message_that_is_nested_very_deep_is_still_an_error(form: str) -> None:
+    body = parse_body(form % ("[" * 1_000 + "]" * 1_000))
+    assert isinstance(body, dict)
+    assert classify(400, body).code == "bad_request"

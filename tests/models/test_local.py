@@ -272,3 +272,9 @@ def test_a_question_longer_than_the_context_is_the_persons_to_put_right(weights:
                 model.close()
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("name", ["~no-such-user/model", "x" * 300])
+def test_a_name_that_no_file_can_have_is_refused(folder: Path, name: str) -> None:
+    with pytest.raises(UserError, match="there is no local model"):
+        find_weights(name, folder)

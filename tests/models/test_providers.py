@@ -121,6 +121,7 @@ def test_servers_of_ones_own_can_be_moved() -> None:
         ("llm", {"LLM_PROVIDER": "grok"}, "LLM_PROVIDER"),
         ("llm", {"LLM_BASE_URL": "ftp://x/v1", "LLM_MODEL": "m"}, "LLM_BASE_URL"),
         ("llm", {"LLM_BASE_URL": "http://user:pass@x/v1", "LLM_MODEL": "m"}, "LLM_BASE_URL"),
+        ("llm", {"LLM_BASE_URL": "https://:pass@x/v1", "LLM_MODEL": "m"}, "LLM_BASE_URL"),
         ("llm", {"LLM_BASE_URL": "http://x:99999/v1", "LLM_MODEL": "m"}, "LLM_BASE_URL"),
         ("llm", {"LLM_BASE_URL": "https://x/v1"}, "no model"),
     ],

@@ -316,7 +316,7 @@ def _validate(lake: Lake, source: DataSource, request: DownloadRequest) -> None:
         interval_ms(interval)
     if "from" in needs and request.from_at >= request.to_at:
         raise UserError(
-            f"there is nothing between {iso(request.from_at)} and {iso(request.to_at)}", "--from is before --to"
+            f"there is nothing between {iso(request.from_at)} and {iso(request.to_at)}", "--from must be before --to"
         )
     if lake.is_synthetic(request.venue):
         raise UserError(f"venue {request.venue!r} holds generated data", "file real data under another --venue")

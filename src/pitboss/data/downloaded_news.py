@@ -17,7 +17,7 @@ import polars as pl
 
 from pitboss.core.instant import Instant
 from pitboss.data.news_rows import news_of
-from pitboss.data.series import count_noun, series
+from pitboss.data.series import TIME, count_noun, series
 from pitboss.data.source import SeriesRows, StoredState
 from pitboss.data.staging import write_error
 from pitboss.data.table import Table
@@ -117,6 +117,8 @@ def new_items(
         return SeriesRows("news", None, pl.DataFrame(schema=dict(series("news").columns)), tuple(notes), keys=keys)
     dtypes = {"published": pl.Int64, "first_seen_at": pl.Int64, "sentiment": pl.Float64}
     raw = pl.DataFrame(rows, schema={name: dtypes.get(name, pl.String) for name in rows[0]})
+    # as times, not numbers: the unit of numbers is inferred from the largest of them
+    raw = raw.cast({"published": TIME, "first_seen_at": TIME})
     return SeriesRows("news", None, news_of(Table(origin, raw), None), tuple(notes), keys=keys)
 
 

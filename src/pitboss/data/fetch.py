@@ -217,7 +217,10 @@ def host_of(url: str) -> str:
 
 def address(text: str) -> str:
     """A checked base address, without a slash at its end."""
-    parts = urlsplit(text.strip())
+    try:
+        parts = urlsplit(text.strip())
+    except ValueError:
+        parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise UserError(f"{text!r} is not an address", "write it with http:// or https://")
     return text.strip().rstrip("/")

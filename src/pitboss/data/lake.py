@@ -101,7 +101,8 @@ class Lake:
         if manifest is not None:
             manifest.drop(venue)
             write_manifest(self.root, manifest)
-        for kind in sorted(SERIES):
+        # the marker last: without it what is left would pass for real data
+        for kind in sorted(SERIES, key=lambda kind: kind == "meta"):
             shutil.rmtree(self.root / kind / f"venue={venue}", ignore_errors=True)
 
     # listing
@@ -184,7 +185,7 @@ class Lake:
         self._require_sound(at, [values], f"{kind} of {symbol}")
         return Points(symbol, kind, at, values)
 
-    def news(self, venue: str, until: Instant | None = None, latency_ms: int = 0) -> "list[NewsItem]":
+    def news(self, venue: str, until: Instant | None = None) -> "list[NewsItem]":
         """News that arrived by an instant, in order of arrival.
 
         An item with a date and no time arrives at the next midnight. No item arrives before it was first downloaded, where
@@ -193,7 +194,7 @@ class Lake:
         frame = self._frame("news", venue, None, None, until)
         if frame is None:
             return []
-        items = [item for item in news_items(frame, latency_ms) if until is None or item.available_at <= until]
+        items = [item for item in news_items(frame) if until is None or item.available_at <= until]
         return sorted(items, key=lambda item: (item.available_at, item.published_at, item.source, item.text))
 
     def events(self, venue: str, until: Instant | None = None) -> "list[CalendarEvent]":
@@ -302,12 +303,12 @@ class Lake:
             raise UserError(f"the stored {label} hold numbers that are not finite", "see `pitboss data check`")
 
 
-def news_items(frame: pl.DataFrame, latency_ms: int = 0) -> list[NewsItem]:
+def news_items(frame: pl.DataFrame) -> list[NewsItem]:
     """News rows as items, each with the time at which it could be known."""
     return [
         NewsItem(
             at,
-            max(at + (DAY_MS if date_only else latency_ms), first_seen_at or 0),
+            max(at + DAY_MS if date_only else at, first_seen_at or 0),
             source,
             text,
             sentiment,

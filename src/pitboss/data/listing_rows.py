@@ -13,7 +13,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, Instant
 from pitboss.data.excerpt import excerpt
 from pitboss.data.series import TIME, count_noun, series
-from pitboss.data.table import RowCheck, Table, optional_times
+from pitboss.data.table import RowCheck, Table, optional_times, text_of
 
 BEGINS = ("listed_at", "onboard_date", "onboarded_at", "listed")
 ENDS = ("delisted_at", "delivery_date", "delisted")
@@ -31,9 +31,9 @@ def looks_like_listings(table: Table) -> bool:
 
 def listings_of(table: Table) -> pl.DataFrame:
     """One row for each symbol. Each needs a start or an end; the end is after the start, and known at the latest then."""
-    column = table.frame[table.need("the symbol", *SYMBOLS)].cast(pl.String, strict=False)
-    symbols = [(name or "").strip() for name in column.to_list()]
     check = RowCheck(table, pl.Series([None] * table.frame.height, dtype=pl.Int64))
+    column = text_of(table, check, table.need("the symbol", *SYMBOLS))
+    symbols = [(name or "").strip() for name in column.to_list()]
     times = [optional_times(table, check, names).to_list() for names in (BEGINS, ENDS, ANNOUNCED)]
     check.raise_first()
     rows: dict[str, tuple[Instant | None, ...]] = {}

@@ -3,7 +3,7 @@
 Only the properties of assets are read: size decimals and leverage tiers. Prices in the reply are ignored.
 """
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 import polars as pl
@@ -42,7 +42,7 @@ def meta_rows(value: Any, origin: str) -> tuple[pl.DataFrame, list[str]]:
                 if not symbol:
                     raise ValueError("a name is needed")
                 table_id = None if asset.get("marginTableId") is None else int(asset["marginTableId"])
-            except (KeyError, TypeError, ValueError, AttributeError):
+            except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
                 raise UserError(
                     f"{origin}: asset {number} of the universe lacks a usable name, szDecimals, maxLeverage or marginTableId"
                 ) from None
@@ -84,7 +84,7 @@ def _tables(reply: dict[str, Any], origin: str) -> dict[int, list[tuple[Decimal,
             if not all(lower_bound.is_finite() for lower_bound, _ in tiers) or (tiers and min(tiers)[0] != 0):
                 raise ValueError("a ladder begins at zero")
             tables[int(number)] = sorted(tiers)
-    except (KeyError, TypeError, ValueError, InvalidOperation):
+    except (KeyError, TypeError, ValueError, ArithmeticError):
         raise UserError(f"{origin}: marginTables cannot be read", "expected [[id, {marginTiers: […]}], …]") from None
     return tables
 

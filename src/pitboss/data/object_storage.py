@@ -90,7 +90,7 @@ def read_address(text: str) -> Address:
         raise UserError("not an address of object storage", EXAMPLE)
     if parts.fragment and not PIN.fullmatch(parts.fragment):
         raise UserError("the part after # in an address is not the digest of a push", "it has 64 digits of 0-9 and a-f")
-    url = f"{parts.scheme}://{parts.netloc}{'/' if path else ''}{path}"
+    url = f"{parts.scheme}://{parts.netloc}/{parts.path.strip('/')}".rstrip("/")  # quoted as it was given
     return Address(parts.scheme, url, parts.fragment)
 
 

@@ -84,7 +84,7 @@ def instants(column: pl.Series) -> Ints:
 def _state(path: Path) -> FileState | None:
     try:
         stat = path.stat()
-    except OSError:  # whoever reads it says what is wrong
+    except OSError:  # reading the file reports what is wrong
         return None
     return stat.st_ino, stat.st_size, stat.st_mtime_ns
 

@@ -5,6 +5,7 @@ together with the manifest. Also reads stored files, which may be damaged.
 """
 
 import os
+import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,21 +58,49 @@ def _damaged(path: Path, error: BaseException) -> UserError:
     )
 
 
+class _StderrSilencer:
+    """Redirects stderr to nothing while at least one thread is in a block; the last one to leave restores it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._blocks = 0
+        self._saved: int | None = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if not self._blocks:
+                self._saved = self._redirect()
+            self._blocks += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._blocks -= 1
+            if not self._blocks and self._saved is not None:
+                os.dup2(self._saved, 2)
+                os.close(self._saved)
+
+    def _redirect(self) -> int | None:
+        """Redirect stderr; returns a descriptor of what it was, or None if there is no stderr."""
+        try:
+            with open(os.devnull, "wb") as devnull:
+                saved = os.dup(2)
+                os.dup2(devnull.fileno(), 2)
+        except OSError:
+            return None
+        return saved
+
+
+_STDERR = _StderrSilencer()
+
+
 @contextmanager
 def silent_stderr() -> Iterator[None]:
-    """Silence stderr: on a damaged file polars prints its stack before it raises."""
+    """Silence stderr, which all threads share: on a damaged file polars prints its stack before it raises."""
+    _STDERR.enter()
     try:
-        saved, devnull = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    except OSError:  # there is no stderr
-        yield
-        return
-    try:
-        os.dup2(devnull, 2)
         yield
     finally:
-        os.dup2(saved, 2)
-        os.close(saved)
-        os.close(devnull)
+        _STDERR.leave()
 
 
 def first_line(error: BaseException) -> str:

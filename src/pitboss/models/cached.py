@@ -131,11 +131,6 @@ class Cached(ModelClient):
                 self._forget(key, shared)
         await asyncio.gather(*(shared.task for shared in calls.values()), return_exceptions=True)
 
-    def knows(self, request: ModelRequest) -> bool:
-        """Whether this request would be a hit, or is under way already."""
-        key = request_key(self._identity, request, self.repeat)
-        return self._shared.find(key) is not None or self._replies.has(key)
-
     def paid_usd(self) -> Decimal:
         """What this run has paid for replies, used or not."""
         return self._replies.paid_usd()

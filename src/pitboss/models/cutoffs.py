@@ -125,9 +125,11 @@ def read_day(text: str) -> date:
         if match is None:
             raise ValueError(text)
         first = date(int(match[1]), int(match[2]), int(match[3] or 1))
-        if match[3] is not None:
-            return first
-        return date(first.year + first.month // 12, first.month % 12 + 1, 1) - timedelta(days=1)
+        if match[3] is None:
+            after = date(first.year + first.month // 12, first.month % 12 + 1, 1)
+        else:
+            after = first + timedelta(days=1)  # the first day after a cutoff must exist
+        return after - timedelta(days=1)
     except (ValueError, OverflowError):
         raise UserError(
             f"{text.strip()!r} is not a day for a cutoff", "write 2025-07-31, or 2025-07 for its end"

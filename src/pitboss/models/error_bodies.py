@@ -34,7 +34,10 @@ def error_message(body: object) -> str:
     message = next((error[name] for name in _MESSAGES if error.get(name)), None)
     if not isinstance(message, str):
         if message is not None:
-            message = _field_errors(message) or str(message)[: MAX_MESSAGE_CHARS * 2]
+            try:
+                message = _field_errors(message) or str(message)[: MAX_MESSAGE_CHARS * 2]
+            except RecursionError:
+                message = codec.TOO_DEEP
         else:
             message = body[: MAX_MESSAGE_CHARS * 4] if isinstance(body, str) else ""
     if message.lstrip()[:1] == "<":

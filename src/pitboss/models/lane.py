@@ -111,7 +111,7 @@ class Lane:
             self._halved_at = self._ledger.issued
 
     def _wait_ms(self, need: QuotaNeed, now: Instant) -> float:
-        if self.under_way >= int(self._concurrency_limit):
+        if self.under_way >= self.concurrency_limit:
             return NEVER
         return max(self._paused_until - now, 0, self._ledger.wait_ms(need, now))
 

@@ -26,8 +26,11 @@ def find_weights(name: str, folder: Path) -> Path:
 
     Raises a `UserError` unless it can be served, before a run begins.
     """
-    literal = Path(name).expanduser()
-    path = next((path for path in (literal, folder / name, folder / f"{name}.gguf") if path.is_file()), None)
+    try:
+        literal = Path(name).expanduser()
+        path = next((path for path in (literal, folder / name, folder / f"{name}.gguf") if path.is_file()), None)
+    except (OSError, RuntimeError):  # longer than names may be, or in the home of an unknown user
+        path = None
     if path is None and name == SMALL:
         path = _small()
         if path is None:

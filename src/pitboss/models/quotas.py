@@ -120,32 +120,34 @@ class FixedQuota:
     A call counts from its start to one window after its end, because it is unknown when the provider counts it.
     """
 
-    __slots__ = ("_over", "_sum", "limit", "unit", "window_ms")
+    __slots__ = ("_ended_calls", "_sum", "limit", "unit", "window_ms")
 
     def __init__(self, unit: str, limit: int, window_ms: int = MINUTE_MS) -> None:
         self.unit = unit
         self.limit = limit
         self.window_ms = window_ms
-        self._over: deque[tuple[Instant, int]] = deque()
+        self._ended_calls: deque[tuple[Instant, int]] = deque()
+        """(counts until, amount), in order of time."""
         self._sum = 0
 
     def end(self, amount: int, now: Instant) -> None:
         """Count a call that has ended."""
-        self._over.append((now + self.window_ms, amount))
+        self._ended_calls.append((now + self.window_ms, amount))
         self._sum += amount
 
     def wait_ms(self, need: int, under_way: int, now: Instant) -> float:
         """How long until a call of this size may begin; 0 is now."""
-        while self._over and self._over[0][0] <= now:
-            self._sum -= self._over.popleft()[1]
-        over = self._sum + under_way + min(need, self.limit) - self.limit
-        if over <= 0:
+        while self._ended_calls and self._ended_calls[0][0] <= now:
+            self._sum -= self._ended_calls.popleft()[1]
+        excess = self._sum + under_way + min(need, self.limit) - self.limit
+        if excess <= 0:
             return 0
-        return next((at - now for at, freed in _freed(self._over) if freed >= over), NEVER)
+        return next((at - now for at, freed in _freed(self._ended_calls) if freed >= excess), NEVER)
 
 
-def _freed(over: Iterable[tuple[Instant, int]]) -> Iterator[tuple[Instant, int]]:
+def _freed(ended_calls: Iterable[tuple[Instant, int]]) -> Iterator[tuple[Instant, int]]:
+    """Each instant at which a call stops counting, with the amount freed by then."""
     total = 0
-    for at, amount in over:
+    for at, amount in ended_calls:
         total += amount
         yield at, total

@@ -63,10 +63,6 @@ class RunReplies:
         entry = self._store.get(key)
         return None if entry is None else self.as_hit(entry.reply, entry.run_id, entry.cost_usd)
 
-    def has(self, key: str) -> bool:
-        """Whether a reply to the request is stored."""
-        return self._store.get(key) is not None
-
     def as_hit(self, reply: ModelReply, payer_id: str, cost_usd: Decimal | None) -> ModelReply:
         """A reply that the run `payer_id` paid for, as it counts for this run."""
         is_own = payer_id == self._run_id

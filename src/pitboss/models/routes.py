@@ -104,7 +104,13 @@ def _address(variable: str, values: Mapping[str, str]) -> str:
         _ = parts.port
     except ValueError:
         parts = urlsplit("")
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or "@" in parts.netloc
+        or parts.query
+        or parts.fragment
+    ):
         raise UserError(
             f"{variable} is not an address that can be asked",
             "write it as https://host/v1, without a user, a query or a key in it",

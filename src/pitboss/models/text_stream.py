@@ -1,4 +1,4 @@
-"""`TextStream`: the text of a streamed reply while it arrives, for somebody who waits for it.
+"""`TextStream`: the text of a streamed reply while it arrives, for a person who is waiting for it.
 
 It reads the same events as `chat/stream.py` and `native/*_stream.py`, which read the whole reply when it has ended and alone decide
 what it means: calls, errors and an early end are not looked for here.

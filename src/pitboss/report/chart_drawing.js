@@ -16,9 +16,9 @@
   const formats = /** @type {Map<number, Intl.NumberFormat>} */ (new Map());
   /** @param {number} value @param {number} places */
   const fixed = (value, places) => {
-    const known = formats.get(places) || new Intl.NumberFormat('en-US', { minimumFractionDigits: places, maximumFractionDigits: places });
-    formats.set(places, known);
-    return known.format(value);
+    const format = formats.get(places) || new Intl.NumberFormat('en-US', { minimumFractionDigits: places, maximumFractionDigits: places });
+    formats.set(places, format);
+    return format.format(value);
   };
   /** @param {number} size */
   const digits = (size) => (size >= 10000 ? 1 : size >= 100 ? 2 : size >= 1 ? 4 : size >= 0.01 ? 6 : 8);

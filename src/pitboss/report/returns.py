@@ -76,7 +76,7 @@ def worst_drawdowns(
     times, curve = np.concatenate(([start], at)), np.concatenate(([initial], equity))
     peak = np.maximum.accumulate(curve)
     at_peak = np.flatnonzero(curve == peak)
-    found: list[Drawdown] = []
+    drawdowns: list[Drawdown] = []
     for first, after in zip(at_peak.tolist(), [*at_peak[1:].tolist(), len(curve)], strict=True):
         if after == first + 1:
             continue
@@ -84,8 +84,8 @@ def worst_drawdowns(
         recovered = int(times[after]) if after < len(curve) else None
         depth = min(100.0, 100.0 * (1 - float(curve[trough]) / float(curve[first]))) if curve[first] > 0 else 0.0
         end = int(times[-1]) if recovered is None else recovered
-        found.append(Drawdown(depth, int(times[first]), int(times[trough]), recovered, end))
-    return sorted(found, key=lambda each: (-each.depth_pct, each.peak_at))[:most]
+        drawdowns.append(Drawdown(depth, int(times[first]), int(times[trough]), recovered, end))
+    return sorted(drawdowns, key=lambda each: (-each.depth_pct, each.peak_at))[:most]
 
 
 def rolling_sharpe(initial: float, at: Floats, equity: Floats, days: int = ROLLING_DAYS) -> tuple[Floats, Floats]:

@@ -75,7 +75,7 @@ def failure_section(failures: Sequence[tuple[Plain, Sequence[object]]], columns:
 
 
 def check_section(study_id: str, kind: str, runs: Sequence[Plain]) -> Html:
-    """Commands that verify a page. `runs` are all of its runs, the best first; `what` is `study` or `arena`."""
+    """Commands that verify a page. `runs` are all of its runs, the best first; `kind` is `study` or `arena`."""
     commands = [
         (f"pitboss study runs {study_id}", f"every run of this {kind} with its status"),
         (f"pitboss study show {study_id} --json", "everything on this page as numbers, computed again"),

@@ -59,8 +59,8 @@ def rates() -> list[dict[str, Any]]:
 
 
 class Venue:
-    def __init__(self, faults: Any = lambda number: None) -> None:
-        self.faults, self.asked, self.paths = faults, 0, []
+    def __init__(self, faults: Any = lambda number: None, files: dict[str, bytes] | None = None) -> None:
+        self.faults, self.files, self.asked, self.paths = faults, files or published(), 0, []
 
     def app(self) -> web.Application:
         app = web.Application()
@@ -88,7 +88,7 @@ class Venue:
     async def file(self, request: web.Request) -> web.StreamResponse:
         path = request.match_info["path"]
         self.paths.append(path)
-        content = published().get(path.removesuffix(".CHECKSUM"))
+        content = self.files.get(path.removesuffix(".CHECKSUM"))
         if content is None:
             return web.Response(status=404)
         if path.endswith(".CHECKSUM"):
@@ -188,3 +188,18 @@ def test_a_symbol_with_its_quote_is_filed_without_it(lake: Lake) -> None:
 def test_what_is_no_file_of_the_venue_is_broken_and_nothing_else(content: bytes) -> None:
     with pytest.raises(MalformedReply):
         read_zip(content)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (f"{START},100,97,98,100,1,0,0,0,0,0,0", "high 97.0 is below low"),
+        (f"{START},100,102", "a row of the reply is too short"),
+    ],
+)
+def test_a_published_file_with_bad_rows_is_refused_at_once(lake: Lake, line: str, why: str) -> None:
+    venue = Venue(files={"futures/um/monthly/klines/BTCUSDT/1h/BTCUSDT-1h-2024-01.zip": zipped("a.csv", f"{line}\n")})
+    with pytest.raises(UserError, match=f"has a file with bad rows: .*{why}"):
+        bring(lake, venue, files=True, kinds=("bars",))
+    assert venue.asked == 1
+    assert lake.list() == []

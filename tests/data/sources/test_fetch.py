@@ -6,7 +6,8 @@ import pytest
 from aiohttp import web
 from playing import FreeTime, closing, serving
 
-from pitboss.data.fetch import LONGEST_RETRY_AFTER_S, Query
+from pitboss.core.errors import UserError
+from pitboss.data.fetch import LONGEST_RETRY_AFTER_S, Query, address
 
 
 def pauses(retry_after: str | None, failures: int = 1) -> list[float]:
@@ -37,3 +38,9 @@ def test_without_a_usable_request_of_the_server_the_bound_of_the_pause_doubles(r
     times = pauses(retry_after, failures=7)
     assert all(0 <= pause <= bound for pause, bound in zip(times, (0.5, 1, 2, 4, 8, 16, 30), strict=True))
     assert max(times) > 1
+
+
+@pytest.mark.parametrize("text", ["http://[::1", "ftp://host", "host"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match="is not an address"):
+        address(text)

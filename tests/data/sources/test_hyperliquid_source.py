@@ -417,3 +417,10 @@ def test_real_candles_replayed_with_faults_equal_their_import(lake: Lake, tmp_pa
         to_at=rows[-1]["t"] + 1,
     )
     assert results[0].digest == rows_digest(imported.stored_rows("bars", "hyperliquid", "BTC", "15m"))
+
+
+def test_a_list_in_place_of_the_asset_table_is_a_malformed_reply(lake: Lake) -> None:
+    exchange = market()
+    exchange.meta = [exchange.meta]
+    with pytest.raises(TransientError, match="the reply is not one asset table"):
+        bring(lake, exchange)

@@ -189,6 +189,21 @@ def test_posts_bring_symbols_and_mood_and_the_key_goes_to_the_service_alone(lake
     assert "k3y" not in str(results)
 
 
+@pytest.mark.parametrize("date", ["8000-01-01T00:00:00Z", "9999-12-31T23:59:59-23:59", "1970-01-02T00:00:01Z"])
+def test_a_post_with_an_impossible_date_leaves_the_others_as_they_are(lake: Lake, date: str) -> None:
+    odd = {"title": "odd", "published_at": date}
+    content = json.dumps({"results": [*json.loads(posts())["results"], odd]}).encode()
+    bring(lake, Site(content, "application/json"), "cryptopanic", key=lambda name: "k3y")
+    published = {item.text: item.published_at for item in lake.news("calm")}
+    assert published["BTC moves"] == parse_instant("2025-03-01T11:00:00Z")
+    assert published["No date"] == NOW
+
+
+def test_a_feed_of_old_items_alone_has_their_dates(lake: Lake) -> None:
+    bring(lake, Site(feed(("old", "1", "Fri, 02 Jan 1970 10:00:00 GMT"))))
+    assert [item.published_at for item in lake.news("calm")] == [parse_instant("1970-01-02T10:00:00Z")]
+
+
 def test_a_next_page_is_asked_of_the_same_service_and_ends(lake: Lake) -> None:
     site = Site(posts(more=True), "application/json")
     bring(lake, site, "cryptopanic", key=lambda name: "k3y")
@@ -251,6 +266,19 @@ def test_a_calendar_is_known_from_its_first_sight_and_stays_so(lake: Lake) -> No
     ]
 
 
+def test_an_event_of_the_far_future_leaves_the_times_of_the_others_as_they_are() -> None:
+    frame, _ = read_calendar(ICS.replace(b"20250129T190000Z", b"99991231T190000Z"), NOW, "host")
+    assert frame["scheduled_at"].dt.epoch("ms").to_list() == [
+        parse_instant("2025-03-12T12:30:00"),
+        parse_instant("9999-12-31T19:00:00"),
+    ]
+
+
+def test_a_calendar_may_begin_with_spaces_and_empty_lines() -> None:
+    frame, _ = read_calendar(b" \r\n\t" + ICS, NOW, "host")
+    assert frame["title"].to_list() == ["Past meeting", "CPI, for February"]
+
+
 def test_a_csv_calendar_says_what_was_assumed_about_when_it_was_known(lake: Lake) -> None:
     content = b"release_utc,kind\n2025-03-19T18:00:00Z,FOMC statement\n"
     results = bring(lake, Site(content, "text/csv"), "calendar", path="/fomc.csv")
@@ -310,6 +338,7 @@ END:VTIMEZONE
         (calendar_with("DTSTART;TZID=Nowhere/Else:20250312T083000"), "the event 'CPI' has no start time"),
         (calendar_with("DTSTART:20250312T083000Z", "RRULE:FREQ=SECONDLY"), "the event 'CPI' repeats"),
         (calendar_with("CATEGORIES:x"), "the event 'CPI' has no start time"),
+        (calendar_with("DTSTART;TZID=America/New_York:99991231T230000"), "the event 'CPI' has no start time"),
         (calendar_with("DTSTART:20250312T083000Z", "SUMMARY" + ";a=b" * 6_000 + ":x"), "a SUMMARY line of 24,009"),
         (calendar_with(*["BEGIN:VEVENT"] * 20_001), "20,003 events"),
         (calendar_with("DTSTART:20250312T083000Z").replace(b"END:VCALENDAR", b""), "no events"),

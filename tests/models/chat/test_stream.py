@@ -324,3 +324,10 @@ def test_a_plain_reply_that_is_called_a_stream_is_read_as_what_it_is() -> None:
     slow = stream.read('{"error": {"code": 429, "message": "slow"}}')
     assert isinstance(slow, Failure)
     assert slow.code == "busy"
+
+
+def test_an_index_of_thousands_of_digits_is_no_index() -> None:
+    long = "9" * 5_000
+    assert read_reply({"choices": [{"index": long, "delta": {"content": "x"}}]}).text == "x"
+    calls = [{"index": long, "function": {"name": "look"}}]
+    assert [call.name for call in read_reply(chunk({"tool_calls": calls})).calls] == ["look"]

@@ -280,3 +280,9 @@ def test_whatever_a_model_sends_the_answer_is_text_or_a_failure_in_one_line(argu
 def test_whatever_a_schema_says_checking_ends_in_nothing_or_a_failure(schema: dict[str, Any]) -> None:
     with suppress(ToolFailed):
         compile_check(schema)({"word": "x"})
+
+
+@pytest.mark.parametrize("more", [{"$schema": ["x"]}, {"$schema": 5}, {"$id": 5}, {"$id": ["x"]}])
+def test_a_schema_whose_own_address_is_no_text_makes_the_tool_unusable(more: dict[str, Any]) -> None:
+    with pytest.raises(ToolFailed, match="its schema is not valid"):
+        compile_check({"type": "object", **more})({})

@@ -7,14 +7,17 @@ from its days; funding has no daily files. No account, no key.
 import csv
 import hashlib
 import io
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import polars as pl
 
+from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, Instant, interval_ms
-from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, RequestRefused, address
+from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, RequestRefused, address, host_of
 from pitboss.data.file_reader import BadZip, zipped_csv
 from pitboss.data.reply_rows import checked_bars, checked_points, listed_rows, named_rows, on_the_hour
 from pitboss.data.source import DataSource, DownloadRequest, Ranged, Task
@@ -28,6 +31,7 @@ MOST_KLINES, MOST_FUNDING = 1_500, 1_000
 CACHED_FILES = 2
 _KLINE = ("t", "o", "h", "l", "c", "v")
 _MONTH_MS = 31 * 24 * HOUR_MS
+_TIME = re.compile(r"[0-9]{1,16}")
 
 
 def pair_of(symbol: str) -> str:
@@ -93,15 +97,14 @@ class _Files:
         step, pair = interval_ms(interval), pair_of(symbol)
 
         async def page(from_at: Instant, to_at: Instant) -> pl.DataFrame:
+            tables = await self._tables("klines", f"{pair}/{interval}/{pair}-{interval}", from_at, to_at)
             rows: list[dict[str, Any]] = []
-            for table, settled_at in await self._tables(
-                "klines", f"{pair}/{interval}/{pair}-{interval}", from_at, to_at
-            ):
-                for line in table:
-                    row = {"t": _ms(line[0]), **dict(zip(_KLINE[1:], line[1:6], strict=True))}
-                    if from_at <= row["t"] < to_at and row["t"] + step <= settled_at:
-                        rows.append(row)
-            return checked_bars(rows, interval, f"klines of {symbol}")
+            with self._bad_rows_refused():
+                for table, settled_at in tables:
+                    for line in listed_rows([[_ms(line[0]), *line[1:]] for line in table], _KLINE):
+                        if from_at <= line["t"] < to_at and line["t"] + step <= settled_at:
+                            rows.append(line)
+                return checked_bars(rows, interval, f"klines of {symbol}")
 
         return Ranged("bars", symbol, interval, step, _MONTH_MS, page)
 
@@ -111,9 +114,20 @@ class _Files:
         async def page(from_at: Instant, to_at: Instant) -> pl.DataFrame:
             tables = await self._tables("fundingRate", f"{pair}/{pair}-fundingRate", from_at, to_at)
             rows = ((_ms(line[0]), line[-1]) for table, _ in tables for line in table)
-            return _funding(rows, symbol, from_at, to_at)
+            with self._bad_rows_refused():
+                return _funding(rows, symbol, from_at, to_at)
 
         return Ranged("funding", symbol, None, HOUR_MS, _MONTH_MS, page)
+
+    @contextmanager
+    def _bad_rows_refused(self) -> Iterator[None]:
+        """Bad rows of a published file are refused at once: another request brings the same file."""
+        try:
+            yield
+        except MalformedReply as error:
+            raise UserError(
+                f"{host_of(self._base)} has a file with bad rows: {error}", "leave its time out, or omit --files"
+            ) from None
 
     async def _tables(
         self, dataset: str, stem: str, from_at: Instant, to_at: Instant
@@ -167,7 +181,7 @@ def read_zip(content: bytes) -> list[list[str]]:
     except (BadZip, csv.Error, UnicodeDecodeError) as error:
         raise MalformedReply(f"a file is not a zip with a CSV ({first_line(error)})") from None
     rows = rows[1:] if rows and not rows[0][0].isdigit() else rows
-    if any(not row[0].isdigit() or len(row) < 3 for row in rows):
+    if any(not _TIME.fullmatch(row[0]) or len(row) < 3 for row in rows):
         raise MalformedReply("a file has rows without a time")
     return rows
 

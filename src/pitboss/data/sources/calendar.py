@@ -14,11 +14,12 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.data.fetch import Fetcher, Query, Reply, address, host_of
 from pitboss.data.news_rows import KNOWN_TIMES, events_of
-from pitboss.data.series import count_noun, series
+from pitboss.data.series import TIME, count_noun, series
 from pitboss.data.source import DataSource, DownloadRequest, SeriesRows, Single, StoredState, Task
 from pitboss.data.sources.rss import clean
 from pitboss.data.staging import first_line
 from pitboss.data.table import Table
+from pitboss.data.time_columns import EARLIEST, LATEST
 
 if TYPE_CHECKING:
     from icalendar import Component
@@ -33,11 +34,11 @@ and the parser expands the rules of a definition without a bound."""
 
 def read_calendar(content: bytes, asked_at: Instant, host: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """The events of a calendar in the lake's columns, and notes on what was assumed."""
-    text = content.decode("utf-8-sig", "replace")
-    if text.lstrip().startswith("BEGIN:VCALENDAR"):
-        raw = pl.DataFrame(
-            _ical_rows(text, host), schema={"scheduled_at": pl.Int64, "kind": pl.String, "title": pl.String}
-        )
+    text = content.decode("utf-8-sig", "replace").lstrip()
+    if text.startswith("BEGIN:VCALENDAR"):
+        # as times, not numbers: the unit of numbers is inferred from the largest of them
+        schema = {"scheduled_at": pl.Int64, "kind": pl.String, "title": pl.String}
+        raw = pl.DataFrame(_ical_rows(text, host), schema=schema).cast({"scheduled_at": TIME})
     else:
         try:
             raw = pl.read_csv(text.encode(), infer_schema=False)
@@ -87,6 +88,8 @@ def _ical_row(event: "Component", host: str) -> dict[str, Any]:
         if at.tzinfo is None and "TZID" in start.params:
             raise ValueError("unknown time zone")
         scheduled_at = round(at.replace(tzinfo=at.tzinfo or UTC).timestamp() * 1000)
+        if not EARLIEST <= scheduled_at <= LATEST:
+            raise ValueError("in UTC it is not in the years 1 to 9999")
     except (AttributeError, TypeError, ValueError, OverflowError, OSError):
         raise UserError(f"{host}: the event {title[:60]!r} has no start time that can be read") from None
     categories = getattr(_first(event, "CATEGORIES"), "cats", None)

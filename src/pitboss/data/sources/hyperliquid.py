@@ -89,6 +89,8 @@ class _Info:
                 frame, notes = meta_rows(value, "meta")
             except UserError as error:
                 raise MalformedReply(error.message) from None
+            if not isinstance(value, dict):
+                raise MalformedReply("the reply is not one asset table")
             listed = [str(asset["name"]) for asset in value["universe"] if not asset.get("isDelisted")]
             return frame, notes, listed
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from pitboss.models.json_body import as_text, parse_body
 
+MOST_INDEX_DIGITS = 9
+
 
 class StreamedCall:
     """A call as it grows."""
@@ -83,6 +85,6 @@ class StreamedCalls:
 
 def integer(value: object) -> int | None:
     """An index as a number, also where it is written as text."""
-    if isinstance(value, str) and value.isascii() and value.isdigit():
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= MOST_INDEX_DIGITS:
         return int(value)
     return value if isinstance(value, int) else None

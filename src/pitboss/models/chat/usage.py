@@ -1,6 +1,5 @@
 """The `usage` of a chat completion, whatever the provider's way of counting: tokens and the charged amount."""
 
-import math
 from decimal import Decimal
 
 from pitboss.core.intent import NO_USAGE, Usage
@@ -56,6 +55,6 @@ def read_cost(usage: object) -> Decimal | None:
 
 
 def _amount(value: object) -> Decimal | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < MOST_TOKENS:
         return None
-    return Decimal(repr(value)) if value < MOST_TOKENS else None
+    return Decimal(repr(value))

@@ -10,8 +10,8 @@ from pitboss.report.study.view import StudyView
 from pitboss.sim.study.axis import describe_point
 
 PROOF = 0.95
-NOT_TESTED = "There are no returns of days to resample, so nothing here says which differences are due to chance."
 """A deflated Sharpe below this is not significant."""
+NOT_TESTED = "There are no returns of days to resample, so nothing here says which differences are due to chance."
 
 
 def paragraphs(view: StudyView) -> list[str]:

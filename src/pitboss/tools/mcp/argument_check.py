@@ -7,6 +7,7 @@ are refused.
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from pitboss.core.errors import ToolFailed
@@ -23,11 +24,10 @@ class _StepsExceeded(Exception):
 
 def compile_check(schema: Mapping[str, Any]) -> Callable[[Any], None]:
     """A function that raises `ToolFailed` with one line for arguments that do not match the schema."""
-    from jsonschema import SchemaError, validators
+    from jsonschema import validators
     from referencing import Registry
 
     steps_left = [0]
-    kind = validators.validator_for(schema, default=validators.Draft202012Validator)
 
     def with_limit(keyword: str, rule: Callable[..., Any]) -> Callable[..., Any]:
         def check(validator: Any, value: Any, instance: Any, parent: Any) -> Any:
@@ -40,19 +40,17 @@ def compile_check(schema: Mapping[str, Any]) -> Callable[[Any], None]:
 
         return check
 
-    rules = {name: with_limit(name, rule) for name, rule in kind.VALIDATORS.items() if name not in _UNCHECKED}
-    rules |= dict.fromkeys(_UNCHECKED, _no_errors) | {"uniqueItems": with_limit("uniqueItems", _unique)}
-    bounded = validators.extend(kind, rules)
-    try:
+    checker: Any = None
+    with suppress(Exception):  # an untrusted schema may make the library raise anything
+        kind = validators.validator_for(schema, default=validators.Draft202012Validator)
         kind.check_schema(dict(schema))
-        usable = True
-    except (SchemaError, RecursionError):
-        usable = False
-    checker = bounded(dict(schema), registry=Registry())
+        rules = {name: with_limit(name, rule) for name, rule in kind.VALIDATORS.items() if name not in _UNCHECKED}
+        rules |= dict.fromkeys(_UNCHECKED, _no_errors) | {"uniqueItems": with_limit("uniqueItems", _unique)}
+        checker = validators.extend(kind, rules)(dict(schema), registry=Registry())
 
     def check(arguments: Any) -> None:
         steps_left[0] = MAX_STEPS
-        if not usable:
+        if checker is None:
             raise ToolFailed("the tool cannot be used: its schema is not valid")
         try:
             error = next(iter(checker.iter_errors(arguments)), None)
