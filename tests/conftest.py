@@ -68,7 +68,7 @@ gc.disable()
 def pytest_collection_finish() -> None:
     """Begin to collect garbage, of tests alone, and less often than in a small program."""
     gc.freeze()
-    gc.set_threshold(10_000)
+    gc.set_threshold(50_000)  # as `pitboss` does; at 10,000 collections take two percent of the processor time
     gc.enable()
 
 

@@ -10,6 +10,15 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
+def test_the_demo_does_not_replace_a_folder_of_something_else(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    command = [sys.executable, str(ROOT / "examples/live/demo.py"), "--home", str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 1
+    assert result.stderr == f"error: {tmp_path} is not empty and not of this demo; choose another --home\n"
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
 @pytest.mark.proof
 def test_the_demo_trades_halts_resumes_and_agrees_with_the_exchange(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "examples/live/demo.py"), "--home", str(tmp_path / "home")]

@@ -50,6 +50,13 @@ def bets(tmp_path: Path) -> Path:
     return path
 
 
+def test_a_file_of_prices_serves_each_underlying_that_it_is_given_for(tmp_path: Path, prices: Path, bets: Path) -> None:
+    words = ("predict", "backtest", bets, *RANGE, "--prices", prices, "--model", "policy/yes_only")
+    for underlying in ("BTC", "ETH"):
+        run = here(*words, "--set", f"context.underlying={underlying}", "--json", "--home", tmp_path / "home").json
+        assert run["status"] == "complete"
+
+
 def test_a_run_is_scored_verified_exported_forked_and_taken_elsewhere(tmp_path: Path, prices: Path, bets: Path) -> None:
     home = tmp_path / "home"
     run = here("predict", "backtest", bets, *RANGE, "--prices", prices, "--json", "--home", home).json

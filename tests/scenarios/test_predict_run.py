@@ -271,6 +271,7 @@ def test_llm_without_a_key_is_alternate_with_a_warning(
     [
         (("--host", "0.0.0.0"), {}, "other machines could read the status there"),
         (("--every", "100ms"), {}, "not from 1s to 1h"),
+        (("--every", "0s"), {}, "not from 1s to 1h"),
         (("--equity", "0"), {}, "must be above zero"),
         (("--ticks", "0"), {}, "must be at least 1"),
         (("--port", "70000"), {}, "not from 0 to 65535"),
@@ -304,6 +305,18 @@ def test_a_mistake_is_one_line_and_leaves_no_run_behind(
     assert said in told.err
     assert told.err.count("error: ") == 1
     assert "Traceback" not in told.err
+    assert live.runs() == 0
+
+
+@pytest.mark.parametrize("text", ["", " \n", "buy\x07"])
+def test_a_prompt_file_without_a_usable_text_is_one_line(
+    live: Live, text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.md").write_text(text)
+    monkeypatch.setenv("AGENT_PROMPT_FILE", str(tmp_path / "mine.md"))
+    assert main(["predict", "run", str(live.skill), "--scheduled", "--port", "0", "--home", str(live.home)]) == 2
+    told = capsys.readouterr().err
+    assert "error: AGENT_PROMPT_FILE: its text must not" in told
     assert live.runs() == 0
 
 
