@@ -15,6 +15,9 @@ from pitboss.core.noun import noun
 
 FinishReason = Literal["stop", "length", "tool_calls", "error"]
 
+NOT_ASKED = frozenset({"asleep", "ruined", "no_quote"})
+"""Flags of ticks at which the decider was not called: they are not decisions."""
+
 
 def sealed_intent(tick_at: Instant, intent: Any) -> tuple[str, bytes]:
     """The key of an intent, a hash of its tick and its exact content, and that content in canonical bytes."""

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pitboss.core.intent import NOT_ASKED
 from pitboss.report import figures
 from pitboss.report.markup import Html, tag
 from pitboss.report.meaning import FLAGS
 from pitboss.report.share_bar import share_bar
 from pitboss.report.source import RunReport, mapping, number
-from pitboss.sim.outcome import NOT_ASKED
 
 
 @dataclass(frozen=True, slots=True)

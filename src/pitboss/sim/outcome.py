@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 from pitboss.core import codec
 from pitboss.core.curve import Piece, columns
 from pitboss.core.instant import Instant
+from pitboss.core.intent import NOT_ASKED
 from pitboss.core.money import ZERO
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record, RecordKind
@@ -99,9 +100,6 @@ class Ledger:
             rejected_settings=tuple(sorted(self.rejected_settings)),
         )
 
-
-NOT_ASKED = frozenset({"asleep", "ruined", "no_quote"})
-"""Flags of ticks at which the decider was not called: they are not decisions."""
 
 UNFLAGGED = "plain"
 """The flag under which ordinary no-ops are counted."""

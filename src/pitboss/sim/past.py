@@ -14,10 +14,10 @@ from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.instant import Instant, iso
+from pitboss.core.intent import NOT_ASKED
 from pitboss.core.past import DECISIONS, PastDecision
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
-from pitboss.sim.outcome import NOT_ASKED
 
 
 @dataclass(slots=True)

@@ -17,13 +17,12 @@ from typing import Any
 
 from pitboss.agent.loop import ToolLoop
 from pitboss.core.errors import TransientError
-from pitboss.core.intent import Decision
+from pitboss.core.intent import NOT_ASKED, Decision
 from pitboss.core.money import ZERO
 from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.sim.course import Course
-from pitboss.sim.outcome import NOT_ASKED
 from pitboss.sim.scout import Scout
 from pitboss.sim.speculation import Speculation, Tally
 from pitboss.sim.speculation_budget import UNIFORM_RATIO, SpeculationBudget
