@@ -21,7 +21,7 @@ from pitboss.core.deployment import OpenCommand
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS
 from pitboss.jobs.heartbeat import HeartbeatSettings
-from pitboss.jobs.live_host import HostListener, HostSettings, LiveHost
+from pitboss.jobs.live_host import HostListener, HostLock, HostSettings, LiveHost
 from pitboss.live.control import Control
 from pitboss.runs.deployment_caps import change_caps
 from pitboss.runs.deployments import command, deploy, deployment_details
@@ -150,6 +150,36 @@ def test_deployments_share_one_feed_go_on_at_another_host_and_a_kill_ends_one_at
             assert second.id in host.hosted
         assert (first.id, "stopped") in scene.ended
         assert [scene.state(each) for each in (first, second)] == ["stopped", "paused"]
+
+    story(tmp_path, tell)
+
+
+def test_a_deployment_whose_own_host_met_the_lock_is_taken_by_the_idle_host_that_had_it(tmp_path: Path) -> None:
+    class DeployingLock(HostLock):
+        """At the moment before it is released someone deploys, and the host that this starts exits at the lock."""
+
+        def release(self) -> None:
+            if not deployments:
+                deployments.append(scenes[0].deploy())
+                assert not HostLock(scenes[0].workspace.home).acquire()
+            super().release()
+
+    deployments, scenes = list[Deployment](), list[Scene]()
+
+    async def tell(scene: Scene) -> None:
+        scenes.append(scene)
+        lock = DeployingLock(scene.workspace.home)
+        assert lock.acquire()
+        host = LiveHost(scene.workspace, HostSettings(idle_exit_s=0.0), lock=lock)
+        task = asyncio.create_task(host.run())
+        await eventually(lambda: host.hosted or task.done())
+        assert list(host.hosted) == [deployments[0].id]
+        other = HostLock(scene.workspace.home)
+        assert not other.acquire()
+        await scene.command(deployments[0], "stop")
+        await task
+        assert other.acquire()
+        other.release()
 
     story(tmp_path, tell)
 

@@ -22,8 +22,11 @@ class Guardian:
     def __init__(self) -> None:
         self.answers = asyncio.Event()
         self.cancelled = 0
+        self.checks = asyncio.Event()
+        self.checks.set()
 
     async def problem(self) -> str:
+        await self.checks.wait()
         return ""
 
     async def cancel_orders(self) -> GuardianReport:
@@ -92,5 +95,39 @@ def test_closing_ends_what_is_being_done(monkeypatch: pytest.MonkeyPatch) -> Non
         await dog.watch()
         await dog.close()
         assert (guardian.cancelled, closed, len(asyncio.all_tasks())) == (0, ["a"], 1)
+
+    asyncio.run(story())
+
+
+def test_a_silence_does_not_wait_for_the_check_that_is_being_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        guardian, opened = Guardian(), list[str]()
+        guardian.checks.clear()
+        heard_at = {"a": NOW}
+
+        @asynccontextmanager
+        async def open_guardian(_: Any, deployment: Deployment) -> AsyncIterator[Guardian]:
+            opened.append(deployment.id)
+            yield guardian
+
+        stored = SimpleNamespace(
+            heartbeats=lambda mode: (NOW, [(deployment("a"), heard_at["a"])]), halt=lambda name, *_: halted.append(name)
+        )
+        halted: list[str] = []
+        monkeypatch.setattr(watchdog, "venue_named", lambda _: SimpleNamespace(open_guardian=open_guardian))
+        workspace: Any = SimpleNamespace(deployments=stored)
+        dog = Watchdog(workspace, WatchdogSettings(poll_s=0.01), elapsed=lambda: 100.0)
+        await dog.watch()  # the check does not end
+        await dog.watch()
+        assert halted == []
+        heard_at["a"] = NOW - 14_000
+        for _ in range(5):
+            await dog.watch()
+        assert (halted, opened) == (["a"], ["a"])
+        guardian.answers.set()  # what is being done in the silence goes on over passes
+        for _ in range(5):
+            await dog.watch()
+        assert (halted, guardian.cancelled) == (["a"], 1)
+        await dog.close()
 
     asyncio.run(story())

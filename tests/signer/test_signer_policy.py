@@ -267,6 +267,20 @@ def test_the_example_policy_is_valid_and_private_files_are_required(tmp_path: Pa
         read_policy(path)
 
 
+def test_a_file_of_another_user_is_named_as_one_and_a_chmod_is_not_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(EXAMPLE_POLICY)
+    path.chmod(0o600)
+    owner = path.stat().st_uid
+    monkeypatch.setattr("os.getuid", lambda: owner + 1)
+    with pytest.raises(UserError) as error:
+        read_policy(path)
+    assert str(error.value) == f"{path} belongs to another user"
+    assert error.value.hint == f"run the signer as the user with the id {owner}, or give that file to its user"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [

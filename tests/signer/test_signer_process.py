@@ -20,7 +20,7 @@ from pitboss.core.errors import TransientError, UserError
 from pitboss.signer.__main__ import main
 from pitboss.signer.client import SignatureReply, SignerClient
 from pitboss.signer.keystore import keystore_address, open_keystore, read_secret
-from pitboss.signer.program import KEYSTORE, describe_files, make_files
+from pitboss.signer.program import KEYSTORE, POLICY, describe_files, make_files
 from pitboss.signer.protocol import MOST_LINE_BYTES, SigningRefusal
 from process_memory import memory_of
 from signer.hostile import ADDRESS, CHAIN_ID, KEY, VAULT, line, payload
@@ -176,6 +176,55 @@ def test_init_makes_a_private_key_file_that_opens_with_its_passphrase(tmp_path: 
     (folder / KEYSTORE).chmod(0o640)
     with pytest.raises(UserError, match="open to other users"):
         open_keystore(folder / KEYSTORE, PASSPHRASE)
+
+
+class Killed(BaseException):
+    """What a test raises where the process ends."""
+
+
+KEYSTORE_STEPS = ("os.open", "os.fdopen", "os.fsync")
+POLICY_STEPS = ("pathlib.Path.write_text", "pathlib.Path.chmod", "pathlib.Path.replace")
+
+
+@pytest.mark.parametrize("step", [*KEYSTORE_STEPS, *POLICY_STEPS])
+def test_init_that_was_killed_is_repeated_or_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def kill(*_: object, **__: object) -> None:
+        raise Killed
+
+    folder = tmp_path / "new"
+    monkeypatch.setattr("pitboss.signer.program.read_secret", lambda *_: PASSPHRASE)
+    with monkeypatch.context() as patch:
+        patch.setattr(step, kill)
+        with pytest.raises(Killed):
+            make_files(folder, 0, None, False, FAST_SCRYPT)
+    if step == "os.fdopen":  # a file without content: whose key it was to hold is not known
+        with pytest.raises(UserError, match="is empty") as error:
+            make_files(folder, 0, None, False, FAST_SCRYPT)
+        assert error.value.hint == f"an earlier `init` was interrupted: remove {folder / KEYSTORE} and run it again"
+        (folder / KEYSTORE).unlink()
+    there = keystore_address(folder / KEYSTORE) if (folder / KEYSTORE).exists() else None
+    address = make_files(folder, 0, None, False, FAST_SCRYPT)
+    assert there in (None, address)
+    assert (there is None) == (step in ("os.open", "os.fdopen"))
+    assert describe_files(folder, 0)["address"] == address
+    assert sorted(path.name for path in folder.iterdir()) == [JOURNAL, KEYSTORE, POLICY]
+    assert stat.S_IMODE((folder / POLICY).stat().st_mode) == 0o600
+
+
+def test_init_beside_a_key_without_a_policy_makes_sure_that_it_is_the_key(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "signer", POLICY_TEXT)
+    (folder / POLICY).unlink()
+    with pytest.raises(UserError, match="cannot be opened"):
+        make_files(folder, passphrase_pipe("a wrong passphrase"), None, False, FAST_SCRYPT)
+    with pytest.raises(UserError, match="holds another key"):
+        make_files(folder, passphrase_pipe(), passphrase_pipe("0x" + "11" * 32), False, FAST_SCRYPT)
+    with pytest.raises(UserError, match="holds a key of another scheme"):
+        make_files(folder, passphrase_pipe(), None, False, FAST_SCRYPT, scheme="sui_transaction")
+    assert not (folder / POLICY).exists()
+    assert make_files(folder, passphrase_pipe(), passphrase_pipe("0x" + KEY.hex()), False, FAST_SCRYPT) == ADDRESS
+    assert describe_files(folder, 0)["address"] == ADDRESS
 
 
 def test_init_takes_a_given_key_from_a_descriptor(tmp_path: Path) -> None:

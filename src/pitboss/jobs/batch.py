@@ -12,7 +12,7 @@ from pitboss.core import codec
 from pitboss.runs.run import job_of
 from pitboss.runs.venues import venue_of
 from pitboss.sim.request import BacktestRequest
-from pitboss.skill.digest import normal, skill_digest
+from pitboss.skill.digest import skill_digest
 from pitboss.skill.load import read_skill
 from pitboss.store.queue import Job
 
@@ -39,7 +39,7 @@ class JobBuilder:
         template = self._jobs[key]
         skill = read_skill(request.skill, venue_of(request.skill).skill_type())
         digest = skill_digest(skill)
-        saved = self._workspace.skills.save(skill.name, digest, codec.dumps(normal(skill)))
+        saved = self._workspace.skills.save(skill.name, digest, codec.dumps(skill.normal()))
         params = {
             **template.params,
             **codec.plain(replace(request, skill={}, data_venue=template.params["data_venue"])),

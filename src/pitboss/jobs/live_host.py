@@ -65,11 +65,18 @@ class _Hosted:
 
 
 class LiveHost:
-    """One host. It must be stopped, or given `idle_exit_s`, to end."""
+    """One host. It must be stopped, or given `idle_exit_s`, to end. A `lock`, acquired, is released when it ends idle."""
 
-    def __init__(self, workspace: Workspace, settings: HostSettings, listener: HostListener | None = None) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        settings: HostSettings,
+        listener: HostListener | None = None,
+        lock: "HostLock | None" = None,
+    ) -> None:
         self._workspace = workspace
         self._settings = settings
+        self._lock = lock
         self.metrics = HostMetrics(self, workspace)
         self._listener = self.metrics.listening(listener or HostListener())
         self.hosted: dict[str, _Hosted] = {}
@@ -111,7 +118,9 @@ class LiveHost:
                 if self.hosted:
                     idle_since_s = stopwatch()
                 elif self._is_idle_too_long(idle_since_s):
-                    break
+                    if await self._release_lock():
+                        break
+                    idle_since_s = stopwatch()
                 await self._pause(POLL_S)
                 self.turned_s = stopwatch()
             await self._drain()
@@ -120,15 +129,35 @@ class LiveHost:
         idle_exit_s = self._settings.idle_exit_s
         return idle_exit_s is not None and stopwatch() - since_s >= idle_exit_s and not self._resting
 
-    async def _guarded(self, step: Callable[[], None]) -> None:
-        """Do a step that uses the database. If that fails it is logged, and the next pass of the loop tries again."""
+    async def _release_lock(self) -> bool:
+        """Release the lock and claim once more: the host of a deployment that is new by then may have met the lock and exited.
+
+        Returns False if there is something to work on, or if the database did not say; then the lock is taken again. If
+        another host has it, the two share the deployments by their leases.
+        """
+        if self._lock is None:
+            return True
+        self._lock.release()
+        is_certain = await self._guarded(self._claim)
+        if is_certain and not self.hosted:
+            return True
+        self._lock.acquire()
+        return False
+
+    async def _guarded(self, step: Callable[[], None]) -> bool:
+        """Do a step that uses the database. If that fails it is logged, and the next pass of the loop tries again.
+
+        Returns False if the database cannot be reached.
+        """
         try:
             step()
         except Unreachable as error:
             LOG.warning("the database is unreachable", extra={"fields": {"error": error.message}})
             await asyncio.sleep(CLAIM_S)
+            return False
         except UserError as error:
             LOG.error("host", extra={"fields": {"error": error.message}})
+        return True
 
     # Claiming -------------------------------------------------------------------------------------------------------
 
@@ -247,10 +276,15 @@ class LiveHost:
         self._wake.clear()
 
 
-async def host(workspace: Workspace, settings: HostSettings, listener: HostListener | None = None) -> None:
+async def host(
+    workspace: Workspace,
+    settings: HostSettings,
+    listener: HostListener | None = None,
+    lock: "HostLock | None" = None,
+) -> None:
     """Host deployments until SIGINT or SIGTERM; the second signal does not wait for ticks."""
     notifier = open_notifier(workspace)
-    live_host = LiveHost(workspace, settings, notifying(listener or HostListener(), notifier, workspace))
+    live_host = LiveHost(workspace, settings, notifying(listener or HostListener(), notifier, workspace), lock)
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGINT, signal.SIGTERM)
     for number in numbers:
@@ -267,24 +301,40 @@ async def host(workspace: Workspace, settings: HostSettings, listener: HostListe
                 loop.remove_signal_handler(number)
 
 
-def lock_path(home: Path) -> Path:
-    """The lock of the host that was started by `deploy`: one on each machine."""
-    return home / "live" / "host.lock"
+class HostLock:
+    """The lock of the host that `deploy` starts: one on each machine. It ends with the process that holds it."""
+
+    def __init__(self, home: Path) -> None:
+        path = home / "live" / "host.lock"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(path, mode=0o600, blocking=False, fallback_to_soft=False)
+
+    def acquire(self) -> bool:
+        """Take it; False if another process has it."""
+        try:
+            self._lock.acquire()
+        except Timeout:
+            return False
+        return True
+
+    def release(self) -> None:
+        """Give it up, if this process has it."""
+        self._lock.release()
 
 
 def main(home: str) -> int:
     """The host that `pitboss deploy` starts; a second one on this machine exits at once."""
     settings = load_settings(Path(home))
     start_logs(settings.log_level, settings.log_file)
-    path = lock_path(settings.home)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        lock = FileLock(path, mode=0o600, blocking=False, fallback_to_soft=False).acquire()
-    except Timeout:
+    lock = HostLock(settings.home)
+    if not lock.acquire():
         return 0
-    with lock, asyncio.run(wait_for_workspace(settings)) as workspace:
-        LOG.info("host starts", extra={"fields": {"host": worker_name()}})
-        asyncio.run(host(workspace, HostSettings(idle_exit_s=settings.worker_idle_s)))
+    try:
+        with asyncio.run(wait_for_workspace(settings)) as workspace:
+            LOG.info("host starts", extra={"fields": {"host": worker_name()}})
+            asyncio.run(host(workspace, HostSettings(idle_exit_s=settings.worker_idle_s), lock=lock))
+    finally:
+        lock.release()
     return 0
 
 

@@ -78,6 +78,8 @@ class _Watched:
     """The last event about the action in this silence: `acted` or `failed`."""
     attending: asyncio.Task[None] | None = None
     """What is being done about it; passes go on meanwhile, so that a venue that hangs delays no other deployment."""
+    is_checking: bool = False
+    """Whether that is a check, which ends when a silence begins."""
 
 
 class Watchdog:
@@ -139,13 +141,19 @@ class Watchdog:
         is_stored = self._read(now_s)
         now = self._read_at + round((now_s - self._read_s) * SECOND_MS)
         for each in self._watched.values():
-            if each.attending is None or each.attending.done():
-                each.attending = asyncio.create_task(self._look_after(each, now, now_s, is_stored))
-                self._attending.add(each.attending)
+            earlier = each.attending
+            if earlier is not None and not earlier.done():
+                if not each.is_checking or _silent_ms(each, now) <= self._settings.silent_ms:
+                    continue
+                earlier.cancel()
+                each.is_checking = False
+            each.attending = asyncio.create_task(self._look_after(each, now, now_s, is_stored, earlier))
+            self._attending.add(each.attending)
         if self._attending:
             ended, self._attending = await asyncio.wait(self._attending, timeout=self._settings.poll_s)
             for task in ended:
-                task.result()
+                if not task.cancelled():
+                    task.result()
 
     def beat(self) -> None:
         """Store that it is there, and for which deployments it could not act."""
@@ -201,15 +209,22 @@ class Watchdog:
 
     # Acting ---------------------------------------------------------------------------------------------------------
 
-    async def _look_after(self, watched: _Watched, now: Instant, now_s: float, is_stored: bool) -> None:
-        silent_ms = now - watched.heard_at if watched.heard_at else 0
+    async def _look_after(
+        self, watched: _Watched, now: Instant, now_s: float, is_stored: bool, earlier: asyncio.Task[None] | None
+    ) -> None:
+        if earlier is not None:
+            await asyncio.wait([earlier])  # a check that was cancelled
+        silent_ms = _silent_ms(watched, now)
         if silent_ms <= self._settings.silent_ms:
             if watched.is_silent:
                 watched.is_silent = False
                 self._tell(WatchdogEvent("back", watched.deployment, "its process writes heartbeats again"))
             if now_s - watched.checked_s >= CHECK_S:
-                watched.checked_s = now_s
-                watched.problem = await self._problem(watched)
+                watched.checked_s, watched.is_checking = now_s, True
+                try:
+                    watched.problem = await self._problem(watched)
+                finally:
+                    watched.is_checking = False
             return
         if now_s < self._recovers_until_s:
             return
@@ -286,3 +301,8 @@ class Watchdog:
             opened = venue.open_guardian(self._workspace, watched.deployment)
             watched.guardian = await self._guardians.enter_async_context(opened)
         return watched.guardian
+
+
+def _silent_ms(watched: _Watched, now: Instant) -> int:
+    """How long nothing was heard of a deployment; 0 if no process ever worked on it."""
+    return now - watched.heard_at if watched.heard_at else 0

@@ -88,8 +88,9 @@ class SigningJournal:
 
 
 def halt(run: Statement, reason: str, request_id: str, now: Instant) -> None:
-    """Halt the process durably, inside a transaction."""
-    run("INSERT INTO halts (at, reason, request_id) VALUES (?, ?, ?)", now, reason, request_id)
+    """Halt the process durably, inside a transaction. Adds nothing while it is halted for that reason."""
+    if not run("SELECT 1 FROM halts WHERE lifted_at IS NULL AND reason = ? LIMIT 1", reason).fetchone():
+        run("INSERT INTO halts (at, reason, request_id) VALUES (?, ?, ?)", now, reason, request_id)
 
 
 def halt_reason(run: Statement) -> str:

@@ -28,6 +28,8 @@ from pitboss.signer.server import serving_signer
 
 KEYSTORE, POLICY, JOURNAL = "keystore.json", "policy.toml", "journal.db"
 NO_ANSWERS = PolicyAnswers()
+KEPT = "a keystore is never replaced; choose another --folder"
+"""The hint where a keystore is there already."""
 
 
 def make_files(
@@ -39,27 +41,44 @@ def make_files(
     scheme: str = FIRST_SCHEME,
     answers: PolicyAnswers = NO_ANSWERS,
 ) -> str:
-    """Make the keystore with a new or a given key and an example policy of a scheme. Return the address."""
+    """Make the keystore with a new or a given key and an example policy of a scheme. Return the address.
+
+    A keystore without a policy is one of a call that was killed in between: its key stays, and the policy is added.
+    """
     protect_process()
     definition = scheme_named(scheme)
     example = definition.example_policy(answers)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _check_folder(folder)
-    if (folder / KEYSTORE).exists():
-        raise UserError(f"{folder / KEYSTORE} exists", "a keystore is never replaced; choose another --folder")
-    is_imported = import_key or key_fd is not None
+    path = folder / KEYSTORE
+    has_keystore = path.exists()
+    if has_keystore and not path.stat().st_size:
+        hint = f"an earlier `init` was interrupted: remove {path} and run it again"
+        raise UserError(f"{path} is empty", hint)
+    if has_keystore and (folder / POLICY).exists():
+        raise UserError(f"{path} exists", KEPT)
     keys = definition.keys
-    key = keys.read(read_secret("key", key_fd)) if is_imported else keys.make()
+    given_key = keys.read(read_secret("key", key_fd)) if import_key or key_fd is not None else None
+    if has_keystore:
+        key = open_keystore(path, read_secret("passphrase", passphrase_fd))
+        if given_key not in (None, key):
+            raise UserError(f"{path} holds another key", KEPT)
+        _check_scheme(path, keys.address(key), definition.name)
+    else:
+        key = given_key or keys.make()
     address = keys.address(key)
     policy = definition.policy_type.model_validate(tomllib.loads(example))
     definition.open(policy).check_key(address)
-    passphrase = read_secret("passphrase", passphrase_fd)
-    if passphrase_fd is None and read_secret("passphrase again", None) != passphrase:
-        raise UserError("the passphrases differ", "type the same one twice")
-    create_keystore(folder / KEYSTORE, key, passphrase, scrypt_n, address)
+    if not has_keystore:
+        passphrase = read_secret("passphrase", passphrase_fd)
+        if passphrase_fd is None and read_secret("passphrase again", None) != passphrase:
+            raise UserError("the passphrases differ", "type the same one twice")
+        create_keystore(path, key, passphrase, scrypt_n, address)
     if not (folder / POLICY).exists():
-        (folder / POLICY).write_text(example, "utf-8")
-        (folder / POLICY).chmod(0o600)
+        unfinished = folder / f"{POLICY}.new"
+        unfinished.write_text(example, "utf-8")
+        unfinished.chmod(0o600)
+        unfinished.replace(folder / POLICY)
     return address
 
 
@@ -78,15 +97,20 @@ def serve(
     try:
         key = open_keystore(folder / KEYSTORE, read_secret("passphrase", passphrase_fd))
         handler = RequestHandler(key, definition.open(policy), journal, now)
-        if handler.address != keystore_address(folder / KEYSTORE):
-            raise UserError(
-                f"{folder / KEYSTORE} holds a key of another scheme than {definition.name}",
-                "each scheme needs a folder of its own: `pitboss signer init --scheme`",
-            )
+        _check_scheme(folder / KEYSTORE, handler.address, definition.name)
         path = socket_path or folder / SOCKET
         asyncio.run(_serve(handler, path, ready))
     finally:
         journal.close()
+
+
+def _check_scheme(path: Path, address: str, scheme: str) -> None:
+    """Refuse a keystore that names another address than its key has under a scheme."""
+    if address != keystore_address(path):
+        raise UserError(
+            f"{path} holds a key of another scheme than {scheme}",
+            "each scheme needs a folder of its own: `pitboss signer init --scheme`",
+        )
 
 
 def _check_folder(folder: Path) -> None:

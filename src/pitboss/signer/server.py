@@ -15,24 +15,29 @@ from pitboss.signer.request_handler import RequestHandler
 
 MOST_CONNECTIONS = 16
 IDLE_S = 300.0
+"""How long a client may send nothing, or leave a reply unread."""
 
 
 @asynccontextmanager
 async def serving_signer(handler: RequestHandler, path: Path) -> AsyncIterator[None]:
     """Listen at a path until the block ends. A socket that is left over from a killed process is replaced."""
     _remove_leftover(path)
-    connections: set[asyncio.StreamWriter] = set()
+    connections: dict[asyncio.StreamWriter, asyncio.Task[None] | None] = {}
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(connections) >= MOST_CONNECTIONS or not _is_same_user(writer):
             writer.close()
             return
-        connections.add(writer)
+        connections[writer] = asyncio.current_task()
         try:
-            await _converse(handler, reader, writer)
+            with suppress(ConnectionError, TimeoutError):
+                await _converse(handler, reader, writer)
+                writer.close()
+                async with asyncio.timeout(IDLE_S):
+                    await writer.wait_closed()  # the last replies are still being sent
         finally:
-            connections.discard(writer)
-            writer.close()
+            del connections[writer]
+            writer.transport.abort()
 
     before = os.umask(0o177)
     try:
@@ -43,26 +48,25 @@ async def serving_signer(handler: RequestHandler, path: Path) -> AsyncIterator[N
         yield
     finally:
         server.close()
-        for writer in list(connections):
-            writer.close()
         _unlink(path)
+        conversations = [task for task in connections.values() if task is not None]
+        for writer in connections:
+            writer.transport.abort()
+        await asyncio.gather(*conversations, return_exceptions=True)  # a task that is cancelled would log a traceback
 
 
 async def _converse(handler: RequestHandler, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(ConnectionError):
-        while True:
-            try:
-                async with asyncio.timeout(IDLE_S):
-                    line = await reader.readline()
-            except TimeoutError:
-                return
-            except ValueError:  # longer than the limit of the reader
-                writer.write(_encoded(refuse(MALFORMED, "the line is too long").reply()))
-                await writer.drain()
-                return
-            if not line.endswith(b"\n"):
-                return
-            writer.write(_encoded(handler.handle(line)))
+    while True:
+        try:
+            async with asyncio.timeout(IDLE_S):
+                line = await reader.readline()
+        except ValueError:  # longer than the limit of the reader
+            writer.write(_encoded(refuse(MALFORMED, "the line is too long").reply()))
+            return
+        if not line.endswith(b"\n"):
+            return
+        writer.write(_encoded(handler.handle(line)))
+        async with asyncio.timeout(IDLE_S):
             await writer.drain()
 
 

@@ -1,24 +1,21 @@
-"""What the chat has spent: with all other spending by day, and in total for each conversation."""
+"""What the chat has spent: with all other spending by day."""
 
 from decimal import Decimal
 
 from pitboss.core.instant import DAY_MS
-from pitboss.core.money import ZERO, exact, text
+from pitboss.core.money import exact, text
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
-from pitboss.store.schema import facts, past_spend
+from pitboss.store.schema import past_spend
 
 CHAT = "(chat)"
 """Stands in place of a skill in the list of spending; no skill can have this name."""
-PREFIX = "chat/"
 _MAX_CHARS = 255
 
 
 @exact
-def record_chat_cost(
-    database: Database, owner: str, conversation: str, model: str, unpriced: bool, cost_usd: Decimal
-) -> None:
-    """Add the cost of a reply to the day and to its conversation."""
+def record_chat_cost(database: Database, owner: str, model: str, unpriced: bool, cost_usd: Decimal) -> None:
+    """Add the cost of a reply to the day."""
     with database.write() as connection:
         now = database.now(connection)
         key: dict[str, object] = {
@@ -39,19 +36,3 @@ def record_chat_cost(
                 "cost_usd": text(Decimal(day["cost_usd"]) + cost_usd),
             }
             rows.change(connection, past_spend, day, changes)
-        total_key: dict[str, object] = {"key": f"{PREFIX}{conversation}"}
-        total = rows.fetch(connection, facts, total_key, lock=True)
-        if total is None:
-            rows.add(connection, facts, {**total_key, "value": text(cost_usd)})
-        else:
-            rows.change(connection, facts, total, {"value": text(Decimal(total["value"]) + cost_usd)})
-
-
-def cost_of_conversation(database: Database, conversation: str) -> Decimal:
-    """What a conversation has cost."""
-    with database.read() as connection:
-        row = rows.fetch(connection, facts, {"key": f"{PREFIX}{conversation}"})
-    if row is None:
-        return ZERO
-    rows.require_intact(facts, row)
-    return Decimal(row["value"])

@@ -299,6 +299,14 @@ live_orders = Table(
     Index("ix_live_orders_open", "deployment", "state"),
     Index("ix_live_orders_tick", "deployment", "tick_at"),
 )
+Index(
+    "ix_live_orders_entries",
+    live_orders.c.deployment,
+    live_orders.c.leg,
+    live_orders.c.symbol,
+    live_orders.c.created_at.desc(),
+    live_orders.c.cloid,
+)
 
 approval_requests = Table(
     "approval_requests",

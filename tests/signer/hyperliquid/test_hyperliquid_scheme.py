@@ -194,6 +194,16 @@ def test_a_digest_that_is_not_that_of_the_terms_halts(desk: AgentDesk, part: str
     assert desk.describe()["halt_reason"].endswith("the digest is not that of the terms")
 
 
+def test_further_mismatches_of_the_same_kind_add_no_halt_until_it_is_lifted(desk: AgentDesk) -> None:
+    for number in range(5):
+        desk.ask(f"a{number}", order_action([order(size=Decimal(5))]), verdict())
+        desk.ask(f"b{number}", cancel_action([(4, 1)]), verdict())
+    assert [halt.request_id for halt in desk.journal.halts()] == ["b0", "a0"]
+    assert desk.journal.lift("the broker is repaired", desk.at) == 2
+    desk.ask("a5", order_action([order(size=Decimal(5))]), verdict())
+    assert [halt.request_id for halt in desk.journal.halts()] == ["a5", "b0", "a0"]
+
+
 def test_a_verdict_opens_once_and_the_second_time_halts(desk: AgentDesk) -> None:
     assert desk.open()["ok"]
     assert desk.ask("again", order_action([order()]), verdict(intent="open:0"))["code"] == "S30_VERDICT_USED"

@@ -3,9 +3,11 @@
 import asyncio
 
 import orjson
+import pytest
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, parse_instant
+from pitboss.core.market import NewsItem
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.venues.perp.lake_news import LakeNews
@@ -100,6 +102,53 @@ def test_a_lake_that_cannot_be_read_is_told_and_read_again(tmp_path):
     scene.news._find_lake = scene.find
     assert scene.texts(NOON) == ["first"]
     assert scene.news.problem == ""
+
+
+def test_an_unforeseen_error_does_not_end_the_news_and_is_logged_once_for_each_kind(tmp_path, caplog):
+    scene = NewsScene(tmp_path)
+    scene.add({"published": NOON - HOUR_MS, "text": "first"})
+    errors = [ValueError("a bad row"), ValueError("another"), TypeError("no text"), None]
+    notes = []
+
+    def find():
+        error = errors.pop(0)
+        if error:
+            raise error
+        return scene.lake
+
+    async def sleep(wait_s):
+        notes.append(scene.news.problem)
+        if not errors:
+            raise asyncio.CancelledError
+
+    scene.news = LakeNews(find, "hyperliquid", scene.market, lambda: scene.at)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(scene.news.run(sleep=sleep))
+    assert notes == [
+        "the news of the lake cannot be read: ValueError('a bad row')",
+        "the news of the lake cannot be read: ValueError('another')",
+        "the news of the lake cannot be read: TypeError('no text')",
+        "",
+    ]
+    assert [record.exc_info[0] for record in caplog.records] == [ValueError, TypeError]
+    assert [item.text for item in scene.market.market().news] == ["first"]
+
+
+def test_news_that_could_not_be_added_are_added_by_the_next_read(tmp_path, monkeypatch):
+    scene = NewsScene(tmp_path)
+    scene.add({"published": NOON - HOUR_MS, "text": "first"})
+    with monkeypatch.context() as patch:
+        patch.setattr(scene.market, "add_news", lambda items: {}["a fault"])
+        assert scene.texts(NOON) == []
+    assert scene.texts(NOON) == ["first"]
+
+
+def test_an_item_that_a_batch_has_twice_is_added_once():
+    market = LiveMarket()
+    item = NewsItem(NOON, NOON + MINUTE_MS, "wire", "twice")
+    market.add_news([item, item])
+    market.add_news([item, NewsItem(NOON, NOON, "wire", "once")])
+    assert [each.text for each in market.market().news] == ["once", "twice"]
 
 
 def test_news_of_a_generated_market_are_not_read(tmp_path):

@@ -5,6 +5,7 @@ nothing. An item counts from the time at which it was first downloaded, as in a 
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NoReturn
 
@@ -16,6 +17,7 @@ from pitboss.data.lake import Lake
 from pitboss.data.news_latency import Delay, Latency
 from pitboss.venues.perp.live_market import LiveMarket
 
+LOG = logging.getLogger("pitboss.live")
 READ_S = 120.0
 NEWS_MS = 31 * DAY_MS
 """How far back news are kept: a skill may show those of 30 days."""
@@ -37,6 +39,7 @@ class LakeNews:
         self._now = now
         self._fingerprint: tuple[object, ...] | None = None
         self._arriving_at: Instant | None = None
+        self._logged: set[type[Exception]] = set()
         self.problem = ""
         """Why the newest read failed; empty if it did not."""
 
@@ -50,17 +53,25 @@ class LakeNews:
 
     async def refresh(self) -> None:
         """Read what has changed since the last time, or has arrived since then."""
-        now = self._now()
+        self.problem = await self._add_changes()
+
+    async def _add_changes(self) -> str:
+        """Return why that failed; empty if it did not."""
         try:
-            loaded = await asyncio.to_thread(self._load, now)
+            loaded = await asyncio.to_thread(self._load, self._now())
+            if loaded is not None:
+                news, events = loaded
+                self._market.add_news(news)
+                self._market.set_events(events)
         except (UserError, OSError) as error:
-            self.problem = f"the news of the lake cannot be read: {error}"
-            return
-        self.problem = ""
-        if loaded is not None:
-            news, events = loaded
-            self._market.add_news(news)
-            self._market.set_events(events)
+            return f"the news of the lake cannot be read: {error}"
+        except Exception as error:  # a fault here must not end the news of a live feed
+            self._fingerprint = None
+            if type(error) not in self._logged:
+                self._logged.add(type(error))
+                LOG.exception("fault")
+            return f"the news of the lake cannot be read: {error!r}"
+        return ""
 
     def _load(self, now: Instant) -> tuple[Sequence[NewsItem], Sequence[CalendarEvent]] | None:
         """Return the items that have arrived by now; None if they are the same as last time."""

@@ -147,10 +147,11 @@ class LiveMarket:
 
     def add_news(self, items: Iterable[NewsItem]) -> None:
         """Add news; an item that is there already is ignored."""
-        present = {(item.source, item.text, item.published_at) for item in self._news}
-        fresh = [item for item in items if (item.source, item.text, item.published_at) not in present]
-        if fresh:
-            self._news = sorted([*self._news, *fresh], key=lambda item: item.available_at)[-MOST_NEWS:]
+        by_content: dict[tuple[str, str, Instant], NewsItem] = {}
+        for item in (*self._news, *items):
+            by_content.setdefault((item.source, item.text, item.published_at), item)
+        if len(by_content) > len(self._news):
+            self._news = sorted(by_content.values(), key=lambda item: item.available_at)[-MOST_NEWS:]
             self._market = None
 
     def set_events(self, events: Sequence[CalendarEvent]) -> None:

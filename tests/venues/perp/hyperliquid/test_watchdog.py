@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from pitboss.store.watchdog_beats import read_beat, watch_problem
 from pitboss.testing.hyperliquid.control import act
 from pitboss.testing.hyperliquid.faults import FaultRule
 from pitboss.venues.perp.exchange_address import exchange_url
+from pitboss.venues.perp.hyperliquid.guardian import HyperliquidGuardian
 from venues.perp.hyperliquid.guarded_scene import OPENS, GuardedScene, guarded_scene
 
 SILENT_MS = 14_000
@@ -249,6 +251,22 @@ def test_a_venue_that_does_not_answer_is_told_once_and_tried_again(tmp_path: Pat
         act(scene.server, {"do": "outage", "on": False})
         await dog.watch(2)
         assert scene.open_orders() == {("ETH", "stop")}
+
+    run(tmp_path, story)
+
+
+def test_the_ids_of_orders_that_have_ended_are_not_kept(tmp_path: Path) -> None:
+    async def story(scene: GuardedScene) -> None:
+        await scene.trade()
+        dog = Dog(scene)
+        await dog.watch()
+        guardian = dog.dog._watched[scene.deployment.id].guardian
+        assert isinstance(guardian, HyperliquidGuardian)
+        limit, stop = scene.store.open_orders()
+        assert guardian._cloids == {limit.cloid, stop.cloid}
+        scene.store.change(limit, replace(limit.fence, state="cancelled"))
+        await dog.watch(5)
+        assert guardian._cloids == {stop.cloid}
 
     run(tmp_path, story)
 

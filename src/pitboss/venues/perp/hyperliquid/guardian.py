@@ -64,12 +64,12 @@ class HyperliquidGuardian:
         self._signer_problem = signer_problem
         self._now = now
         self._cloids: set[str] = set()
-        """The client ids of the deployment's orders that may be open, as last read."""
+        """The client ids of the deployment's orders that may be open, as last read, and of others that the exchange listed since."""
 
     async def problem(self) -> str:
         """Say why it could not act now; empty if it could. Reads the ids of the orders, so that they are known in an outage."""
         with suppress(Unreachable):
-            self._cloids |= {order.cloid for order in self._store.open_orders()}
+            self._cloids = {order.cloid for order in self._store.open_orders()}
         problem = await self._signer_problem.problem()
         if problem:
             return problem
