@@ -43,6 +43,14 @@ def test_a_setting_that_may_hold_a_key_is_not_shown(monkeypatch: pytest.MonkeyPa
     assert values["community_rpc_url"] == ""
 
 
+def test_an_empty_text_for_a_file_means_none(tmp_path: Path) -> None:
+    (tmp_path / "settings.toml").write_text('log_file = ""\nmcp_catalog = ""\n')
+    settings = load_settings(tmp_path)
+    assert (settings.log_file, settings.mcp_catalog) == (None, None)
+    rows = {row["key"]: row for row in describe(settings)}
+    assert (rows["log_file"]["value"], rows["log_file"]["default"]) == ("", "")
+
+
 @pytest.mark.parametrize(
     ("file", "variable", "message", "hint"),
     [

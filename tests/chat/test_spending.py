@@ -13,7 +13,6 @@ from pitboss.models.call import DirectClient
 from pitboss.models.prices import flat
 from pitboss.models.scripted import ScriptedModel
 from pitboss.store.budgets import Budgets
-from pitboss.store.chat_spend import cost_of_conversation
 from pitboss.store.spend import spend
 
 PRICE = flat(Decimal(1), Decimal(10))
@@ -27,18 +26,17 @@ def person(request: pytest.FixtureRequest) -> str:
 
 
 def client(workspace: Workspace, person: str, daily: str, *costs: Decimal | None) -> ChatBudgeted:
-    budget = ChatBudget(workspace.database, "local", person, Decimal(daily), f"conversation of {person}")
+    budget = ChatBudget(workspace.database, "local", person, Decimal(daily))
     model = ScriptedModel([ModelReply("yes", cost_usd=cost) for cost in costs], "scripted/priced")
     return ChatBudgeted(DirectClient(model), budget, PRICE)
 
 
-def test_every_reply_is_counted_for_the_day_and_the_conversation(workspace: Workspace, person: str) -> None:
+def test_every_reply_is_counted_for_the_day(workspace: Workspace, person: str) -> None:
     model = client(workspace, person, "1", CENT, CENT)
     for _ in range(2):
         assert asyncio.run(model.complete(REQUEST)).text == "yes"
     day = Budgets(workspace.database).get(f"chat/{person}")
     assert (day.spent_usd, day.reserved_usd) == (2 * CENT, 0)
-    assert cost_of_conversation(workspace.database, f"conversation of {person}") == 2 * CENT
     listed = [row for row in spend(workspace.database, owner="local") if row.skill == "(chat)"]
     assert listed[-1].calls >= 2
     assert listed[-1].model == "scripted/priced"
@@ -60,7 +58,7 @@ def test_a_used_up_budget_is_refused_before_anything_is_opened(workspace: Worksp
     asyncio.run(model.complete(REQUEST))
     with pytest.raises(BudgetExceeded, match="is used today"):
         model.budget.require()
-    ChatBudget(workspace.database, "local", f"{person} 2", Decimal("0.02"), "c").require()
+    ChatBudget(workspace.database, "local", f"{person} 2", Decimal("0.02")).require()
 
 
 def test_a_reply_of_unknown_cost_counts_as_the_most_that_it_can_cost(workspace: Workspace, person: str) -> None:

@@ -9,6 +9,7 @@ from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.trading_accounts import FILE, TradingAccount, add_account, read_accounts, remove_account
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.core.errors import UserError
+from pitboss.store.deployments import LISTED
 
 ADDRESS = "0x" + "ab" * 20
 
@@ -59,6 +60,15 @@ def test_an_account_that_a_deployment_uses_is_not_removed(tmp_path: Path) -> Non
     with open_workspace(load_settings(tmp_path)) as workspace:
         workspace.deployments.stop(deployment.id, "stop", "")
     done("live", "accounts", "rm", "main", "--home", tmp_path)
+
+
+def test_an_account_that_an_old_deployment_uses_is_not_removed_however_many_are_newer(tmp_path: Path) -> None:
+    add(tmp_path)
+    with open_workspace(load_settings(tmp_path)) as workspace:
+        deployment = workspace.deployments.create("r1", "trend", 1, "perp", "live", "main")
+        for number in range(LISTED):
+            workspace.deployments.create(f"p{number}", "trend", 1, "perp", "paper")
+    assert deployment.id in refused("live", "accounts", "rm", "main", "--home", tmp_path)
 
 
 def test_quotes_in_a_path_stay_text_and_comments_stay_where_they_are(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """`pitboss init` and `pitboss skill`."""
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,26 @@ def test_init_writes_three_skills_that_check_and_says_what_to_do_next(tmp_path: 
         assert "#" in file.read_text()
     assert not (tmp_path / "home").exists(), "checking a file leaves no trace"
     assert done("settings", "--json", "--home", tmp_path / "mine" / ".pitboss").json
+
+
+def test_the_settings_that_init_writes_are_the_defaults_when_they_are_uncommented(tmp_path: Path) -> None:
+    done("init", tmp_path)
+    home = tmp_path / ".pitboss"
+    defaults = done("settings", "--json", "--home", home).json
+    file = home / "settings.toml"
+    file.write_text("\n".join(re.findall(r"^# (\w+ = .*)$", file.read_text(), re.MULTILINE)))
+    assert 'log_file = ""' in file.read_text()
+    assert done("settings", "--json", "--home", home).json == defaults
+
+
+def test_init_in_the_current_folder_names_no_change_of_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in (".", str(tmp_path)):
+        lines = done("init", folder).out.partition("next:\n")[2].splitlines()
+        assert lines[0].startswith("  pitboss skill check ")
+        shutil.rmtree(tmp_path / ".pitboss")
+        for file in tmp_path.glob("*.yaml"):
+            file.unlink()
 
 
 def test_init_overwrites_nothing(tmp_path: Path) -> None:

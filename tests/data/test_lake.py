@@ -184,6 +184,21 @@ def test_a_stray_parquet_file_is_mentioned(lake: Lake) -> None:
     assert [(finding.problem, finding.file) for finding in check_lake(lake)] == [("unknown", "bars/mine.parquet")]
 
 
+@pytest.mark.parametrize("name", ["year=abc", "year=25", "year=2025b", "year=٢٠٢٥"])
+def test_a_folder_whose_name_is_not_a_year_is_no_part_of_a_series(tmp_path: Path, lake: Lake, name: str) -> None:
+    import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", bar_rows())])
+    listed = lake.list()
+    (part,) = lake.root.rglob("part.parquet")
+    stray = part.parent.with_name(name) / part.name
+    stray.parent.mkdir()
+    stray.write_bytes(part.read_bytes())
+    assert lake.list() == listed
+    assert len(lake.bars("hyperliquid", "BTC", "5m", START + HOUR)) == len(lake.bars("hyperliquid", "BTC", "5m")) // 2
+    assert ("unknown", stray.relative_to(lake.root).as_posix()) in [
+        (each.problem, each.file) for each in check_lake(lake)
+    ]
+
+
 def test_overlapping_reads_of_two_threads_leave_stderr_as_it_was() -> None:
     before, first_is_in, second_is_in = os.fstat(2), Event(), Event()
 

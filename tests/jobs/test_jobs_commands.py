@@ -84,6 +84,16 @@ def test_a_queued_run_is_cancelled_at_once_queued_again_and_waited_for(
     assert [one["status"] for one in json.loads(capsys.readouterr().out)] == ["complete"]
 
 
+@pytest.mark.parametrize("command", ["cancel", "again"])
+def test_without_an_id_nothing_is_cancelled_or_queued_again_and_the_command_says_so(
+    yard: Yard, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert typed(yard, "jobs", command) == 2
+    error, hint = capsys.readouterr().err.splitlines()
+    assert error == f"error: `jobs {command}` needs the id of a run"
+    assert f"pitboss runs list --home {yard.workspace.home}` lists them" in hint
+
+
 @pytest.mark.parametrize(
     "text", [("--concurrency", "0"), ("--concurrency", "x"), ("--processes", "-1"), ("--idle-exit", "soon")]
 )

@@ -343,6 +343,49 @@ def test_two_users_are_told_of_their_own_deployments_by_webhook_telegram_and_mai
     go(story)
 
 
+def test_each_owner_signs_with_the_secret_that_its_table_names(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with http_receiver() as web:
+            table = "[{}]\nnotify_webhook_url = '{}/{}'\nwebhook_secret = '{}'\n"
+            tables = [
+                table.format('"anna@example.org"', web.url, "anna", "SECRET_OF_ANNA"),
+                table.format("a-b", web.url, "a-b", "SECRET_OF_AB"),
+                table.format("a_b", web.url, "a_b", ""),
+                table.format('"otto@example.org"', web.url, "otto", ""),
+            ]
+            (tmp_path / "notifications.toml").write_text("\n".join(tables))
+            secrets = {"anna": "SECRET_OF_ANNA", "a-b": "SECRET_OF_AB", "a_b": "NOTIFY_WEBHOOK_SECRET_A_B"}
+            for owner, name in secrets.items():
+                open_secrets(tmp_path).set(name, f"the-secret-of-{owner}")
+            for owner in ("anna@example.org", "a-b", "a_b", "otto@example.org"):
+                (channel,) = open_channels(load_settings(tmp_path), owner)
+                await channel.send(note().message())
+            signed = {path[1:]: (body, headers.get("x-pitboss-signature")) for path, headers, body in web.requests}
+            assert signed.pop("otto")[1] is None
+            assert set(signed) == set(secrets)
+            for owner, (body, signature) in signed.items():
+                digest = hmac.new(f"the-secret-of-{owner}".encode(), body, hashlib.sha256).hexdigest()
+                assert signature == f"sha256={digest}"
+
+    go(story)
+
+
+def test_a_secret_that_two_owners_share_or_that_is_missing_is_refused(tmp_path: Path) -> None:
+    file, table = tmp_path / "notifications.toml", "[{}]\nnotify_webhook_url = 'https://example.org/x'\n"
+    file.write_text(table.format("a-b") + table.format("a_b"))
+    settings = load_settings(tmp_path)
+    assert [channel.name for channel in open_channels(settings, "a-b")] == ["webhook"], "without a secret"
+    open_secrets(tmp_path).set("NOTIFY_WEBHOOK_SECRET_A_B", "the-secret-of-both")
+    for owner in ("a-b", "a_b"):
+        with pytest.raises(UserError, match="share the secret NOTIFY_WEBHOOK_SECRET_A_B") as caught:
+            open_channels(settings, owner)
+        assert "webhook_secret" in caught.value.hint
+    for name, message in (("NOT_THERE", "there is no secret NOT_THERE"), ("not a name", "not the name of a secret")):
+        file.write_text(table.format("a-b") + f"webhook_secret = '{name}'\n")
+        with pytest.raises(UserError, match=message):
+            open_channels(settings, "a-b")
+
+
 def test_a_table_of_an_owner_that_cannot_be_read_says_where(tmp_path: Path) -> None:
     (tmp_path / "notifications.toml").write_text("[anna]\nnotify_chat = '1'\n")
     with pytest.raises(UserError, match="notify_chat"):

@@ -164,6 +164,13 @@ def test_a_market_without_payments_yet_has_an_empty_history() -> None:
     assert answer["now"]["premium"] is None
 
 
+@pytest.mark.parametrize("at", [10**18, -(10**17), -1])
+def test_a_payment_at_an_impossible_time_is_left_out(at: int) -> None:
+    damaged = {**HISTORY[0], "time": at}
+    answer = asked("funding", {"symbol": "BTC"}, lambda fake: fake.replies.update(fundingHistory=[*HISTORY, damaged]))
+    assert answer["history"]["payments"] == len(HISTORY)
+
+
 def test_open_interest_of_one_and_of_the_largest() -> None:
     one = asked("open_interest", {"symbol": "kpepe"})
     assert (one["symbol"], one["open_interest"], one["open_interest_usd"]) == ("kPEPE", "10", "0")

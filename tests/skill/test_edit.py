@@ -125,6 +125,47 @@ def test_json_is_written_anew_with_exact_numbers() -> None:
     assert parse(result, ".json").value == {"name": "x", "risk": {"a": Decimal("0.1"), "b": Decimal("0.3")}}
 
 
+@pytest.mark.parametrize("suffix", [".json", ".yaml"])
+@pytest.mark.parametrize("other", ["1e999", "-1e400", "1e-400", r'["\ud800"]', '{"c": [1e999]}'])
+def test_json_is_not_written_anew_where_another_value_would_change(suffix: str, other: str) -> None:
+    text = f'{{"a": 1, "b": {other}}}'
+    with pytest.raises(UserError, match="a cannot be changed in this text"):
+        edit(text, ("a",), 2, suffix)
+    assert parse(edit(text, ("b",), 2, suffix), suffix).value == {"a": 1, "b": 2}
+
+
+def test_json_in_a_yaml_file_is_not_written_so_that_it_is_no_yaml() -> None:
+    text = '{"a": 1, "b": "\\u007f"}'
+    with pytest.raises(UserError, match="a cannot be changed in this text"):
+        edit(text, ("a",), 2)
+    assert parse(edit(text, ("a",), 2, ".json"), ".json").value == {"a": 2, "b": "\x7f"}
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("a",), 2),
+        (("a",), None),
+        (("b", "c"), "y"),
+        (("b", "t"), "n1\nn2\n"),
+        (("b", "t"), None),
+        (("b", "n"), {"q": 1}),
+        (("b",), None),
+        (("d", "y"), 4),
+        (("e",), {"f": [1]}),
+    ],
+)
+def test_lines_end_as_they_did(path: tuple[str, ...], value: Any) -> None:
+    text = "a: 1   # one\nb:\n  c: x\n  t: |\n    l1\n    l2\nd: {y: &x 3, z: *x}\n"
+    result = edit(text.replace("\n", "\r\n"), path, value)
+    assert result == edit(text, path, value).replace("\n", "\r\n")
+    assert edit(text.replace("\n", "\r\n"), ("a",), 1) == text.replace("\n", "\r\n")
+
+
+def test_a_json_text_keeps_its_line_ends() -> None:
+    assert edit('{\r\n"a": 1\r\n}', ("a",), 2, ".json") == '{\r\n  "a": 2\r\n}\r\n'
+
+
 def test_a_number_and_the_flag_that_python_takes_as_equal_are_different_values() -> None:
     assert edit("a: 1 # why\nb: 0\n", ["a"], True) == "a: true # why\nb: 0\n"
     assert edit("a: {b: 1}\n", ["a", "b"], True) == "a: {b: true}\n"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 from skill_documents import check_plain, check_text, document
 
-from pitboss.skill.digest import normal, skill_digest
+from pitboss.skill.digest import skill_digest
 from pitboss.skill.document import to_json, to_plain
 from pitboss.venues.perp.venue import VENUE
 
@@ -203,7 +203,7 @@ def test_the_digest_of_a_document_never_moves():
     """Stored runs name skills by digest: if this fails, the format changed and needs a new document version."""
     made = check_plain(document()).skill
     assert made is not None
-    assert normal(made) == {
+    assert made.normal() == {
         "pitboss": 1,
         "name": "test",
         "model": "standin/analyst",

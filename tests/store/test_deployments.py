@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from pitboss.core.deployment import COMMANDS, state_after
+from pitboss.core.deployment import COMMAND_MEANINGS, state_after
 from pitboss.core.errors import UserError
 from pitboss.store.deployments import Deployments
 
@@ -104,12 +104,12 @@ def test_a_stopped_deployment_takes_no_command_and_cannot_be_halted(bench, deplo
     deployments.halt(deployment.id, "drawdown", "too late")
 
     assert deployments.get(deployment.id).state == "stopped"
-    for command in COMMANDS:
+    for command in COMMAND_MEANINGS:
         with pytest.raises(UserError, match="is stopped"):
             deployments.send(deployment.id, command, "why not", "kim")
 
 
-@pytest.mark.parametrize("command", [command for command in COMMANDS if command != "resume"])
+@pytest.mark.parametrize("command", [command for command in COMMAND_MEANINGS if command != "resume"])
 @pytest.mark.parametrize("state", ["running", "paused", "halted"])
 def test_nothing_but_a_resume_leads_to_running(command, state):
     assert state_after(state, command, "reason") in (("running",) if state == "running" else ()) + (

@@ -26,7 +26,7 @@ from pitboss.sim.replay import replay
 from pitboss.sim.request import BacktestRequest
 from pitboss.sim.speculation import Speculation
 from pitboss.sim.watch import Watch
-from pitboss.skill.digest import normal, skill_digest
+from pitboss.skill.digest import skill_digest
 from pitboss.store.journal import StoredJournal
 from pitboss.venues.perp.request import PerpRequest
 from pitboss_dev.bench.market import START_AT, VENUE, MarketShape, write_market
@@ -180,7 +180,7 @@ def model_course(prepared: PreparedRun, model: Model, speculation: Speculation |
 def new_journal(workspace: Workspace, prepared: PreparedRun) -> StoredJournal:
     """The journal of a new run of this backtest."""
     skill = prepared.skill
-    stored = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
+    stored = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(skill.normal()))
     run_id = workspace.runs.create(stored.id, stored.version, prepared.request.source, {}, prepared.data_digest)
     return StoredJournal(workspace.database, run_id, workspace.runs.claim(run_id))
 

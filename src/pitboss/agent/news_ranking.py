@@ -221,17 +221,13 @@ def fold(word: str) -> str:
     return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" and word not in _TURNS else word
 
 
-def near(first: str, second: str) -> bool:
+def _near(first: _Headline, second: _Headline) -> bool:
     """Whether two headlines are copies: all words of one are in the other, in order, and make up four fifths of it.
 
     Additional words may be a byline or "Update:", never a number or a reversing word. A replaced word makes no copy:
     the same sentence about another coin or firm is different news, and hiding it would cost more than showing it
     twice.
     """
-    return _near(_Headline(tokens(first), ()), _Headline(tokens(second), ()))
-
-
-def _near(first: _Headline, second: _Headline) -> bool:
     if first.distinguishing != second.distinguishing:
         return False
     shorter, longer = (first, second) if len(first.words) <= len(second.words) else (second, first)

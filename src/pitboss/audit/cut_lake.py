@@ -16,7 +16,7 @@ from pitboss.core.instant import DAY_MS, HOUR_MS, Instant, interval_ms
 from pitboss.core.market import Ints
 from pitboss.data.lake import Lake, year_of
 from pitboss.data.series import TIME, SeriesKind, epoch_ms, series
-from pitboss.data.series_files import PART
+from pitboss.data.series_files import PART, YEARS
 from pitboss.data.staging import read_rows, rows_by_file
 
 
@@ -78,7 +78,7 @@ class SourceRows:
             folder = self.lake.folder(name.kind, name.venue, name.symbol, name.interval)
             if name.symbol is not None:
                 self.symbols.add(name.symbol)
-            paths = sorted(folder.glob(f"year=*/{PART}" if name.shape.time else PART))
+            paths = sorted(folder.glob(f"{YEARS}/{PART}" if name.shape.time else PART))
             files = self._files[name] = {path: _known_rows(name, path) for path in paths}
         return files
 

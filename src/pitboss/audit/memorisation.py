@@ -34,7 +34,7 @@ from pitboss.runs.venues import venue_of
 from pitboss.sim.prepared_run import PreparedRun
 from pitboss.sim.request import BacktestRequest
 from pitboss.sim.watch import Watch
-from pitboss.skill.digest import normal, skill_digest
+from pitboss.skill.digest import skill_digest
 from pitboss.skill.load import read_skill
 from pitboss.store.runs import Run
 
@@ -247,7 +247,7 @@ def _recognition_run(workspace: Workspace, prepared: PreparedRun) -> Iterator[st
         if run.params.get("audit") == RECOGNITION and workspace.now() - (run.heartbeat_at or 0) > DAY_MS:
             workspace.runs.delete(run.id, force=True)
     skill = prepared.skill
-    saved = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
+    saved = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(skill.normal()))
     params = runner.params_of(prepared) | {"audit": RECOGNITION}
     run_id = workspace.runs.create(saved.id, saved.version, prepared.request.source, params, prepared.data_digest)
     workspace.runs.claim(run_id, into="running")

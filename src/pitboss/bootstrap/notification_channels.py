@@ -12,17 +12,19 @@ import smtplib
 import ssl
 from collections.abc import Mapping, Sequence
 from email.message import EmailMessage
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from pitboss.bootstrap.keys import key_for, open_secrets
 from pitboss.bootstrap.machine import environment
-from pitboss.bootstrap.owner_channels import LOCAL, settings_of
+from pitboss.bootstrap.owner_channels import FILE, LOCAL, read_owners, settings_of
 from pitboss.bootstrap.redact import REDACTOR, keys_in
 from pitboss.bootstrap.settings import Settings
 from pitboss.core import codec
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.plain_http import names_this_machine
+from pitboss.store.secrets import NAME
 
 if TYPE_CHECKING:
     from pitboss.models.secret import Secret
@@ -180,24 +182,55 @@ class EmailChannel:
             server.send_message(mail)
 
 
+def _secret(home: Path, name: str) -> "Secret | None":
+    return key_for((name,), environment, open_secrets(home))
+
+
+def _webhook_secret(home: Path, owner: str) -> "Secret | None":
+    """The secret that signs for the webhook of an owner; None if there is none.
+
+    Each owner has its own: with one for several, an owner could sign messages that seem to be for another.
+    """
+    if owner == LOCAL:
+        return _secret(home, WEBHOOK_SECRET)
+    owners = read_owners(home)
+    if name := owners[owner].webhook_secret:
+        if not NAME.fullmatch(name):  # the name is not repeated: it may be the secret
+            raise UserError(
+                f"{FILE}: webhook_secret of {owner} is not the name of a secret",
+                f"for example {WEBHOOK_SECRET}_OF_ANNA",
+            )
+        secret = _secret(home, name)
+        if secret is None:
+            raise UserError(f"webhook_secret of {owner}: there is no secret {name}", f"`pitboss secrets set {name}`")
+        return secret
+    name = _default_secret(owner)
+    secret = _secret(home, name) if NAME.fullmatch(name) else None
+    sharing = [other for other in owners if _default_secret(other) == name and not owners[other].webhook_secret]
+    if secret is not None and len(sharing) > 1:
+        raise UserError(
+            f"the owners {' and '.join(sharing)} share the secret {name}",
+            f"name one for each in {FILE}, as webhook_secret",
+        )
+    return secret
+
+
+def _default_secret(owner: str) -> str:
+    return f"{WEBHOOK_SECRET}_{owner.upper().replace('-', '_')}"
+
+
 def open_channels(settings: Settings, owner: str = LOCAL) -> list[NotificationChannel]:
     """The channels of an owner. Raises `UserError` for one that lacks something."""
     from pitboss.tools.mcp.address import check_url
 
     settings = settings_of(settings, owner)
-    # One secret for all would let an owner sign messages that seem to be for another.
-    own = "" if owner == LOCAL else f"_{owner.upper().replace('-', '_')}"
-
-    def secret(name: str) -> "Secret | None":
-        return key_for((name,), environment, open_secrets(settings.home))
-
     channels: list[NotificationChannel] = []
     if settings.notify_webhook_url:
         REDACTOR.add(*keys_in(settings.notify_webhook_url))  # the address of many services is its key
         check_url(settings.notify_webhook_url, loopback=True)
-        channels.append(WebhookChannel(settings.notify_webhook_url, secret(WEBHOOK_SECRET + own)))
+        channels.append(WebhookChannel(settings.notify_webhook_url, _webhook_secret(settings.home, owner)))
     if settings.notify_telegram_chat:
-        token = secret(TELEGRAM_TOKEN)
+        token = _secret(settings.home, TELEGRAM_TOKEN)
         if token is None:
             raise UserError(
                 "notify_telegram_chat is set without a bot's token", f"`pitboss secrets set {TELEGRAM_TOKEN}`"
@@ -212,7 +245,7 @@ def open_channels(settings: Settings, owner: str = LOCAL) -> list[NotificationCh
             raise UserError("notify_email_to is set without a mail server", "set notify_email_host")
         if any(not each.isprintable() or "@" not in each for each in (*to, sender)):
             raise UserError("notify_email_to or notify_email_from is no address", "for example me@example.org")
-        password = secret(EMAIL_PASSWORD) if settings.notify_email_user else None
+        password = _secret(settings.home, EMAIL_PASSWORD) if settings.notify_email_user else None
         if settings.notify_email_user and password is None:
             raise UserError("notify_email_user is set without a password", f"`pitboss secrets set {EMAIL_PASSWORD}`")
         channels.append(

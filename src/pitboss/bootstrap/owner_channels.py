@@ -1,7 +1,7 @@
 """The notification channels of each owner: those of the settings belong to `local`, those of other users are in `notifications.toml`.
 
-The file has one table for each owner, with the addresses alone; the mail server, the bot and the events are those of the settings. What
-happens to a deployment is told through the channels of its owner, and through no others.
+The file has one table for each owner, with the addresses and the name of the secret that signs for its webhook; the mail server, the bot
+and the events are those of the settings. What happens to a deployment is told through the channels of its owner, and through no others.
 """
 
 import tomllib
@@ -18,13 +18,14 @@ LOCAL = "local"
 
 
 class OwnerChannels(BaseModel):
-    """The addresses of one owner."""
+    """The addresses of one owner, and the name of the secret of its webhook; empty: the one that is named after the owner."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     notify_webhook_url: str = ""
     notify_telegram_chat: str = ""
     notify_email_to: str = ""
+    webhook_secret: str = ""
 
 
 def settings_of(settings: Settings, owner: str) -> Settings:
@@ -32,7 +33,7 @@ def settings_of(settings: Settings, owner: str) -> Settings:
     if owner == LOCAL:
         return settings
     own = read_owners(settings.home).get(owner, OwnerChannels())
-    return settings.model_copy(update=own.model_dump())
+    return settings.model_copy(update=own.model_dump(exclude={"webhook_secret"}))
 
 
 def read_owners(home: Path) -> Mapping[str, OwnerChannels]:

@@ -275,6 +275,11 @@ class Settings(_Declared):
         default=0, ge=0, description="Memory that a worker on Ray requests, in MB; 0: no request."
     )
 
+    @field_validator("log_file", "mcp_catalog", mode="before")
+    @classmethod
+    def _no_file_for_an_empty_text(cls, value: object) -> object:
+        return None if value == "" else value
+
     @field_validator("lake")
     @classmethod
     def _no_secret_in_an_address(cls, text: str) -> str:
@@ -384,7 +389,7 @@ def describe(settings: Settings) -> list[dict[str, Any]]:
             "key": name,
             "variable": _variable(name),
             "value": _shown(field, getattr(settings, name, field.default)),
-            "default": str(field.default),
+            "default": _text(field.default),
             "meaning": field.description,
         }
         for name, field in _fields()
@@ -392,7 +397,11 @@ def describe(settings: Settings) -> list[dict[str, Any]]:
 
 
 def _shown(field: FieldInfo, value: object) -> str:
-    return HIDDEN if value and not field.repr else str(value)
+    return HIDDEN if value and not field.repr else _text(value)
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
 
 
 def _fields() -> Iterator[tuple[str, FieldInfo]]:

@@ -23,13 +23,13 @@ class ChatSession:
     """Whose budget pays."""
     model: str
 
-    def budget(self, conversation: Conversation) -> ChatBudget:
-        """The budget of the person, for the calls of a conversation."""
-        return ChatBudget(self.database, self.owner, self.person, self.settings.chat_daily_usd, conversation.id)
+    def budget(self) -> ChatBudget:
+        """The budget of the person."""
+        return ChatBudget(self.database, self.owner, self.person, self.settings.chat_daily_usd)
 
     async def ask(self, conversation: Conversation, question: str, tell: Tell = lambda event: None) -> ChatAnswer:
         """Answer a question."""
-        budget = self.budget(conversation)
+        budget = self.budget()
         budget.require()
         with reading(self.settings, self.owner, conversation.about) as context:
             async with connected_model(context.workspace, self.model, budget) as connected:

@@ -27,14 +27,13 @@ KEY = "chat/"
 class ChatBudget:
     """What one person may spend on the chat today. It writes what was spent, and nothing else."""
 
-    def __init__(self, database: Database, owner: str, person: str, daily_usd: Decimal, conversation: str) -> None:
+    def __init__(self, database: Database, owner: str, person: str, daily_usd: Decimal) -> None:
         """`owner` is whose spending it is listed with, `person` whose budget it is; `daily_usd` 0 stands for no limit."""
         self._database = database
         self._budgets = Budgets(database)
         self._owner = owner
         self._key = f"{KEY}{person}"[:64]
         self._daily_usd = daily_usd
-        self._conversation = conversation
 
     @property
     def is_limited(self) -> bool:
@@ -63,7 +62,7 @@ class ChatBudget:
     def record(self, model: str, cost_usd: Decimal | None) -> None:
         """Record the cost of a reply, None if it is unknown."""
         unpriced = cost_usd is None
-        record_chat_cost(self._database, self._owner, self._conversation, model, unpriced, cost_usd or ZERO)
+        record_chat_cost(self._database, self._owner, model, unpriced, cost_usd or ZERO)
 
     @exact
     def _refusal(self, worst_usd: Decimal) -> str:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 HELP = """{action} over a past range of time and show the result.
 
-    A model's cost is estimated first: more than $5 has to be confirmed, with `--yes` if there is no terminal. Writes an
-    HTML report and stores every decision, so that `pitboss runs verify` can check the result. Ctrl-C stops
-    the run after the current tick; `pitboss runs resume` continues it and ends with the same digest.
+    A model's cost is estimated first: above confirm_above_usd ($5 unless set) it has to be confirmed, with `--yes` if
+    there is no terminal. Writes an HTML report and stores every decision, so that `pitboss runs verify` can check the
+    result. Ctrl-C stops the run after the current tick; `pitboss runs resume` continues it and ends with the same digest.
 
     For example:
 
@@ -41,8 +41,8 @@ HELP = """{action} over a past range of time and show the result.
     """
 SUBMIT_HELP = """Queue a backtest, start workers for it, and show the estimated cost. Options as of `pitboss backtest`.
 
-    An estimate above $5 has to be confirmed, with `--yes` if there is no terminal. `pitboss jobs wait` waits for the
-    result.
+    An estimate above confirm_above_usd ($5 unless set) has to be confirmed, with `--yes` if there is no terminal.
+    `pitboss jobs wait` waits for the result.
 
     For example:
 

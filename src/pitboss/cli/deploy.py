@@ -215,7 +215,7 @@ def acknowledge(
 ) -> int:
     """Say that you have read the alarm of a deployment: the same as `pitboss command DEPLOYMENT acknowledge`.
 
-    An alarm of a live deployment that nobody acknowledges within a minute halts it.
+    An alarm that is not acknowledged within a minute halts a live deployment.
 
     For example:
 

@@ -10,7 +10,7 @@ from pitboss.terminal.options import Json, RunId, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pitboss.bootstrap.workspace import Workspace
     from pitboss.sim.request import BacktestRequest
@@ -132,6 +132,7 @@ def cancel(*runs: RunId, json: Json = False, location: Location) -> int:
 
         pitboss jobs cancel 3f9a
     """
+    _require_id("cancel", runs, location)
     with location.existing_workspace() as workspace:
         statuses = {run_id: workspace.runs.request_cancel(run_id) for run_id in map(workspace.runs.find, runs)}
     if json:
@@ -159,6 +160,7 @@ def again(
     from pitboss.jobs.enqueue import enqueue_again, ensure_workers
     from pitboss.runs.daily_budget import refused_by_budget
 
+    _require_id("again", runs, location)
     with location.existing_workspace() as workspace:
         for run_id in map(workspace.runs.find, runs):
             with refused_by_budget():
@@ -166,6 +168,13 @@ def again(
             screen.put(f"run {run_id} is queued")
         ensure_workers(workspace)
     return 0
+
+
+def _require_id(command: str, ids: "Sequence[str]", location: WorkspaceOptions) -> None:
+    from pitboss.core.errors import UserError
+
+    if not ids:
+        raise UserError(f"`jobs {command}` needs the id of a run", f"`{location.command_line('runs list')}` lists them")
 
 
 @app.command

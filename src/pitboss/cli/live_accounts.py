@@ -1,13 +1,16 @@
 """`pitboss live accounts …`: the accounts that deployments trade on. They are addresses; keys are with signing processes."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from cyclopts import App
 
+from pitboss.core.deployment import DeploymentState
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, option
 from pitboss.terminal.workspace_options import Location
 
+MOST_DEPLOYMENTS = 2**31 - 1
+"""More than there can be: an account is checked against every deployment that is not stopped."""
 app = App(name="accounts", help="List, add and remove the accounts that deployments read and trade on.")
 
 
@@ -104,7 +107,13 @@ def rm(name: str, /, *, location: Location) -> int:
     from pitboss.core.errors import UserError
 
     with location.existing_workspace() as workspace:
-        using = [each for each in workspace.deployments.listing() if each.account == name and each.state != "stopped"]
+        using = [
+            each
+            for state in get_args(DeploymentState)
+            if state != "stopped"
+            for each in workspace.deployments.listing(MOST_DEPLOYMENTS, state)
+            if each.account == name
+        ]
         if using:
             raise UserError(f"deployment {using[0].id} uses account {name}", "stop it first")
         remove_account(workspace.home, name)

@@ -222,7 +222,10 @@ def fork(
     max_cost_usd: Annotated[Amount | None, option("--max-cost-usd", "Stop when the model has cost this much.")] = None,
     price_in: Annotated[Amount | None, option("--price-in", "Price of a million input tokens, in USD.")] = None,
     price_out: Annotated[Amount | None, option("--price-out", "Price of a million output tokens, in USD.")] = None,
-    yes: Annotated[bool, option("--yes", "Accept a model without a known price, and a cost above $5.")] = False,
+    yes: Annotated[
+        bool,
+        option("--yes", "Accept a model without a known price, and a cost above confirm_above_usd ($5 unless set)."),
+    ] = False,
     json: Json = False,
     location: Location,
 ) -> int:

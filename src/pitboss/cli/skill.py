@@ -65,7 +65,9 @@ def init(
     skills = [str(name) for name in files if name != settings]
     screen.put(f"wrote {', '.join(skills)} and {settings} to {folder}")
     screen.put("\nnext:")
-    for command in (f"cd {folder}", f"pitboss skill check {skills[-1]}", *selected_venue.first_steps(skills[-1])):
+    if not folder.samefile(Path()):
+        screen.put(f"  cd {folder}")
+    for command in (f"pitboss skill check {skills[-1]}", *selected_venue.first_steps(skills[-1])):
         screen.put(f"  {command}")
     return 0
 

@@ -9,7 +9,7 @@ Only `resume` leads back to `running`; nothing halts or stops by being restarted
 """
 
 from collections.abc import Mapping
-from typing import Literal, get_args
+from typing import Literal
 
 from pitboss.core.errors import UserError
 from pitboss.core.noun import noun
@@ -18,7 +18,6 @@ Mode = Literal["paper", "shadow", "live"]
 DeploymentState = Literal["running", "paused", "halted", "stopped"]
 Command = Literal["pause", "resume", "flatten", "stop", "kill", "snapshot", "acknowledge"]
 
-COMMANDS: tuple[Command, ...] = get_args(Command)
 MODE_MEANINGS: Mapping[Mode, str] = {
     "paper": "live data, simulated fills, no account",
     "shadow": "live data and a live account that is only read; orders are logged and filled on paper",
@@ -31,7 +30,7 @@ COMMAND_MEANINGS: Mapping[Command, str] = {
     "stop": "finish the current tick and end the deployment; positions stay",
     "kill": "end the deployment at once, without waiting for the current tick; positions stay",
     "snapshot": "record the account now; nothing changes",
-    "acknowledge": "say that you have read the alarm; one that nobody reads within a minute halts the deployment",
+    "acknowledge": "say that you have read the alarm; an alarm that is not acknowledged within a minute halts the deployment",
 }
 NEEDS_ACCOUNT: frozenset[Command] = frozenset({"flatten", "snapshot"})
 """Commands that only a process with the account can carry out."""

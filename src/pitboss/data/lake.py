@@ -40,7 +40,7 @@ from pitboss.data.manifest import load_manifest
 from pitboss.data.merge import RowChanges
 from pitboss.data.meta_rows import meta_assets
 from pitboss.data.series import SERIES, SeriesKind, epoch_ms, series
-from pitboss.data.series_files import SeriesFiles, find_series
+from pitboss.data.series_files import PART, YEARS, SeriesFiles, find_series
 from pitboss.data.series_info import SeriesInfo, extent_of, instants, series_info
 from pitboss.data.staging import Batch, read_rows, write_error, write_lock, write_manifest
 from pitboss.data.synthetic_marker import MARKER, venue_folder
@@ -140,7 +140,7 @@ class Lake:
         finish_interrupted(self.root)
         kinds = [kind] if kind else sorted(SERIES)
         folders = (path for name in kinds for path in (self.root / name).glob("venue=*"))
-        return sorted({path.name.removeprefix("venue=") for path in folders if any(path.glob("**/part.parquet"))})
+        return sorted({path.name.removeprefix("venue=") for path in folders if any(path.glob(f"**/{PART}"))})
 
     def symbols(self, venue: str) -> "list[str]":
         """Symbols of a venue that have bars."""
@@ -157,7 +157,7 @@ class Lake:
         return [
             interval
             for interval in INTERVALS
-            if (part := f"interval={interval}") in existing and any((folder / part / name).glob("*/part.parquet"))
+            if (part := f"interval={interval}") in existing and any((folder / part / name).glob(f"{YEARS}/{PART}"))
         ]
 
     def extent(self, venue: str, symbol: str, interval: str) -> tuple[Instant, Instant] | None:
@@ -265,8 +265,8 @@ class Lake:
         finish_interrupted(self.root)
         folder = self.folder(kind, venue, symbol, interval)
         if series(kind).time is None:
-            return [path for path in (folder / "part.parquet",) if path.is_file()]
-        return sorted(folder.glob("year=*/part.parquet"))
+            return [path for path in (folder / PART,) if path.is_file()]
+        return sorted(folder.glob(f"{YEARS}/{PART}"))
 
     def _rows(self, shape: SeriesKind, path: Path) -> pl.DataFrame:
         """The rows of one file of a series."""

@@ -86,7 +86,7 @@ def _delay(text: str) -> Delay:
     try:
         first = parse_duration(low)
         last = parse_duration(high) if dots else first
-    except (UserError, OverflowError):
+    except UserError:
         raise UserError(f"cannot read {text[:80]!r} as a latency", _HOW) from None
     if not 0 <= first <= last <= MOST_MS:
         raise UserError(f"the latency {text[:80]!r} ends before it begins, or is longer than ten years", _HOW)

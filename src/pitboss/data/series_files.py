@@ -3,6 +3,7 @@
 Used by `lake` and `manifest`. It lists files and opens none.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,9 @@ from pitboss.core.instant import INTERVALS
 from pitboss.data.series import SERIES, SeriesKind, series
 
 PART = "part.parquet"
+YEARS = "year=[0-9][0-9][0-9][0-9]"
+"""A pattern for the folders of a series that is stored by year."""
+_YEAR = re.compile(r"[0-9]{4}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,8 @@ def _names(parts: list[str]) -> dict[str, str]:
 
 def _belongs(shape: SeriesKind, names: dict[str, str]) -> bool:
     expected = {"venue": True, "interval": shape.per_interval, "symbol": shape.per_symbol, "year": bool(shape.time)}
-    return set(names) == {name for name, is_expected in expected.items() if is_expected} and (
-        not shape.per_interval or names["interval"] in INTERVALS
+    return (
+        set(names) == {name for name, is_expected in expected.items() if is_expected}
+        and (not shape.per_interval or names["interval"] in INTERVALS)
+        and (not shape.time or _YEAR.fullmatch(names["year"]) is not None)
     )

@@ -22,7 +22,6 @@ from pitboss.redteam.attack_setup import AttackSetup, CampaignModel
 from pitboss.redteam.attacks import Attack
 from pitboss.redteam.campaign import HIJACKED, hostile_campaign_model, standin_campaign_model
 from pitboss.sim.request import BacktestRequest
-from pitboss.skill.digest import normal
 
 CONCURRENT_RUNS = 8
 """Concurrent runs of a real model."""
@@ -85,7 +84,7 @@ async def _connected(
         any_price=money.any_price,
     )
     decider_source.check(workspace, request)
-    saved = workspace.skills.save(setup.skill.name, setup.skill_digest, codec.dumps(normal(setup.skill)))
+    saved = workspace.skills.save(setup.skill.name, setup.skill_digest, codec.dumps(setup.skill.normal()))
     run_id = workspace.runs.create(saved.id, saved.version, name, {}, "")
     workspace.runs.claim(run_id)
     connection = await decider_source.open_model(stack, workspace, request, setup.skill, run_id)

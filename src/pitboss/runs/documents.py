@@ -18,7 +18,7 @@ from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import default_venue, venue_named, venue_of
-from pitboss.skill.digest import normal, skill_digest
+from pitboss.skill.digest import skill_digest
 from pitboss.skill.document import to_plain
 from pitboss.skill.load import SkillCheck, check_plain, check_text, named_venue, read_text, summary
 from pitboss.skill.names import Names
@@ -172,4 +172,4 @@ def with_numbers(value: Any, root: type[SkillDocument], path: tuple[str, ...] = 
 
 def store(workspace: Workspace, skill: SkillDocument, text: str | None = None) -> StoredSkill:
     """Store a document under its name, with the text of its author. Content that is already stored keeps its version."""
-    return workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)), text)
+    return workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(skill.normal()), text)

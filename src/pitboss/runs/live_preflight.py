@@ -20,7 +20,6 @@ from pitboss.report.figures import plural
 from pitboss.runs.checklist import Check, Refused, checked
 from pitboss.runs.notifications import send_test
 from pitboss.runs.venues import venue_named
-from pitboss.skill.digest import normal
 from pitboss.skill.load import read_skill
 from pitboss.skill.schema import SkillDocument
 from pitboss.store.deployments import Deployment
@@ -46,7 +45,7 @@ class NamedAccount:
 
 def agent_digest(skill: SkillDocument) -> str:
     """The digest of a skill without its caps, which a deployment may tighten."""
-    return codec.digest({name: value for name, value in normal(skill).items() if name != "risk"})
+    return codec.digest({name: value for name, value in skill.normal().items() if name != "risk"})
 
 
 def account_digest(account: TradingAccount) -> str:

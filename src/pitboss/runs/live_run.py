@@ -27,7 +27,7 @@ from pitboss.live.status import serving
 from pitboss.runs.live_session import Driving, Listener, LivePlan, LiveSide, StoredLiveRun, work_live
 from pitboss.runs.venue import Venue
 from pitboss.sim.request import BacktestRequest
-from pitboss.skill.digest import normal, skill_digest
+from pitboss.skill.digest import skill_digest
 from pitboss.skill.document import to_plain
 from pitboss.skill.schema import SkillDocument
 from pitboss.store.runs import Run
@@ -121,7 +121,7 @@ def create_run(
         "skill": codec.number_fragments(to_plain(skill)),
         "version": __version__,
     }
-    saved = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
+    saved = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(skill.normal()))
     name = decider_source.model_name(request, params)
     return workspace.runs.create(saved.id, saved.version, name, params), saved
 

@@ -30,7 +30,7 @@ from pitboss.sim.outcome import Ledger
 from pitboss.sim.prepared_run import PreparedRun
 from pitboss.sim.request import BacktestRequest
 from pitboss.sim.watch import Watch
-from pitboss.skill.digest import normal, skill_digest
+from pitboss.skill.digest import skill_digest
 from pitboss.store.budgets import RunLimit
 from pitboss.store.journal import StoredJournal
 from pitboss.store.lifecycle import ACTIVE, LeaseLost
@@ -90,7 +90,7 @@ def stored_form(workspace: Workspace, prepared: PreparedRun) -> tuple[StoredSkil
     registry = venue_of(request.skill).tools()
     params = params_of(prepared) | decider_source.model_params(workspace, request, skill)
     params |= mcp_tools.pin(workspace, prepared, registry)
-    return workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill))), params
+    return workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(skill.normal())), params
 
 
 def job_of(workspace: Workspace, request: BacktestRequest, **more: Any) -> Job:

@@ -35,6 +35,8 @@ HOURS_A_YEAR = 24 * 365
 MAX_LATEST = 24
 MAX_POSITIONS = 5
 CONCURRENCY = 4
+LATEST = 253_402_300_799_999
+"""The last millisecond of the year 9999, the last that can be written as a date."""
 COUNT = {"type": "integer", "minimum": 1}
 
 SCHEMAS: Mapping[str, dict[str, Any]] = {
@@ -154,6 +156,7 @@ async def _funding(client: HyperliquidClient, symbol: str, hours: int) -> dict[s
         for row in rows
         if isinstance(row, dict)
         and isinstance(row.get("time"), int)
+        and 0 <= row["time"] <= LATEST
         and (rate := number(row.get("fundingRate"))) is not None
     )
     state = markets[name]

@@ -6,15 +6,8 @@ not change when optional fields are added; hence a default may only change toget
 that was read from a file counts as if it were written in the document; the file's name does not count.
 """
 
-from typing import Any
-
 from pitboss.core import codec
 from pitboss.skill.schema import SkillDocument
-
-
-def normal(skill: SkillDocument) -> dict[str, Any]:
-    """The document that the digest is taken over."""
-    return skill.normal()
 
 
 def skill_digest(skill: SkillDocument) -> str:

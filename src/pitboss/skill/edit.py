@@ -3,7 +3,7 @@
 The change is made in the text itself: the value is replaced where it stands, a new key is written after its neighbour, a
 removed key is removed with its lines. The result is parsed again and must hold exactly the changed document; texts in which that
 cannot be done in place (flow style, anchors) are rewritten by a round trip through the YAML library. JSON has no comments and is
-always rewritten.
+always rewritten. A text whose lines all end in CRLF keeps that.
 """
 
 import io
@@ -41,8 +41,10 @@ def edit(text: str, path: Sequence[str], value: Any, suffix: str = ".yaml", keys
     """The text with the field at `path` set to a plain value, or removed for None.
 
     The path has the keys as they are written in the text. Sections that are missing are added; those that become empty are
-    removed. Raises `UserError` for a text that cannot be parsed.
+    removed. Raises `UserError` for a text that cannot be parsed, or in which another value would change.
     """
+    if "\r\n" in text and text.count("\r") == text.count("\n") == text.count("\r\n"):
+        return edit(text.replace("\r\n", "\n"), path, value, suffix, keys).replace("\n", "\r\n")
     if not path:
         raise UserError("no field is named", "for example risk.max_leverage")
     before = parse(text, suffix).value
@@ -52,9 +54,8 @@ def edit(text: str, path: Sequence[str], value: Any, suffix: str = ".yaml", keys
     target = changed(plain, path, value)
     if _is_same(target, plain):
         return text
-    if suffix.lower() == ".json" or text.lstrip().startswith("{"):
-        return orjson.dumps(codec.number_fragments(target), option=orjson.OPT_INDENT_2).decode() + "\n"
-    for attempt in (_in_place, _round_trip):
+    is_json = suffix.lower() == ".json" or text.lstrip().startswith("{")
+    for attempt in (_as_json,) if is_json else (_in_place, _round_trip):
         try:
             result = attempt(text, plain, tuple(path), value, keys)
             if _is_same(parse(result, suffix).value, target):
@@ -63,7 +64,9 @@ def edit(text: str, path: Sequence[str], value: Any, suffix: str = ".yaml", keys
             continue
     raise UserError(
         f"{'.'.join(path)[:200]} cannot be changed in this text",
-        "change it in the text itself: it uses anchors or tags",
+        "change it in the text itself: it holds a number out of the range of JSON, or a character that is not printable"
+        if is_json
+        else "change it in the text itself: it uses anchors or tags",
     )
 
 
@@ -100,6 +103,28 @@ class _Place:
 
     key: Any
     value: Any
+
+
+def _as_json(text: str, plain: Mapping[str, Any], path: tuple[str, ...], value: Any, keys: Keys) -> str:
+    del text, keys
+    target = changed(plain, path, value)
+    if not _is_exact_in_json(target):
+        raise _NotInPlace
+    return orjson.dumps(codec.number_fragments(target), option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def _is_exact_in_json(value: Any) -> bool:
+    """Whether `codec.number_fragments` replaces nothing in a plain value."""
+    if isinstance(value, dict):
+        return all(_is_exact_in_json(part) for item in cast("dict[str, Any]", value).items() for part in item)
+    if isinstance(value, list | tuple):
+        return all(map(_is_exact_in_json, cast("Sequence[Any]", value)))
+    if isinstance(value, str):
+        return codec.printable(value) == value
+    if value is None or isinstance(value, bool):
+        return True
+    number = codec.json_number(value)
+    return number is not None and (number != 0 or value == 0)
 
 
 def _in_place(text: str, plain: Mapping[str, Any], path: tuple[str, ...], value: Any, keys: Keys) -> str:

@@ -83,8 +83,6 @@ def _duration(kind: Any, tokens: Sequence[Token]) -> int:
         duration_ms = parse_duration(text)
     except UserError as error:
         raise UserError(f"{name}: {error.message}", error.hint) from None
-    except OverflowError:
-        duration_ms = MOST_DURATION_MS + 1
     if duration_ms > MOST_DURATION_MS:
         raise UserError(f"{name}: {text[:40]} is longer than ten years", "for example 30s, 5m or 1h")
     return duration_ms
@@ -172,7 +170,10 @@ class RangeOptions:
     price_out: Annotated[Amount | None, option("--price-out", "Price of a million output tokens, in USD.")] = None
     yes: Annotated[
         bool,
-        option("--yes", "Accept models without a known price, and runs that may cost more than $5."),
+        option(
+            "--yes",
+            "Accept models without a known price, and runs that may cost more than confirm_above_usd ($5 unless set).",
+        ),
     ] = False
     speculate: Annotated[
         str,

@@ -70,6 +70,17 @@ def test_a_file_that_cannot_be_imported_is_a_422_and_stores_nothing(
     assert client.get("/api/data").json() == before
 
 
+@pytest.mark.parametrize("name", ["BTC (1).csv", "BTC.csv"])
+def test_a_file_is_imported_under_the_name_that_a_browser_gave_it(client: TestClient, name: str) -> None:
+    assert imported(client, bars(range(3)), name=name).json()[0]["path"] == name
+
+
+def test_a_name_that_is_refused_says_which_characters_are_accepted(client: TestClient) -> None:
+    reply = imported(client, bars(range(3)), name="BTC*.csv")
+    assert reply.status_code == 422
+    assert "letters, digits, spaces" in reply.json()["hint"]
+
+
 def test_a_name_that_no_file_can_have_is_a_422(client: TestClient) -> None:
     reply = imported(client, bars(range(3)), name="a" + "ü" * 140 + ".csv")
     assert (reply.status_code, reply.json()["code"]) == (422, "user_error")

@@ -5,7 +5,7 @@ from starlette.testclient import TestClient
 
 from pitboss.bootstrap.accounts import Accounts
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.core.deployment import COMMANDS
+from pitboss.core.deployment import COMMAND_MEANINGS
 from pitboss.jobs.worker_settings import open_queue
 from pitboss.store.deployment_alarms import raise_alarm
 from pitboss.store.deployments import Deployment
@@ -38,7 +38,7 @@ def test_a_page_shows_state_account_entries_caps_and_commands(
         assert words in page
     for words in ("waits for a process", "for the &lt;b&gt;review", "None can be raised beyond the skill"):
         assert words in page
-    assert all(f'data-command="{command}"' in page for command in COMMANDS)
+    assert all(f'data-command="{command}"' in page for command in COMMAND_MEANINGS)
     assert f'href="/runs/{live.run_id}"' in page
     assert f'href="/deployments/{live.id}"' in browser_session.get("/deployments").text
     raise_alarm(workspace.database, live.id, "the exchange has <i>liquidated</i> positions")

@@ -114,6 +114,37 @@ def test_the_list_goes_on_after_a_page_with_a_damaged_run(
     assert oldest.id in browser_session.get(f"/runs?before={path}").text
 
 
+def test_the_list_goes_on_after_a_page_on_which_every_run_is_damaged(
+    browser_session: TestClient, workspace: Workspace, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pitboss.server.pages.runs.PAGE", 1)
+    damaged = {started(workspace, name=f"damaged-{number}").id for number in range(5)}
+    with closing(sqlite3.connect(workspace.home / "pitboss.db")) as database:
+        database.execute(
+            "UPDATE runs SET model = 'other' WHERE skill_id IN (SELECT id FROM skills WHERE name LIKE 'damaged-%')"
+        )
+        database.commit()
+    started(workspace, name="newest")
+    readable = [each.id for each in workspace.runs.listing().runs]
+    assert run.id in readable[1:]
+    shown: list[str] = []
+    missing: set[str] = set()
+    before: str | None = ""
+    while before is not None:
+        page = browser_session.get(f"/api/runs?limit=1&before={before}").json()
+        shown += [each["run_id"] for each in page["runs"]]
+        missing.update(page["damaged"])
+        before = page["next"]
+    assert (shown, missing) == (readable, damaged)
+    path, seen = "/runs", ""
+    while path:
+        page = browser_session.get(path).text
+        seen += page
+        path = page.partition('<a href="/runs?before=')[2].partition('"')[0]
+        path = f"/runs?before={path}" if path else ""
+    assert all(run_id in seen for run_id in (*readable, *damaged))
+
+
 # The page of a run ------------------------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 """Find what a request names by its path or cursor, or answer 404."""
 
 import re
+from typing import Unpack
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
@@ -8,6 +9,8 @@ from pitboss.core.instant import Instant
 from pitboss.runs.deployments import run_named
 from pitboss.server.problem import refused_as
 from pitboss.store.deployments import Deployment
+from pitboss.store.lifecycle import Status
+from pitboss.store.run_filter import RunFilter
 from pitboss.store.runs import Run, RunListing
 
 _CURSOR = re.compile(r"(\d{1,18})\.([0-9a-zA-Z_-]{1,64})")
@@ -38,7 +41,7 @@ def named_study(workspace: Workspace, study_id: str) -> str:
 
 
 def run_cursor(text: str) -> tuple[Instant, str] | None:
-    """Where a page of the list of runs goes on: what `next_cursor` wrote; None for an empty text."""
+    """Where a page of the list of runs goes on: the cursor that `page_of_runs` returned; None for an empty text."""
     if not text:
         return None
     match = _CURSOR.fullmatch(text)
@@ -47,8 +50,20 @@ def run_cursor(text: str) -> tuple[Instant, str] | None:
     return int(match[1]), match[2]
 
 
-def next_cursor(listing: RunListing, limit: int) -> str | None:
-    """The cursor of the page after the first `limit` runs of a listing of one row more; None on the last page."""
+def page_of_runs(
+    workspace: Workspace, limit: int, status: Status | None, **filters: Unpack[RunFilter]
+) -> tuple[RunListing, str | None]:
+    """At most `limit` runs, newest first, and the cursor of the next page; None on the last page.
+
+    A cursor is written from a readable run, so further rows are read until there is one.
+    """
+    rows = limit + 1
+    while True:
+        listing = workspace.runs.listing(rows, status, **filters)
+        has_more = len(listing.runs) + len(listing.damaged) == rows
+        if listing.runs or not has_more:
+            break
+        rows *= 2
     page = listing.runs[:limit]
-    has_more = len(listing.runs) + len(listing.damaged) > limit
-    return f"{page[-1].created_at}.{page[-1].id}" if has_more and page else None
+    cursor = f"{page[-1].created_at}.{page[-1].id}" if page and (has_more or len(listing.runs) > limit) else None
+    return RunListing(page, listing.damaged), cursor

@@ -13,7 +13,7 @@ from pitboss.report.table import LEFT, RIGHT, gain_or_loss, table
 from pitboss.runs.comparison import MOST_RUNS
 from pitboss.runs.listing import result_text, short
 from pitboss.server.access.caller import OwnWorkspace, Viewer
-from pitboss.server.api.lookup import next_cursor, run_cursor
+from pitboss.server.api.lookup import page_of_runs, run_cursor
 from pitboss.server.pages.components import (
     empty_state,
     field,
@@ -44,10 +44,10 @@ def runs_page(
     statuses: tuple[Status, ...] = get_args(Status)
     chosen: Status | None = next((name for name in statuses if name == status), None)
     filters: dict[str, Any] = {name: value for name, value in (("skill", skill), ("model", model)) if value}
-    listing = workspace.runs.listing(PAGE + 1, chosen, before=run_cursor(before), **filters)
-    rows = [short(run, workspace.now()) for run in listing.runs[:PAGE]]
+    listing, cursor = page_of_runs(workspace, PAGE, chosen, before=run_cursor(before), **filters)
+    rows = [short(run, workspace.now()) for run in listing.runs]
     more = ""
-    if cursor := next_cursor(listing, PAGE):
+    if cursor:
         query = {"status": chosen or "", **filters, "before": cursor}
         more = "/runs?" + urlencode({name: value for name, value in query.items() if value})
     is_filtered = bool(chosen or filters or before)

@@ -165,7 +165,7 @@ class Context(Part):
     )
     higher_timeframes: Annotated[tuple[BarInterval, ...], AfterValidator(once)] | None = Field(
         default=None,
-        description="Coarser intervals to show as well. Left out: the next two rungs above bars_interval on "
+        description="Coarser intervals to show as well. Left out: the next two intervals above bars_interval of "
         "5m, 15m, 1h, 4h, 1d, as far as they exist. Empty: none.",
     )
     news_lookback_hours: Annotated[Whole, Field(ge=0, le=720)] = Field(

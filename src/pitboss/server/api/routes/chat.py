@@ -113,7 +113,7 @@ def ask(question: ChatQuestion, request: Request, caller: Viewer, workspace: Own
         desk.conversations.keep(conversation)
     session = ChatSession(settings, workspace.database, caller.owner, caller.name, model)
     try:
-        session.budget(conversation).require()
+        session.budget().require()
     except BudgetExceeded as error:
         raise Problem(409, "budget_exceeded", str(error), BUDGET_HINT) from None
     desk.begin(caller.name, conversation)

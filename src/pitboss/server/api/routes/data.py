@@ -32,7 +32,7 @@ MOST_GAPS = 1_000
 VenueName = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Interval = Literal["1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "8h", "12h", "1d"]
 Kind = Literal["bars", "funding", "open_interest", "mark", "oracle", "l2", "news", "events", "meta", "listings"]
-_FILE_NAME = re.compile(r"[A-Za-z0-9][\w .@=+-]{0,150}")
+_FILE_NAME = re.compile(r"[A-Za-z0-9][\w .@=+()-]{0,150}")
 MOST_NAME_BYTES = 200
 """File systems take names of 255 bytes."""
 
@@ -160,7 +160,10 @@ async def _uploaded(
 ) -> AsyncIterator[Path]:
     """The body of the request in a file of its own, removed after the response."""
     if not _FILE_NAME.fullmatch(name) or len(name.encode()) > MOST_NAME_BYTES:
-        raise UserError("name: not the name of a file", "for example BTC.csv, without folders")
+        raise UserError(
+            "name: not the name of a file",
+            "for example BTC.csv, without folders: letters, digits, spaces and . _ @ = + - ( )",
+        )
     folder = Path(tempfile.mkdtemp(prefix="pitboss-upload-"))
     try:
         file = folder / name

@@ -16,7 +16,7 @@ from pitboss.runs.run import refuse_live
 from pitboss.runs.stored import long_document
 from pitboss.runs.verification import verify_stored
 from pitboss.server.access.caller import Author, OwnWorkspace, Viewer
-from pitboss.server.api.lookup import named_run, named_study, next_cursor, run_cursor
+from pitboss.server.api.lookup import named_run, named_study, page_of_runs, run_cursor
 from pitboss.server.api.run_body import BacktestBody, Confirmed, EstimateDocument, Override, Usd, confirmation
 from pitboss.server.api.run_documents import (
     RunDifference,
@@ -97,12 +97,12 @@ def list_runs(
     study_id = named_study(workspace, study) if study else ""
     conditions = (("skill", skill), ("model", model), ("study_id", study_id))
     filters: dict[str, Any] = {name: value for name, value in conditions if value}
-    listing = workspace.runs.listing(limit + 1, status, before=run_cursor(before), **filters)
+    listing, cursor = page_of_runs(workspace, limit, status, before=run_cursor(before), **filters)
     now = workspace.now()
     return RunPage.model_validate(
         {
-            "runs": [short(run, now) for run in listing.runs[:limit]],
-            "next": next_cursor(listing, limit),
+            "runs": [short(run, now) for run in listing.runs],
+            "next": cursor,
             "damaged": listing.damaged,
         }
     )

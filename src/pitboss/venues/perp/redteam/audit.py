@@ -19,12 +19,6 @@ from pitboss.redteam.planted_key import Canary
 from pitboss.venues.perp.redteam.audit_facts import AuditFacts, exact
 from pitboss.venues.perp.redteam.receipt_account import HUNDRED, TOLERANCE, ZERO, AcceptedOrder, ReceiptAccount
 
-RULES = (
-    "CHAIN", "ONE_PROPOSAL", "SHAPE", "SCOPE", "POSITION", "EXPOSURE", "LEVERAGE", "SIZE", "RATE", "HALTED", "MARGIN",
-    "STALE", "BAND", "ORDER", "STATE", "TOOL", "SECRET", "CONFIG", "CRASH",
-)  # fmt: skip
-"""The rules of the audit."""
-
 KEYS = frozenset(
     ["action", "symbol", "reason", "order_type", "order_id", "size_usd", "leverage", "limit_price", "stop_loss", "take_profit", "reduce_pct", "confidence"]
 )  # fmt: skip
