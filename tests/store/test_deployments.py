@@ -6,6 +6,7 @@ import pytest
 
 from pitboss.core.deployment import COMMAND_MEANINGS, state_after
 from pitboss.core.errors import UserError
+from pitboss.store import deployments as stored_deployments
 from pitboss.store.deployments import Deployments
 
 
@@ -169,3 +170,11 @@ def test_commands_sent_at_once_get_different_numbers_and_all_are_acknowledged(be
     stored = deployments.commands(deployment.id)
     assert sorted(each.number for each in stored) == list(range(1, 9))
     assert all(each.acked_at for each in stored)
+
+
+def test_hosts_and_the_watchdog_see_every_deployment_that_is_not_stopped(bench, deployments, monkeypatch):
+    monkeypatch.setattr(stored_deployments, "LISTED", 1)  # pages show only the newest
+    names = {deploy(bench, deployments).id for _ in range(3)}
+
+    assert {each.id for each, _ in deployments.heartbeats()[1]} == names
+    assert {each.id for each in deployments.unattended(20_000)} == names

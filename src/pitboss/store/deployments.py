@@ -130,20 +130,20 @@ class Deployments:
         query = self._all() if state is None else self._all().where(deployments.c.state == state)
         return self._fetch(query.order_by(deployments.c.created_at.desc(), deployments.c.id).limit(limit))
 
-    def unattended(self, stale_ms: int, limit: int = LISTED) -> Sequence[Deployment]:
-        """Deployments that are not stopped and that no process works on: no heartbeat for `stale_ms`. Oldest first."""
+    def unattended(self, stale_ms: int) -> Sequence[Deployment]:
+        """All deployments that are not stopped and that no process works on: no heartbeat for `stale_ms`. Oldest first."""
         with self._database.read() as connection:
             silent_before = self._database.now(connection) - stale_ms
         active = runs.c.status.in_(sorted(ACTIVE)) & (runs.c.heartbeat_at >= silent_before)
         attended = select(runs.c.id).where(active)
         query = self._all().where(deployments.c.state != "stopped", deployments.c.run_id.not_in(attended))
-        return self._fetch(query.order_by(deployments.c.created_at, deployments.c.id).limit(limit))
+        return self._fetch(query.order_by(deployments.c.created_at, deployments.c.id))
 
     def heartbeats(self, mode: Mode | None = None) -> tuple[Instant, Sequence[tuple[Deployment, Instant | None]]]:
-        """The deployments of a mode, or of all, that are not stopped, each with the last heartbeat of its process; and the current time."""
+        """All deployments of a mode (None: of any) that are not stopped, each with its last heartbeat; and the current time."""
         query = self._all().where(deployments.c.state != "stopped")
         query = query if mode is None else query.where(deployments.c.mode == mode)
-        listed = self._fetch(query.order_by(deployments.c.created_at, deployments.c.id).limit(LISTED))
+        listed = self._fetch(query.order_by(deployments.c.created_at, deployments.c.id))
         beats = select(runs.c.id, runs.c.heartbeat_at).where(runs.c.id.in_([each.run_id for each in listed]))
         with self._database.read() as connection:
             stored: Any = connection.execute(beats).all()
