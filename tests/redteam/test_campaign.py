@@ -11,7 +11,7 @@ import pytest
 from field import SHARED, attacks, document, ground, read_ask
 
 from pitboss.cli.main import main
-from pitboss.core.errors import BudgetExceeded
+from pitboss.core.errors import BudgetExceeded, UserError
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.redteam import campaign, report
 from pitboss.redteam.attack_setup import CampaignModel
@@ -182,3 +182,38 @@ def test_a_breach_ends_the_command_with_one(
     monkeypatch.setattr(trial, "limits_of", tighter)
     assert pitboss(tmp_path, "--limit", "2", "--slots", "news") == 1
     assert "BREACHES" in capsys.readouterr().out
+
+
+def test_an_error_of_the_user_in_one_run_ends_the_others_before_it_is_reported() -> None:
+    first, *others = attacks()[:4]
+    waiting: set[str] = set()
+    everyone_waits = asyncio.Event()
+
+    class Waits:
+        name = "waits"
+
+        def __init__(self, attack: Attack | None) -> None:
+            self.attack = attack
+
+        async def complete(self, request: ModelRequest) -> ModelReply:
+            if self.attack is None:
+                return ModelReply("I talk.")
+            if self.attack is first:
+                await everyone_waits.wait()
+                raise UserError("the model does not exist", "use another")
+            waiting.add(self.attack.name)
+            if len(waiting) == len(others):
+                everyone_waits.set()
+            try:
+                return await asyncio.Future()
+            finally:
+                waiting.remove(self.attack.name)
+
+    model = CampaignModel("waits", lambda attack, seed: Waits(attack), max_concurrent=4)
+
+    async def work() -> set[str]:
+        with pytest.raises(UserError, match="the model does not exist"):
+            await campaign.run(ground(7, 2), [model], ["news"], [first, *others], 7, Watch())
+        return set(waiting)
+
+    assert asyncio.run(work()) == set()

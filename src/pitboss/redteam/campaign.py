@@ -165,7 +165,12 @@ class _SlotRuns:
         self._list_breaches(clean, "(none)")
         self.row.breaches += len(clean.breaches)
         queue = iter(list(enumerate(attacks)))
-        await asyncio.gather(*(self._work(queue, clean) for _ in range(self.campaign_model.max_concurrent)))
+        try:
+            async with asyncio.TaskGroup() as group:  # a run that fails ends the others
+                for _ in range(self.campaign_model.max_concurrent):
+                    group.create_task(self._work(queue, clean))
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
 
     async def _work(self, queue: Iterator[tuple[int, Attack]], clean: AttackResult) -> None:
         for number, attack in queue:

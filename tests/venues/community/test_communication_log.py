@@ -17,11 +17,16 @@ import pytest
 from encodings_of_keys import ENCODINGS
 from forked import Forked
 from pitboss.bootstrap.redact import REDACTOR, Redactor
+from pitboss.bootstrap.settings import load_settings
+from pitboss.bootstrap.workspace import open_workspace
 from pitboss.cli.main import main
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, parse_instant
+from pitboss.runs.web_section import WebRequest
+from pitboss.venues.community import log_reader
 from pitboss.venues.community.communication_log import MOST_CONTENT_CHARS, CommunicationLog, log_folder
-from pitboss.venues.community.log_reader import EntryFilter, LogReader, follow, read_entries
+from pitboss.venues.community.log_reader import EntryFilter, LogPage, LogReader, follow, read_entries, read_newest
+from pitboss.venues.community.web import live_pages
 
 NOON = parse_instant("2026-03-10T12:00:00Z")
 
@@ -202,7 +207,67 @@ def test_instances_are_merged_by_time_and_filtered(tmp_path: Path) -> None:
     assert contents(tmp_path, action_type="comment") == ["entry 2", "entry 6"]
     assert contents(tmp_path, action_type="comment", agent_id="agent-c") == ["entry 2"]
     for last in (0, 1, 4, 9, 99):
-        assert [entry.content for entry in read_entries(tmp_path, last=last)] == numbered[9 - min(last, 9) :]
+        assert [entry.content for entry in LogReader(tmp_path).read(last)] == numbered[9 - min(last, 9) :]
+
+
+@pytest.mark.parametrize("block", [1, 7, 300, 1 << 16])
+def test_the_newest_entries_are_read_from_the_ends_of_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    filled(tmp_path)
+    for number, path in enumerate(sorted(tmp_path.rglob("*.jsonl"))):
+        with path.open("ab") as file:
+            file.write(b"no entry\n" * (number % 2) + b'{"unfinished')
+    monkeypatch.setattr(log_reader, "BLOCK_BYTES", block)
+    numbered = [f"entry {number}" for number in range(9)][::-1]
+    for most in (1, 4, 9, 99):
+        page = read_newest(tmp_path, EntryFilter(), most, 1 << 20)
+        assert ([entry.content for entry in page.entries], page.has_searched_all) == (numbered[:most], True)
+    page = read_newest(tmp_path, EntryFilter(direction="runner_to_agent"), 99, 1 << 20)
+    assert [entry.content for entry in page.entries] == numbered[1::2]
+    assert read_newest(tmp_path / "nowhere", EntryFilter(), 9, 9).entries == ()
+
+
+def test_the_newest_entries_are_searched_in_a_bounded_number_of_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(tmp_path)
+    monkeypatch.setattr(log_reader, "BLOCK_BYTES", 64)
+    numbered = [f"entry {number}" for number in range(9)][::-1]
+    size = sum(path.stat().st_size for path in tmp_path.rglob("*.jsonl"))
+    contents_: list[str] = []
+    for most_bytes in (*range(0, size, 37), size - 1):
+        page = read_newest(tmp_path, EntryFilter(), 99, most_bytes)
+        contents_ = [entry.content for entry in page.entries]
+        assert contents_ == numbered[: len(contents_)]  # the newest, without a gap
+        assert not page.has_searched_all
+    assert len(contents_) == 6  # each of the three files of the first day has one of the others
+    assert read_newest(tmp_path, EntryFilter(agent_id="nobody"), 99, size) == LogPage((), True)
+    assert read_newest(tmp_path, EntryFilter(agent_id="nobody"), 99, size - 1) == LogPage((), False)
+
+
+def test_the_page_reads_a_bounded_part_of_the_log_and_says_what_it_has_not_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = log_of(log_folder(tmp_path))
+    for number in range(1_000):
+        log.agent_to_runner(f"entry {number}", ["comment"])
+
+    def page(**values: str) -> str:
+        return str(live_pages.log(WebRequest(workspace, "local", values=values)))
+
+    with open_workspace(load_settings(tmp_path)) as workspace:
+        assert "No entry matches" in page(agent="nobody")
+        assert live_pages.NOT_SEARCHED not in page(agent="nobody")
+        monkeypatch.setattr(live_pages, "MOST_BYTES", 100_000)
+        for shown in (page(agent="nobody"), page(action="tx")):
+            assert "No entry matches" in shown
+            assert live_pages.NOT_SEARCHED in shown
+        newest = page()
+        assert "entry 999" in newest
+        assert "entry 900" in newest
+        assert "100 newest" in newest
+        assert live_pages.NOT_SEARCHED not in newest
 
 
 def test_follow_shows_the_newest_and_then_each_new_entry_once(tmp_path: Path) -> None:

@@ -99,6 +99,16 @@ def source(address: str = VAULT) -> dict[str, Any]:
 
 
 COMMENTS = {"action": "request_thread_comments", "communitySlug": "vault", "threadId": "t1"}
+TWO_CHAINS = replace(
+    WORLD,
+    community={
+        **COMMUNITY,
+        "contracts": [
+            {"id": "m1", "name": "Vault", "chain": "Mainnet", "address": VAULT, "abi": []},
+            {"id": "s1", "name": "Vault", "chain": "Sepolia", "address": VAULT, "abi": ABI},
+        ],
+    },
+)
 BUSY = replace(WORLD, use=AgentDayUse(20_000, posts=3, transactions=2, spend_wei=Decimal(10**18)))
 CLOSED = replace(WORLD, community={**COMMUNITY, "status": "CLOSED"})
 POSTED = replace(WORLD, own_posts=(post_digest("t1", "", "A result."),), thread_ticks=(AT,))
@@ -121,6 +131,7 @@ DEPOSIT = tx("deposit", args=[], value="600")
         (COMMENTS, CLOSED, {}),
         (source(), CLOSED, {}),
         (tx(), WORLD, {}),
+        (tx(), TWO_CHAINS, {}),
         (tx(), WORLD, {"contracts": (VAULT,), "functions": ("withdraw(uint256)",)}),
         (tx("set(uint256)", 5), WORLD, {}),
         (tx("set", "text"), WORLD, {}),

@@ -96,7 +96,9 @@ def run(model: Replies, ticks: int, scenario: Scenario = SCENARIO) -> tuple[Stat
     """Ticks a minute apart, each state stored and read back."""
     prompts = CommunityPrompts(SKILL)
     decider = ToolLoop("scripted", model, prompts, lambda observation, judge: {}, DECISION, 1)
-    ports = CommunityPorts(SKILL, decider=decider, broker=ScenarioBroker(scenario, 50), context=prompts)
+    ports = CommunityPorts(
+        SKILL, decider=decider, broker=ScenarioBroker(scenario, 50, SKILL.risk.chain), context=prompts
+    )
     state = State(first_world(scenario, START, 50))
     results: list[TickResult] = []
     for number in range(ticks):
@@ -229,7 +231,9 @@ def test_an_agent_without_a_community_is_not_asked() -> None:
     model = Replies()
     prompts = CommunityPrompts(SKILL)
     decider = ToolLoop("scripted", model, prompts, lambda observation, judge: {}, DECISION, 1)
-    ports = CommunityPorts(SKILL, decider=decider, broker=ScenarioBroker(SCENARIO, 50), context=prompts)
+    ports = CommunityPorts(
+        SKILL, decider=decider, broker=ScenarioBroker(SCENARIO, 50, SKILL.risk.chain), context=prompts
+    )
     state = State(replace(first_world(SCENARIO, START, 50), community=None))
     result = asyncio.run(tick(state, START, WorldEvents(), ports))
     assert (result.decision.flags, model.requests) == (("unassigned",), [])

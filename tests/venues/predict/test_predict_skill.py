@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from pitboss.core.errors import UserError
 from pitboss.runs.venues import venues
 from pitboss.skill import load
-from pitboss.skill.digest import normal, skill_digest
+from pitboss.skill.digest import skill_digest
 from pitboss.skill.document import describe_fields, json_schema, json_schema_text, to_json, to_plain
 from pitboss.skill.load import SkillCheck
 from pitboss.skill.spelling import dotted, fields
@@ -304,13 +304,13 @@ def test_a_skill_reads_back_equal_from_its_json_and_from_its_normal_form(path: s
     made = check_plain(changed(path)).skill
     assert made is not None
     assert check_text(to_json(made).decode(), ".json").skill == made
-    assert check_plain(normal(made)).digest == skill_digest(made)
+    assert check_plain(made.normal()).digest == skill_digest(made)
 
 
 def test_the_digest_of_a_document_never_moves():
     """Stored runs name skills by digest: if this fails, the format changed and needs a new document version."""
     made = skill()
-    assert normal(made) == document()
+    assert made.normal() == document()
     assert skill_digest(made) == "287f88dde64f3dc93728746a906563801b647aa915c9da95d1a6c479cd0f0d24"
     assert (
         check_text(VENUE.examples()["btc-brain.yaml"]).digest

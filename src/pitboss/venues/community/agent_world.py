@@ -61,14 +61,16 @@ class AgentWorld:
         """The thread of an id."""
         return next((row for row in self.rows("threads") if row.get("id") == thread_id), None)
 
-    def contract(self, address: str | None = None, contract_id: str | None = None) -> Mapping[str, Any] | None:
-        """The contract of an address, in any case, or of an id."""
-        for row in self.rows("contracts"):
-            if contract_id is not None and row.get("id") == contract_id:
-                return row
-            if address is not None and str(row.get("address")).lower() == address.lower():
-                return row
-        return None
+    def contract(self, address: str | None, contract_id: str | None, chain: str) -> Mapping[str, Any] | None:
+        """The contract of an address, in any case, or of an id; of an address on several chains the one on `chain`, or the first."""
+        rows = [
+            row
+            for row in self.rows("contracts")
+            if (contract_id is not None and row.get("id") == contract_id)
+            or (address is not None and str(row.get("address")).lower() == address.lower())
+        ]
+        on_chain = [row for row in rows if row.get("chain") == chain]
+        return next(iter(on_chain or rows), None)
 
     def with_result(self, content: Mapping[str, Any]) -> Self:
         """The world with one more result for the model, cut if it is too long; of too many the oldest are dropped."""

@@ -44,7 +44,7 @@ class CommunityRun(PreparedRun):
         ports = CommunityPorts(
             self.skill,
             decider=connections.decider or DECIDERS.of_run(self, context, connections),
-            broker=ScenarioBroker(self.scenario, comments),
+            broker=ScenarioBroker(self.scenario, comments, self.skill.risk.chain),
             context=context,
             equity=text(self.request.equity_usd),
             **self.ports_fields(connections),

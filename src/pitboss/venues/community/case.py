@@ -67,7 +67,7 @@ def make_case(
     if action is None:
         return CommunityCase(caps, world, at, action, problems, use)
     thread = None if action.thread_id is None else world.thread(action.thread_id)
-    contract = world.contract(action.contract_address, action.contract_id)
+    contract = world.contract(action.contract_address, action.contract_id, caps.chain)
     abi, call, call_problems = None, None, list[str]()
     if action.action == "tx" and contract is not None:
         abi = read_abi(contract.get("abi"))

@@ -89,7 +89,7 @@ class LiveBroker(Broker):
     # Reads ----------------------------------------------------------------------------------------------------------
 
     async def _source(self, world: AgentWorld, action: CommunityAction) -> dict[str, Any]:
-        row = world.contract(action.contract_address, action.contract_id)
+        row = world.contract(action.contract_address, action.contract_id, self._caps.chain)
         if row is None:
             return results.source_feedback(action, None, None, False, "Contract not found")
         source = self._sources.get(row)
@@ -117,7 +117,7 @@ class LiveBroker(Broker):
     async def _call(self, world: AgentWorld, order: CommunityOrder, at: Instant) -> Placed:
         if self._chain is None:
             return Placed(world, refusal=NO_CHAIN)
-        contract = _contract(world, order)
+        contract = self._contract(world, order)
         answer = await self._chain.call(contract, order.action.function_name or "", list(order.action.args))
         if answer.failure is not None:
             result: dict[str, Any] = {"error": answer.failure.message[: results.MAX_ERROR_CHARS]}
@@ -147,6 +147,10 @@ class LiveBroker(Broker):
         after, receipt = applied(world, executed)
         self._executed(world, executed)
         return Placed(after, (receipt,), receipt.order_id)
+
+    def _contract(self, world: AgentWorld, order: CommunityOrder) -> ChainContract:
+        row = world.contract(order.contract_address, None, self._caps.chain) or {}
+        return ChainContract((order.contract_address or "").lower(), read_abi(row.get("abi")))
 
     def _needs_approval(self, order: CommunityOrder) -> bool:
         limit = self._caps.approval_above_wei
@@ -189,7 +193,7 @@ class LiveBroker(Broker):
     async def _send(self, world: AgentWorld, order: CommunityOrder, open_action: OpenAction) -> ExecutedAction | str:
         assert self._chain is not None
         action = order.action
-        call = (_contract(world, order), action.function_name or "", list(action.args), action.value_wei)
+        call = (self._contract(world, order), action.function_name or "", list(action.args), action.value_wei)
         if self._needs_approval(order):
             simulation = await self._chain.simulate(*call)  # what would fail must not use up an approval
             if simulation.failure is not None:
@@ -271,8 +275,3 @@ def applied(world: AgentWorld, executed: ExecutedAction) -> tuple[AgentWorld, Re
 
 def _read(world: AgentWorld, action: CommunityAction, feedback: dict[str, Any], at: Instant) -> Placed:
     return Placed(world.with_result(feedback), (Receipt("accepted", at, facts={"action": action.action}),))
-
-
-def _contract(world: AgentWorld, order: CommunityOrder) -> ChainContract:
-    row = world.contract(order.contract_address) or {}
-    return ChainContract((order.contract_address or "").lower(), read_abi(row.get("abi")))

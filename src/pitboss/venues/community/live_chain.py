@@ -58,6 +58,7 @@ async def _chain(
         max_fee_per_gas_wei=int(caps.fee_wei_per_gas),
         max_priority_fee_per_gas_wei=min(SenderSettings().max_priority_fee_per_gas_wei, int(caps.fee_wei_per_gas)),
         max_gas=caps.gas,
+        first_nonce=settings.community_first_nonce,
     )
     if settings.community_wallet:
         return WalletChain(client, settings.community_wallet, outbox, sender, owner, clock.now)

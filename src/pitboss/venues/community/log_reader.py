@@ -5,6 +5,8 @@ that is no entry, such as the rest of a process that was killed, is skipped. Not
 """
 
 import asyncio
+import heapq
+import os
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -19,6 +21,8 @@ from pitboss.core.noun import noun
 from pitboss.venues.community.communication_log import FILE_NAME, Direction
 
 POLL_S = 0.5
+BLOCK_BYTES = 16 << 10
+"""How much is read at a time from the end of a file; every file of a day is read once at least."""
 
 
 class LogEntry(BaseModel):
@@ -72,7 +76,7 @@ class LogReader:
     def read(self, last: int | None = None) -> Iterator[LogEntry]:
         """New entries of all instances in the order of time; with `last` only so many, the newest."""
         places: list[tuple[Instant, Path, int]] = []
-        for paths in self._files_by_day():
+        for paths in _files_by_day(self._folder):
             if last is not None and len(places) >= last:
                 self._offsets |= {path: path.stat().st_size for path in paths if path.exists()}
                 continue
@@ -81,14 +85,6 @@ class LogReader:
             _, entry = next(_entries(path, offset), (0, None))
             if entry is not None:
                 yield entry
-
-    def _files_by_day(self) -> list[list[Path]]:
-        """The files, newest day first."""
-        days: dict[str, list[Path]] = defaultdict(list)
-        for path in self._folder.glob("*/*.jsonl"):
-            if FILE_NAME.fullmatch(path.name):
-                days[path.name].append(path)
-        return [days[name] for name in sorted(days, reverse=True)]
 
     def _scan(self, path: Path) -> Iterator[tuple[Instant, Path, int]]:
         """The time and the place of the new entries of a file. Contents are not kept: a log may be large."""
@@ -109,9 +105,95 @@ async def follow(reader: LogReader, last: int | None = None, poll_s: float = POL
             yield entry
 
 
-def read_entries(folder: Path, selected: EntryFilter = ALL_ENTRIES, last: int | None = None) -> Iterator[LogEntry]:
+def read_entries(folder: Path, selected: EntryFilter = ALL_ENTRIES) -> Iterator[LogEntry]:
     """The entries of all instances below a folder in the order of time."""
-    return LogReader(folder, selected).read(last)
+    return LogReader(folder, selected).read()
+
+
+@noun
+class LogPage:
+    """The newest entries, newest first. Without `has_searched_all`, older ones were not searched."""
+
+    entries: tuple[LogEntry, ...]
+    has_searched_all: bool
+
+
+def read_newest(folder: Path, selected: EntryFilter, most: int, most_bytes: int) -> LogPage:
+    """The newest entries of all instances, read from the ends of the files until there are `most`, or `most_bytes` are read."""
+    entries: list[LogEntry] = []
+    budget = _ByteBudget(most_bytes)
+    for paths in _files_by_day(folder):
+        files = [_entries_backwards(path, budget) for path in sorted(paths, key=_changed_at, reverse=True)]
+        for _, entry in heapq.merge(*files, key=lambda pair: pair[0], reverse=True):
+            if budget.is_used_up:  # what comes next may be older than what was not read
+                return LogPage(tuple(entries), False)
+            if selected.matches(entry):
+                entries.append(entry)
+            if len(entries) == most:
+                return LogPage(tuple(entries), True)
+        if budget.is_used_up:
+            return LogPage(tuple(entries), False)
+    return LogPage(tuple(entries), True)
+
+
+class _ByteBudget:
+    """How many bytes may still be read."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._left = most_bytes
+        self.is_used_up = False
+        """Whether something was not read."""
+
+    def take(self, size: int) -> int:
+        """How many bytes of the next `size` may be read."""
+        taken = min(size, self._left)
+        self._left -= taken
+        self.is_used_up |= not taken
+        return taken
+
+
+def _changed_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:  # it was deleted meanwhile
+        return 0.0
+
+
+def _entries_backwards(path: Path, budget: _ByteBudget) -> Iterator[tuple[Instant, LogEntry]]:
+    """The finished lines of a file that are entries, newest first, while the budget lasts."""
+    try:
+        with path.open("rb") as file:
+            start = file.seek(0, os.SEEK_END)
+            blocks = [b""]  # the line that begins before `start`, and is not complete, in reversed order
+            is_end = True
+            while start and (size := budget.take(min(start, BLOCK_BYTES))):
+                start -= size
+                file.seek(start)
+                first, *lines = file.read(size).split(b"\n")
+                if not lines:
+                    blocks.append(first)
+                    continue
+                lines[-1] += b"".join(reversed(blocks))
+                blocks = [first]
+                for line in reversed(lines[:-1] if is_end else lines):
+                    if (entry := _entry(line)) is not None:
+                        yield parse_instant(entry.created_at), entry
+                is_end = False
+            if not start and not is_end and (entry := _entry(b"".join(reversed(blocks)))) is not None:
+                yield parse_instant(entry.created_at), entry
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+def _files_by_day(folder: Path) -> list[list[Path]]:
+    """The files, newest day first."""
+    days: dict[str, list[Path]] = defaultdict(list)
+    for path in folder.glob("*/*.jsonl"):
+        if FILE_NAME.fullmatch(path.name):
+            days[path.name].append(path)
+    return [days[name] for name in sorted(days, reverse=True)]
 
 
 def _entries(path: Path, offset: int) -> Iterator[tuple[int, LogEntry | None]]:
@@ -127,7 +209,11 @@ def _entries(path: Path, offset: int) -> Iterator[tuple[int, LogEntry | None]]:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}", "correct the rights of the file") from None
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: OSError) -> UserError:
+    return UserError(f"{path} cannot be read: {error.strerror}", "correct the rights of the file")
 
 
 def _entry(line: bytes) -> LogEntry | None:

@@ -80,10 +80,11 @@ class ScenarioBroker:
 
     scenario: Scenario
     comment_limit: int
+    chain: str
 
     async def submit(self, world: SimulatedWorld, request: CommunityOrder, at: Instant) -> Placed:
         """Execute an allowed action at once."""
-        return place(world, self.scenario, request, at, self.comment_limit)
+        return place(world, self.scenario, request, at, self.comment_limit, self.chain)
 
     async def cancel(self, world: Any, order_id: str, at: Instant) -> Placed:
         """Actions cannot be taken back."""

@@ -1,4 +1,4 @@
-"""The settings that only the community venue has: the Ethereum node, whose signatures transactions carry, and GitHub."""
+"""The settings that only the community venue has: the Ethereum node, whose signatures transactions carry, the block explorer, and GitHub."""
 
 from typing import Annotated
 
@@ -31,6 +31,10 @@ class CommunitySettings(VenueSettings):
         default="",
         description="An account of a wallet behind the node's address that signs itself, in place of the signer.",
     )
+    community_first_nonce: Annotated[int, Field(ge=0)] = Field(
+        default=0,
+        description="The lowest nonce to use, for an account that another program has used too; 0: for a new account the node is asked.",
+    )
     community_confirmations: Annotated[int, Field(ge=1, le=64)] = Field(
         default=2, description="Blocks after which a transaction counts as mined."
     )
@@ -39,6 +43,11 @@ class CommunitySettings(VenueSettings):
     )
     community_confirm_s: Annotated[float, Field(gt=0, le=3_600)] = Field(
         default=120.0, description="How long a transaction is waited for before its result is looked up later."
+    )
+    community_explorer_url: str = Field(
+        default="",
+        description="Address of an Etherscan-compatible API (version 2), such as https://api.etherscan.io/v2/api, where the forum "
+        "server looks up contracts that are registered without ABI; its key is the secret ETHERSCAN_API_KEY. Empty: requests must give the ABI.",
     )
     github_api_url: str = Field(
         default="https://api.github.com",

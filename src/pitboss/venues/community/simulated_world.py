@@ -78,15 +78,17 @@ def _shown(world: SimulatedWorld, comment_limit: int) -> SimulatedWorld:
     return replace(world, community=communities[0] if communities else None, text_limits=limits)
 
 
-def place(world: SimulatedWorld, scenario: Scenario, order: CommunityOrder, at: Instant, comment_limit: int) -> Placed:
-    """Execute an allowed action; what the forum refuses is a refusal."""
+def place(
+    world: SimulatedWorld, scenario: Scenario, order: CommunityOrder, at: Instant, comment_limit: int, chain: str
+) -> Placed:
+    """Execute an allowed action; what the forum refuses is a refusal. `chain` is that of the skill."""
     action = order.action
     if order.key in world.executed:
         return Placed(world, refusal=REPEATED)
     if action.action == "tx":
         return _call(world, scenario, order, at)
     if action.action == "request_contract_source":
-        return _read(world, action, at, _source(world, action))
+        return _read(world, action, at, _source(world, action, chain))
     if action.action == "request_thread_comments":
         return _read(world, action, at, _comments(world, action, comment_limit))
     event = _event(order, at)
@@ -119,8 +121,8 @@ def _read(world: SimulatedWorld, action: CommunityAction, at: Instant, feedback:
     return Placed(world.with_result(feedback), (receipt,))
 
 
-def _source(world: SimulatedWorld, action: CommunityAction) -> dict[str, object]:
-    row = world.contract(action.contract_address, action.contract_id)
+def _source(world: SimulatedWorld, action: CommunityAction, chain: str) -> dict[str, object]:
+    row = world.contract(action.contract_address, action.contract_id, chain)
     contract = None if row is None else world.forum.contracts.get(str(row.get("id")))
     error = "" if contract is not None else "Contract not found"
     return results.source_feedback(action, row, None if contract is None else contract.source, False, error)

@@ -3,7 +3,9 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -15,12 +17,12 @@ from pitboss.testing.evm_node import EmbeddedEvmNode
 from pitboss.testing.rpc_faults import FaultyRpc, serve_rpc
 from pitboss.venues.community.chain.abi import read_abi
 from pitboss.venues.community.chain.json_rpc import HttpTransport, JsonRpcClient
-from pitboss.venues.community.chain.ports import ChainContract, TxOutcome
+from pitboss.venues.community.chain.ports import ChainContract, ChainFailure, TxOutcome
 from pitboss.venues.community.chain.rpc_chain import RpcChain
 from pitboss.venues.community.chain.stored_transaction import StoredTransaction
 from pitboss.venues.community.chain.transaction_sender import SenderSettings
 from pitboss.venues.community.chain.wallet_chain import WalletChain
-from venues.community.chain.sending import Account, account, ask, deploy, stage
+from venues.community.chain.sending import Account, LocalSigner, account, ask, deploy, policy_for, stage
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "community"
 numbers = iter(range(10**30, 10**31))
@@ -210,6 +212,51 @@ def test_a_node_that_counts_more_than_was_sent_gets_no_transaction(desk: Account
     assert send(desk, "b").nonce == 1
 
 
+def test_an_account_that_another_program_has_used_goes_on_from_the_nonce_of_the_settings(desk: Account) -> None:
+    send(desk, "a")
+    key, nonce = desk.key, desk.count()
+    foreign = SenderSettings(turns=12, max_fee_per_gas_wei=500 * 10**9, max_priority_fee_per_gas_wei=100 * 10**9)
+
+    async def use_elsewhere(path: Path) -> TxOutcome:
+        signer = LocalSigner(key, policy_for(desk.stage), path / "other-journal.db")
+        outbox = StoredOutbox(desk.stack.enter_context(open_database(path / "other.db")), lambda: 0)
+        client = JsonRpcClient(FaultyRpc(desk.node, "x", 0), desk.node.chain_id)
+        chain = await RpcChain.open(client, signer, outbox, foreign, "x", lambda: 0, desk.pause)
+        return await chain.send("foreign", desk.stage.contract, "mark", [next(numbers)])
+
+    with TemporaryDirectory() as folder:
+        assert asyncio.run(use_elsewhere(Path(folder))).nonce == nonce
+        refused = send(desk, "b")
+        assert refused.failure is not None
+        assert refused.failure.code == "nonce_mismatch"
+        desk.settings = replace(desk.settings, first_nonce=nonce + 1)
+        desk.start()
+        assert [send(desk, name).nonce for name in "bc"] == [nonce + 1, nonce + 2]
+
+
+def test_the_first_nonce_of_the_settings_is_not_replaced_by_what_a_node_counts(tmp_path: Path) -> None:
+    settings = replace(SenderSettings(turns=2), first_nonce=2)
+    with account(tmp_path, "first nonce", settings=settings) as desk:
+        behind = send(desk, "a")
+        assert behind.failure is not None
+        assert behind.failure.code == "chain_behind"
+        answer = desk.node.answer
+
+        def ahead(body: bytes) -> bytes:
+            reply = json.loads(answer(body))
+            if json.loads(body)["method"] == "eth_getTransactionCount":
+                reply["result"] = "0x9"
+            return json.dumps(reply).encode()
+
+        desk.node.answer = ahead
+        try:
+            mismatch = send(desk, "a")
+        finally:
+            del desk.node.answer
+        assert mismatch.failure is not None
+        assert mismatch.failure.code == "nonce_mismatch"
+
+
 def test_a_refusal_of_the_signer_is_a_value_and_leaves_the_nonce_for_the_next(desk: Account) -> None:
     refused = send(desk, "a", "pay", value=10**16)
     assert refused.failure is not None
@@ -315,6 +362,64 @@ def test_a_wallet_whose_answer_is_lost_is_not_asked_again_and_the_transaction_is
     outcome = asyncio.run(work())
     assert outcome.status == "mined"
     assert (len(sends), desk.marks(number)) == (1, 1)
+
+
+class RefusingWallet:
+    """A wallet that answers `eth_sendTransaction` with these error objects in turn, then sends."""
+
+    def __init__(self, desk: Account, errors: list[dict[str, Any]]) -> None:
+        self._desk, self.errors = desk, errors
+
+    async def post(self, body: bytes) -> tuple[bytes, int]:
+        request = json.loads(body)
+        if request["method"] == "eth_sendTransaction" and self.errors:
+            return json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": self.errors.pop(0)}).encode(), 1
+        return self._desk.node.answer(body), 1
+
+
+def test_what_the_wallet_refuses_ends_and_the_next_transactions_are_sent(desk: Account, tmp_path: Path) -> None:
+    numbers_ = [next(numbers) for _ in range(4)]
+    rejected = {"code": 4001, "message": "User rejected the request."}
+    refusing = RefusingWallet(desk, [rejected, {"code": -32000, "message": "insufficient funds"}])
+
+    async def work() -> list[TxOutcome]:
+        chain = wallet(desk, tmp_path, refusing)
+        outcomes = [
+            await chain.send(name, desk.stage.contract, "mark", [number])
+            for name, number in zip("abc", numbers_, strict=False)
+        ]
+        assert await chain.resume() == ()
+        refusing.errors = [rejected]
+        outcomes.append(await chain.send("d", desk.stage.contract, "mark", [numbers_[3]]))
+        outcomes.append(
+            await chain.send("d", desk.stage.contract, "mark", [numbers_[3]])
+        )  # refused: nothing is in doubt
+        outcomes.append(chain.outcome("a") or outcomes[0])
+        return outcomes
+
+    first, second, third, refused, sent, stored = asyncio.run(work())
+    assert [one.status for one in (first, second, third)] == ["not_sent", "not_sent", "mined"]
+    assert first.failure == ChainFailure("signer_refused", "refused by the wallet: User rejected the request.")
+    assert second.failure is not None
+    assert second.failure.message == "refused by the wallet: insufficient funds"
+    assert (refused.status, sent.status, stored) == ("not_sent", "mined", first)
+    assert (sent.nonce or 0) == (third.nonce or 0) + 1
+    assert [desk.marks(number) for number in numbers_] == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("message", ["already known", "Request timed out", "Internal error"])
+def test_an_error_after_which_the_wallet_may_have_sent_stays_open(desk: Account, tmp_path: Path, message: str) -> None:
+    refusing = RefusingWallet(desk, [{"code": -32000, "message": message}])
+
+    async def work() -> tuple[TxOutcome, TxOutcome]:
+        chain = wallet(desk, tmp_path, refusing)
+        first = await chain.send("a", desk.stage.contract, "mark", [next(numbers)])
+        return first, await chain.send("b", desk.stage.contract, "mark", [next(numbers)])
+
+    first, second = asyncio.run(work())
+    assert first.status in ("dropped", "unknown")
+    assert second.failure is not None
+    assert second.failure.code == "busy"
 
 
 def test_the_example_vault_holds_its_mistake() -> None:

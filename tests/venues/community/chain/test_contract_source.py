@@ -1,16 +1,16 @@
-"""ABI and source from an Etherscan-compatible API and from files: rate limits, wrong shapes, and the key kept back."""
+"""ABI and source from an Etherscan-compatible API: rate limits, wrong shapes, and the key kept back."""
 
 import asyncio
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
 from pitboss.core.errors import TransientError, UserError
-from pitboss.venues.community.chain.contract_source import ContractSource, ExplorerApi, read_contract_files
+from pitboss.models.secret import Secret
+from pitboss.venues.community.chain.contract_source import ContractSource, ExplorerApi
 
 ADDRESS = "0x" + "ab" * 20
 ABI = json.dumps([{"type": "function", "name": "Faucet", "inputs": [], "stateMutability": "nonpayable"}])
@@ -23,7 +23,7 @@ def good(**changes: Any) -> dict[str, Any]:
     return {"status": "1", "message": "OK", "result": [{**ROW, **changes}]}
 
 
-def fetch(replies: Sequence[Any]) -> tuple[ContractSource, list[dict[str, str]], list[float]]:
+def fetch(replies: Sequence[Any]) -> tuple[ContractSource | None, list[dict[str, str]], list[float]]:
     """Fetch from a server that gives these replies in turn, the last for ever."""
     requests: list[dict[str, str]] = []
     pauses: list[float] = []
@@ -38,7 +38,7 @@ def fetch(replies: Sequence[Any]) -> tuple[ContractSource, list[dict[str, str]],
     async def pause(seconds: float) -> None:
         pauses.append(seconds)
 
-    async def work() -> ContractSource:
+    async def work() -> ContractSource | None:
         app = web.Application()
         app.router.add_get("/v2/api", handle)
         runner = web.AppRunner(app)
@@ -47,7 +47,7 @@ def fetch(replies: Sequence[Any]) -> tuple[ContractSource, list[dict[str, str]],
         await site.start()
         try:
             url = f"http://127.0.0.1:{runner.addresses[0][1]}/v2/api"
-            return await ExplorerApi(url, 11155111, KEY, pause=pause).fetch(ADDRESS)
+            return await ExplorerApi(url, Secret(KEY), pause=pause).fetch(11155111, ADDRESS)
         finally:
             await runner.cleanup()
 
@@ -56,7 +56,7 @@ def fetch(replies: Sequence[Any]) -> tuple[ContractSource, list[dict[str, str]],
 
 def test_a_published_contract_is_fetched_with_chain_and_key() -> None:
     contract, requests, _ = fetch([good()])
-    assert (contract.name, contract.has_faucet, contract.files) == ("Vault", True, (("Vault", "contract Vault {}"),))
+    assert contract == ContractSource(ABI, (("Vault", "contract Vault {}"),))
     assert requests == [
         {"chainid": "11155111", "module": "contract", "action": "getsourcecode", "address": ADDRESS, "apikey": KEY}
     ]
@@ -65,7 +65,7 @@ def test_a_published_contract_is_fetched_with_chain_and_key() -> None:
 @pytest.mark.parametrize("first", [LIMITED, 429, 503])
 def test_a_rate_limit_is_tried_again_with_growing_pauses(first: Any) -> None:
     contract, requests, pauses = fetch([first, first, good()])
-    assert contract.name == "Vault"
+    assert contract is not None
     assert (len(requests), pauses) == (3, [0.45, 0.9])
 
 
@@ -78,13 +78,31 @@ def test_after_three_attempts_it_gives_up_without_naming_the_key() -> None:
 @pytest.mark.parametrize(
     "reply",
     [
+        good(SourceCode="", ABI="Contract source code not verified"),
+        good(ABI="Contract source code not verified"),
+        good(ABI=None),
+        good(ABI="{}"),
+        {"status": "1", "message": "OK", "result": [{"Address": ADDRESS}]},
+        {"status": "0", "message": "NOTOK", "result": "Contract source code not verified"},
+    ],
+)
+def test_a_contract_that_is_not_published_is_none(reply: Any) -> None:
+    contract, requests, _ = fetch([reply])
+    assert (contract, len(requests)) == (None, 1)
+
+
+def test_a_key_that_the_explorer_repeats_is_removed() -> None:
+    contract, _, _ = fetch([good(SourceCode=f"contract Vault {{}} // {KEY}")])
+    assert contract is not None
+    assert contract.files == (("Vault", "contract Vault {} // ***"),)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
         {"status": "0", "message": "NOTOK", "result": f"Invalid API Key {KEY}"},
         {"status": "1", "result": []},
         {"status": "1", "result": "x"},
-        good(SourceCode=""),
-        good(ABI="Contract source code not verified"),
-        good(ABI=None),
-        good(ABI="[]"),
         b"<html>",
         b"[" * 100_000,
         404,
@@ -101,25 +119,16 @@ def test_other_answers_are_one_line_for_the_user(reply: Any) -> None:
 def test_sources_of_several_files_are_taken_apart(wrapped: bool) -> None:
     text = json.dumps({"language": "Solidity", "sources": {"a.sol": {"content": "A"}, "b.sol": {"content": "B"}}})
     contract, _, _ = fetch([good(SourceCode="{" + text + "}" if wrapped else text)])
+    assert contract is not None
     assert contract.files == (("a.sol", "A"), ("b.sol", "B"))
 
 
-def test_files_give_the_same(tmp_path: Path) -> None:
-    (tmp_path / "vault.json").write_text(ABI)
-    (tmp_path / "vault.sol").write_text("contract Vault {}")
-    contract = read_contract_files(tmp_path / "vault.json", tmp_path / "vault.sol")
-    assert (contract.name, contract.files, contract.has_faucet) == (
-        "vault",
-        (("vault.sol", "contract Vault {}"),),
-        True,
-    )
-    (tmp_path / "vault.json").write_text("{")
-    with pytest.raises(UserError, match="is not JSON"):
-        read_contract_files(tmp_path / "vault.json")
-    with pytest.raises(UserError, match="No such file"):
-        read_contract_files(tmp_path / "other.json")
+@pytest.mark.parametrize("url", ["explorer.example/api", "ftp://explorer.example", "https://", "http://[::1"])
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(UserError, match="the address of the explorer"):
+        ExplorerApi(url)
 
 
 def test_plain_http_to_another_machine_is_refused() -> None:
     with pytest.raises(UserError, match="http://"):
-        ExplorerApi("http://explorer.example/api", 1)
+        ExplorerApi("http://explorer.example/api")

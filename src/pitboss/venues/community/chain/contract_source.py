@@ -1,15 +1,12 @@
-"""ABI and source of a contract: from an Etherscan-compatible API, or from files.
+"""ABI and source of a contract from an Etherscan-compatible API.
 
 The API's answers are a stranger's: bounded, checked for their shape, and never repeated in messages. Its key is sent to the one
-configured address and in no message. A rate limit or a timeout is tried again, three times in all with growing pauses.
+configured address, and removed from its answers. A rate limit or a timeout is tried again, three times in all with growing pauses.
 """
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
@@ -17,28 +14,24 @@ import orjson
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.noun import noun
 from pitboss.core.plain_http import check_plain_http
-from pitboss.venues.community.chain.abi import ContractAbi, read_abi
+from pitboss.models.secret import Secret
+from pitboss.venues.community.addresses import split_address
 
 ATTEMPTS = 3
 FIRST_PAUSE_S = 0.45
 TIMEOUT_S = 20.0
 MOST_BYTES = 4 << 20
 _PASSING = ("rate limit", "timeout", "timed out", "too many", "try again", "busy", "max calls")
+_UNPUBLISHED = "not verified"
+ADDRESS = "the address of the explorer"
 
 
 @noun
 class ContractSource:
-    """What is published about a contract. `abi_json` is the ABI as text, `files` the source by file name."""
+    """What is published about a contract: its ABI, a list as JSON text, and its source by file name."""
 
-    name: str
     abi_json: str
-    abi: ContractAbi
     files: tuple[tuple[str, str], ...]
-
-    @property
-    def has_faucet(self) -> bool:
-        """Whether a function is called faucet, in any case of letters."""
-        return any(function.name.lower() == "faucet" for function in self.abi.functions)
 
 
 class ExplorerApi:
@@ -47,40 +40,37 @@ class ExplorerApi:
     def __init__(
         self,
         url: str,
-        chain_id: int,
-        api_key: str = "",
+        api_key: Secret | None = None,
         http_hosts: str = "",
         pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        parts = urlsplit(url)
-        check_plain_http(parts.scheme, parts.hostname, "the address of the explorer", http_hosts)
+        parts = split_address(url, ADDRESS)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UserError(f"{ADDRESS} is not that of a server", "for example https://api.etherscan.io/v2/api")
+        check_plain_http(parts.scheme, parts.hostname, ADDRESS, http_hosts)
         self._url = url
-        self._chain_id = chain_id
         self._api_key = api_key
         self._pause = pause
 
-    async def fetch(self, address: str) -> ContractSource:
-        """Raise `UserError` if the contract is not published, `TransientError` if the API does not answer."""
+    async def fetch(self, chain_id: int, address: str) -> ContractSource | None:
+        """The contract; None if it is not published.
+
+        Raises `TransientError` if the API does not answer, and `UserError` if it refuses or its answer cannot be read.
+        """
         problem = ""
         for attempt in range(1, ATTEMPTS + 1):
             if attempt > 1:
                 await self._pause(FIRST_PAUSE_S * (attempt - 1))
             try:
-                rows = await self._ask(address)
+                return await self._ask(chain_id, address)
             except TransientError as error:
                 problem = str(error)
-                continue
-            return _published(address, rows)
         raise TransientError(problem)
 
-    async def _ask(self, address: str) -> Any:
-        query = {
-            "chainid": str(self._chain_id),
-            "module": "contract",
-            "action": "getsourcecode",
-            "address": address,
-            **({"apikey": self._api_key} if self._api_key else {}),
-        }
+    async def _ask(self, chain_id: int, address: str) -> ContractSource | None:
+        query = {"chainid": str(chain_id), "module": "contract", "action": "getsourcecode", "address": address}
+        if self._api_key is not None:
+            query["apikey"] = self._api_key.reveal()
         try:
             timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
             async with (
@@ -97,27 +87,34 @@ class ExplorerApi:
             raise TransientError(f"the explorer answers with status {status}")
         if status != 200 or len(body) > MOST_BYTES:
             raise UserError(f"the explorer's answer cannot be used (status {status})", "check its address and key")
+        text = body.decode("utf-8", "replace")
         try:
-            content = orjson.loads(body)
+            content = orjson.loads(text if self._api_key is None else self._api_key.hide(text))
         except ValueError:
             content = None
         fields = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
         if fields.get("status") == "1":
-            return fields.get("result")
+            return _published(fields.get("result"))
         text = f"{fields.get('message')} {fields.get('result')}".lower()[:2_000]
+        if _UNPUBLISHED in text:
+            return None
         if any(word in text for word in _PASSING):
             raise TransientError("the explorer limits the rate of requests")
         raise UserError("the explorer refuses the request", "check its address, its key and the chain")
 
 
-def _published(address: str, rows: Any) -> ContractSource:
+def _published(rows: Any) -> ContractSource | None:
     row = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], dict) else None
     if row is None:
         raise UserError("the explorer's answer cannot be read", "check its address")
     name, abi_json, source = row.get("ContractName"), row.get("ABI"), row.get("SourceCode")
     if not isinstance(abi_json, str) or not isinstance(source, str) or not isinstance(name, str) or not source:
-        raise UserError(f"the source of {address} is not published", "give its ABI and source as files")
-    return _contract(name, abi_json, _files(name, source), f"the ABI of {address}")
+        return None
+    try:
+        abi = orjson.loads(abi_json)
+    except ValueError:
+        abi = None  # the text says that it is not verified
+    return ContractSource(abi_json, _files(name, source)) if isinstance(abi, list) else None
 
 
 def _files(name: str, source: str) -> tuple[tuple[str, str], ...]:
@@ -134,32 +131,3 @@ def _files(name: str, source: str) -> tuple[tuple[str, str], ...]:
         if isinstance(entry, dict) and isinstance(cast("dict[str, Any]", entry).get("content"), str)
     ]
     return tuple(files) or ((name, source),)
-
-
-def read_contract_files(abi_path: Path, source_path: Path | None = None) -> ContractSource:
-    """Read an ABI file, or a compiled contract with `abi` and `source`, and the source beside it."""
-    try:
-        for path in (abi_path, source_path):
-            if path is not None and path.stat().st_size > MOST_BYTES:
-                raise UserError(f"{path} is larger than {MOST_BYTES} bytes", "give the ABI and source of one contract")
-        content = orjson.loads(abi_path.read_bytes())
-        source = source_path.read_text("utf-8") if source_path is not None else ""
-    except OSError as error:
-        raise UserError(f"{error.filename}: {error.strerror}", "check the path") from None
-    except ValueError:
-        raise UserError(f"{abi_path} is not JSON", "an ABI file holds a list of functions") from None
-    fields = cast("dict[str, Any]", content) if isinstance(content, dict) else {"abi": content}
-    source = source or (fields["source"] if isinstance(fields.get("source"), str) else "")
-    name = fields["name"] if isinstance(fields.get("name"), str) else abi_path.stem
-    files = ((source_path.name if source_path else name, source),) if source else ()
-    return _contract(name, json.dumps(fields.get("abi")), files, str(abi_path))
-
-
-def _contract(name: str, abi_json: str, files: tuple[tuple[str, str], ...], what: str) -> ContractSource:
-    try:
-        abi = read_abi(orjson.loads(abi_json))
-    except ValueError:
-        abi = ContractAbi(())
-    if not abi.functions:
-        raise UserError(f"{what} has no function that can be called", "check that it is the ABI of a contract")
-    return ContractSource(name[:120], abi_json, abi, files)

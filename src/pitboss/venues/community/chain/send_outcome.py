@@ -16,7 +16,14 @@ def coin_of(scope: str, nonce: int) -> str:
 def nonce_of(entry: OutboxEntry) -> int:
     """The nonce of an entry that has one."""
     assert entry.coin is not None
-    return int(entry.coin.rpartition(":")[2])
+    return int(entry.coin.rpartition(":")[2].partition("+")[0])
+
+
+def next_coin_of(entry: OutboxEntry) -> str:
+    """Another coin for the nonce of an entry that was refused; it sorts behind that of the entry."""
+    assert entry.coin is not None
+    first, _, number = entry.coin.partition("+")
+    return f"{first}+{int(number or 0) + 1:06d}"
 
 
 def failed_send(request_id: str, code: FailureCode, message: str) -> TxOutcome:

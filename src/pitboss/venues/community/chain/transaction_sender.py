@@ -12,7 +12,8 @@ has that nonce, and a chain executes a nonce once. The next intent gets the next
 
 In doubt: a receipt of any version, deep enough, ends it. If the nonce is used by another transaction, deep enough, the intent
 has failed for good (`replaced`). Otherwise the newest bytes are sent again, and after a while a version with higher fees. An
-intent is given up (`void`) only if the signer refused it before anything was signed.
+intent is given up (`void`) only if the signer refused it before anything was signed, or the wallet when it was to sign and send; then
+the next intent gets the same nonce.
 
 A node that lags or lies delays. Nonces come from the outbox, not from the node: if it counts fewer transactions than were sent,
 the stored bytes of the missing ones are sent again first; if it counts more, nothing is sent.
@@ -28,7 +29,14 @@ from pitboss.core.noun import noun
 from pitboss.store.outbox import OutboxEntry, StoredOutbox
 from pitboss.venues.community.chain.node_reader import ChainTransaction, MessageCall, NodeReader
 from pitboss.venues.community.chain.ports import ChainFailure, TxOutcome
-from pitboss.venues.community.chain.send_outcome import coin_of, failed_send, nonce_of, outcome_of, packed_outcome
+from pitboss.venues.community.chain.send_outcome import (
+    coin_of,
+    failed_send,
+    next_coin_of,
+    nonce_of,
+    outcome_of,
+    packed_outcome,
+)
 from pitboss.venues.community.chain.stored_transaction import StoredTransaction, TxVersion
 
 ATTEMPTS = 1_000
@@ -50,14 +58,14 @@ class SenderSettings:
     max_priority_fee_per_gas_wei: int = 5 * 10**9
     max_gas: int = 30_000_000
     first_nonce: int = 0
-    """The lowest nonce to use, for an account that another program has used since."""
+    """The lowest nonce to use, for an account that another program has used too. For one that was never used here the first; 0: ask."""
 
 
 class TransactionSource(Protocol):
     """Signs versions and hands them over: the signing process and a node, or a wallet."""
 
     async def prepare(self, request_id: str, transaction: StoredTransaction) -> tuple[bytes, str] | ChainFailure: ...
-    async def broadcast(self, transaction: StoredTransaction, raw: bytes, again: bool) -> str: ...
+    async def broadcast(self, transaction: StoredTransaction, raw: bytes, again: bool) -> str | ChainFailure: ...
 
 
 class TransactionSender:
@@ -146,13 +154,13 @@ class TransactionSender:
         last = self._outbox.with_coins(self._scope, "", 1)
         own = self._settings.first_nonce
         if last:
-            own = max(own, nonce_of(last[0]) + 1)
-        else:
+            own = max(own, nonce_of(last[0]) + (last[0].state != "void"))
+        elif not own:
             counts = {await self._node.transaction_count(self.address) for _ in range(READINGS)}
             counts.add(await self._node.transaction_count(self.address, "pending"))
             if len(counts) > 1:
                 return ChainFailure("nonce_mismatch", "the node gives different counts of the account's transactions")
-            own = max(own, counts.pop())
+            own = counts.pop()
         for _ in range(self._settings.turns):
             count = await self._node.transaction_count(self.address)
             if count == own:
@@ -201,7 +209,7 @@ class TransactionSender:
         if entry.state == "signed":
             entry = self._current(self._outbox.send(entry), entry)
             if entry.state == "sent":
-                await self._broadcast(entry, again=False)
+                entry = await self._broadcast(entry, again=False)
             return entry, pending
         return await self._look(entry, waited) if entry.state == "sent" else (entry, pending)
 
@@ -217,19 +225,29 @@ class TransactionSender:
         raw, tx_hash = prepared
         if tx_hash:
             transaction = transaction.with_hash(tx_hash)
-        coin = coin_of(self._scope, transaction.nonce)
+        coin = self._coin(transaction.nonce)
         signed = self._outbox.sign(entry, transaction.dumps(), raw, "", tx_hash[2:] or None, coin, 0)
         after = self._current(signed, entry)
         if after.state == "intent":
             raise InvariantError(f"nonce {transaction.nonce} was used for another transaction")
         return after
 
-    async def _broadcast(self, entry: OutboxEntry, again: bool) -> None:
-        """Hand the newest version over. A wallet tells the hash only now."""
+    def _coin(self, nonce: int) -> str:
+        """The coin of a nonce; another one if a wallet has refused the transaction that had it."""
+        coin = coin_of(self._scope, nonce)
+        last = self._outbox.with_coins(self._scope, coin, 1)
+        is_free = bool(last) and last[0].state == "void" and nonce_of(last[0]) == nonce
+        return next_coin_of(last[0]) if is_free else coin
+
+    async def _broadcast(self, entry: OutboxEntry, again: bool) -> OutboxEntry:
+        """Hand the newest version over. A wallet tells the hash, or refuses, only now."""
         transaction = StoredTransaction.loads(entry.request)
-        tx_hash = await self._source.broadcast(transaction, entry.tx or b"", again)
-        if tx_hash and not transaction.last.hash:
-            self._outbox.amend(entry, transaction.with_hash(tx_hash).dumps(), entry.tx or b"", tx_hash[2:])
+        sent = await self._source.broadcast(transaction, entry.tx or b"", again)
+        if isinstance(sent, ChainFailure):
+            return self._current(self._outbox.close(entry, "void", None, sent.message), entry)
+        if sent and not transaction.last.hash:
+            self._outbox.amend(entry, transaction.with_hash(sent).dumps(), entry.tx or b"", sent[2:])
+        return entry
 
     async def _look(self, entry: OutboxEntry, waited: int) -> tuple[OutboxEntry, ChainFailure]:
         """Ask the chain about a transaction that may have been sent."""

@@ -1,7 +1,8 @@
 """`WalletChain`: the port on a wallet behind JSON-RPC that holds the key itself (`eth_sendTransaction`).
 
 The nonce is given with the transaction, but a wallet may choose another one. So it is asked once for each intent, and a lost
-answer stays `unknown` until the transaction is found on the chain by its nonce.
+answer stays `unknown` until the transaction is found on the chain by its nonce. An error object ends the intent only where it says that
+nothing was sent; after any other the transaction may be on its way.
 """
 
 import asyncio
@@ -18,6 +19,10 @@ from pitboss.venues.community.chain.rpc_chain import ChainCalls
 from pitboss.venues.community.chain.stored_transaction import StoredTransaction
 from pitboss.venues.community.chain.transaction_sender import SenderSettings, TransactionSender, TransactionSource
 
+REFUSALS = frozenset({4001, 4100, 4200, -32600, -32601, -32602})
+"""Codes with which nothing is sent: rejected by the user, not authorised, not supported (EIP-1193); a request that is not valid."""
+REFUSAL_TEXTS = ("rejected", "denied", "insufficient funds", "reverted")
+"""What the texts of errors with other codes hold where nothing is sent."""
 _HASH = re.compile(r"0x[0-9a-f]{64}")
 
 
@@ -50,8 +55,8 @@ class WalletSource:
         del request_id, transaction
         return b"", ""
 
-    async def broadcast(self, transaction: StoredTransaction, raw: bytes, again: bool) -> str:
-        """Have the wallet send the transaction, and check that it is the one that was asked for."""
+    async def broadcast(self, transaction: StoredTransaction, raw: bytes, again: bool) -> str | ChainFailure:
+        """Have the wallet send the transaction, and check that it is the one that was asked for. A refusal is a value."""
         del raw
         if again:
             return ""
@@ -65,6 +70,9 @@ class WalletSource:
         }
         answer = await self._node.client.ask("eth_sendTransaction", [{**transaction.call.params(), **fees}])
         if isinstance(answer, RpcRejection):
+            text = answer.message.lower()
+            if answer.code in REFUSALS or any(words in text for words in REFUSAL_TEXTS):
+                return ChainFailure("signer_refused", f"refused by the wallet: {answer.message[:200]}")
             return ""
         if not isinstance(answer, str) or not _HASH.fullmatch(answer):
             raise TransientError("the wallet's answer is no hash")

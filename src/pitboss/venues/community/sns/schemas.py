@@ -68,7 +68,7 @@ class AgentVerify(OwnerVerify):
 
 
 class ContractBody(BaseModel):
-    """A contract. The ABI is required."""
+    """A contract. Without an ABI the server asks its block explorer for ABI and source; without an explorer it is required."""
 
     name: str
     address: str

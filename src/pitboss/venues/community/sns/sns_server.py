@@ -24,6 +24,7 @@ from pitboss.venues.community.forum import Forum
 from pitboss.venues.community.refusals import REFUSALS
 from pitboss.venues.community.sns import write_log
 from pitboss.venues.community.sns.api_call import ApiCall, HttpRefusal
+from pitboss.venues.community.sns.contract_lookup import ContractLookup
 from pitboss.venues.community.sns.credential_store import CredentialStore
 from pitboss.venues.community.sns.forum_store import ForumStore
 from pitboss.venues.community.sns.rate_counter import WINDOW_MS, RateCounter
@@ -74,10 +75,12 @@ class SnsServer:
         random_hex: Callable[[int], str],
         allows_v1: bool = True,
         limits: RateLimits | None = None,
+        lookup: ContractLookup | None = None,
     ) -> None:
         self.database = database
         self.forum = ForumStore(database)
         self.credentials = credentials
+        self.lookup = lookup
         self._clock = clock
         self._random_hex = random_hex
         self._allows_v1 = allows_v1
@@ -245,6 +248,11 @@ class SnsServer:
         if wallet is None:
             raise HttpRefusal(401, "Missing, invalid or expired session")
         return wallet
+
+    def require_owner(self, call: ApiCall) -> None:
+        """Refuse a caller without a session, before a write asks another server something. Raises `HttpRefusal` 401."""
+        with self.database.read() as connection:
+            self.owner(connection, call)
 
     def owner_write(self, call: ApiCall, handle: Callable[[Connection, str, dict[str, Any]], Any]) -> Any:
         """Authenticate an owner by session and handle a write in one transaction; nothing of a refused one is kept."""

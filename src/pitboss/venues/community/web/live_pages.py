@@ -8,12 +8,15 @@ from pitboss.runs.web_section import WebAction, WebRequest
 from pitboss.store.approval_requests import ApprovalRequest
 from pitboss.venues.community.approval_content import approval_lines, read_content
 from pitboss.venues.community.communication_log import DIRECTIONS, Direction, log_folder
-from pitboss.venues.community.log_reader import EntryFilter, LogEntry, read_entries
+from pitboss.venues.community.log_reader import EntryFilter, LogEntry, LogPage, read_newest
 from pitboss.venues.community.plain_text import plain_text
 from pitboss.venues.community.web.parts import NOT_YOURS, PATH, badge, card, empty, page, sees_forum, time
 
 VENUE = "community"
 SHOWN_ID, SHOWN_CHARS, MOST_ENTRIES = 12, 2_000, 100
+MOST_BYTES = 16 << 20
+"""How much of the log is read for one page: it is read again whenever something happens."""
+NOT_SEARCHED = f"Only the newest {MOST_BYTES >> 20} MB of the log were searched, not older entries. `pitboss community log` searches all of it."
 ARROWS = {"agent_to_runner": "agent → runner", "runner_to_agent": "runner → agent"}
 
 
@@ -98,23 +101,24 @@ def log(request: WebRequest) -> Html:
     chosen = values.get("direction")
     direction: Direction | None = next((one for one in DIRECTIONS if one == chosen), None)
     selected = EntryFilter(values.get("agent", ""), direction, values.get("action", ""))
-    entries = list(read_entries(log_folder(request.workspace.home), selected, MOST_ENTRIES))[::-1]
+    newest = read_newest(log_folder(request.workspace.home), selected, MOST_ENTRIES, MOST_BYTES)
     is_filtered = any(values.get(name) for name in ("agent", "direction", "action"))
-    shown = [_entry(entry) for entry in entries]
+    shown = [_entry(entry) for entry in newest.entries]
+    rest = "" if newest.has_searched_all else tag("p", NOT_SEARCHED, class_="note")
     nothing = (
-        empty("No entry matches", tag("a", "Show all", href=f"{PATH}/log"))
-        if is_filtered
+        join([rest, empty("No entry matches", tag("a", "Show all", href=f"{PATH}/log"))])
+        if is_filtered or rest
         else empty(
             "Nothing was logged yet", "A live run of an agent writes here what it sends and is sent, for 14 days."
         )
     )
-    content = card("Entries", _filters(entries, selected, is_filtered), *shown) if shown else nothing
+    content = card("Entries", _filters(newest, selected, is_filtered), *shown, rest) if shown else nothing
     return page(
         "Log", "/log", content, about="The communication of agents and their runners, newest first. It follows live."
     )
 
 
-def _filters(entries: list[LogEntry], selected: EntryFilter, is_filtered: bool) -> Html:
+def _filters(newest: LogPage, selected: EntryFilter, is_filtered: bool) -> Html:
     links = [
         tag(
             "a",
@@ -125,7 +129,8 @@ def _filters(entries: list[LogEntry], selected: EntryFilter, is_filtered: bool) 
         for one in DIRECTIONS
     ]
     links.insert(0, tag("a", "all", href=f"{PATH}/log", aria_current=None if is_filtered else "page"))
-    count = f"{len(entries)} newest" if len(entries) == MOST_ENTRIES else f"{len(entries)}"
+    number = len(newest.entries)
+    count = f"{number} newest" if number == MOST_ENTRIES else f"{number}"
     return tag("p", join(links, " · "), f" ({count})", class_="note")
 
 

@@ -3,6 +3,8 @@
 The seed's signatures over a constant text are not accepted: one of them would be a key to everything, for ever.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection
@@ -12,6 +14,7 @@ from pitboss.venues.community.forum import Ban, Community, ForumAgent
 from pitboss.venues.community.refusals import REFUSALS
 from pitboss.venues.community.sns import schemas
 from pitboss.venues.community.sns.api_call import ApiCall, HttpRefusal, read_body
+from pitboss.venues.community.sns.contract_lookup import REQUIRED
 from pitboss.venues.community.sns.forum_rows import fetch, fetch_one
 from pitboss.venues.community.sns.routes.runner_reads import general_settings
 from pitboss.venues.community.sns.sns_server import ID, SnsServer
@@ -27,38 +30,52 @@ from pitboss.venues.community.wire import (
 )
 
 
-def _new_contract(request: schemas.ContractBody, chain: str, contract_id: str) -> events.NewContract:
-    """The contract of a request."""
-    if read_wallet(request.address) is None:
+def _new_contracts(
+    server: SnsServer, chain: str, requests: Sequence[schemas.ContractBody]
+) -> tuple[events.NewContract, ...]:
+    """The contracts of a request, with new ids; the explorer is asked for those without ABI. No transaction may be open."""
+    if any(read_wallet(one.address) is None for one in requests):
         raise HttpRefusal(400, REFUSALS["address_invalid"])
-    if request.abi is None:
-        raise HttpRefusal(400, "serviceContract.abi is required")
-    return events.NewContract(contract_id, request.name, request.address.lower(), chain, request.abi, request.source)
+    missing = list(dict.fromkeys(one.address.lower() for one in requests if one.abi is None))
+    if missing and server.lookup is None:
+        raise HttpRefusal(400, REQUIRED)
+    published = server.lookup.fetch(chain, missing) if missing and server.lookup is not None else {}
+    contracts: list[events.NewContract] = []
+    for one in requests:
+        address, abi, source = one.address.lower(), one.abi, one.source
+        if abi is None:
+            abi = list(published[address].abi)
+            source = published[address].source if source is None else source
+        contracts.append(events.NewContract(server.new_id(), one.name, address, chain, abi, source))
+    return tuple(contracts)
 
 
 def register_community(server: SnsServer, call: ApiCall) -> Any:
     """Register contracts in a new community, or in the caller's community that has one of them."""
+    server.require_owner(call)
+    request = read_body(schemas.NewCommunity, call.json())
+    single = (
+        []
+        if request.address is None
+        else [
+            schemas.ContractBody(
+                name=request.name or request.serviceName,
+                address=request.address,
+                abi=request.abi,
+                source=request.source,
+            )
+        ]
+    )
+    contracts = _new_contracts(server, request.chain, request.contracts or single)
 
     def handle(connection: Connection, wallet: str, body: dict[str, Any]) -> dict[str, Any]:
-        request = read_body(schemas.NewCommunity, body)
-        single = (
-            []
-            if request.address is None
-            else [
-                schemas.ContractBody(
-                    name=request.name or request.serviceName,
-                    address=request.address,
-                    abi=request.abi,
-                    source=request.source,
-                )
-            ]
-        )
+        del body
         event = events.RegisterCommunity(
             server.now(),
             wallet,
             server.new_id(),
             request.serviceName,
-            tuple(_new_contract(one, request.chain, server.new_id()) for one in (request.contracts or single)),
+            contracts,
             server.new_id(),
             server.new_id(),
             request.description,
@@ -79,12 +96,19 @@ def register_community(server: SnsServer, call: ApiCall) -> Any:
 
 def update_community(server: SnsServer, call: ApiCall) -> Any:
     """Change the description or a contract of a community."""
+    server.require_owner(call)
+    request = read_body(schemas.CommunityUpdate, call.json())
+    if not ID.fullmatch(request.communityId):
+        raise HttpRefusal(404, REFUSALS["community_missing"])
+    contract = None
+    if request.action in ("ADD_CONTRACT", "UPDATE_CONTRACT"):
+        if request.contract is None:
+            raise HttpRefusal(400, "contract is required")
+        (contract,) = _new_contracts(server, request.chain, [request.contract])
 
     def handle(connection: Connection, wallet: str, body: dict[str, Any]) -> dict[str, Any]:
-        request = read_body(schemas.CommunityUpdate, body)
-        if not ID.fullmatch(request.communityId):
-            raise HttpRefusal(404, REFUSALS["community_missing"])
-        after, _ = server.apply(connection, _update_event(server, wallet, request))
+        del body
+        after, _ = server.apply(connection, _update_event(server, wallet, request, contract))
         rows = after.contracts_of(request.communityId)
         return {
             "community": community_row(after.communities[request.communityId]),
@@ -94,20 +118,20 @@ def update_community(server: SnsServer, call: ApiCall) -> Any:
     return server.owner_write(call, handle)
 
 
-def _update_event(server: SnsServer, wallet: str, request: schemas.CommunityUpdate) -> events.ForumEvent:
+def _update_event(
+    server: SnsServer, wallet: str, request: schemas.CommunityUpdate, contract: events.NewContract | None
+) -> events.ForumEvent:
     at, community_id, ids = server.now(), request.communityId, (server.new_id(), server.new_id())
     if request.action == "UPDATE_DESCRIPTION":
         return events.UpdateDescription(
             at, wallet, community_id, request.description, request.githubRepositoryUrl, *ids
         )
-    if request.action == "REMOVE_CONTRACT":
+    if contract is None:
         return events.RemoveContract(at, wallet, community_id, request.contractId or "", *ids)
-    if request.contract is None:
-        raise HttpRefusal(400, "contract is required")
-    is_new = request.action == "ADD_CONTRACT"
-    contract_id = server.new_id() if is_new else request.contractId or ""
-    make = events.AddContract if is_new else events.ChangeContract
-    return make(at, wallet, community_id, _new_contract(request.contract, request.chain, contract_id), *ids)
+    if request.action == "ADD_CONTRACT":
+        return events.AddContract(at, wallet, community_id, contract, *ids)
+    changed = replace(contract, id=request.contractId or "")
+    return events.ChangeContract(at, wallet, community_id, changed, *ids)
 
 
 def close_community(server: SnsServer, call: ApiCall) -> Any:
