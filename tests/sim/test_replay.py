@@ -338,6 +338,25 @@ def test_spans_end_at_acting_ticks_and_at_midnight_and_nowhere_else(seed: int) -
             )
 
 
+class SteppingCourse(PerpCourse):
+    """A course that never takes the one pass from an order to the next act."""
+
+    def advance_past_fill(self, world: Any, start: int, choose_stop: Callable[[Any], int]) -> None:
+        return None
+
+
+@pytest.mark.parametrize("seed", seeds(*range(95, 115)))
+@pytest.mark.parametrize("make", [with_decisions, with_policy])
+def test_one_pass_from_an_order_to_the_next_act_gives_the_records_of_several_steps(
+    seed: int, make: Callable[[int], PerpCourse]
+) -> None:
+    course = make(seed)
+    steps = SteppingCourse(**{field.name: getattr(course, field.name) for field in dataclasses.fields(course)})
+    (state, journal, _), (expected_state, expected_journal, _) = play(course), play(steps)
+    assert [record.covered for record in journal.records()] == [record.covered for record in expected_journal.records()]
+    assert codec.dumps(state) == codec.dumps(expected_state)
+
+
 @pytest.mark.parametrize("seed", seeds(*range(95, 110)))
 def test_receipts_stand_in_the_record_of_the_tick_they_came_before(seed: int) -> None:
     """What the world did by a tick is in the record that ends at it, whether the replay leapt or asked."""

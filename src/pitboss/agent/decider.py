@@ -29,7 +29,10 @@ class Plan(Protocol):
     """When a planned decider acts next."""
 
     def next_tick(self, index: int, world: Any) -> int:
-        """First tick at or after `index` that is not a hold if the account does not change; the tick count if none."""
+        """First tick at or after `index` that is not a hold if the account does not change; the tick count if none.
+
+        A change is one of positions, orders or cash: `world` may have older marks than that tick.
+        """
         ...
 
 

@@ -5,7 +5,7 @@ speculation are the same for all of them.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -60,6 +60,15 @@ class Course(ABC):
     @abstractmethod
     def advance(self, world: Any, start: int, stop: int, pause_before_change: bool = False) -> Leg:
         """Advance the world from one offset to another; with a pause, only as long as the account does not change."""
+
+    def advance_past_fill(self, world: Any, start: int, choose_stop: Callable[[Any], int]) -> Leg | None:
+        """The legs from an order to the next act in one, as a faster way to the same records; None if it takes several.
+
+        `choose_stop` returns the offset at which to stop, from the world after the fill, or `start` if there is none.
+        By default the replay advances in steps.
+        """
+        del world, start, choose_stop
+        return None
 
     @abstractmethod
     def finish(self, world: Any, start: int) -> Leg:

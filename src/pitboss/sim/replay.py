@@ -14,6 +14,7 @@ from decimal import localcontext
 from functools import cache
 from typing import Any
 
+from pitboss.agent.decider import Plan
 from pitboss.core.curve import Curve, Piece, join, split
 from pitboss.core.errors import RunCancelled, TransientError
 from pitboss.core.instant import DAY_MS, Instant, iso
@@ -255,6 +256,8 @@ async def _leap_through(course: Course, cursor: _Cursor) -> None:
     plan, count, span = course.plan(), len(course.tick_at), _HoldSpan()
     while cursor.index < count:
         cursor.check()
+        if not span.ticks and await _leap_past_fill(course, cursor, plan, span):
+            continue
         here = cursor.index
         leg = cursor.advance(cursor.offsets[here])
         over = course.ports.is_over(leg.world)
@@ -269,6 +272,31 @@ async def _leap_through(course: Course, cursor: _Cursor) -> None:
         cursor.index = here + 1
         await _leap(course, cursor, span, here, acts, over)
     await span.flush(cursor)
+
+
+async def _leap_past_fill(course: Course, cursor: _Cursor, plan: Plan, span: "_HoldSpan") -> bool:
+    """Jump from an acting tick to the next, or to the last tick of the day, in one leg. False if that takes steps."""
+    here, offset, offsets = cursor.index, cursor.offset, cursor.offsets
+    last = span.begin_day(cursor.tick_at, here) - 1
+    if last <= here or offsets[here] <= offset:
+        return False
+    acts = 0
+
+    def choose_stop(world: Any) -> int:
+        nonlocal acts
+        acts = here if course.ports.is_over(world) else plan.next_tick(here, world)
+        return offsets[min(acts, last)] if acts > here else offset
+
+    leg = course.advance_past_fill(cursor.world, offset, choose_stop)
+    if leg is None:
+        return False
+    if acts > last:
+        cursor.keep(leg)
+        span.add(cursor, here, last, leg.receipts, leg.equity, False)
+        cursor.index = last + 1
+    else:
+        await _act_after_holds(course, cursor, span, leg, here, acts, False)
+    return True
 
 
 async def _leap(course: Course, cursor: _Cursor, span: "_HoldSpan", here: int, acts: int, over: bool) -> None:
@@ -290,14 +318,21 @@ async def _leap(course: Course, cursor: _Cursor, span: "_HoldSpan", here: int, a
             span.add(cursor, here + 1, last, leap.receipts, leap.equity, over)
             cursor.index = last + 1
         return
-    receipts, equity = leap.receipts, leap.equity
-    if last > here:
-        until = cursor.tick_at[last]
-        early = receipts and course.early(receipts, until)
+    await _act_after_holds(course, cursor, span, leap, here + 1, acts, over)
+
+
+async def _act_after_holds(
+    course: Course, cursor: _Cursor, span: "_HoldSpan", leg: Leg, first: int, acts: int, over: bool
+) -> None:
+    """Record the holds from `first` up to the acting tick at the end of a leg, and run that tick."""
+    receipts, equity = leg.receipts, leg.equity
+    if acts > first:
+        last = acts - 1
+        early = receipts and course.early(receipts, cursor.tick_at[last])
         before, equity = split(equity, cursor.offsets[last] - cursor.offset)
-        span.add(cursor, here + 1, last, early, before, over)
+        span.add(cursor, first, last, early, before, over)
         receipts = receipts[len(early) :]
-    cursor.keep(leap)
+    cursor.keep(leg)
     cursor.index = acts
     span.seal(cursor)
     await _run_tick(course, cursor, receipts, equity)
@@ -317,15 +352,20 @@ class _HoldSpan:
         self.receipts: list[Receipt] = []
         self.equity: list[Piece] = []
 
+    def begin_day(self, tick_at: list[Instant], first: int) -> int:
+        """Set the day to that of the tick `first`; returns its end."""
+        day = tick_at[first] // DAY_MS
+        if day != self.day:
+            self.day, self.end = day, bisect_left(tick_at, (day + 1) * DAY_MS)
+        return self.end
+
     def add(
         self, cursor: _Cursor, first: int, last: int, receipts: Sequence[Receipt], equity: Curve, over: bool
     ) -> None:
         """Add the ticks `first` to `last`, and what happened up to them, to the span."""
         if not self.ticks:
             self.first_at = cursor.tick_at[first]
-            day = self.first_at // DAY_MS
-            if day != self.day:
-                self.day, self.end = day, bisect_left(cursor.tick_at, (day + 1) * DAY_MS)
+            self.begin_day(cursor.tick_at, first)
         self.last_at = cursor.tick_at[last]
         self.ticks += last - first + 1
         self.ruined += (last - first + 1) if over else 0

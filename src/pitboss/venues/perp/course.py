@@ -1,6 +1,6 @@
 """The course of a perp backtest: ticks, bars, market and ports, as the replay in `sim.replay` drives them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Self
@@ -21,7 +21,7 @@ from pitboss.venues.perp.ports import PerpPorts
 from pitboss.venues.perp.state import PerpWorld, open_world
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.trade_memory import NO_MEMORY, PerpMemory
-from pitboss.venues.perp.world import advance, close_all, set_marks
+from pitboss.venues.perp.world import advance, advance_past_fill, close_all, set_marks
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -47,6 +47,10 @@ class PerpCourse(Course):
     def advance(self, world: PerpWorld, start: int, stop: int, pause_before_change: bool = False) -> Leg:
         """Process the bars `[start, stop)`, one equity point per bar."""
         return advance(world, self.ports.terms, self.tape, start, stop, pause_before_change)
+
+    def advance_past_fill(self, world: PerpWorld, start: int, choose_stop: Callable[[PerpWorld], int]) -> Leg | None:
+        """Process the bar of an order's fill and the quiet bars after it; None if that must be done in steps."""
+        return advance_past_fill(world, self.ports.terms, self.tape, start, choose_stop)
 
     def finish(self, world: PerpWorld, start: int) -> Leg:
         """Process the bars after the last tick; open positions are marked, or closed if `close_at_end` is set."""

@@ -30,7 +30,7 @@ def quiet_until(world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, s
         return start  # a partly filled stop continues at the next open, at any price
     for order in world.orders:
         stop = _order_quiet_until(order, tape, start, stop)
-    if not world.positions or stop <= start or _surely_quiet(world, terms, tape, start, stop):
+    if not world.positions or stop <= start or surely_quiet(world, terms, tape, start, stop):
         return stop
     return positions_quiet_until(world, terms, tape, start, stop)
 
@@ -54,7 +54,7 @@ def _order_quiet_until(order: WorkingOrder, tape: Tape, start: int, stop: int) -
     return start + _first(touched, stop - start)
 
 
-def _surely_quiet(world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, stop: int) -> bool:
+def surely_quiet(world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, stop: int) -> bool:
     """Return whether the extremes of the whole range rule out every event.
 
     It takes two searches per symbol instead of a scan of every bound.

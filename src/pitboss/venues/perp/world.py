@@ -27,7 +27,7 @@ from pitboss.venues.perp.matching import (
     take_profits,
     walk_adverse_path,
 )
-from pitboss.venues.perp.quiet_bars import out_of_reach, quiet_until
+from pitboss.venues.perp.quiet_bars import out_of_reach, quiet_until, surely_quiet
 from pitboss.venues.perp.state import Halt, OrderKind, PerpWorld, TradingTerms, WorkingOrder
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.valuation import constant_base_parts, position_values, scaled_position_values
@@ -192,26 +192,71 @@ def advance(
     return Leg(world, tuple(receipts), equity, index)
 
 
+@exact
+def advance_past_fill(
+    world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, choose_stop: Callable[[PerpWorld], int]
+) -> Leg | None:
+    """Process the bar that fills the only working order, and the quiet bars after it, in one pass.
+
+    `choose_stop` returns the first bar that is not processed, from the account after the fill. Returns None where
+    anything but that fill could happen; `advance` then gives the same digits in several steps, each with a world of its own.
+    """
+    if len(world.orders) != 1 or world.halts or terms.max_volume_pct is not None:
+        return None
+    if start >= len(tape) or start in tape.funding:
+        return None
+    order, at, midnight = world.orders[0], tape.open_at.item(start), (world.day + 1) * DAY_MS
+    closed_at = at + tape.interval_ms
+    if order.limit is not None or order.symbol not in tape.regular or closed_at >= midnight:
+        return None
+    account = WorkingWorld(world, terms)
+    if terms.book_max_age_ms is not None:
+        account.books = tape.books
+    fill_market_orders(account, at, _open_prices(tape, start))
+    if not account.positions:
+        account.mark_equity(closed_at, account.cash)
+    if account.orders or len(account.receipts) != 1 or account.receipts[0].kind != "filled":
+        return None
+    after = account.freeze()
+    stop = choose_stop(after)
+    if stop <= start or tape.open_at.item(stop - 1) + tape.interval_ms >= midnight:
+        return None
+    if account.positions and not surely_quiet(after, terms, tape, start, stop):
+        return None
+    equity: list[Piece] = []
+    join(equity, _pass_quiet_bars(account, tape, start, stop))
+    return Leg(account.freeze(), tuple(account.receipts), equity, stop)
+
+
 def _advance_quiet_bars(
     world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, stop: int
 ) -> tuple[PerpWorld, Sequence[Piece], Sequence[Receipt]]:
-    """Mark positions and pay funding over bars in which nothing else happens; one curve piece per base.
+    """Process bars in which only marks and funding change."""
+    account = WorkingWorld(world, terms)
+    equity = _pass_quiet_bars(account, tape, start, stop)
+    closed_at = tape.open_at.item(stop - 1) + tape.interval_ms
+    if closed_at // DAY_MS != world.day:  # only the point at exactly 00:00 gets here: it is the new day's reference
+        account.day, account.day_reference = closed_at // DAY_MS, account.last_equity
+    return account.freeze(), equity, account.receipts
+
+
+def _pass_quiet_bars(account: WorkingWorld, tape: Tape, start: int, stop: int) -> list[Piece]:
+    """Mark positions and pay funding over bars in which nothing else happens; returns one curve piece per base.
 
     The sums are grouped as in `advance_one_bar`, so both give the same digits.
     """
-    account = WorkingWorld(world, terms)
-    step = tape.interval_ms
+    step, positions = tape.interval_ms, account.positions
     equity: list[Piece] = []
-    scaled_values = scaled_position_values(account.positions, terms, tape, start, stop) if account.positions else None
-    for first, end in constant_base_parts(account.positions, tape, start, stop):
+    scaled_values = scaled_position_values(positions, account.terms, tape, start, stop) if positions else None
+    for first, end in constant_base_parts(positions, tape, start, stop):
         for row in tape.funding.get(first, ()):
-            if row.symbol in account.positions:
+            if row.symbol in positions:
                 price = float(tape.open[row.symbol][first])
                 if price != price:  # NaN: no bar here
                     price = float(tape.filled_close[row.symbol][first])
                 pay_funding(account, row, decimal(price))
         base, closed_at = account.base(), tape.open_at.item(first) + step
-        if not account.positions:
+        if not positions:
             equity.append((closed_at, step, text(base), end - first))
             account.last_equity = base
         elif scaled_values is not None:
@@ -222,7 +267,7 @@ def _advance_quiet_bars(
             account.peak = max(account.peak, base + max(part) * unit)
             account.last_equity = base + part[-1] * unit
         else:
-            for index, value in enumerate(position_values(account.positions, tape, first, end)):
+            for index, value in enumerate(position_values(positions, tape, first, end)):
                 account.last_equity = base + value
                 equity.append((closed_at + index * step, step, text(account.last_equity), 1))
                 account.peak = max(account.peak, account.last_equity)
@@ -236,10 +281,17 @@ def _advance_quiet_bars(
         if close == close:
             account.marks[symbol] = decimal(close)
             account.marked_at[symbol] = tape.open_at.item(index) + step
-    closed_at = tape.open_at.item(stop - 1) + step
-    if closed_at // DAY_MS != world.day:  # only the point at exactly 00:00 gets here: it is the new day's reference
-        account.day, account.day_reference = closed_at // DAY_MS, account.last_equity
-    return account.freeze(), equity, account.receipts
+    return equity
+
+
+def _open_prices(tape: Tape, index: int) -> dict[str, Decimal]:
+    """Return the open price of every symbol that has this bar."""
+    opens: dict[str, Decimal] = {}
+    for symbol in tape.symbols:
+        open_price = tape.open[symbol].item(index)
+        if open_price == open_price:  # not NaN
+            opens[symbol] = decimal(open_price)
+    return opens
 
 
 def advance_one_bar(
@@ -248,12 +300,7 @@ def advance_one_bar(
     """Process one bar of every symbol exactly, in the order that docs/perp.md defines."""
     account = WorkingWorld(world, terms)
     at = tape.open_at.item(index)
-    opens: dict[str, Decimal] = {}
-    for symbol in tape.symbols:
-        open_price = tape.open[symbol].item(index)
-        if open_price == open_price:  # not NaN: the symbol has a bar
-            opens[symbol] = decimal(open_price)
-
+    opens = _open_prices(tape, index)
     for row in tape.funding.get(index, ()):
         if row.symbol in account.positions:
             pay_funding(account, row, account.price(row.symbol, opens))
