@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pitboss.agent.reflection import Reflection
+from pitboss.agent.reflection import Reflection, Reflector
 from pitboss.core.curve import Curve
 from pitboss.core.instant import Instant
 from pitboss.core.intent import Decision
@@ -52,7 +52,8 @@ async def tick(state: State, at: Instant, events: WorldEvents, ports: Ports) -> 
     flag = ports.skip_flag(state, observation)
     calls_decider, reflection = not flag, None
     if calls_decider:
-        state, observation, reflection = await reflect(state, observation, ports)
+        if ports.reflector is not None:
+            state, observation, reflection = await reflect(state, observation, ports.reflector)
         decision = await ports.decider.decide(
             observation, lambda intent: ports.guard(observation, state, intent, at).verdict
         )
@@ -141,10 +142,9 @@ def recollect(state: State, at: Instant, receipts: Sequence[Receipt], ports: Por
     return state.after(memory=memory), replace(observation, memory=memory)
 
 
-async def reflect(state: State, observation: Any, ports: Ports) -> tuple[State, Any, Reflection | None]:
+async def reflect(state: State, observation: Any, reflector: Reflector) -> tuple[State, Any, Reflection | None]:
     """Update the lessons if a reflection is due."""
-    reflector = ports.reflector
-    if reflector is None or not reflector.due(state.memory):
+    if not reflector.due(state.memory):
         return state, observation, None
     reflection = await reflector.reflect(observation)
     memory = reflector.learn(state.memory, reflection)

@@ -15,7 +15,9 @@ from pitboss.venues.perp.tape import Tape
 
 def constant_base_parts(positions: Iterable[str], tape: Tape, start: int, stop: int) -> Sequence[tuple[int, int]]:
     """Split a range of bars into parts with one base and no gap in time."""
-    boundaries = {first for first in tape.breaks if start < first < stop} if tape.breaks else set[int]()
+    if not tape.breaks and not tape.funding:
+        return ((start, stop),)
+    boundaries = {first for first in tape.breaks if start < first < stop}
     if tape.funding:
         for symbol in positions:
             boundaries.update(tape.funded_bars(symbol, start, stop)[0].tolist())
