@@ -156,6 +156,31 @@ def test_an_agent_tests_a_contract_reports_the_bug_and_is_told_every_result() ->
     assert state.world.use.transactions == 1
 
 
+def test_the_owner_answers_at_once_if_the_scenario_says_so_and_each_thread_once() -> None:
+    """Also a thread that the scenario itself lets the agent's participant open between two ticks."""
+    own = {"id": "own", "at": "10s", "author": "alpha", "title": "withdraw", "body": "total", "type": "REPORT_TO_HUMAN"}
+    for after, sees in (("0s", 1), ("20s", 1), ("60s", 2)):
+        reply = {**DOCUMENT["owner_replies"][0], "after": after}
+        scenario = read_scenario({**DOCUMENT, "posts": [*DOCUMENT["posts"], own], "owner_replies": [reply]})
+        report = action("create_thread", title="A", body="B", threadType="REPORT_TO_HUMAN")
+        model = Replies([report], [], [], [])
+        run(model, 4, scenario)
+        answers = [
+            [row["body"] for row in model.context(number)["communities"][0]["recentComments"]].count(reply["body"])
+            for number in range(4)
+        ]
+        assert answers[sees:3] == [2] * (3 - sees) if after != "60s" else answers == [0, 1, 2, 2], (after, answers)
+
+
+def test_of_one_address_on_two_chains_the_contract_of_the_skills_chain_answers() -> None:
+    other = {**DOCUMENT["contracts"][0], "id": "other", "chain": "Mainnet", "answers": {"total()": [{"values": [7]}]}}
+    for contracts in ([DOCUMENT["contracts"][0], other], [other, DOCUMENT["contracts"][0]]):
+        model = Replies([tx("total")], [])
+        run(model, 2, read_scenario({**DOCUMENT, "contracts": contracts}))
+        (called,) = model.context(1)["runnerInbox"]
+        assert called["result"]["result"] == [100]
+
+
 def test_every_refused_action_has_a_result_with_its_code() -> None:
     model = Replies([tx("approve", VAULT, 1), action("comment", threadId="t9", body="x"), {"action": "comment"}], [])
     run(model, 2)

@@ -113,8 +113,8 @@ class Scenario(_Part):
     owner_replies: tuple[OwnerReply, ...] = ()
     bugs: tuple[PlantedBug, ...] = ()
 
-    def paper_contracts(self) -> dict[str, PaperContract]:
-        """The contracts by address, as they answer."""
+    def paper_contracts(self, chain: str) -> dict[str, PaperContract]:
+        """The contracts of a chain by address, as they answer. No contract of another chain is ever called."""
         return {
             contract.address.lower(): PaperContract(
                 {
@@ -126,6 +126,7 @@ class Scenario(_Part):
                 }
             )
             for contract in self.contracts
+            if contract.chain == chain
         }
 
     def owner_reply(self, kind: str) -> OwnerReply | None:
@@ -187,11 +188,11 @@ def scheduled_events(scenario: Scenario, from_at: Instant) -> list[ForumEvent]:
 
 
 def owner_events(scenario: Scenario, thread_id: str, kind: str, at: Instant) -> list[ForumEvent]:
-    """The owner's answer to a new thread of the agent."""
+    """The owner's answer to a new thread of the agent, at the earliest a millisecond after it."""
     reply = scenario.owner_reply(kind)
     if reply is None:
         return []
-    then = at + parse_duration(reply.after)
+    then = at + max(1, parse_duration(reply.after))
     comment: list[ForumEvent] = [CommentByOwner(then, OWNER_WALLET, f"{thread_id}-owner", thread_id, reply.body)]
     rejects = reply.reject and kind == "REQUEST_TO_HUMAN"
     return [*comment, SetStatusByOwner(then, OWNER_WALLET, thread_id, "rejected")] if rejects else comment

@@ -5,6 +5,7 @@ puts its result into the inbox, in the forms that the live broker uses.
 """
 
 import hashlib
+from bisect import insort
 from collections.abc import Mapping
 from dataclasses import field, replace
 from decimal import Decimal
@@ -20,7 +21,7 @@ from pitboss.venues.community.effects import REPEATED, after_transaction, after_
 from pitboss.venues.community.events import CommentByAgent, CreateThread, ForumEvent, SetStatusByAgent
 from pitboss.venues.community.forum import Forum, newest_first
 from pitboss.venues.community.intents import CommunityAction
-from pitboss.venues.community.paper_contracts import PaperAnswer
+from pitboss.venues.community.paper_contracts import PaperAnswer, PaperContract
 from pitboss.venues.community.rule_book import CommunityOrder
 from pitboss.venues.community.scenario import AGENT_ID, Scenario, first_forum, owner_events, scheduled_events
 from pitboss.venues.community.score import report_facts
@@ -53,12 +54,18 @@ def advance(
     """Apply what the participants and the owner do before an instant. A refused event gives a receipt, too."""
     events = [event for event in scheduled_events(scenario, from_at) if world.seen_until <= event.at < until]
     events += [event for event in _answers(world, scenario) if world.seen_until <= event.at < until]
+    events.sort(key=lambda each: each.at)
     forum, receipts = world.forum, list[Receipt]()
-    for event in sorted(events, key=lambda each: each.at):
+    for event in events:  # the loop also reaches answers that are inserted behind the present event
         forum, (receipt,) = apply(forum, event)
-        if receipt.kind == "accepted" and isinstance(event, CreateThread) and event.kind == "REPORT_TO_HUMAN":
-            facts = report_facts(scenario, event.title, event.body, event.agent_id == AGENT_ID)
-            receipt = replace(receipt, facts={**receipt.facts, **facts})
+        if receipt.kind == "accepted" and isinstance(event, CreateThread):
+            if event.kind == "REPORT_TO_HUMAN":
+                facts = report_facts(scenario, event.title, event.body, event.agent_id == AGENT_ID)
+                receipt = replace(receipt, facts={**receipt.facts, **facts})
+            if event.agent_id == AGENT_ID:
+                for answer in owner_events(scenario, event.thread_id, event.kind, event.at):
+                    if answer.at < until:
+                        insort(events, answer, key=lambda each: each.at)
         receipts.append(receipt)
     after = replace(world, forum=forum, seen_until=max(until, world.seen_until))
     return (_shown(after, comment_limit) if receipts else after), tuple(receipts)
@@ -86,7 +93,7 @@ def place(
     if order.key in world.executed:
         return Placed(world, refusal=REPEATED)
     if action.action == "tx":
-        return _call(world, scenario, order, at)
+        return _call(world, scenario.paper_contracts(chain), order, at)
     if action.action == "request_contract_source":
         return _read(world, action, at, _source(world, action, chain))
     if action.action == "request_thread_comments":
@@ -137,13 +144,14 @@ def _comments(world: SimulatedWorld, action: CommunityAction, comment_limit: int
     return results.comments_feedback(action, limit, fields, shown)
 
 
-def _call(world: SimulatedWorld, scenario: Scenario, order: CommunityOrder, at: Instant) -> Placed:
+def _call(
+    world: SimulatedWorld, contracts: Mapping[str, PaperContract], order: CommunityOrder, at: Instant
+) -> Placed:
     """Answer a call as the scenario says; a transaction counts and costs gas, also if it is reverted."""
     action, call = order.action, order.call
     assert call is not None  # the rules refuse an action without one
     address = (order.contract_address or "").lower()
     count = world.transactions.get(address, 0)
-    contracts = scenario.paper_contracts()
     answer = contracts[address].answer(call.function.signature, count) if address in contracts else PaperAnswer()
     if call.function.is_read_only:
         result = {"error": answer.revert} if answer.revert is not None else results.call_result(action, answer.values)
