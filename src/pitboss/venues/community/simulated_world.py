@@ -144,9 +144,7 @@ def _comments(world: SimulatedWorld, action: CommunityAction, comment_limit: int
     return results.comments_feedback(action, limit, fields, shown)
 
 
-def _call(
-    world: SimulatedWorld, contracts: Mapping[str, PaperContract], order: CommunityOrder, at: Instant
-) -> Placed:
+def _call(world: SimulatedWorld, contracts: Mapping[str, PaperContract], order: CommunityOrder, at: Instant) -> Placed:
     """Answer a call as the scenario says; a transaction counts and costs gas, also if it is reverted."""
     action, call = order.action, order.call
     assert call is not None  # the rules refuse an action without one
