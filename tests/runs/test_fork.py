@@ -21,6 +21,7 @@ from pitboss.runs.fork import ForkChange, fork
 from pitboss.runs.lineage import decided_by
 from pitboss.runs.run import journal_of, ledger_of, resume, start, verify
 from pitboss.runs.stored import document
+from pitboss.runs.tool_context import of_run
 from pitboss.store import schema
 from pitboss.store import sealed_rows as rows
 from pitboss.store.runs import Run
@@ -99,6 +100,48 @@ def test_a_fork_says_what_it_was_forked_from(workspace: Workspace) -> None:
         "tick_at": AT,
         "model": "standin/analyst",
     }
+
+
+@pytest.mark.parametrize(
+    ("model", "first", "second"),
+    [
+        ("standin/analyst", ForkChange(model="policy/sma_cross"), ForkChange(model="policy/momentum")),
+        ("policy/momentum", ForkChange(model="standin/analyst"), ForkChange(model="policy/hold")),
+        (
+            "standin/analyst",
+            ForkChange(settings=("risk.max_leverage=1",)),
+            ForkChange(settings=("risk.max_leverage=2",)),
+        ),
+        (
+            "policy/random",
+            ForkChange(settings=("risk.max_position_pct=1",)),
+            ForkChange(settings=("risk.max_position_pct=2",)),
+        ),
+    ],
+)
+def test_a_fork_with_another_model_or_other_caps_is_forked_again_before_and_after_its_own_fork(
+    workspace: Workspace, model: str, first: ForkChange, second: ForkChange
+) -> None:
+    source = made(workspace, model)
+    branch = forked(workspace, source, change=first)
+    for at in ("2025-03-27T22:00:00Z", AT, "2025-03-28T03:00:00Z"):
+        again = forked(workspace, branch, at, second)
+        shared = [record.covered for record in kept(workspace, branch) if record.tick_at < parse_instant(at)]
+        own = [record.covered for record in kept(workspace, again)]
+        same = len(shared) if len(shared) and own[len(shared) - 1] == shared[-1] else len(shared) - 1  # a cut span
+        assert own[:same] == shared[:same]
+        assert verify(workspace, again.id) == []
+        assert asyncio.run(of_run(workspace, branch.id, parse_instant(at))).observation.at == parse_instant(at)
+    unchanged = forked(workspace, branch, "2025-03-28T03:00:00Z")
+    assert unchanged.metrics == branch.metrics
+
+
+def test_a_changed_fork_whose_source_was_deleted_is_refused_in_one_line(workspace: Workspace) -> None:
+    source = made(workspace, "standin/analyst")
+    branch = forked(workspace, source, change=ForkChange(settings=("risk.max_leverage=1",)))
+    workspace.runs.delete(source.id)
+    with pytest.raises(UserError, match=f"forked from {source.id}, which is not here"):
+        asyncio.run(fork(workspace, branch.id, "2025-03-28T03:00:00Z", ForkChange()))
 
 
 def test_a_fork_of_a_fork_holds_every_model_with_its_part(workspace: Workspace) -> None:

@@ -25,7 +25,7 @@ from pitboss.core.ports import Tool
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.replayed import Replayed
-from pitboss.runs.fork import STAND_IN, RecordedDecider, replay_until, without_model
+from pitboss.runs.fork import STAND_IN, RecordedDecider, rebuild_past, without_model
 from pitboss.runs.run import prepare_stored, refuse_live
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.runs.venues import venue_of
@@ -193,7 +193,7 @@ async def _state_at_fork(workspace: Workspace, run: Run) -> State | None:
     prepared = prepare_stored(workspace, source, without_model(request_of(source)))
     try:
         records = journal_of(workspace, source).records()
-        return (await replay_until(prepared, records, parse_instant(origin["at"])))[1]
+        return (await rebuild_past(workspace, source, prepared, records, parse_instant(origin["at"])))[1]
     except ReplayMismatch as error:
         raise UserError(f"the source of this fork cannot be replayed: {error}", "audit the skill instead") from None
 

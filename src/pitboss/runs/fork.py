@@ -24,7 +24,7 @@ from pitboss.core.market import Ints
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.replayed import Replayed
-from pitboss.runs.lineage import FORKED_FROM, fork_record
+from pitboss.runs.lineage import FORKED_FROM, fork_point, fork_record
 from pitboss.runs.run import prepare_stored, refuse_live, stored_form
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.runs.venues import venue_of
@@ -76,44 +76,91 @@ async def fork(workspace: Workspace, run_id: str, at: str, change: ForkChange) -
     _check_same_course(before, prepared)
     journal = journal_of(workspace, source)
     tick_at = _tick(at, source, before, journal)
-    records, state = await replay_until(before, journal.records(), tick_at)
+    records, state = await rebuild_past(workspace, source, before, journal.records(), tick_at)
     origin = {FORKED_FROM: fork_record(source, tick_at, len(records))}
     branch = _queued(workspace, source, prepared, origin, _progress(before, tick_at))
     insert_run(workspace.database, branch, map(_as_saved, records), state if records else None)
     return branch.id
 
 
+@dataclass(frozen=True, slots=True)
+class RebuiltPast:
+    """The records before a tick, as they were recorded, and the state after them."""
+
+    records: Sequence[Record]
+    state: State
+
+
+async def rebuild_past(
+    workspace: Workspace, run: Run, prepared: PreparedRun, records: Iterable[Record], tick_at: Instant
+) -> tuple[list[Record], State]:
+    """Return the records of a run before a tick and the state after them, as `replay_until` does.
+
+    Where a fork has changed the model or the settings, the part before it is replayed as its source was made, and the rest
+    from there on. `prepared` is the run itself, without a model.
+    """
+    records = list(records)
+    try:
+        return await replay_until(prepared, records, tick_at)
+    except ReplayMismatch:
+        origin = fork_point(run)
+        if origin is None:
+            raise
+    source_id, forked_at = origin
+    try:
+        source = workspace.runs.get(source_id)
+    except UserError:
+        raise UserError(
+            f"the past of run {run.id} cannot be replayed: it was forked from {source_id}, which is not here",
+            "fork or look at a run whose source is still there",
+        ) from None
+    before = prepare_stored(workspace, source, without_model(request_of(source)))
+    shared, state = await rebuild_past(workspace, source, before, records, min(forked_at, tick_at))
+    if forked_at >= tick_at:
+        return shared, state
+    return await replay_until(prepared, records, tick_at, past=RebuiltPast(shared, state) if shared else None)
+
+
 async def replay_until(
-    prepared: PreparedRun, records: Iterable[Record], tick_at: Instant, connections: Connections | None = None
+    prepared: PreparedRun,
+    records: Iterable[Record],
+    tick_at: Instant,
+    connections: Connections | None = None,
+    past: RebuiltPast | None = None,
 ) -> tuple[list[Record], State]:
     """Return the records before a tick and the state after them; every digest is compared on the way.
 
     A span of holds that extends beyond the tick is cut in two; all other records are unchanged. Without connections
-    the recorded decisions are replayed.
+    the recorded decisions are replayed; with `past` only those after it.
     """
     before = [record for record in records if record.tick_at < tick_at and record.kind != "close"]
     if connections is not None:
-        return await _replay(prepared, before, tick_at, connections)
-    replies = Connections(model=Replayed(before))
+        return await _replay(prepared, before, tick_at, connections, past)
+    own = before if past is None else before[len(past.records) :]
+    replies = Connections(model=Replayed(own))
     try:
-        return await _replay(prepared, before, tick_at, replace(replies, decider=RecordedDecider(before)))
+        return await _replay(prepared, before, tick_at, replace(replies, decider=RecordedDecider(own)), past)
     except ReplayMismatch as mismatch:
         # Rules may depend on what a model was shown, so the replies go through prompts and tools again.
         try:
-            return await _replay(prepared, before, tick_at, replies)
+            return await _replay(prepared, before, tick_at, replies, past)
         except ReplayMismatch:
             raise mismatch from None
 
 
 async def _replay(
-    prepared: PreparedRun, before: Sequence[Record], tick_at: Instant, connections: Connections
+    prepared: PreparedRun,
+    before: Sequence[Record],
+    tick_at: Instant,
+    connections: Connections,
+    past: RebuiltPast | None,
 ) -> tuple[list[Record], State]:
     course = prepared.course(connections)
-    state = venue_of(prepared.request.skill).first_state(course)
+    state = venue_of(prepared.request.skill).first_state(course) if past is None else past.state
     course = course.until(tick_at)
     if not len(course.tick_at):
         return [], state
-    journal = _ComparingJournal(before, tick_at)
+    journal = _ComparingJournal(before, tick_at, () if past is None else past.records)
     await replay(course, journal, state, Watch())
     if journal.state is None or len(journal.matched) != len(before):
         raise ReplayMismatch(f"the replay of the past did not reproduce record {len(journal.matched)}")
@@ -123,10 +170,10 @@ async def _replay(
 class _ComparingJournal:
     """A journal that compares each new record with the recorded one and keeps the recorded one."""
 
-    def __init__(self, recorded: Sequence[Record], tick_at: Instant) -> None:
+    def __init__(self, recorded: Sequence[Record], tick_at: Instant, matched: Iterable[Record] = ()) -> None:
         self._recorded = recorded
         self._tick_at = tick_at
-        self.matched: list[Record] = []
+        self.matched = list(matched)
         self.state: State | None = None
 
     async def commit(self, batch: Sequence[Record], state: State, progress: float) -> None:

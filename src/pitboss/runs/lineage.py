@@ -37,6 +37,13 @@ def forked_from(run: Run) -> dict[str, Any] | None:
     return {"run_id": _text(stored.get("run_id")), "tick_at": iso(_tick(stored)), "model": _text(stored.get("model"))}
 
 
+def fork_point(run: Run) -> tuple[str, Instant] | None:
+    """The id of the run that a fork was made from, and the first tick of its own; None if it is none or that is not stored."""
+    stored = _stored(run)
+    source_id = None if stored is None else _text(stored.get("run_id"))
+    return None if stored is None or source_id is None else (source_id, _tick(stored))
+
+
 def decided_by(run: Run) -> list[dict[str, Any]]:
     """The parts of a run in order, each with its model (None if not stored), its start and its end."""
     start, end = run.params["from_at"], run.params["to_at"]

@@ -15,14 +15,13 @@ from pitboss.core.instant import Instant, iso
 from pitboss.core.past import NO_PAST, Past
 from pitboss.core.state import State
 from pitboss.data.lake import Lake
-from pitboss.runs.fork import replay_until, without_model
+from pitboss.runs.fork import rebuild_past, without_model
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.runs.stored_past import StoredPast
 from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
 from pitboss.sim.course import Course
 from pitboss.sim.prepared_run import PreparedRun
-from pitboss.store.journal import StoredJournal
 from pitboss.store.recordings import StoredRecordings
 from pitboss.store.runs import Run
 from pitboss.tick.ports import Ports
@@ -44,7 +43,7 @@ async def of_run(workspace: Workspace, run_id: str, at: Instant | None = None, m
             "restore the data, or start a new backtest",
         )
     course = prepared.course()
-    at, state = await _account(venue, run, prepared, course, journal_of(workspace, run), at)
+    at, state = await _account(workspace, venue, run, prepared, course, at)
     ports = _observing_ports(venue, prepared, course, lake, workspace.settings)
     past = StoredPast(workspace.database, run.id, venue.span(run.params)[2], venue.decision().tool)
     return replace(_context(ports, state, at, mode, past), recordings=StoredRecordings(workspace.database))
@@ -59,8 +58,9 @@ def of_skill(
 
 
 async def _account(
-    venue: Venue, run: Run, prepared: PreparedRun, course: Course, journal: StoredJournal, at: Instant | None
+    workspace: Workspace, venue: Venue, run: Run, prepared: PreparedRun, course: Course, at: Instant | None
 ) -> tuple[Instant, State]:
+    journal = journal_of(workspace, run)
     stored = journal.latest_state()
     reached: Instant | None = None if stored is None else stored[1]["tick_at"]
     if stored is None or reached is None:
@@ -77,7 +77,7 @@ async def _account(
     if tick_at not in ticks:
         before = int(ticks[ticks < tick_at][-1])
         raise UserError(f"--at {iso(tick_at)} is not a tick of run {run.id}", f"the previous tick is {iso(before)}")
-    _, state = await replay_until(prepared, journal.records(), tick_at)
+    _, state = await rebuild_past(workspace, run, prepared, journal.records(), tick_at)
     offsets = dict(zip(ticks.tolist(), course.tick_offsets(), strict=True))
     start = 0 if state.tick_at is None else offsets[state.tick_at]
     return tick_at, state.after(world=course.advance(state.world, start, offsets[tick_at]).world)
