@@ -84,6 +84,23 @@ def test_a_policy_run_is_stored_in_five_transactions(workspace: Workspace, monke
     assert (run.status, run.progress, verify(workspace, run.id)) == ("complete", 1.0, [])
 
 
+def test_a_run_that_another_process_claims_while_it_is_loaded_is_left_to_that_one(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = begun(workspace, policy(), stop_after(8))
+    load = PerpVenue.prepare
+
+    def claimed_meanwhile(self: PerpVenue, *args: Any) -> Any:
+        workspace.runs.claim(run_id, into="running")
+        return load(self, *args)
+
+    monkeypatch.setattr(PerpVenue, "prepare", claimed_meanwhile)
+    with pytest.raises(UserError, match="is being executed by another process"):
+        asyncio.run(resume(workspace, run_id))
+    monkeypatch.undo()
+    assert asyncio.run(resume(workspace, run_id, take_over=True)).status == "complete"
+
+
 @pytest.mark.parametrize("request_of", [policy, standin])
 def test_a_stopped_run_says_how_far_it_came_and_ends_like_one_that_was_not_stopped(
     workspace: Workspace, request_of: Callable[[], PerpRequest]

@@ -135,6 +135,22 @@ def test_of_many_workers_that_want_a_queued_run_exactly_one_gets_it(bench):
     assert sorted(got, key=str) == [1] + [None] * 7
 
 
+def test_of_those_who_resume_at_once_one_gets_the_run_and_the_others_are_told(bench):
+    run_id, _ = bench.running()
+    epoch = bench.runs.get(run_id).lease_epoch
+
+    def resume(_: int) -> int | str:
+        try:
+            return bench.runs.claim(run_id, into="running", expected_epoch=epoch)
+        except UserError as error:
+            return error.message
+
+    with ThreadPoolExecutor(8) as pool:
+        got = list(pool.map(resume, range(8)))
+
+    assert sorted(got, key=str) == [epoch + 1] + [f"run {run_id} is being executed by another process"] * 7
+
+
 def test_people_who_take_over_at_once_get_different_epochs(bench):
     run_id = bench.queued()
 

@@ -33,7 +33,7 @@ from pitboss.sim.watch import Watch
 from pitboss.skill.digest import skill_digest
 from pitboss.store.budgets import RunLimit
 from pitboss.store.journal import StoredJournal
-from pitboss.store.lifecycle import ACTIVE, LeaseLost
+from pitboss.store.lifecycle import ACTIVE, LeaseLost, being_executed
 from pitboss.store.queue import Job, Lease
 from pitboss.store.retry import Unreachable
 from pitboss.store.runs import Run
@@ -139,7 +139,8 @@ async def resume(
     decider_source.check_unchanged(workspace, run.params)
     prepared = _prepare_resumed(workspace, run, request)
     with telemetry(workspace.settings) as tracer:
-        return await _observed(workspace, run.id, prepared, watch, tracer, limit_of(workspace, request))
+        limit, epoch = limit_of(workspace, request), None if take_over else run.lease_epoch
+        return await _observed(workspace, run.id, prepared, watch, tracer, limit, epoch)
 
 
 def _refuse_executing(workspace: Workspace, run: Run) -> None:
@@ -152,10 +153,7 @@ def _refuse_executing(workspace: Workspace, run: Run) -> None:
     if run.worker and silent_ms <= workspace.settings.lease_stale_s * SECOND_MS and not is_lost(run.worker):
         executor = f"worker {run.worker}"
     if executor:
-        raise UserError(
-            f"run {run.id} is being executed by {executor}",
-            "wait for it, cancel it, or continue it here with --take-over",
-        )
+        raise being_executed(run.id, executor)
 
 
 def _prepare_resumed(workspace: Workspace, run: Run, request: Any) -> PreparedRun:
@@ -246,11 +244,12 @@ async def _observed(
     watch: Watch,
     tracer: Tracer,
     limit: RunLimit | None = None,
+    expected_epoch: int | None = None,
 ) -> Run:
     """Execute a run and report its progress to the watch and to the log."""
     model = prepared.request.source
     with refused_by_budget():
-        epoch = workspace.runs.claim(run_id, into="running", limit=limit)  # the data is loaded already
+        epoch = workspace.runs.claim(run_id, None, "running", limit, expected_epoch)  # the data is loaded already
     LOG.info("run begins", extra={"fields": {"run_id": run_id, "model": model}})
     with tracer.span("pitboss.run", {"pitboss.run_id": run_id, "gen_ai.request.model": model}) as span:
         try:

@@ -11,7 +11,7 @@ later writes of that worker are refused
 
 from typing import Literal
 
-from pitboss.core.errors import InvariantError
+from pitboss.core.errors import InvariantError, UserError
 
 Status = Literal["queued", "loading", "running", "computing_metrics", "complete", "error", "cancelled"]
 
@@ -34,6 +34,13 @@ class LeaseLost(InvariantError):
 
     def __init__(self, run_id: str) -> None:
         super().__init__(f"another worker took this run ({run_id})")
+
+
+def being_executed(run_id: str, executor: str) -> UserError:
+    """The refusal to resume a run that somebody else executes."""
+    return UserError(
+        f"run {run_id} is being executed by {executor}", "wait for it, cancel it, or continue it here with --take-over"
+    )
 
 
 def require_move(run_id: str, before: Status, after: Status) -> None:

@@ -20,7 +20,7 @@ from pitboss.store import budgets, events, spend
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.fact import keys_with
-from pitboss.store.lifecycle import ACTIVE, ENDED, LeaseLost, Status, require_move
+from pitboss.store.lifecycle import ACTIVE, ENDED, LeaseLost, Status, being_executed, require_move
 from pitboss.store.run import Figures, Run, figure_columns, new_run_row, no_run, read_run, require_run_row
 from pitboss.store.run_filter import RunFilter, filtered, newest
 from pitboss.store.schema import approval_requests, deployments, facts, records, run_events, run_states, runs
@@ -185,11 +185,12 @@ class Runs:
         stale_after_ms: int | None = None,
         into: Literal["loading", "running"] = "loading",
         limit: budgets.RunLimit | None = None,
+        expected_epoch: int | None = None,
     ) -> int:
         """Claim a run; returns the lease epoch under which every write is made.
 
         An active run is claimed too, and the next write of its worker fails; with `stale_after_ms` only if it had no
-        heartbeat for that long. A run that ended in error or was cancelled is resumed this way, and a queued one leaves the
+        heartbeat for that long, with `expected_epoch` only if nobody has claimed it since that epoch. A run that ended in error or was cancelled is resumed this way, and a queued one leaves the
         queue. `into` is `running` for a process that has loaded everything before the claim. With `limit` the rest of its cost
         is reserved from today's budget, or `BudgetExceeded` is raised and the run is not claimed.
         """
@@ -197,6 +198,8 @@ class Runs:
             row = self._require(connection, run_id)
             if row["status"] == "complete":
                 raise UserError(f"run {run_id} is complete", "start a new one; there is nothing left to resume")
+            if expected_epoch not in (None, row["lease_epoch"]):
+                raise being_executed(run_id, "another process")
             now, alive_at = self._database.now(connection), row["heartbeat_at"]
             if (
                 stale_after_ms is not None
