@@ -406,6 +406,20 @@ def test_closing_at_the_end_sells_everything_at_the_last_close_without_slippage(
     assert out["at"] == MIDNIGHT + 11 * BASE
 
 
+def test_closing_at_the_end_costs_its_fee_also_where_the_last_bars_are_missing() -> None:
+    rows = [(MIDNIGHT + place * BASE, 100.0, 101.0, 99.0, 100.0) for place in range(-60, 10)]
+    request = PerpRequest(
+        plain_skill(["SOL"]), MIDNIGHT, MIDNIGHT + 12 * BASE, model="policy/buy_and_hold", close_at_end=True
+    )
+    course = build(request, make_market({"SOL": rows}))
+    state, _, ledger = play(course)
+    assert state.world.positions == {}
+    assert list(points(ledger.equity))[-1] == (course.to_at, codec.plain(state.world.cash))
+    metrics = compute(ledger.outcome(MIDNIGHT, course.to_at, BASE, course.initial_usd), 0)
+    lost = metrics["total_fees_usd"] + metrics["total_slippage_usd"]
+    assert metrics["total_return_pct"] == pytest.approx(-100 * lost / float(course.initial_usd))
+
+
 def test_p16_a_run_that_never_acts_keeps_its_equity() -> None:
     """P16: one span a day, and the initial equity at every bar."""
     _, journal, ledger = play(with_policy(9, "policy/hold"))

@@ -13,7 +13,7 @@ from pitboss.core.curve import with_last
 from pitboss.core.errors import InvariantError
 from pitboss.core.instant import DAY_MS, HOUR_MS, Instant
 from pitboss.core.leg import Leg
-from pitboss.core.money import decimal
+from pitboss.core.money import decimal, text
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State, parse_state
 from pitboss.sim.course import Course
@@ -57,9 +57,14 @@ class PerpCourse(Course):
         remaining = self.advance(world, start, len(self.tape))
         if not self.close_at_end or not len(self.tape):
             return remaining
-        closed = close_all(remaining.world, self.ports.terms, self.to_at, self.tape.interval_ms)
+        interval_ms = self.tape.interval_ms
+        closed = close_all(remaining.world, self.ports.terms, self.to_at, interval_ms)
         # positions close at the last bar's close, so the fees belong to that equity point
-        equity = with_last(remaining.equity, closed.world.last_equity) if remaining.equity else remaining.equity
+        equity, after = remaining.equity, closed.world.last_equity
+        if equity:
+            equity = with_last(equity, after)
+        elif closed.receipts:  # an earlier record holds that point, so the range ends with one of its own
+            equity = ((self.to_at, interval_ms, text(after), 1),)
         return Leg(closed.world, remaining.receipts + closed.receipts, equity, remaining.index)
 
     def until(self, to_at: Instant) -> Self:
