@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from answers import done, refused
+from answers import done, pitboss, refused
 
 DAYS = ("--from", "2025-06-02", "--to", "2025-06-04")
 
@@ -39,6 +39,13 @@ def test_a_metric_that_no_run_has_is_refused_before_anything_is_made(home: Path,
     assert "did you mean sharpe?" in refused(*asked, "--by", "sharp")
     assert "runs of the perp venue have no metric 'brier'" in refused(*asked, "--metric", "brier")
     assert done("study", "list", "--json", "--home", home).json == []
+
+
+def test_a_study_with_a_run_that_cannot_be_prepared_is_refused_before_anything_is_made(home: Path, skill: Path) -> None:
+    where = ("--home", home)
+    result = pitboss("arena", skill, *DAYS, "--models", "policy/random,policy/hold,policy/nope", *where)
+    assert (result.code, "unknown policy 'policy/nope'" in result.err) == (2, True)
+    assert done("study", "list", "--json", *where).json == done("runs", "list", "--json", *where).json == []
 
 
 def test_a_sharpe_ratio_of_few_days_is_flagged_in_the_list_of_runs(home: Path, skill: Path) -> None:

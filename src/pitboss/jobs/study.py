@@ -62,7 +62,6 @@ async def study(
 ) -> StudyResult:
     """Execute a study, or continue it. Raises `RunCancelled` when the observer requests a stop; all results are kept."""
     require_own(workspace, plan)
-    workspace.studies.save(plan.id, plan.document())
     with StudyLock(workspace.home, plan.id) as lock:
         return await _run_trials(workspace, plan, method, settings, observer, lock)
 

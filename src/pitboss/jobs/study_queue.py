@@ -67,7 +67,10 @@ def ensure_queued(
     settings: StudySettings,
     observer: StudyObserver,
 ) -> StudyBatch:
-    """Enqueue the planned runs that are missing, and those that were interrupted once more."""
+    """Enqueue the planned runs that are missing, and those that were interrupted once more.
+
+    The study itself is stored before its first run, but only once every run could be prepared.
+    """
     require_own(workspace, plan)
     ids = [run.run_id(plan.id) for run in planned]
     by_id = dict(zip(ids, planned, strict=True))  # a search may suggest a point twice
@@ -80,6 +83,7 @@ def ensure_queued(
                 raise RunCancelled
             if run_id not in jobs:
                 jobs[run_id] = _job(builder, plan, by_id[run_id], budget)
+        workspace.studies.save(plan.id, plan.document())
         queue = Queue(workspace.database, workspace.now, iter(missing).__next__)
         try:
             with unique_runs():

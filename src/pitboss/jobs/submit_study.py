@@ -53,7 +53,6 @@ def submit_study(workspace: Workspace, built: BuiltPlan, agree: Agree) -> StudyS
         first_ids = begin_study(workspace, built)
         ensure_workers(workspace)
         return StudySubmission(built.plan.id, first_ids, cost)
-    workspace.studies.save(built.plan.id, built.plan.document())
     settings = StudySettings("workers", budget=study_budget(workspace, cost))
     batch = ensure_queued(workspace, built.plan, planned, settings, NO_OBSERVER)
     ensure_workers(workspace)
