@@ -32,13 +32,14 @@ def free_port() -> int:
         return free.getsockname()[1]
 
 
-PORT = free_port()
-"""Of the model that runs are queued for, before there is a server."""
+PORT = 0
+"""Of the model that runs are queued for, before there is a server. Each test has its own: several processes run tests of this file."""
 
 
 @pytest.fixture(autouse=True)
 def own_loans(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one test lends is not there in the next."""
+    monkeypatch.setitem(globals(), "PORT", free_port())
     monkeypatch.setattr(machine, "_LENT", {})
     monkeypatch.setattr(working, "POLL_S", 0.02)
 
