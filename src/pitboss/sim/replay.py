@@ -8,14 +8,14 @@ lead to, in one transaction: a crash loses at most what was not committed, and a
 
 import asyncio
 import gc
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
 from decimal import localcontext
 from functools import cache
 from typing import Any
 
 from pitboss.agent.decider import Plan
-from pitboss.core.curve import Curve, Piece, join, split
+from pitboss.core.curve import Curve, split
 from pitboss.core.errors import RunCancelled, TransientError
 from pitboss.core.instant import DAY_MS, Instant, iso
 from pitboss.core.leg import Leg
@@ -23,9 +23,10 @@ from pitboss.core.money import CONTEXT, ZERO
 from pitboss.core.ports import Journal
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import ZERO_COST_EXTRA, Record, seal
-from pitboss.core.state import LastDecision, State
+from pitboss.core.state import State
 from pitboss.core.trace import Value
 from pitboss.sim.course import Course
+from pitboss.sim.hold_span import HoldSpan
 from pitboss.sim.outcome import Ledger
 from pitboss.sim.speculator import MOST_TURNS, Speculator
 from pitboss.sim.watch import Watch
@@ -125,6 +126,11 @@ class _Cursor:
             self.due = True
             if not later:
                 await self.commit()
+
+    async def add_span(self, span: HoldSpan) -> None:
+        """Add the record of a span, if it has ticks, while the world stands at its last tick."""
+        if span.ticks:
+            await self.add(*span.close(self.state, self.world, self.ledger))
 
     def keep_failures(self) -> None:
         """Let the next commit include the ticks at which the model failed last."""
@@ -253,7 +259,7 @@ def _span_values(at: Instant, result: TickResult) -> dict[str, Value]:
 
 async def _leap_through(course: Course, cursor: _Cursor) -> None:
     """Jump from one acting tick to the next, for deciders that can plan their holds."""
-    plan, count, span = course.plan(), len(course.tick_at), _HoldSpan()
+    plan, count, span = course.plan(), len(course.tick_at), HoldSpan()
     while cursor.index < count:
         cursor.check()
         if not span.ticks and await _leap_past_fill(course, cursor, plan, span):
@@ -263,18 +269,18 @@ async def _leap_through(course: Course, cursor: _Cursor) -> None:
         over = course.ports.is_over(leg.world)
         acts = count if over else plan.next_tick(here, leg.world)
         if span.ticks and (acts <= here or cursor.tick_at[here] // DAY_MS != span.day):
-            await span.flush(cursor)
+            await cursor.add_span(span)
         cursor.keep(leg)
         if acts <= here:
             await _run_tick(course, cursor, leg.receipts, leg.equity)
             continue
-        span.add(cursor, here, here, leg.receipts, leg.equity, over)
+        span.add(cursor.tick_at, here, here, leg.receipts, leg.equity, over)
         cursor.index = here + 1
         await _leap(course, cursor, span, here, acts, over)
-    await span.flush(cursor)
+    await cursor.add_span(span)
 
 
-async def _leap_past_fill(course: Course, cursor: _Cursor, plan: Plan, span: "_HoldSpan") -> bool:
+async def _leap_past_fill(course: Course, cursor: _Cursor, plan: Plan, span: HoldSpan) -> bool:
     """Jump from an acting tick to the next, or to the last tick of the day, in one leg. False if that takes steps."""
     here, offset, offsets = cursor.index, cursor.offset, cursor.offsets
     last = span.begin_day(cursor.tick_at, here) - 1
@@ -292,14 +298,14 @@ async def _leap_past_fill(course: Course, cursor: _Cursor, plan: Plan, span: "_H
         return False
     if acts > last:
         cursor.keep(leg)
-        span.add(cursor, here, last, leg.receipts, leg.equity, False)
+        span.add(cursor.tick_at, here, last, leg.receipts, leg.equity, False)
         cursor.index = last + 1
     else:
         await _act_after_holds(course, cursor, span, leg, here, acts, False)
     return True
 
 
-async def _leap(course: Course, cursor: _Cursor, span: "_HoldSpan", here: int, acts: int, over: bool) -> None:
+async def _leap(course: Course, cursor: _Cursor, span: HoldSpan, here: int, acts: int, over: bool) -> None:
     """Jump from the hold at `here` over the following holds, up to the acting tick itself if it is on the same day."""
     reaches = acts < span.end
     last = min(acts, span.end) - 1
@@ -315,14 +321,14 @@ async def _leap(course: Course, cursor: _Cursor, span: "_HoldSpan", here: int, a
     if not reaches:
         if last > here:
             cursor.keep(leap)
-            span.add(cursor, here + 1, last, leap.receipts, leap.equity, over)
+            span.add(cursor.tick_at, here + 1, last, leap.receipts, leap.equity, over)
             cursor.index = last + 1
         return
     await _act_after_holds(course, cursor, span, leap, here + 1, acts, over)
 
 
 async def _act_after_holds(
-    course: Course, cursor: _Cursor, span: "_HoldSpan", leg: Leg, first: int, acts: int, over: bool
+    course: Course, cursor: _Cursor, span: HoldSpan, leg: Leg, first: int, acts: int, over: bool
 ) -> None:
     """Record the holds from `first` up to the acting tick at the end of a leg, and run that tick."""
     receipts, equity = leg.receipts, leg.equity
@@ -330,76 +336,9 @@ async def _act_after_holds(
         last = acts - 1
         early = receipts and course.early(receipts, cursor.tick_at[last])
         before, equity = split(equity, cursor.offsets[last] - cursor.offset)
-        span.add(cursor, first, last, early, before, over)
+        span.add(cursor.tick_at, first, last, early, before, over)
         receipts = receipts[len(early) :]
     cursor.keep(leg)
     cursor.index = acts
-    span.seal(cursor)
+    cursor.prepare(*span.close(cursor.state, cursor.world, cursor.ledger))
     await _run_tick(course, cursor, receipts, equity)
-
-
-class _HoldSpan:
-    """Consecutive no-op ticks of one UTC day, collected into one record. `end` is the first tick of the next day."""
-
-    def __init__(self) -> None:
-        self.day, self.end = -1, 0
-        self._clear()
-
-    def _clear(self) -> None:
-        self.ticks = 0
-        self.first_at = self.last_at = 0
-        self.ruined = 0
-        self.receipts: list[Receipt] = []
-        self.equity: list[Piece] = []
-
-    def begin_day(self, tick_at: list[Instant], first: int) -> int:
-        """Set the day to that of the tick `first`; returns its end."""
-        day = tick_at[first] // DAY_MS
-        if day != self.day:
-            self.day, self.end = day, bisect_left(tick_at, (day + 1) * DAY_MS)
-        return self.end
-
-    def add(
-        self, cursor: _Cursor, first: int, last: int, receipts: Sequence[Receipt], equity: Curve, over: bool
-    ) -> None:
-        """Add the ticks `first` to `last`, and what happened up to them, to the span."""
-        if not self.ticks:
-            self.first_at = cursor.tick_at[first]
-            self.begin_day(cursor.tick_at, first)
-        self.last_at = cursor.tick_at[last]
-        self.ticks += last - first + 1
-        self.ruined += (last - first + 1) if over else 0
-        self.receipts.extend(receipts)
-        join(self.equity, equity)
-
-    async def flush(self, cursor: _Cursor) -> None:
-        """Store the span, if there is one, while the world stands at its last tick."""
-        if self.ticks:
-            record, state = self._close(cursor)
-            await cursor.add(record, state)
-
-    def seal(self, cursor: _Cursor) -> None:
-        """Store the span although the world has advanced to the acting tick after it."""
-        cursor.prepare(*self._close(cursor))
-
-    def _close(self, cursor: _Cursor) -> tuple[Record, State]:
-        covered = {
-            "equity": self.equity,
-            "flags": {"ruined": self.ruined} if self.ruined else {},
-            "receipts": self.receipts,
-            "ticks": self.ticks,
-            "until_at": self.last_at,
-        }
-        before = cursor.state
-        record = seal(before.seq, "span", self.first_at, before.prev_digest, covered, ZERO_COST_EXTRA)
-        cursor.ledger.take("span", covered, self.receipts, ZERO)
-        state = before.after(
-            world=cursor.world,
-            seq=before.seq + 1,
-            prev_digest=record.digest,
-            tick_at=self.last_at,
-            seen={},
-            last=LastDecision(self.last_at, "noop", "ruined" if self.ruined else ""),
-        )
-        self._clear()
-        return record, state
