@@ -24,7 +24,7 @@ def quiet_until(world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, s
     15 µs with a position and 3 µs without, for any length.
     """
     stop = min(stop, tape.day_stop[start])
-    if "daily_loss" in world.halts or (tape.open_at.item(start) + tape.interval_ms) // DAY_MS != world.day:
+    if "daily_loss" in world.halts or tape.open_at.item(start) + tape.interval_ms > (world.day + 1) * DAY_MS:
         return start  # the halt may end, or a new day began within a gap: the exact step handles it
     if terms.max_volume_pct is not None and any(position.stopping for position in world.positions.values()):
         return start  # a partly filled stop continues at the next open, at any price
