@@ -1,7 +1,9 @@
 """The whole prompt: order of sections, same bytes for the same facts, nothing from the future, nothing escapes."""
 
+import gc
 import hashlib
 import re
+import weakref
 from dataclasses import replace
 from decimal import Decimal
 
@@ -233,3 +235,15 @@ def test_no_text_at_all_gets_out(words):
 def test_not_even_a_risk_fact_can_start_a_section(words):
     message = PerpPrompts(full_scene().skill).user(full_scene(words).observe())
     assert titles(message) == TITLES
+
+
+def test_prompts_of_a_live_feed_keep_no_market_but_the_newest() -> None:
+    skill = skill_of()
+    prompts, markets = PerpPrompts(skill), []
+    for number in range(5):
+        market = market_of()
+        prompts.prompt(Scene(skill=skill, market=market, at=NOW + number * HOUR_MS).observe())
+        markets.append(weakref.ref(market))
+        del market
+    gc.collect()
+    assert [market() is not None for market in markets] == [False] * 4 + [True]

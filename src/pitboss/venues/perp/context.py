@@ -43,6 +43,9 @@ class PerpPrompts(Prompts):
         if cached is not None and _same(cached[0], observation):
             return cached[1]
         prompt = Prompts.prompt(self, observation)
+        newest = next(reversed(self._prompts.values()), None)
+        if newest is not None and not newest[0].view.same_market(observation.view):
+            self._prompts.clear()  # of a live feed, which has a new market at every tick and never returns to an old one
         if len(self._prompts) >= MAX_CACHED_PROMPTS:
             del self._prompts[next(iter(self._prompts))]
         self._prompts[observation.at] = observation, prompt
