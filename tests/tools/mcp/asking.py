@@ -1,10 +1,8 @@
 """What the tests of this package share: an entry for a test server, one question through the wrapper, what is left."""
 
 import asyncio
-import os
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
@@ -20,8 +18,8 @@ from pitboss.tools.mcp.tool_names import name_of
 SERVERS = Path(__file__).parent / "servers"
 PYTHON = (sys.executable, "-I", "-S")
 LIMITS = ServerLimits(connect_s=10, grace_s=0.3)
-MARK = {"PITBOSS_TEST_MARK": f"mark-{os.getpid()}-{time.monotonic_ns()}"}
-"""All that a child gets to see, and what its children inherit."""
+MARK = {"PITBOSS_TEST_MARK": ""}
+"""All that a child gets to see, and what its children inherit; `conftest.py` sets it in each process."""
 LOOK: dict[str, Any] = {
     "name": "look",
     "description": "Looks.",
