@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pitboss.bootstrap.child_settings import variables
-from pitboss.bootstrap.settings import Settings, describe, load_settings
+from pitboss.bootstrap.settings import Settings, describe, load_settings, venue_settings
 from pitboss.core.errors import UserError
 from pitboss.venues.predict.settings import PredictSettings
 
@@ -41,6 +41,33 @@ def test_a_setting_that_may_hold_a_key_is_not_shown(monkeypatch: pytest.MonkeyPa
     monkeypatch.delenv("PITBOSS_COMMUNITY_RPC_URL")
     values = {row["key"]: row["value"] for row in describe(load_settings(tmp_path))}
     assert values["community_rpc_url"] == ""
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("postgresql+psycopg://u:PW@host:5432/name?sslmode=require", "postgresql+psycopg://u:***@host:5432/name?sslmode=***"),
+        ("postgresql://u:P/W?a=PW@PW@host/name", "postgresql://u:***@host/name"),
+        ("postgresql://user@host/name", "postgresql://user@host/name"),
+        ("redis://:PW@host", "redis://:***@host"),
+        ("https://host:8080/v2/api?apikey=PW&PW&b=&c=d=PW#part", "https://host:8080/v2/api?apikey=***&***&b=***&c=***#part"),
+        ("s3://bucket/prefix#0123", "s3://bucket/prefix#0123"),
+        ("http://127.0.0.1:4318", "http://127.0.0.1:4318"),
+    ],
+)  # fmt: skip
+def test_passwords_and_query_parameters_of_addresses_are_not_shown(tmp_path: Path, address: str, shown: str) -> None:
+    for text in (address, f" {address} "):
+        rows = describe(load_settings(tmp_path).model_copy(update={"hyperliquid_url": text}))
+        assert {row["key"]: row["value"] for row in rows}["hyperliquid_url"].strip() == shown
+
+
+def test_no_setting_shows_the_password_of_an_address(tmp_path: Path) -> None:
+    types = (Settings, *venue_settings())
+    names = [name for model in types for name, field in model.model_fields.items() if field.annotation is str]
+    assert {"database_url", "telemetry", "predict_server_url", "community_explorer_url", "sui_node_url"} <= set(names)
+    address = "https://user:canary-one@host/path?apikey=canary-two"
+    rows = describe(load_settings(tmp_path).model_copy(update=dict.fromkeys(names, address)))
+    assert [row["key"] for row in rows if "canary" in str(row)] == []
 
 
 def test_an_empty_text_for_a_file_means_none(tmp_path: Path) -> None:

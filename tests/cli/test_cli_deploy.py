@@ -8,6 +8,7 @@ from answers import done, pitboss, refused
 from pitboss.bootstrap.trading_accounts import TradingAccount, add_account
 from pitboss.jobs.executors import live
 from pitboss.runs.venues import venue_named
+from pitboss.terminal import question
 
 ADDRESS = "0x" + "ab" * 20
 
@@ -151,6 +152,20 @@ def test_real_orders_need_an_account_its_typed_name_and_a_free_account(place: Pa
     assert "paper money has no account" in refused(
         "deploy", "skill.yaml", "--mode", "paper", "--account", "main", "--home", place
     )
+
+
+def test_an_account_that_does_not_exist_is_refused_before_its_name_is_asked_for(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_account(place, "main", TradingAccount(address=ADDRESS, network="testnet"))
+    questions: list[str] = []
+    monkeypatch.setattr(question, "has_terminal", lambda: True)
+    monkeypatch.setattr(question, "ask", lambda text: questions.append(text) or "")
+    live = ("deploy", "skill.yaml", "--mode", "live", "--home", place, "--account")
+    assert "there is no account 'nope'" in refused(*live, "nope")
+    assert questions == []
+    assert "was not confirmed" in refused(*live, "main")
+    assert len(questions) == 1
 
 
 def test_a_skill_that_was_saved_is_deployed_by_its_name(place: Path) -> None:

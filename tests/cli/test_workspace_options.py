@@ -65,6 +65,13 @@ def test_reading_creates_no_workspace_and_names_the_one_that_it_looked_for(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_workspace_that_is_a_file_is_refused_by_every_command(tmp_path: Path) -> None:
+    file = tmp_path / "home"
+    file.write_text("x")
+    for words in (("runs", "list"), ("data", "list"), ("settings",), ("study", "list"), ("demo",)):
+        assert refused(*words, "--home", file).startswith(f"error: the workspace {file} is a file, not a folder\n")
+
+
 # Printed commands ------------------------------------------------------------------------------------------------------
 
 

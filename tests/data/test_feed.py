@@ -201,3 +201,13 @@ def test_bars_over_new_year_are_one_series(tmp_path: Path, lake: Lake) -> None:
     assert before is not None
     assert len(before) == 3
     assert lake.extent("hyperliquid", "BTC", "1h") == (START - 5 * HOUR, START + 4 * HOUR)
+
+
+@pytest.mark.parametrize("name", ["\0", "a\0b", "x/../venue=hyperliquid", ".."])
+def test_a_text_that_is_no_name_of_a_venue_is_refused_before_it_becomes_a_path(
+    tmp_path: Path, lake: Lake, name: str
+) -> None:
+    for _ in range(2):  # an empty lake, and one with data
+        with pytest.raises(UserError, match="is not a venue name"):
+            choose_venue(name, lake, ["BTC"])
+        put_bars(lake, tmp_path, "BTC", "5m", START, TO)

@@ -1,5 +1,6 @@
 """What rows say about their feed: stale stretches, outliers, changes of pace, silence of a whole venue."""
 
+import warnings
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from lake_files import HOUR, MIN5, START, bar_rows, write
 
 from pitboss.core.instant import DAY_MS
-from pitboss.data.feed_checks import STILL, PaceChange, changes, outliers, silences
+from pitboss.data.feed_checks import STILL, PaceChange, changes, outliers, returns, silences
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.data.quality import QualityFinding, check_lake
@@ -125,3 +126,13 @@ def test_all_symbols_silent_at_once_is_an_outage_and_one_of_them_is_not(tmp_path
 
 def test_a_venue_of_one_symbol_has_holes_but_no_outage() -> None:
     assert silences([np.array([0, 5 * MIN5])], MIN5) == []
+
+
+def test_a_return_beyond_all_numbers_is_infinite_without_a_warning() -> None:
+    joined = np.zeros(1, dtype=np.bool_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (move,) = returns(np.array([1e-320]), np.array([0.3]), joined)
+        wild, _ = outliers(np.array([0]), np.array([move]))
+    assert move == np.inf
+    assert not wild[0]

@@ -52,17 +52,21 @@ def test_a_worker_says_that_runs_of_another_build_wait_and_takes_them_when_asked
     assert yard.status(run_id) == "complete"
 
 
-def test_a_worker_leaves_on_a_signal_and_signals_are_what_they_were_before(yard: Yard) -> None:
+@pytest.mark.parametrize("words", [("worker",), ("live", "host"), ("watchdog",)], ids=" ".join)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_process_ends_on_a_signal_and_signals_are_what_they_were_before(
+    yard: Yard, words: tuple[str, ...], number: signal.Signals, code: int
+) -> None:
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
 
     def stop_once_it_handles_signals() -> None:
         while signal.getsignal(signal.SIGTERM) == before[0]:
             time.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), number)
 
     stopper = threading.Thread(target=stop_once_it_handles_signals, daemon=True)
     stopper.start()
-    assert typed(yard, "worker") == 0
+    assert typed(yard, *words) == code
     stopper.join()
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
 

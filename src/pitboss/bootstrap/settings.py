@@ -5,6 +5,7 @@ the settings that only it has as a `VenueSettings` (`Venue.settings_type`).
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator
 from decimal import Decimal
@@ -27,6 +28,8 @@ NOT_SETTINGS = ("secret_key", "traceback", "test_database_url", "test_s3_url")
 """Environment variables with the prefix that are read elsewhere."""
 SIMILAR = 0.75
 """How similar an unknown variable must be to a setting to be taken for a misspelt one; any other may be meant for another version."""
+
+_PASSWORD = re.compile(r"(://[^/?#@:]*):.*@", re.DOTALL)
 
 
 class _Declared(BaseModel):
@@ -314,6 +317,8 @@ def load_settings(home: Path | None = None, database_url: str | None = None) -> 
     """Load the settings of a workspace. Command line options take precedence over everything."""
     try:
         root = home or find_home(Path(_environment().get("home", DEFAULT_HOME)))
+        if root.is_file():
+            raise UserError(f"the workspace {root} is a file, not a folder", "name a folder with --home")
         settings = Settings(**_file(root / FILE))
         changes = _venue_values(settings)
     except ValidationError as error:
@@ -382,7 +387,8 @@ def _file(path: Path) -> dict[str, Any]:
 def describe(settings: Settings) -> list[dict[str, Any]]:
     """Every setting with its value, default and description; those of venues last.
 
-    The value of a setting that may hold a key, declared with `repr=False`, is not shown.
+    The value of a setting that may hold a key, declared with `repr=False`, is not shown, nor are the password and the values of
+    query parameters in an address.
     """
     return [
         {
@@ -397,7 +403,26 @@ def describe(settings: Settings) -> list[dict[str, Any]]:
 
 
 def _shown(field: FieldInfo, value: object) -> str:
-    return HIDDEN if value and not field.repr else _text(value)
+    if value and not field.repr:
+        return HIDDEN
+    text = _text(value)
+    return _without_credentials(text) if "://" in text else text
+
+
+def _without_credentials(address: str) -> str:
+    """An address without its password and without the values of its query parameters.
+
+    A password may hold any character, also `/` and `@`: what lies before the last `@` is hidden.
+    """
+    base, mark, rest = _PASSWORD.sub(rf"\1:{HIDDEN}@", address).partition("?")
+    query, number_sign, fragment = rest.partition("#")
+    hidden = "&".join(map(_without_value, query.split("&"))) if query else ""
+    return f"{base}{mark}{hidden}{number_sign}{fragment}"
+
+
+def _without_value(parameter: str) -> str:
+    name, sign, _ = parameter.partition("=")
+    return f"{name}={HIDDEN}" if sign else HIDDEN
 
 
 def _text(value: object) -> str:

@@ -8,6 +8,7 @@ from cyclopts import App, Parameter
 from pitboss.cli.audit_memory import memory
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
+from pitboss.terminal.exit_codes import INTERRUPTED
 from pitboss.terminal.options import Json, Override, RangeEnd, option
 from pitboss.terminal.workspace_options import Location
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 app = App(name="audit", help="Test a simulation for look-ahead, and a model for memory of the past.")
 
 MOST_CUTS, MOST_SEED = 1_000_000, 2**31
-FOUND, STOPPED = 1, 130
+FOUND = 1
 app.command(memory)
 
 
@@ -106,7 +107,7 @@ def lookahead(
         screen.put(f"seed {seed}; the same seed makes the same cuts")
     if result.differences:
         return FOUND
-    return STOPPED if stopped else 0
+    return INTERRUPTED if stopped else 0
 
 
 def _plain(skill: Path | None, set_: tuple[str, ...]) -> dict[str, object] | None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
 from pitboss.terminal import screen
+from pitboss.terminal.exit_codes import FAILED, INTERRUPTED
 from pitboss.terminal.options import Amount, Json, Override, RangeEnd, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from pitboss.audit.memorisation import MemorisationReport, MemorisationRequest
 
 MOST_WINDOWS, MOST_REPEATS, MOST_SEED = 10_000, 200, 2**31
-FAILED, STOPPED = 1, 130
 
 
 def memory(
@@ -127,7 +127,7 @@ def _audit(
                 asyncio.run(audit(workspace, report, prepared, watch, stop.set_run))
             except (RunCancelled, KeyboardInterrupt):
                 report.partial = "stopped"
-                return report, STOPPED
+                return report, INTERRUPTED
             except (TransientError, InvariantError, BudgetExceeded) as error:
                 report.partial = str(error)
                 screen.complain(str(error))

@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from pitboss.terminal import screen
+from pitboss.terminal.exit_codes import INTERRUPTED
 from pitboss.terminal.options import Json, RangeEnd, option
 from pitboss.terminal.progress import progress_bar
 from pitboss.terminal.workspace_options import Location
@@ -88,7 +89,7 @@ def download(
     except KeyboardInterrupt:
         screen.note(f"stopped; {progress.added:,} new rows are stored. Continue with the same command:")
         screen.note(f"  {_command_line()}")
-        return 130
+        return INTERRUPTED
     except TransientError as error:
         raise TransientError(f"{error}; {progress.added:,} new rows are stored, the same command continues") from None
     except UserError as error:

@@ -68,6 +68,8 @@ def deploy(
     from pitboss.runs.deployment_caps import tightened_skill
     from pitboss.runs.documents import read_file_or_saved
     from pitboss.runs.live_deployment import DeployRequest
+    from pitboss.runs.venues import venue_of
+    from pitboss.skill.document import to_plain
 
     with location.workspace() as workspace:
         request = DeployRequest(
@@ -83,6 +85,8 @@ def deploy(
             any_price=yes,
         )
         if mode == "live":
+            if account:
+                venue_of(to_plain(request.skill)).check_live(workspace, request)
             confirm_live(account, confirm)
         deployment = deployments.deploy(workspace, request)
         if mode == "live":

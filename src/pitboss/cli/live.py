@@ -6,6 +6,7 @@ from cyclopts import App
 
 from pitboss.cli.live_accounts import app as accounts
 from pitboss.terminal import screen
+from pitboss.terminal.exit_codes import INTERRUPTED
 from pitboss.terminal.options import Duration, Json, option
 from pitboss.terminal.workspace_options import Location
 
@@ -78,8 +79,8 @@ def host(
             state=lambda each: screen.note(f"{each.id[:8]} is {each.state} {each.reason}".rstrip()),
         )
         screen.note("hosting deployments: Ctrl-C leaves them to another host")
-        asyncio.run(run_host(workspace, settings, listener))
-    return 0
+        interrupted = asyncio.run(run_host(workspace, settings, listener))
+    return INTERRUPTED if interrupted else 0
 
 
 @app.command

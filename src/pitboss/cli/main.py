@@ -14,6 +14,8 @@ import signal
 import sys
 from io import TextIOWrapper
 
+from pitboss.terminal.exit_codes import FAILED, INTERRUPTED, OK, USER_ERROR
+
 TYPE_CHECKING = False  # importing `typing` would delay the installation of the Ctrl-C handler
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from pitboss.cli.commands import GLOBAL_OPTIONS as GLOBAL_OPTIONS
     from pitboss.cli.commands import app as app
 
-OK, FAILED, USER_ERROR, INTERRUPTED = 0, 1, 2, 130
 GC_THRESHOLD = 50_000
 """Allocations between two garbage collections.
 

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from pitboss.core.errors import UserError
 from pitboss.core.suggestion import suggestion
 from pitboss.terminal import screen
+from pitboss.terminal.exit_codes import INTERRUPTED
 from pitboss.terminal.options import Amount, Json, Override, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST_TICKS, MOST_SEED = 2_000, 2**31
 DEFAULT_COST = Decimal(1)
-BREACHED, STOPPED = 1, 130
+BREACHED = 1
 
 
 def redteam(
@@ -228,4 +229,4 @@ def _show(result: "CampaignResult", options: dict[str, Any], json: bool, has_acc
         )
     if result.breaches:
         return BREACHED
-    return 0 if not result.partial else STOPPED if result.partial == "stopped" else 1
+    return 0 if not result.partial else INTERRUPTED if result.partial == "stopped" else 1

@@ -18,6 +18,7 @@ from pitboss.sim.request import BacktestRequest
 from pitboss.sim.watch import Watch
 from pitboss.store.runs import Run
 from pitboss.terminal import screen
+from pitboss.terminal.exit_codes import INTERRUPTED
 from pitboss.terminal.progress import StopRequest, watching
 from pitboss.terminal.workspace_options import WorkspaceOptions
 
@@ -85,7 +86,7 @@ def _wait_until_ended(
         except (RunCancelled, KeyboardInterrupt):
             if not stop.run_id:
                 raise  # stopped before the run was created
-            run, code = workspace.runs.get(stop.run_id), 130
+            run, code = workspace.runs.get(stop.run_id), INTERRUPTED
         except (TransientError, InvariantError, BudgetExceeded) as error:
             if not stop.run_id:
                 raise
@@ -98,7 +99,7 @@ def _wait_until_ended(
         quality = quality_of(run.metrics)
         code = 1 if quality is not None and quality.is_poor else 0
     else:
-        how = "cancelled" if stop.cancelled else "stopped" if code == 130 else "ended early"
+        how = "cancelled" if stop.cancelled else "stopped" if code == INTERRUPTED else "ended early"
         screen.note(f"run {run.id} {how} after {run.progress:.0%}; everything up to there is kept")
         screen.note(f"hint: continue it with `{location.command_line(resume_command(run))}`")
     return FinishedRun(run, code)

@@ -27,13 +27,12 @@ from pitboss.report.metric import metric_meaning
 from pitboss.runs.documents import read_file
 from pitboss.runs.venues import venue_of
 from pitboss.terminal import screen
+from pitboss.terminal.exit_codes import INTERRUPTED
 from pitboss.terminal.options import RangeOptions
 from pitboss.terminal.workspace_options import WorkspaceOptions
 
 MANY = 32
 """Number of compute-only runs from which on worker processes are started for them."""
-STOPPED = 130
-"""The exit code after Ctrl-C."""
 
 
 def base_request(
@@ -72,11 +71,11 @@ def run_study(location: WorkspaceOptions, built: BuiltPlan, study_options: Study
         workspace, settings = _study_settings(workspace, runs, cost, study_options)
         code = _execute(workspace, location, built, settings)
         document = result_document(workspace, built.plan.id)
-        if code != STOPPED:
+        if code != INTERRUPTED:
             document["report"] = str(write_page(workspace, document, study_options.out))
         if study_options.json:
             screen.put_json({**document, "estimate": cost.plain()})
-        elif code != STOPPED:
+        elif code != INTERRUPTED:
             show_study(document, location)
     return code
 
@@ -120,7 +119,7 @@ def _execute(workspace: Workspace, location: WorkspaceOptions, built: BuiltPlan,
             f"study {plan.id} stopped: {complete} of {plural(total, 'run')} done, everything is kept, and {continue_hint}"
         )
         screen.note(f"hint: {location.command_line(f'study show {plan.id}')}")
-        return STOPPED
+        return INTERRUPTED
     if outcome.failed:
         first = outcome.failed[0]
         screen.complain(

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from pitboss.terminal import screen
+from pitboss.terminal.exit_codes import INTERRUPTED
 from pitboss.terminal.options import Duration, option
 from pitboss.terminal.workspace_options import Location
 
@@ -41,6 +42,8 @@ def watchdog(
     if silent < 10_000:
         raise UserError("--silent is shorter than two heartbeats", "give 10s or more; 13s is the default")
 
+    received: set[int] = set()
+
     def show_event(event: WatchdogEvent) -> None:
         name = "" if event.deployment is None else f"{event.deployment.id[:8]} "
         screen.note(f"{name}{event.kind}: {event.text}")
@@ -48,9 +51,14 @@ def watchdog(
     async def work() -> None:
         notifier = open_notifier(workspace)
         dog = Watchdog(workspace, settings, watchdog_teller(notifier, workspace, show_event))
+
+        def stop(number: int) -> None:
+            received.add(number)
+            dog.stop()
+
         for number in (signal.SIGINT, signal.SIGTERM):
             with suppress(ValueError, RuntimeError):  # only the main thread may catch signals
-                asyncio.get_running_loop().add_signal_handler(number, dog.stop)
+                asyncio.get_running_loop().add_signal_handler(number, stop, number)
         async with notifier:
             await dog.run()
 
@@ -62,4 +70,4 @@ def watchdog(
             f"watching: acts after {silent / 1_000:g} s of silence" + (", and closes positions" if flatten else "")
         )
         asyncio.run(work())
-    return 0
+    return INTERRUPTED if signal.SIGINT in received else 0

@@ -1,10 +1,12 @@
 """`pitboss worker`: execute queued runs."""
 
 import os
+import signal
 from typing import Annotated
 
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
+from pitboss.terminal.exit_codes import INTERRUPTED
 from pitboss.terminal.options import Duration, option
 from pitboss.terminal.workspace_options import Location
 
@@ -62,11 +64,11 @@ def worker(
         )
         queue_worker = Worker(workspace, queue, worker_name(), settings, tracer=tracer)
         screen.note(f"worker {queue_worker.name}, build {settings.build or 'any'}: Ctrl-C returns its runs and exits")
-        with stopped_by_signals(queue_worker):
+        with stopped_by_signals(queue_worker) as signals:
             count = asyncio.run(queue_worker.run())
         ready = queue.depth().ready
         screen.note(f"worker {queue_worker.name} exits after {count} {'run' if count == 1 else 'runs'}")
         if ready and idle_exit is not None and settings.build is not None:
             screen.note(f"{ready} queued runs belong to another build or wait for a limit")
             screen.note("hint: start a worker of that build, or one with --any-build")
-    return 0
+    return INTERRUPTED if signal.SIGINT in signals else 0

@@ -25,6 +25,7 @@ from pitboss.data.news_latency import Delay, Latency, arrivals
 from pitboss.data.resample import resample
 from pitboss.data.sentiment import with_mood
 from pitboss.data.series import POINT_KINDS
+from pitboss.data.synthetic_marker import venue_folder
 
 MAX_GAP = 12
 DEFAULT_VENUE = "hyperliquid"
@@ -348,9 +349,12 @@ def _covered(lake: Lake, venue: str, symbols: list[str]) -> str:
 def choose_venue(requested: str, lake: Lake, symbols: Sequence[str]) -> str:
     """The requested data venue; if none is requested, the one with bars of the most symbols, else the default one.
 
+    A text that cannot be the name of a venue is refused: a name is a part of paths.
+
     A venue that lacks one of the symbols is chosen too, so that the error names the missing symbol.
     """
     if requested:
+        venue_folder(lake.root, "bars", requested)  # refuses a text that is no name
         return requested
     counts = {venue: sum(bool(lake.intervals(venue, symbol)) for symbol in symbols) for venue in lake.venues("bars")}
     most = max(counts.values(), default=0)

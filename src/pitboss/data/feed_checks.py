@@ -64,10 +64,14 @@ def still(columns: Sequence[Floats], joined: "np.typing.NDArray[np.bool_]") -> l
 
 
 def returns(opens: Floats, closes: Floats, joined: "np.typing.NDArray[np.bool_]") -> Floats:
-    """A bar's return: from the close before to its own; where that bar is missing, from its own open."""
+    """A bar's return: from the close before to its own; where that bar is missing, from its own open.
+
+    It is infinite where it is larger than any number, as between prices of 1e-320 and 1.
+    """
     reference = opens.copy()
     reference[1:][joined[1:]] = closes[:-1][joined[1:]]
-    return closes / reference - 1.0
+    with np.errstate(over="ignore"):
+        return closes / reference - 1.0
 
 
 def outliers(moments: Ints, moves: Floats) -> tuple["np.typing.NDArray[np.bool_]", Floats]:
@@ -75,9 +79,10 @@ def outliers(moments: Ints, moves: Floats) -> tuple["np.typing.NDArray[np.bool_]
     size = np.abs(moves)
     days = moments // DAY_MS
     starts = np.flatnonzero(np.diff(days, prepend=days[:1] - 1))
-    medians = np.array([np.median(part) for part in np.split(size, starts[1:])])
-    usual = np.repeat(medians, np.diff(np.append(starts, len(days))))
-    return size > WILD * usual, usual
+    with np.errstate(over="ignore"):
+        medians = np.array([np.median(part) for part in np.split(size, starts[1:])])
+        usual = np.repeat(medians, np.diff(np.append(starts, len(days))))
+        return size > WILD * usual, usual
 
 
 def changes(moments: Ints) -> list[PaceChange]:

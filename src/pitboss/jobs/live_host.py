@@ -281,15 +281,20 @@ async def host(
     settings: HostSettings,
     listener: HostListener | None = None,
     lock: "HostLock | None" = None,
-) -> None:
-    """Host deployments until SIGINT or SIGTERM; the second signal does not wait for ticks."""
+) -> bool:
+    """Host deployments until SIGINT or SIGTERM; the second signal does not wait for ticks. Returns whether SIGINT came."""
     notifier = open_notifier(workspace)
     live_host = LiveHost(workspace, settings, notifying(listener or HostListener(), notifier, workspace), lock)
     loop = asyncio.get_running_loop()
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers, received = (signal.SIGINT, signal.SIGTERM), set[int]()
+
+    def stop(number: int) -> None:
+        received.add(number)
+        live_host.stop()
+
     for number in numbers:
         with suppress(ValueError, RuntimeError):  # only the main thread may catch signals
-            loop.add_signal_handler(number, live_host.stop)
+            loop.add_signal_handler(number, stop, number)
     try:
         async with notifier, serving_metrics(live_host.metrics, settings.metrics) as address:
             if address:
@@ -299,6 +304,7 @@ async def host(
         for number in numbers:
             with suppress(ValueError, RuntimeError):
                 loop.remove_signal_handler(number)
+    return signal.SIGINT in received
 
 
 class HostLock:

@@ -71,7 +71,7 @@ def _read(
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         if line.strip():
             location = f"{name} line {number}"
-            at, proposal = _entry(line, location, decision_format.keys)
+            at, proposal = _entry(line, location, decision_format)
             if at not in ticks:
                 raise UserError(
                     f"{location}: {iso(at)} is not a tick of this run",
@@ -95,7 +95,7 @@ def _intents(proposal: Any, decision_format: DecisionFormat) -> tuple[Any, ...]:
     return () if parsed.action == decision_format.idle else (proposal,)
 
 
-def _entry(line: bytes, location: str, keys: Sequence[str]) -> tuple[Instant, Any]:
+def _entry(line: bytes, location: str, decision_format: DecisionFormat) -> tuple[Instant, Any]:
     try:
         entry = codec.loads_exact(line.decode())
     except UnicodeDecodeError:
@@ -112,8 +112,15 @@ def _entry(line: bytes, location: str, keys: Sequence[str]) -> tuple[Instant, An
             raise UserError(f"{location}: {key} is missing", f"one object a line: {_EXAMPLE}")
     proposal = entry["proposal"]
     if isinstance(proposal, dict):
-        _require_known_keys(proposal, keys, location, "proposal.")
+        _require_known_keys(proposal, _proposal_keys(proposal, decision_format), location, "proposal.")
     return _instant(entry["tick_at"], location), proposal
+
+
+def _proposal_keys(proposal: Mapping[str, Any], decision_format: DecisionFormat) -> Sequence[str]:
+    """The keys of a whole decision; without its list of intents the proposal is one intent, as `runs export` writes it."""
+    if decision_format.list_key in proposal:
+        return decision_format.keys
+    return tuple(dict.fromkeys((*decision_format.keys, *decision_format.intent_keys)))
 
 
 def _instant(value: Any, location: str) -> Instant:

@@ -32,9 +32,10 @@ from pitboss.server.api import routes
 from pitboss.server.api.downloads import Downloads
 from pitboss.server.api.routes.chat import ChatDesk
 from pitboss.server.api.run_events import RunFeeds
+from pitboss.server.error_log import ErrorLog, log_failed_request
 from pitboss.server.pages.problem_page import is_page, problem_page
 from pitboss.server.pages.venue_pages import venue_router
-from pitboss.server.problem import Problem, problem_of, problem_response
+from pitboss.server.problem import BUG, Problem, problem_of, problem_response, without_location
 from pitboss.server.route_table import api_routes, api_scopes, check_skill_name, routers
 from pitboss.store.audit_log import AuditLog
 
@@ -86,6 +87,7 @@ def create_app(
     for kind in (Problem, UserError, BudgetExceeded, TransientError, InvariantError):
         app.add_exception_handler(kind, _problem)
     app.add_middleware(Gate, credentials=credentials, audit=audit, serving=serving, now=clock, refuse=problem_reply)
+    app.add_middleware(ErrorLog)
     return app
 
 
@@ -113,12 +115,19 @@ async def health() -> dict[str, str]:
 
 
 def problem_reply(scope: Any, problem: Problem, headers: dict[str, str] | None = None) -> Response:
-    """A problem as a page for a browser, and as problem+json for a program or the script of a page."""
+    """A problem as a page for a browser, and as problem+json for a program or the script of a page.
+
+    The database is not located: where the server keeps it is not for callers.
+    """
+    problem = without_location(problem, scope["app"].state.workspace.database.location)
     return problem_page(scope, problem) if is_page(scope) else problem_response(problem, headers)
 
 
 async def _problem(request: Request, error: Exception) -> Response:
-    return problem_reply(request.scope, problem_of(error))
+    problem = problem_of(error)
+    if problem.status == BUG:
+        log_failed_request(request.scope, error)
+    return problem_reply(request.scope, problem)
 
 
 async def _invalid(request: Request, error: Any) -> Response:

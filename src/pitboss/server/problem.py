@@ -14,6 +14,8 @@ from pitboss.store.retry import Unreachable
 if TYPE_CHECKING:
     from fastapi import Response
 
+BUG = 500
+"""The status of errors that are bugs in pitboss; they are logged (`error_log.py`)."""
 MEDIA_TYPE = "application/problem+json"
 BUSY_WAIT_S = 2
 """After how long a request that found the database busy should be sent again; the database itself was waited for already."""
@@ -65,6 +67,12 @@ def without_options(text: str) -> str:
     )
 
 
+def without_location(problem: Problem, location: str) -> Problem:
+    """A problem whose texts do not tell where the database is."""
+    detail, hint = (text.replace(location, "the database") for text in (problem.detail, problem.hint))
+    return Problem(problem.status, problem.code, detail, hint, **problem.more)
+
+
 @contextmanager
 def refused_as(status: int, code: str) -> Iterator[None]:
     """Gives a refusal inside the block this status. A database that is away is no refusal and passes: see `problem_of`."""
@@ -90,8 +98,8 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, TransientError):
         return Problem(503, "transient_error", str(error), "try again")
     if isinstance(error, InvariantError):
-        return Problem(500, "invariant_error", str(error))
-    return Problem(500, "internal_error", "this is a bug in pitboss", "the log of the server tells more")
+        return Problem(BUG, "invariant_error", str(error))
+    return Problem(BUG, "internal_error", "this is a bug in pitboss", "the log of the server tells more")
 
 
 def problem_document(problem: Problem) -> dict[str, Any]:

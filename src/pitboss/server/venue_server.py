@@ -29,7 +29,7 @@ SHUTDOWN_S = 5
 """How long open requests may delay the shutdown."""
 CONFIG: dict[str, Any] = {
     "log_config": None,
-    "log_level": "critical",
+    "log_level": "critical",  # bugs are logged by `ErrorLog`; uvicorn would log closed connections as errors too
     "access_log": False,
     "server_header": False,
     "proxy_headers": False,  # an address is what connects, not what a header says
@@ -41,11 +41,12 @@ CONFIG: dict[str, Any] = {
 def build_app(routes: str, place: "WorkspaceOptions", options: Any) -> Any:
     """The app of a venue, with logs started for this process."""
     from pitboss.bootstrap.logs import start_logs
+    from pitboss.server.error_log import ErrorLog
 
     settings = place.settings()
     start_logs(settings.log_level, settings.log_file)
     module, _, attribute = routes.partition(":")
-    return getattr(import_module(module), attribute)(place, options)
+    return ErrorLog(getattr(import_module(module), attribute)(place, options))
 
 
 def serve_routes(

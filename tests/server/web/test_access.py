@@ -383,6 +383,33 @@ def test_every_write_is_in_the_audit_log_with_who_and_from_where(site: Site) -> 
     assert "very_secret" not in site.client.get("/settings?tab=audit").text
 
 
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "POST"])
+@pytest.mark.parametrize(
+    "secret", ["gsk_Canary0123456789", "GSK_CANARY_0123456789", "gsk_canary/0123456789", "gsk_canary" * 7]
+)
+def test_a_key_in_place_of_its_name_is_not_entered_into_the_audit_log(site: Site, method: str, secret: str) -> None:
+    for body in ({"value": ""}, {}):
+        reply = site.client.request(method, f"/api/keys/{secret}", json=body, headers=BEARER)
+        assert reply.status_code in (404, 405, 422)
+    entries = site.client.get("/api/audit", headers=BEARER).json()["entries"]
+    assert [(entry["action"], entry["object"]) for entry in entries] == [
+        (f"{method} /api/keys/{{name}}", "/api/keys/{name}")
+    ] * 2
+    assert "canary" not in str(entries).lower()
+
+
+def test_the_audit_log_names_the_key_that_was_stored_and_removed(site: Site) -> None:
+    for name in ("groq", "MY_SERVER_TOKEN"):
+        assert (
+            site.client.put(f"/api/keys/{name}", json={"value": "gsk_s3cr3t_0123"}, headers=BEARER).status_code == 204
+        )
+        assert site.client.put(f"/api/keys/{name}", json={"value": "of two words"}, headers=BEARER).status_code == 422
+        assert site.client.delete(f"/api/keys/{name}", headers=BEARER).status_code == 204
+    entries = site.client.get("/api/audit", headers=BEARER).json()["entries"]
+    names = ["MY_SERVER_TOKEN"] * 3 + ["GROQ_API_KEY"] * 3
+    assert [entry["object"] for entry in entries] == [f"/api/keys/{name}" for name in names]
+
+
 def test_no_response_has_a_key_a_password_or_its_hash(site: Site) -> None:
     secret = "sk_" + "s3cr3t" * 6
     assert site.client.put("/api/keys/groq", json={"value": secret}, headers=BEARER).status_code == 204

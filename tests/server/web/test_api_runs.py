@@ -96,6 +96,17 @@ def test_an_estimate_stores_nothing(client: TestClient, workspace: Workspace) ->
     assert len(workspace.runs.listing().runs) == before
 
 
+@pytest.mark.parametrize("data_venue", ["nowhere", "\0", "a\0b", "demo/../venue=demo"])
+@pytest.mark.parametrize("path", ["/api/runs", "/api/estimate", "/api/studies", "/api/studies/estimate"])
+def test_a_venue_without_data_is_refused_by_what_starts_runs_and_by_its_estimate(
+    client: TestClient, path: str, data_venue: str
+) -> None:
+    study = {"kind": "sweep", "vary": ["risk.max_leverage=1,2"]} if "studies" in path else {}
+    refused = client.post(path, json={**DAY, **study, "data_venue": data_venue})
+    assert (refused.status_code, refused.json()["code"]) == (422, "user_error"), refused.text
+    assert repr(data_venue) in refused.json()["detail"]
+
+
 @pytest.mark.usefixtures("paid_model")
 def test_a_cost_above_the_limit_needs_a_confirmation_of_its_upper_end(client: TestClient, workspace: Workspace) -> None:
     body = {**PAID, "price_in": 10, "price_out": 20}

@@ -1,11 +1,27 @@
 """The app as a whole: who gets in, what every response carries."""
 
 import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
 from starlette.testclient import TestClient
 
+from pitboss.bootstrap.machine import random_hex
+from pitboss.bootstrap.settings import load_settings
+from pitboss.bootstrap.workspace import open_workspace
+from pitboss.server.access.sign_in import SignIn, digest
+from pitboss.server.app import create_app
 from pitboss.server.pages.frame import static_file
-from server.web.conftest import TOKEN
+from server.web.conftest import ADDRESS, TOKEN
+
+
+@pytest.fixture
+def empty_client(tmp_path: Path) -> Iterator[TestClient]:
+    """A client of a server whose workspace has no runs."""
+    app = create_app(open_workspace(load_settings(tmp_path / "new")), SignIn(digest(TOKEN), random_hex))
+    with TestClient(app, base_url=ADDRESS, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
+        yield client
 
 
 def test_health_is_open_and_the_rest_is_not(anonymous: TestClient) -> None:
@@ -51,6 +67,14 @@ def test_requests_for_static_files_that_do_not_exist_leave_nothing_in_memory(ano
     finally:
         tracemalloc.stop()
     assert after - before < 100_000
+
+
+def test_no_error_tells_where_the_database_of_the_server_is(empty_client: TestClient) -> None:
+    for path in ("/api/runs/3f9a", "/api/runs/last", "/runs/3f9a", "/runs/last"):
+        reply = empty_client.get(path)
+        assert reply.status_code == 404
+        assert "pitboss.db" not in reply.text, reply.text
+    assert empty_client.get("/api/runs/3f9a").json()["hint"] == "there are no runs in the database"
 
 
 def test_a_page_without_a_session_has_no_chat(anonymous: TestClient) -> None:

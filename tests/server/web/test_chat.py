@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.chat.agent import ChatStep
 from pitboss.chat.conversation import Conversation
+from pitboss.chat.session import ChatSession
 from pitboss.server.api.routes.chat import MOST_OF_ONE, ChatDesk, ChatStream, desk_of
 from pitboss.testing import provider
 from pitboss.testing.provider import FakeProvider, Play
@@ -168,6 +169,23 @@ def test_an_error_of_the_model_ends_the_stream_with_a_problem(
     assert (name, problem["code"]) == ("error", "user_error")
     assert "test-key-123456" not in json.dumps(problem)
     assert server.calls == 1
+
+
+def test_a_bug_in_the_chat_is_logged_with_its_traceback(
+    server: FakeProvider, client: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    del server
+
+    async def fail(*arguments: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(ChatSession, "ask", fail)
+    (name, problem) = asked(client)[-1]
+    assert (name, problem["code"]) == ("error", "internal_error")
+    (record,) = [record for record in caplog.records if record.name == "pitboss.server"]
+    assert record.message == "chat failed"
+    assert record.exc_info is not None
+    assert str(record.exc_info[1]) == "broken"
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,7 @@ def test_the_context_has_exactly_the_fields_of_the_seed(forum: Forum) -> None:
         (events.ChangeContract(9, OWNER, "c1", contract(1), "x", "y"), "contract_unchanged"),
         (events.ChangeContract(9, OWNER, "c1", contract(2), "x", "y"), "contract_missing"),
         (events.RemoveContract(9, OWNER, "c1", "contract1", "x", "y"), "last_contract"),
+        (events.UpdateDescription(9, OWNER, "c1", None, None, "x", "y"), "community_unchanged"),
     ],
 )
 def test_a_refusal_is_a_receipt_with_a_code_and_the_forum_stays_as_it_was(
@@ -196,6 +197,45 @@ def test_a_known_address_extends_the_owners_community_and_two_communities_are_re
     after = done(after, both)
     mixed = replace(registered(OWNER, "c6", 5_002, 1), contracts=(contract(1), contract(8)))
     assert code_of(after, mixed) == "contracts_of_two_communities"
+
+
+def on(chain: str, number: int = 1, name: str = "again") -> events.NewContract:
+    return replace(contract(number), id=f"{name}{number}", chain=chain)
+
+
+@pytest.mark.parametrize(
+    ("stored", "spelt"),
+    [
+        *(("Sepolia", spelt) for spelt in ("sepolia", "Sepolia ", " SEPOLIA")),
+        *(("Mainnet", spelt) for spelt in ("Ethereum", "ethereum ", "MAINNET")),
+        *((stored, "Sepolia") for stored in ("sepolia", " Sepolia ")),
+        ("Base", "base"),
+    ],
+)
+def test_a_contract_has_one_owner_however_its_chain_is_spelt(stored: str, spelt: str) -> None:
+    forum = done(Forum(), registered())
+    forum = forum.put(replace(forum.contracts["contract1"], chain=stored))  # as an earlier version stored it
+    theirs = replace(registered(OTHER, "c2", 1_001), contracts=(on(spelt),))
+    assert code_of(forum, theirs) == "contract_of_another_owner"
+    forum = done(forum, registered(OTHER, "c2", 1_001, 2))
+    assert code_of(forum, events.AddContract(1_002, OTHER, "c2", on(spelt), "s", "n")) == "contract_registered"
+    moved = replace(on(spelt), id="contract2")
+    assert code_of(forum, events.ChangeContract(1_003, OTHER, "c2", moved, "s", "n")) == "contract_registered"
+    own = replace(registered(OWNER, "c3", 1_004), contracts=(on(spelt), on(spelt, 5), on(stored, 5, "twice")))
+    assert len(done(forum, own).contracts_of("c1")) == 2
+
+
+def test_another_chain_is_another_contract_and_the_name_of_a_chain_is_stored_without_space(forum: Forum) -> None:
+    forum = done(forum, replace(registered(OTHER, "c3", 1_001), contracts=(on(" Base "),)))
+    assert forum.contracts["again1"].chain == "Base"
+
+
+def test_a_contract_that_two_owners_registered_before_can_still_be_changed_by_both(forum: Forum) -> None:
+    forum = forum.put(replace(forum.contracts["contract2"], address=contract(1).address, chain="sepolia"))
+    for owner, community, chain, number in ((OWNER, "c1", "Sepolia", 1), (OTHER, "c2", "sepolia", 2)):
+        renamed = replace(contract(1, "Safe"), id=f"contract{number}", chain=chain)
+        forum = done(forum, events.ChangeContract(4_000, owner, community, renamed, "s", f"n{number}"))
+        assert forum.contracts[f"contract{number}"].name == "Safe"
 
 
 def test_a_change_of_a_contract_rewrites_the_system_thread_and_notes_it(forum: Forum) -> None:

@@ -90,24 +90,24 @@ def main(home: str, number: str, descriptor: str, build: str = "") -> int:
 
 
 @contextmanager
-def stopped_by_signals(worker: Worker) -> Iterator[None]:
+def stopped_by_signals(worker: Worker) -> Iterator[list[int]]:
     """Stop a worker on SIGTERM or SIGINT; the second signal does not wait for ticks, the third ends the process.
 
-    Uses signal handlers and not those of the event loop: a run that computes blocks the loop, and must still be stopped.
+    Gives the list of the signals received so far. Uses signal handlers and not those of the event loop: a run that computes
+    blocks the loop, and must still be stopped.
     """
-    count = 0
+    received: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
-        nonlocal count
         del frame
-        count += 1
+        received.append(number)
         worker.stop()
-        if count >= 2:
+        if len(received) >= 2:
             signal.signal(number, signal.SIG_DFL)
 
     previous = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        yield
+        yield received
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)

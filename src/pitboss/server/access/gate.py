@@ -33,6 +33,8 @@ OPEN = ("/health",)
 """Answered under any name: programs that watch a server address it as they can."""
 ENTERED_ELSEWHERE = frozenset({"/sign-in", "/sign-out"})
 """What is entered into the audit log with more detail by its own route."""
+KEYS = f"{API}/keys/"
+"""Below it a path may hold a key in place of its name: such an entry of the audit log has no path but the one that its route gives."""
 ANONYMOUS_RPM = 600
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -118,7 +120,7 @@ class Gate:
                 away = problem_of(Unreachable("the audit log is away"))
                 await self._refuse(scope, away)(scope, receive, send_on)
                 return
-            if not began:  # a bug: its response passes here too, and the server logs it
+            if not began:  # a bug: its response passes here too, and `ErrorLog` logs it
                 await self._refuse(scope, problem_of(error))(scope, receive, send_on)
             raise
 
@@ -172,6 +174,9 @@ class Gate:
             return
         template = getattr(scope.get("route"), "path", path)  # without the prefix of its router
         template = API + template if path.startswith(API) and not template.startswith(API) else template
+        if path.startswith(KEYS):
+            template = KEYS + "{name}"
+            path = state.get("audit_path", template)
         detail = f"{status} {state.get('audit', '')}".strip()
         await run_sync(self._audit.append, caller.name, state["address"], f"{scope['method']} {template}", path, detail)
 

@@ -5,7 +5,6 @@ the same request continues it, because a download requests only what is missing.
 """
 
 import asyncio
-import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,9 +20,9 @@ from pitboss.data.download import DownloadProgress, DownloadResult
 from pitboss.data.lake import Lake
 from pitboss.data.source import DownloadRequest
 from pitboss.runs.listing import times
+from pitboss.server.error_log import log_bug
 from pitboss.server.problem import without_options
 
-LOG = logging.getLogger("pitboss.server")
 MOST_ACTIVE, MOST_LISTED = 2, 50
 DownloadStatus = Literal["running", "complete", "error", "cancelled"]
 
@@ -116,7 +115,7 @@ class Downloads:
             download.hint = without_options(getattr(error, "hint", ""))
             download.status = "error"
         except Exception as error:  # noqa: BLE001 - a fault must not leave a download that never ends
-            LOG.error("download failed", extra={"fields": {"source": download.source, "error": repr(error)}})
+            log_bug("download failed", error, source=download.source)
             download.error_text, download.status = "this is a bug in pitboss; the log of the server tells more", "error"
 
     async def _download(self, download: BackgroundDownload, lake: Lake, settings: Settings, replacing: bool) -> None:

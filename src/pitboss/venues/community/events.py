@@ -41,7 +41,7 @@ class RegisterCommunity:
 
 @noun
 class UpdateDescription:
-    """An owner changes the description or the repository of a community."""
+    """An owner changes the description or the repository of a community. None keeps a field, an empty text erases it."""
 
     at: Instant
     wallet: str

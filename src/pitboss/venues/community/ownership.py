@@ -8,10 +8,11 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from pitboss.core.instant import DAY_MS, Instant
 from pitboss.venues.community import events
+from pitboss.venues.community.chain_names import chain_key
 from pitboss.venues.community.forum import Community, Forum, ForumContract
 from pitboss.venues.community.posts import Change, owner_refusal
 from pitboss.venues.community.refusals import ForumRefusal, refusal, refused_text
@@ -23,6 +24,9 @@ DELETE_AFTER_MS = 14 * DAY_MS
 """How long a closed community can still be read."""
 ADDRESS = re.compile(r"0x[0-9a-f]{40}")
 
+ContractKey: TypeAlias = tuple[str, int | str]
+"""An address and the key of its chain: two contracts with one key are the same contract."""
+
 
 def register_community(forum: Forum, event: events.RegisterCommunity) -> Change | ForumRefusal:
     """Register contracts in a new community, or in the owner's community that has one of their addresses already."""
@@ -30,8 +34,8 @@ def register_community(forum: Forum, event: events.RegisterCommunity) -> Change 
     problem = _community_problem(event, contracts)
     if problem is not None:
         return problem
-    places = {(contract.address, contract.chain) for contract in contracts}
-    registered = [row for row in forum.contracts.values() if (row.address, row.chain) in places]
+    keys = {contract_key(contract) for contract in contracts}
+    registered = [row for row in forum.contracts.values() if contract_key(row) in keys]
     owners = {row.community_id: forum.communities.get(row.community_id) for row in registered}
     if any(community is None or community.owner_wallet != event.wallet for community in owners.values()):
         return refusal("contract_of_another_owner")
@@ -39,7 +43,7 @@ def register_community(forum: Forum, event: events.RegisterCommunity) -> Change 
         return refusal("contracts_of_two_communities")
     if owners:
         (community_id,) = owners
-        return _extend(forum, event, contracts, community_id, {(row.address, row.chain) for row in registered})
+        return _extend(forum, event, contracts, community_id, {contract_key(row) for row in registered})
     if sum(row.owner_wallet == event.wallet for row in forum.communities.values()) >= MOST_COMMUNITIES:
         return refusal("too_many_communities")
     if event.community_id in forum.communities or any(contract.id in forum.contracts for contract in contracts):
@@ -80,9 +84,9 @@ def _extend(
     event: events.RegisterCommunity,
     contracts: tuple[events.NewContract, ...],
     community_id: str,
-    registered: set[tuple[str, str]],
+    registered: set[ContractKey],
 ) -> Change | ForumRefusal:
-    fresh = [contract for contract in contracts if (contract.address, contract.chain) not in registered]
+    fresh = [contract for contract in contracts if contract_key(contract) not in registered]
     if not fresh:
         return refusal("contracts_registered")
     if forum.communities[community_id].is_closed:
@@ -95,13 +99,17 @@ def _extend(
     return after, {"event": "community_extended", "community_id": community_id, "contracts": len(rows)}
 
 
+def contract_key(contract: events.NewContract | ForumContract) -> ContractKey:
+    """What tells a contract from others, however its chain is spelt."""
+    return contract.address.lower(), chain_key(contract.chain)
+
+
 def distinct(contracts: Sequence[events.NewContract]) -> tuple[events.NewContract, ...]:
-    """The contracts with addresses in lower case, each address of a chain once."""
-    by_place: dict[tuple[str, str], events.NewContract] = {}
+    """The contracts, each address of a chain once."""
+    by_key: dict[ContractKey, events.NewContract] = {}
     for contract in contracts:
-        lower = replace(contract, address=contract.address.lower())
-        by_place.setdefault((lower.address, lower.chain), lower)
-    return tuple(by_place.values())
+        by_key.setdefault(contract_key(contract), contract)
+    return tuple(by_key.values())
 
 
 def contract_refusal(contract: events.NewContract) -> ForumRefusal | None:
@@ -134,7 +142,7 @@ def _contract(community_id: str, contract: events.NewContract, at: Instant) -> F
         community_id,
         contract.name.strip(),
         contract.address.lower(),
-        contract.chain,
+        contract.chain.strip(),
         contract.abi,
         created_at=at,
         changed_at=at,
@@ -169,11 +177,14 @@ def update_description(forum: Forum, event: events.UpdateDescription) -> Change 
     )
     if problem is not None:
         return problem
-    community = replace(
-        forum.communities[event.community_id],
-        description=event.description or None,
-        github_repository_url=event.github_repository_url or None,
-    )
+    before = forum.communities[event.community_id]
+    community = before
+    if event.description is not None:
+        community = replace(community, description=event.description or None)
+    if event.github_repository_url is not None:
+        community = replace(community, github_repository_url=event.github_repository_url or None)
+    if community == before:
+        return refusal("community_unchanged")
     return _noted(forum.put(community), event, "Description updated", "description_updated")
 
 
@@ -198,9 +209,10 @@ def change_contract(forum: Forum, event: events.ChangeContract) -> Change | Foru
     before = forum.contracts.get(event.contract.id)
     if before is None or before.community_id != event.community_id:
         return refusal("contract_missing")
-    if _registered_elsewhere(forum, event.contract):
-        return refusal("contract_registered")
     after = replace(_contract(event.community_id, event.contract, event.at), created_at=before.created_at)
+    is_moved = (after.address, after.chain) != (before.address, before.chain)
+    if is_moved and _registered_elsewhere(forum, event.contract):
+        return refusal("contract_registered")
     if replace(after, changed_at=before.changed_at) == before:
         return refusal("contract_unchanged")
     return _noted(forum.put(after), event, f"Contract changed: {after.name} {after.address}", "contract_changed")
@@ -208,8 +220,7 @@ def change_contract(forum: Forum, event: events.ChangeContract) -> Change | Foru
 
 def _registered_elsewhere(forum: Forum, contract: events.NewContract) -> bool:
     return any(
-        row.address == contract.address.lower() and row.chain == contract.chain and row.id != contract.id
-        for row in forum.contracts.values()
+        contract_key(row) == contract_key(contract) and row.id != contract.id for row in forum.contracts.values()
     )
 
 

@@ -43,6 +43,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "abi_invalid": "serviceContract.abi must be a list",
     "wallet_invalid": "The wallet address must be 0x and 40 hex digits",
     "base_url_missing": "agent.llmBaseUrl is required for LITELLM",
+    "community_unchanged": "The community has not changed",
     "contracts_missing": "At least one contract is required",
     "contracts_of_two_communities": "The contracts belong to two different communities",
     "contract_of_another_owner": "A contract belongs to another owner's community",

@@ -8,6 +8,7 @@ from cyclopts import App, Parameter
 from pitboss.core.errors import UserError
 from pitboss.report.figures import plural
 from pitboss.terminal import screen
+from pitboss.terminal.exit_codes import INTERRUPTED
 from pitboss.terminal.live_options import DEFAULT_LIVE_OPTIONS, LiveCommandOptions
 from pitboss.terminal.options import Duration, Override, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from pitboss.runs.live_session import RunStart
     from pitboss.venues.community.live import CommunityDeployment
 
-INTERRUPTED = 130
 FAILURES = frozenset({"model_error", "deadline", "feed_timeout", "no_decision", "malformed"})
 """Flags of heartbeats that failed."""
 

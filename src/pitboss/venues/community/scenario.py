@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, parse_duration
@@ -40,7 +41,7 @@ def _duration(value: str) -> str:
     try:
         parse_duration(value)
     except UserError as error:
-        raise ValueError(error.message) from None
+        raise PydanticCustomError("duration_type", "{problem}", {"problem": error.message}) from None
     return value
 
 
@@ -158,14 +159,25 @@ def wallet_of(handle: str) -> str:
     return "0x" + hashlib.sha256(handle.encode()).hexdigest()[:40]
 
 
-def first_forum(scenario: Scenario, at: Instant) -> Forum:
-    """The forum at the beginning: the community with its contracts, and everybody registered."""
-    contracts = tuple(
+def new_contracts(scenario: Scenario) -> tuple[NewContract, ...]:
+    """The contracts of a scenario as they are registered."""
+    return tuple(
         NewContract(each.id, each.name, each.address, each.chain, list(each.abi), each.source)
         for each in scenario.contracts
     )
+
+
+def first_forum(scenario: Scenario, at: Instant) -> Forum:
+    """The forum at the beginning: the community with its contracts, and everybody registered."""
     register = RegisterCommunity(
-        at, OWNER_WALLET, "community", scenario.community, contracts, "system", "system-comment", scenario.description
+        at,
+        OWNER_WALLET,
+        "community",
+        scenario.community,
+        new_contracts(scenario),
+        "system",
+        "system-comment",
+        scenario.description,
     )
     handles = sorted({post.author for post in scenario.posts} - {scenario.agent})
     agents = [(AGENT_ID, scenario.agent), *((f"agent-{handle.lower()}", handle) for handle in handles)]
@@ -174,9 +186,9 @@ def first_forum(scenario: Scenario, at: Instant) -> Forum:
     return applied(Forum(), events, scenario.name)
 
 
-def scheduled_events(scenario: Scenario, from_at: Instant) -> list[ForumEvent]:
+def scheduled_events(scenario: Scenario, from_at: Instant) -> list[CreateThread | CommentByAgent]:
     """The posts of the participants as events, in order of time."""
-    events: list[ForumEvent] = []
+    events: list[CreateThread | CommentByAgent] = []
     for post in scenario.posts:
         at = from_at + parse_duration(post.at)
         author = AGENT_ID if post.author == scenario.agent else f"agent-{post.author.lower()}"

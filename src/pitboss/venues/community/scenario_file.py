@@ -9,6 +9,7 @@ from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.skill.parse import parse
 from pitboss.venues.community.scenario import read_scenario
+from pitboss.venues.community.scenario_check import require_possible
 
 MAX_BYTES = 2_000_000
 VAULT, TRIAL = "vault", "trial"
@@ -16,7 +17,7 @@ VAULT, TRIAL = "vault", "trial"
 
 
 def read_scenario_file(path: Path) -> dict[str, Any]:
-    """The document of a scenario file, checked."""
+    """The document of a scenario file, checked: every post and answer in it can happen."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
@@ -25,7 +26,7 @@ def read_scenario_file(path: Path) -> dict[str, Any]:
     if len(content) > MAX_BYTES:
         raise UserError(f"{path.name} is over {MAX_BYTES} bytes", "leave out what the run does not need")
     document = parse(content.decode("utf-8", "replace"), path.suffix).value
-    read_scenario(document, path.name)
+    require_possible(read_scenario(document, path.name), path.name)
     return codec.plain(codec.number_fragments(document))
 
 

@@ -4,6 +4,7 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from pitboss.core import money
 from pitboss.core.errors import UserError
@@ -22,7 +23,7 @@ FunctionName = Annotated[str, Field(pattern=r"^[A-Za-z_$][A-Za-z0-9_$]{0,127}$")
 
 def _wei(value: str) -> str:
     if not value.isascii() or not value.isdigit() or Decimal(value) > MAX_WEI:
-        raise ValueError("must be wei as decimal digits in quotes, at most 10^27")
+        raise PydanticCustomError("wei_type", "must be wei as decimal digits in quotes, at most 10^27")
     return str(int(value))
 
 
@@ -123,9 +124,9 @@ class CommunitySkill(SkillDocument):
         try:
             length = parse_duration(value) if len(value) <= 20 else 0
         except UserError:
-            raise ValueError("must be a length of time") from None
+            raise PydanticCustomError("duration_type", "must be a length of time") from None
         if not SHORTEST_MS <= length <= LONGEST_MS:
-            raise ValueError("must be from 10s to 24h")
+            raise PydanticCustomError("heartbeat_range", "must be from 10s to 24h")
         return value.strip()
 
     @property

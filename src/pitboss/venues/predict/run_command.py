@@ -8,6 +8,7 @@ from cyclopts import App, Parameter
 
 from pitboss.report.figures import plural
 from pitboss.terminal import screen
+from pitboss.terminal.exit_codes import INTERRUPTED
 from pitboss.terminal.live_options import DEFAULT_LIVE_OPTIONS, LiveCommandOptions
 from pitboss.terminal.options import Amount, Duration, Override, option
 from pitboss.terminal.workspace_options import Location, WorkspaceOptions
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from pitboss.live.board import Board, Entry
     from pitboss.runs.live_session import RunStart
     from pitboss.venues.predict.deployment import PredictDeployment
-
-INTERRUPTED = 130
 
 
 def register(app: App) -> None:

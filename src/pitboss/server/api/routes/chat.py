@@ -24,7 +24,8 @@ from pitboss.core import codec
 from pitboss.core.errors import BudgetExceeded
 from pitboss.server.access.caller import OwnWorkspace, Viewer
 from pitboss.server.api.lookup import named_subject
-from pitboss.server.problem import Problem, problem_document, problem_of, responses
+from pitboss.server.error_log import log_bug
+from pitboss.server.problem import BUG, Problem, problem_document, problem_of, responses
 
 router = APIRouter(prefix="/chat", tags=["chat"])
 KEEP_ALIVE_S = 15.0
@@ -180,6 +181,8 @@ class ChatStream:
             pass
         except Exception as error:  # noqa: BLE001  # whatever it is, the caller is told; the status is sent already
             problem = problem_of(error)
+            if problem.status == BUG:
+                log_bug("chat failed", error)
             if isinstance(error, BudgetExceeded):
                 problem.hint = BUDGET_HINT
             self._put("error", problem_document(problem))

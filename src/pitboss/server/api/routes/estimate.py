@@ -6,6 +6,7 @@ from pydantic import Field
 from pitboss.jobs.estimate import estimate, needs_consent
 from pitboss.runs.live_progress import ticks_in
 from pitboss.runs.new_request import repeated
+from pitboss.runs.run import prepare
 from pitboss.server.access.caller import OwnWorkspace, Viewer
 from pitboss.server.api.run_body import BacktestBody, EstimateDocument
 from pitboss.server.problem import responses
@@ -26,6 +27,7 @@ def estimate_run(body: BacktestBody, caller: Viewer, workspace: OwnWorkspace) ->
     """Nothing is stored and no model is called. The same body starts the run at `POST /api/runs`."""
     del caller
     request = body.request(workspace)
+    prepare(workspace, request)
     cost, above_usd = estimate(workspace, repeated(request, body.repeats)), workspace.settings.confirm_above_usd
     return RunEstimate(
         **cost.plain(),

@@ -15,6 +15,7 @@ from pitboss.jobs.study_page import page_of, result_document
 from pitboss.jobs.study_status import progress_of_study, study_list, study_summary
 from pitboss.jobs.submit_study import estimate_open_runs, submit_study
 from pitboss.report.shell import html_document
+from pitboss.runs.run import prepare
 from pitboss.server.access.caller import Author, OwnWorkspace, Viewer
 from pitboss.server.api.lookup import named_study
 from pitboss.server.api.run_body import EstimateDocument, confirmation
@@ -106,6 +107,7 @@ def estimate_study(body: NewStudy, caller: Viewer, workspace: OwnWorkspace) -> S
     del caller
     built = body.checked(workspace)
     planned = planned_runs(built.plan, built.expected_trials)
+    prepare(workspace, planned[0].request)
     cost, above_usd = estimate_open_runs(workspace, built, planned), workspace.settings.confirm_above_usd
     return StudyEstimate(
         **cost.plain(),

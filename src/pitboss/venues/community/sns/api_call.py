@@ -55,5 +55,5 @@ def read_body(model: type[BodyModel], body: Mapping[str, Any]) -> BodyModel:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        text = f"{place} is required" if first["type"] == "missing" else f"{place}: {first['msg']}"
-        raise HttpRefusal(400, text[:300]) from None
+        texts = {"missing": f"{place} is required", "extra_forbidden": f"{place[:100]} is not a field of this request"}
+        raise HttpRefusal(400, texts.get(first["type"], f"{place}: {first['msg']}")[:300]) from None

@@ -47,6 +47,8 @@ def read_origin(text: str) -> str:
 def open_server(place: "WorkspaceOptions", options: SnsOptions, clock: Any, random_hex: Any) -> SnsServer:
     """The server of a workspace, with its database open."""
     from pitboss.store.database import open_tables
+    from pitboss.venues.community.github_client import web_host
+    from pitboss.venues.community.settings import CommunitySettings
     from pitboss.venues.community.sns.contract_lookup import open_lookup
     from pitboss.venues.community.sns.credential_store import CredentialStore
     from pitboss.venues.community.sns.server_key import open_server_key
@@ -57,6 +59,7 @@ def open_server(place: "WorkspaceOptions", options: SnsOptions, clock: Any, rand
     home.mkdir(parents=True, exist_ok=True)
     key = open_server_key(home, random_hex)
     lookup = open_lookup(settings)
+    github_host = web_host(CommunitySettings.of(settings).github_api_url)
     database = open_tables(place.db or home / DATABASE_FILE, metadata, THREADS)
     limit = options.rate_limit
     return SnsServer(
@@ -67,6 +70,7 @@ def open_server(place: "WorkspaceOptions", options: SnsOptions, clock: Any, rand
         allows_v1=options.v1 == "on",
         limits=RateLimits(limit, 10 * limit, RateLimits().login if limit else 0),
         lookup=lookup,
+        github_host=github_host,
     )
 
 

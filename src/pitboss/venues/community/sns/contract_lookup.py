@@ -12,6 +12,7 @@ from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.noun import noun
 from pitboss.venues.community.chain.contract_source import ContractSource, ExplorerApi
+from pitboss.venues.community.chain_names import CHAIN_IDS, chain_id
 from pitboss.venues.community.settings import CommunitySettings
 from pitboss.venues.community.sns.api_call import HttpRefusal
 from pitboss.venues.community.sns.canonical_json import JsonRefused, read_json
@@ -19,7 +20,6 @@ from pitboss.venues.community.sns.canonical_json import JsonRefused, read_json
 LOG = logging.getLogger("pitboss.community")
 API_KEY = "ETHERSCAN_API_KEY"
 REQUIRED = "serviceContract.abi is required"
-CHAIN_IDS = {"sepolia": 11_155_111, "mainnet": 1, "ethereum": 1}
 MOST_AT_ONCE = 2
 """How many requests of a process may wait for the explorer; each occupies a thread that answers other requests otherwise."""
 MOST_CONTRACTS = 10
@@ -46,8 +46,8 @@ class ContractLookup:
 
     def fetch(self, chain: str, addresses: Sequence[str]) -> Mapping[str, PublishedContract]:
         """Contracts by address. Raises `HttpRefusal` unless all are published. No transaction may be open: it takes seconds."""
-        chain_id = CHAIN_IDS.get(chain.strip().lower())
-        if chain_id is None:
+        id_ = chain_id(chain)
+        if id_ is None:
             names = ", ".join(name.title() for name in CHAIN_IDS)
             raise HttpRefusal(400, f"{REQUIRED}: contracts are looked up on {names} only")
         if len(addresses) > MOST_CONTRACTS:
@@ -55,7 +55,7 @@ class ContractLookup:
         if not self._slots.acquire(blocking=False):
             raise _unavailable("The explorer is asked for other contracts; try again")
         try:
-            return asyncio.run(self._fetch(chain_id, addresses))
+            return asyncio.run(self._fetch(id_, addresses))
         except (TransientError, TimeoutError):
             raise _unavailable("The explorer cannot be reached or limits its requests; try again") from None
         except UserError as error:
@@ -64,11 +64,11 @@ class ContractLookup:
         finally:
             self._slots.release()
 
-    async def _fetch(self, chain_id: int, addresses: Sequence[str]) -> Mapping[str, PublishedContract]:
+    async def _fetch(self, id_: int, addresses: Sequence[str]) -> Mapping[str, PublishedContract]:
         contracts: dict[str, PublishedContract] = {}
         async with asyncio.timeout(self._timeout_s):
             for address in addresses:
-                contract = await self._explorer.fetch(chain_id, address)
+                contract = await self._explorer.fetch(id_, address)
                 if contract is None:
                     raise HttpRefusal(400, f"{REQUIRED}: {address} is not published on the explorer")
                 contracts[address] = _published(address, contract)

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 # Requests ---------------------------------------------------------------------------------------------------------------
 
@@ -91,7 +91,9 @@ class NewCommunity(BaseModel):
 
 
 class CommunityUpdate(BaseModel):
-    """A change of a community."""
+    """A change of a community. Of UPDATE_DESCRIPTION a field that is absent stays, and null or an empty text erases it."""
+
+    model_config = ConfigDict(extra="forbid")
 
     communityId: str
     action: Literal["UPDATE_DESCRIPTION", "ADD_CONTRACT", "UPDATE_CONTRACT", "REMOVE_CONTRACT"]

@@ -76,11 +76,13 @@ class SnsServer:
         allows_v1: bool = True,
         limits: RateLimits | None = None,
         lookup: ContractLookup | None = None,
+        github_host: str = "github.com",
     ) -> None:
         self.database = database
         self.forum = ForumStore(database)
         self.credentials = credentials
         self.lookup = lookup
+        self.github_host = github_host
         self._clock = clock
         self._random_hex = random_hex
         self._allows_v1 = allows_v1

@@ -33,6 +33,7 @@ STATUSES: Mapping[str, int] = {
     "abi_invalid": 400,
     "wallet_invalid": 400,
     "base_url_missing": 400,
+    "community_unchanged": 400,
     "contracts_missing": 400,
     "contracts_of_two_communities": 400,
     "contract_of_another_owner": 403,

@@ -1,6 +1,9 @@
 """Wallet signatures: recovery of the signer of a text (EIP-191), and checksums of addresses (EIP-55)."""
 
 from pitboss.venues.community.ownership import ADDRESS
+from pitboss.venues.community.sns.api_call import HttpRefusal
+
+WRONG_CHECKSUM = "The checksum of this mixed-case address is wrong (EIP-55); write the address in lower case"
 
 
 def recover_wallet(message: str, signature: str) -> str | None:
@@ -14,13 +17,14 @@ def recover_wallet(message: str, signature: str) -> str | None:
         return None
 
 
-def read_wallet(text: object) -> str | None:
-    """A wallet address in lower case; None if it is none, or if its mixed case is not its checksum."""
-    if not isinstance(text, str) or not ADDRESS.fullmatch(text.lower()):
-        return None
+def read_wallet(text: str, refusal: str) -> str:
+    """An address in lower case. Raises `HttpRefusal` 400 with `refusal`, or if its mixed case is not its checksum."""
+    if not ADDRESS.fullmatch(text.lower()):
+        raise HttpRefusal(400, refusal)
     digits = text[2:]
-    if digits in (digits.lower(), digits.upper()):
-        return text.lower()
-    from eth_utils.address import is_checksum_address
+    if digits not in (digits.lower(), digits.upper()):
+        from eth_utils.address import is_checksum_address
 
-    return text.lower() if is_checksum_address(text) else None
+        if not is_checksum_address(text):
+            raise HttpRefusal(400, WRONG_CHECKSUM)
+    return text.lower()

@@ -15,9 +15,7 @@ OWNER, AGENT = "OWNER_LOGIN", "AGENT_LOGIN"
 
 
 def _challenge(server: SnsServer, scope: str, wallet_text: str, slug: str) -> dict[str, Any]:
-    wallet = read_wallet(wallet_text)
-    if wallet is None:
-        raise HttpRefusal(400, "walletAddress is not an address")
+    wallet = read_wallet(wallet_text, "walletAddress is not an address")
     with server.database.write() as connection:
         challenge = server.credentials.new_challenge(connection, scope, wallet, slug, server.now())
     server.prune()

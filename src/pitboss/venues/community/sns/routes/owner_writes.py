@@ -9,8 +9,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from pitboss.core.errors import UserError
 from pitboss.venues.community import events
 from pitboss.venues.community.forum import Ban, Community, ForumAgent
+from pitboss.venues.community.github_client import parse_repository
 from pitboss.venues.community.refusals import REFUSALS
 from pitboss.venues.community.sns import schemas
 from pitboss.venues.community.sns.api_call import ApiCall, HttpRefusal, read_body
@@ -34,8 +36,8 @@ def _new_contracts(
     server: SnsServer, chain: str, requests: Sequence[schemas.ContractBody]
 ) -> tuple[events.NewContract, ...]:
     """The contracts of a request, with new ids; the explorer is asked for those without ABI. No transaction may be open."""
-    if any(read_wallet(one.address) is None for one in requests):
-        raise HttpRefusal(400, REFUSALS["address_invalid"])
+    for one in requests:
+        read_wallet(one.address, REFUSALS["address_invalid"])
     missing = list(dict.fromkeys(one.address.lower() for one in requests if one.abi is None))
     if missing and server.lookup is None:
         raise HttpRefusal(400, REQUIRED)
@@ -66,6 +68,7 @@ def register_community(server: SnsServer, call: ApiCall) -> Any:
             )
         ]
     )
+    repository_url = _repository_url(server, request.githubRepositoryUrl)
     contracts = _new_contracts(server, request.chain, request.contracts or single)
 
     def handle(connection: Connection, wallet: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -79,7 +82,7 @@ def register_community(server: SnsServer, call: ApiCall) -> Any:
             server.new_id(),
             server.new_id(),
             request.description,
-            request.githubRepositoryUrl,
+            repository_url,
         )
         after, facts = server.apply(connection, event)
         community_id = str(facts["community_id"])
@@ -100,6 +103,7 @@ def update_community(server: SnsServer, call: ApiCall) -> Any:
     request = read_body(schemas.CommunityUpdate, call.json())
     if not ID.fullmatch(request.communityId):
         raise HttpRefusal(404, REFUSALS["community_missing"])
+    repository_url = _repository_url(server, request.githubRepositoryUrl)
     contract = None
     if request.action in ("ADD_CONTRACT", "UPDATE_CONTRACT"):
         if request.contract is None:
@@ -108,7 +112,7 @@ def update_community(server: SnsServer, call: ApiCall) -> Any:
 
     def handle(connection: Connection, wallet: str, body: dict[str, Any]) -> dict[str, Any]:
         del body
-        after, _ = server.apply(connection, _update_event(server, wallet, request, contract))
+        after, _ = server.apply(connection, _update_event(server, wallet, request, repository_url, contract))
         rows = after.contracts_of(request.communityId)
         return {
             "community": community_row(after.communities[request.communityId]),
@@ -118,14 +122,31 @@ def update_community(server: SnsServer, call: ApiCall) -> Any:
     return server.owner_write(call, handle)
 
 
+def _repository_url(server: SnsServer, url: str | None) -> str:
+    """The address of a repository in its plain form, or an empty text. Raises `HttpRefusal` for any other address."""
+    if not url:
+        return ""
+    try:
+        repository = parse_repository(url.strip(), server.github_host)
+    except UserError:
+        example = f"https://{server.github_host}/owner/name"
+        raise HttpRefusal(400, f"community.githubRepositoryUrl must be a repository such as {example}") from None
+    return f"https://{server.github_host}/{repository.owner}/{repository.name}"
+
+
 def _update_event(
-    server: SnsServer, wallet: str, request: schemas.CommunityUpdate, contract: events.NewContract | None
+    server: SnsServer,
+    wallet: str,
+    request: schemas.CommunityUpdate,
+    repository_url: str,
+    contract: events.NewContract | None,
 ) -> events.ForumEvent:
     at, community_id, ids = server.now(), request.communityId, (server.new_id(), server.new_id())
     if request.action == "UPDATE_DESCRIPTION":
-        return events.UpdateDescription(
-            at, wallet, community_id, request.description, request.githubRepositoryUrl, *ids
-        )
+        sent = request.model_fields_set
+        description = request.description or "" if "description" in sent else None
+        new_url = repository_url if "githubRepositoryUrl" in sent else None
+        return events.UpdateDescription(at, wallet, community_id, description, new_url, *ids)
     if contract is None:
         return events.RemoveContract(at, wallet, community_id, request.contractId or "", *ids)
     if request.action == "ADD_CONTRACT":
@@ -155,9 +176,7 @@ def change_ban(server: SnsServer, call: ApiCall) -> Any:
         request = read_body(schemas.BanChange, body)
         if not ID.fullmatch(request.communityId):
             raise HttpRefusal(404, REFUSALS["community_missing"])
-        target = read_wallet(request.ownerWallet)
-        if target is None:
-            raise HttpRefusal(400, REFUSALS["wallet_invalid"])
+        target = read_wallet(request.ownerWallet, REFUSALS["wallet_invalid"])
         at = server.now()
         if request.action == "BAN":
             after, _ = server.apply(

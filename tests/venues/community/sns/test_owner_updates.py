@@ -1,0 +1,118 @@
+"""What owners change over HTTP: fields that are not sent stay, repositories are GitHub's, a contract has one owner."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from forum_server import Served, serving
+from test_forum_server import call, login
+
+REPOSITORY = "https://github.com/owner/bank"
+MIXED = "0xABCDEFabcdefABCDEFabcdefABCDEFabcdefABCd"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serving(tmp_path_factory.mktemp("forum")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def session(served: Served) -> dict[str, str]:
+    return login(served, served.seeded["owner"]["private_key"])
+
+
+def update(served: Served, session: dict[str, str], **fields: Any) -> tuple[int, Any]:
+    body = {"communityId": served.seeded["community"]["id"], "action": "UPDATE_DESCRIPTION", **fields}
+    return call(served, session, "POST", "/api/contracts/update", body)
+
+
+def stored(served: Served, session: dict[str, str]) -> tuple[Any, Any]:
+    (row,) = call(served, session, "GET", "/api/communities/owned")[1]["communities"]
+    return row["description"], row["githubRepositoryUrl"]
+
+
+def test_a_field_that_is_not_sent_stays_and_null_or_empty_text_erases_it(
+    served: Served, session: dict[str, str]
+) -> None:
+    for fields, after in (
+        ({"description": "a", "githubRepositoryUrl": REPOSITORY}, ("a", REPOSITORY)),
+        ({"description": "b"}, ("b", REPOSITORY)),
+        ({"githubRepositoryUrl": f"{REPOSITORY}2"}, ("b", f"{REPOSITORY}2")),
+        ({"githubRepositoryUrl": ""}, ("b", None)),
+        ({"githubRepositoryUrl": f" {REPOSITORY}.git/ "}, ("b", REPOSITORY)),
+        ({"description": None}, (None, REPOSITORY)),
+        ({"description": "c", "githubRepositoryUrl": None}, ("c", None)),
+    ):
+        status, answer = update(served, session, **fields)
+        assert status == 200, answer
+        assert (answer["community"]["description"], answer["community"]["githubRepositoryUrl"]) == after
+        assert stored(served, session) == after
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, "has not changed"),
+        ({"description": "kept"}, "has not changed"),
+        ({"description": "kept", "githubRepositoryUrl": REPOSITORY}, "has not changed"),
+        ({"descripton": "x"}, "descripton is not a field"),
+        ({"description": "x", "githubUrl": REPOSITORY}, "githubUrl is not a field"),
+        ({"description": 5}, "description"),
+        ({"githubRepositoryUrl": "javascript:alert(1)"}, "https://github.com/owner/name"),
+        ({"githubRepositoryUrl": "https://gitlab.com/owner/bank"}, "https://github.com/owner/name"),
+        ({"githubRepositoryUrl": "https://github.com/owner"}, "https://github.com/owner/name"),
+        ({"githubRepositoryUrl": "   "}, "https://github.com/owner/name"),
+    ],
+)
+def test_an_update_that_changes_nothing_or_cannot_be_meant_is_refused_and_erases_nothing(
+    served: Served, session: dict[str, str], fields: dict[str, Any], words: str
+) -> None:
+    before = ("kept", REPOSITORY)
+    if stored(served, session) != before:
+        assert update(served, session, description=before[0], githubRepositoryUrl=before[1])[0] == 200
+    status, answer = update(served, session, **fields)
+    assert (status, list(answer)) == (400, ["error"])
+    assert words in answer["error"]
+    assert stored(served, session) == before
+
+
+def test_the_repository_of_a_new_community_is_checked_too_and_may_be_on_a_server_of_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PITBOSS_GITHUB_API_URL", "https://git.corp.example/api/v3")
+    wish = {"serviceName": "Bank", "contracts": [{"name": "Bank", "address": "0x" + "12" * 20, "abi": []}]}
+    with serving(tmp_path) as own:
+        session = login(own, "0x" + "33" * 32)
+        for url, expected in ((REPOSITORY, 400), ("javascript:x", 400), ("https://git.corp.example/o/r", 200)):
+            status, answer = call(own, session, "POST", "/api/contracts/register", {**wish, "githubRepositoryUrl": url})
+            assert status == expected, answer
+        assert answer["community"]["githubRepositoryUrl"] == "https://git.corp.example/o/r"
+
+
+def test_a_contract_of_another_owner_is_refused_however_its_chain_is_spelt(
+    served: Served, session: dict[str, str]
+) -> None:
+    stranger = login(served, "0x" + "44" * 32)
+    contract = {"name": "Mine", "address": served.seeded["contracts"][0]["address"], "abi": []}
+    for chain in ("Sepolia", "sepolia", "Sepolia ", " SEPOLIA"):
+        wish = {"serviceName": "Mine", "chain": chain, "contracts": [contract]}
+        assert call(served, stranger, "POST", "/api/contracts/register", wish)[0] == 403, chain
+
+
+def test_a_wrong_checksum_is_named_as_such(served: Served, session: dict[str, str]) -> None:
+    contract = {"name": "Bank", "address": MIXED, "abi": []}
+    ban = {"communityId": served.seeded["community"]["id"], "ownerWallet": MIXED, "action": "BAN"}
+    for path, body in (
+        ("/api/contracts/register", {"serviceName": "Bank", "contracts": [contract]}),
+        ("/api/contracts/update", {"communityId": "c", "action": "ADD_CONTRACT", "contract": contract}),
+        ("/api/communities/bans", ban),
+        ("/api/auth/owner/challenge", {"walletAddress": MIXED}),
+    ):
+        status, answer = call(served, session, "POST", path, body)
+        assert status == 400
+        assert "checksum" in answer["error"], path
+        assert "lower case" in answer["error"], path
+    status, answer = call(served, session, "POST", "/api/communities/bans", {**ban, "ownerWallet": "0x12"})
+    assert (status, answer["error"]) == (400, "The wallet address must be 0x and 40 hex digits")
