@@ -1,4 +1,4 @@
-"""Workers on a real Ray cluster that read a lake in object storage: the same digests, with keys that were only lent."""
+"""Workers on a real Ray cluster that read a lake in object storage: the same digests, with keys that are only passed to the workers."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from pitboss.data.lake import Lake
 from pitboss.runs.run import start
 
 JOBS = Path(__file__).parents[1] / "jobs"
-STORY = Path(__file__).with_name("objects_ray_story.py")
+PROGRAM = Path(__file__).with_name("objects_ray_program.py")
 
 
 @pytest.mark.chaos
@@ -28,7 +28,7 @@ def test_a_study_on_ray_with_a_lake_in_s3_has_the_digests_of_one_here(
 ) -> None:
     pytest.importorskip("ray", reason="ray is not installed: pip install 'pitboss[ray]'")
     monkeypatch.syspath_prepend(str(JOBS))
-    from yard import study_requests
+    from job_workspace import study_requests
 
     here, far = tmp_path / "here", tmp_path / "far"
     lake = Lake(here / "lake")
@@ -41,7 +41,7 @@ def test_a_study_on_ray_with_a_lake_in_s3_has_the_digests_of_one_here(
         There("s3://cluster/lake", lent).push(lake)
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PITBOSS_"))}
         process = subprocess.run(
-            [sys.executable, str(STORY), str(far), "4"],
+            [sys.executable, str(PROGRAM), str(far), "4"],
             env={**clean, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": os.pathsep.join(map(str, (JOBS, JOBS.parent)))},
             input=json.dumps({**lent, "PITBOSS_LAKE": "s3://cluster/lake"}),
             capture_output=True,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from yard import END, Yard
+from job_workspace import END, JobWorkspace
 
 from forked import command
 from pitboss.bootstrap.settings import load_settings
@@ -39,7 +39,7 @@ def home(market: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def yard(home: Path) -> Iterator[Yard]:
+def job_workspace(home: Path) -> Iterator[JobWorkspace]:
     settings = load_settings(home).model_copy(update={"commit_records": 4, "log_commits": True})
     with open_workspace(settings) as workspace:
-        yield Yard(workspace, open_queue(workspace))
+        yield JobWorkspace(workspace, open_queue(workspace))

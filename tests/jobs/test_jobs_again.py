@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from yard import Yard
+from job_workspace import JobWorkspace
 
 from pitboss.jobs import children, worker
 from pitboss.jobs.worker import Worker, WorkerSettings
@@ -11,9 +11,11 @@ from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.queue import Lease
 
 
-def test_the_end_of_the_first_lease_is_not_that_of_the_second(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
-    (run_id,) = yard.put()
-    first, second = (Lease(yard.workspace.runs.get(run_id), epoch, "slow") for epoch in (1, 3))
+def test_the_end_of_the_first_lease_is_not_that_of_the_second(
+    job_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run_id,) = job_workspace.enqueue()
+    first, second = (Lease(job_workspace.workspace.runs.get(run_id), epoch, "slow") for epoch in (1, 3))
     go_on = {first.epoch: asyncio.Event(), second.epoch: asyncio.Event()}
 
     async def work(_: object, lease: Lease, *more: object) -> None:
@@ -24,7 +26,7 @@ def test_the_end_of_the_first_lease_is_not_that_of_the_second(yard: Yard, monkey
     monkeypatch.setattr(worker, "work", work)
 
     async def story() -> None:
-        slow = Worker(yard.workspace, yard.queue, "slow", WorkerSettings())
+        slow = Worker(job_workspace.workspace, job_workspace.queue, "slow", WorkerSettings())
         tasks = []
         for lease in (first, second):
             slow._begin(lease)
@@ -55,10 +57,10 @@ class Slow(children.WorkerChild):
 
 
 def test_a_child_that_did_the_second_lease_is_used_again_like_any_other(
-    yard: Yard, monkeypatch: pytest.MonkeyPatch
+    job_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (run_id,) = yard.put()
-    first, second = (Lease(yard.workspace.runs.get(run_id), epoch, "slow") for epoch in (1, 3))
+    (run_id,) = job_workspace.enqueue()
+    first, second = (Lease(job_workspace.workspace.runs.get(run_id), epoch, "slow") for epoch in (1, 3))
     started: list[Slow] = []
     both = asyncio.Event()
 
@@ -71,7 +73,7 @@ def test_a_child_that_did_the_second_lease_is_used_again_like_any_other(
     monkeypatch.setattr(children.WorkerChild, "start", start)
 
     async def story() -> None:
-        them = children.Children(yard.settings, "slow")
+        them = children.Children(job_workspace.settings, "slow")
         tasks = [asyncio.create_task(them.work(lease, lambda: False)) for lease in (first, second)]
         await both.wait()
         for child, task in zip(started, tasks, strict=True):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from yard import Yard
+from job_workspace import JobWorkspace
 
 import postgres_server
 from pitboss.bootstrap.child_settings import program
@@ -66,9 +66,9 @@ def test_an_idle_worker_keeps_one_connection_after_it_has_executed_runs(
 ) -> None:
     monkeypatch.setattr(working, "needs_process", lambda *conditions: processes > 0)
     with open_workspace(settings_for(home, address)) as workspace:
-        yard = Yard(workspace, open_queue(workspace))
-        ids = yard.put(3, model="standin/analyst", hours=6)
-        worker = yard.worker(idle_exit_s=None, processes=processes)
+        job_workspace = JobWorkspace(workspace, open_queue(workspace))
+        ids = job_workspace.enqueue(3, model="standin/analyst", hours=6)
+        worker = job_workspace.worker(idle_exit_s=None, processes=processes)
 
         async def work_and_idle() -> int:
             working = asyncio.create_task(worker.run())
@@ -81,7 +81,7 @@ def test_an_idle_worker_keeps_one_connection_after_it_has_executed_runs(
             return kept
 
         kept = asyncio.run(work_and_idle())
-        assert {yard.status(run_id) for run_id in ids} == {"complete"}
+        assert {job_workspace.status(run_id) for run_id in ids} == {"complete"}
     assert kept == 1
 
 

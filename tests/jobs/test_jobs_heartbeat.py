@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from yard import Yard
+from job_workspace import JobWorkspace
 
 from pitboss.jobs.worker_settings import open_queue
 from pitboss.store import sqlite
@@ -55,27 +55,27 @@ class ContinueAt(logging.Handler):
 
 
 def test_a_command_reports_a_file_that_a_stopped_process_has_locked_in_one_line_and_does_not_touch_that_process(
-    yard: Yard,
+    job_workspace: JobWorkspace,
 ) -> None:
-    with stopped_holder(yard.workspace.database.location) as holder:
+    with stopped_holder(job_workspace.workspace.database.location) as holder:
         with pytest.raises(Unreachable, match="is busy") as busy:
-            open_queue(yard.workspace).depth()
+            open_queue(job_workspace.workspace).depth()
         assert "\n" not in busy.value.message
         assert "stopped" in busy.value.hint
         assert os.waitid(os.P_PID, holder.pid, os.WCONTINUED | os.WNOHANG) is None
 
 
-def test_a_worker_keeps_trying_until_the_process_that_has_the_file_locked_goes_on(yard: Yard) -> None:
-    (run_id,) = yard.put(1)
+def test_a_worker_keeps_trying_until_the_process_that_has_the_file_locked_goes_on(job_workspace: JobWorkspace) -> None:
+    (run_id,) = job_workspace.enqueue(1)
     log = logging.getLogger("pitboss.jobs")
-    with stopped_holder(yard.workspace.database.location) as holder:
+    with stopped_holder(job_workspace.workspace.database.location) as holder:
         handler = ContinueAt(holder, "the database is unreachable")
         log.addHandler(handler)
         try:
-            asyncio.run(yard.worker().run())
+            asyncio.run(job_workspace.worker().run())
         finally:
             log.removeHandler(handler)
         assert holder.wait(10) == 0
 
     assert handler.count
-    assert yard.status(run_id) == "complete"
+    assert job_workspace.status(run_id) == "complete"

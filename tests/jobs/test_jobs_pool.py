@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from yard import Yard
+from job_workspace import JobWorkspace
 
 import history_check
 from pitboss.bootstrap.child_settings import surroundings, variables
@@ -30,13 +30,13 @@ from pitboss.store.queue import QueueDepth
 
 
 @pytest.fixture
-def quick(yard: Yard) -> Iterator[Yard]:
-    """A yard whose lost workers are missed soon; none of its workers outlives the test."""
+def quick(job_workspace: JobWorkspace) -> Iterator[JobWorkspace]:
+    """Settings under which a lost worker is noticed soon; all workers are stopped at the end of the test."""
     changes = {"max_workers": 2, "worker_idle_s": 0.3, "lease_heartbeat_s": 0.2, "lease_stale_s": 1.0, "scan_s": 0.2}
-    settings = yard.settings.model_copy(update=changes)
+    settings = job_workspace.settings.model_copy(update=changes)
     before = tuple(local._started)
     try:
-        yield Yard(replace(yard.workspace, settings=settings), yard.queue)
+        yield JobWorkspace(replace(job_workspace.workspace, settings=settings), job_workspace.queue)
     finally:
         for process in local._started:  # those that ended are taken out of it whenever others are started
             if process not in before:
@@ -51,14 +51,14 @@ def wait_until(holds: Callable[[], bool]) -> None:
         pause.wait(0.02)
 
 
-def workers(yard: Yard) -> int:
-    slots = WorkerSlots(yard.workspace.home)
+def workers(job_workspace: JobWorkspace) -> int:
+    slots = WorkerSlots(job_workspace.workspace.home)
     with slots.lock():
         return len(slots.occupied(8))
 
 
-def check_history(yard: Yard, ids: list[str]) -> history_check.Findings:
-    log = history_check.check(events.read_events(yard.workspace.database), expected=ids)
+def check_history(job_workspace: JobWorkspace, ids: list[str]) -> history_check.Findings:
+    log = history_check.check(events.read_events(job_workspace.workspace.database), expected=ids)
     assert log.violations == []
     return log
 
@@ -69,9 +69,9 @@ def test_there_are_as_many_workers_as_runs_up_to_the_limit(ready: int, later: in
 
 
 @pytest.mark.usefixtures("forked_programs")
-def test_workers_started_for_the_queue_do_it_and_are_gone(quick: Yard) -> None:
+def test_workers_started_for_the_queue_do_it_and_are_gone(quick: JobWorkspace) -> None:
     """Two who start workers at the same moment start no more than there may be. One worker is killed on the way."""
-    ids = quick.put(6, model="standin/analyst", hours=12)
+    ids = quick.enqueue(6, model="standin/analyst", hours=12)
     together, started = threading.Barrier(2), [0, 0]
 
     def begin(number: int) -> None:
@@ -95,9 +95,9 @@ def test_workers_started_for_the_queue_do_it_and_are_gone(quick: Yard) -> None:
     assert check_history(quick, ids).ends == {"complete": 6}
 
 
-def test_a_worker_asked_to_exit_by_a_signal_gives_its_run_back(quick: Yard) -> None:
+def test_a_worker_asked_to_exit_by_a_signal_gives_its_run_back(quick: JobWorkspace) -> None:
     settings = quick.settings.model_copy(update={"worker_idle_s": 600.0, "max_workers": 1})
-    (run_id,) = quick.put(model="standin/analyst", every="5m")
+    (run_id,) = quick.enqueue(model="standin/analyst", every="5m")
     assert local.ensure(settings, quick.queue, any_build=True) == 1
     wait_until(lambda: quick.status(run_id) == "running")
 
@@ -113,10 +113,10 @@ def test_a_worker_asked_to_exit_by_a_signal_gives_its_run_back(quick: Yard) -> N
 
 @pytest.mark.usefixtures("forked_programs")
 def test_a_child_that_is_killed_takes_only_its_own_run_along_and_that_goes_on_in_another(
-    quick: Yard, monkeypatch: pytest.MonkeyPatch
+    quick: JobWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(place, "MIN_PROCESS_RUN_S", 0.0)
-    ids = quick.put(2, model="standin/analyst", hours=6) + quick.put(1)
+    ids = quick.enqueue(2, model="standin/analyst", hours=6) + quick.enqueue(1)
     real, killed = children.WorkerChild.work, []
 
     async def once(child: children.WorkerChild, lease: object) -> None:
@@ -157,16 +157,16 @@ child.main(*sys.argv[1:])
 
 
 def test_what_a_run_prints_in_a_child_is_not_taken_for_its_outcome(
-    quick: Yard, monkeypatch: pytest.MonkeyPatch
+    quick: JobWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(place, "MIN_PROCESS_RUN_S", 0.0)
     monkeypatch.setattr(children, "program", lambda module, *arguments: [sys.executable, "-c", PRINTING, *arguments])
-    ids = quick.put(2)
+    ids = quick.enqueue(2)
     asyncio.run(Worker(quick.workspace, quick.queue, "parent", WorkerSettings(processes=2, idle_exit_s=0.5)).run())
     assert [quick.status(run_id) for run_id in ids] == ["complete"] * 2
 
 
-def test_a_worker_that_leaves_gives_its_place_up_before_it_looks_a_last_time(quick: Yard) -> None:
+def test_a_worker_that_leaves_gives_its_place_up_before_it_looks_a_last_time(quick: JobWorkspace) -> None:
     """Whoever queues a run in between finds the place free, or is found."""
     slots = WorkerSlots(quick.workspace.home)
     with slots.lock():
@@ -184,7 +184,7 @@ def test_a_worker_that_leaves_gives_its_place_up_before_it_looks_a_last_time(qui
         def try_release(self) -> bool:
             left = slot.try_release()
             if not ids:
-                ids.extend(quick.put())  # and at that moment somebody queues a run
+                ids.extend(quick.enqueue())  # and at that moment somebody queues a run
             return left
 
         def reacquire(self) -> None:
@@ -194,12 +194,12 @@ def test_a_worker_that_leaves_gives_its_place_up_before_it_looks_a_last_time(qui
     assert (quick.status(ids[0]), workers(quick)) == ("complete", 0)
 
 
-def test_the_last_two_workers_stay_while_another_is_at_work(quick: Yard) -> None:
+def test_the_last_two_workers_stay_while_another_is_at_work(quick: JobWorkspace) -> None:
     """If it is lost, somebody must notice."""
     slots = WorkerSlots(quick.workspace.home)
     with slots.lock():
         handles = [slots.acquire(number) for number in range(3)]
-    quick.put()
+    quick.enqueue()
     assert quick.queue.claim("busy") is not None
     worker_slots = [
         LocalWorkerSlot(slots, number, handle or -1, quick.queue, 3) for number, handle in enumerate(handles)
@@ -210,7 +210,7 @@ def test_the_last_two_workers_stay_while_another_is_at_work(quick: Yard) -> None
         slot.close()
 
 
-def test_workers_are_not_started_next_to_a_process_that_has_the_database_for_itself(quick: Yard) -> None:
+def test_workers_are_not_started_next_to_a_process_that_has_the_database_for_itself(quick: JobWorkspace) -> None:
     settings = quick.settings.model_copy(update={"sqlite_processes": "one"})
     with pytest.raises(UserError, match="for itself"):
         local.ensure(settings, quick.queue)

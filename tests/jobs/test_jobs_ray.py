@@ -1,6 +1,6 @@
 """A study on a real Ray cluster of several nodes: the same as on this machine, also when a node is lost in the middle.
 
-The cluster is `ray_story.py`, in a process of its own.
+The cluster is `ray_study.py`, in a process of its own.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from yard import Yard, story, study_results
+from job_workspace import JobWorkspace, study_plan, study_results
 
 from pitboss.bootstrap import machine
 from pitboss.jobs import study as studying
@@ -22,8 +22,8 @@ from pitboss.jobs.study import study
 from pitboss.jobs.study_queue import StudySettings
 from pitboss.store import events
 
-STORY = Path(__file__).with_name("ray_story.py")
-PATHS = os.pathsep.join(map(str, STORY.parents[:2]))
+PROGRAM = Path(__file__).with_name("ray_study.py")
+PATHS = os.pathsep.join(map(str, PROGRAM.parents[:2]))
 """Where the program finds the modules of tests."""
 FIGURES = ("took_s", "requeues", "nodes", "lost_at", "ends")
 
@@ -35,34 +35,36 @@ def on_ray(market: Path, folder: Path, kind: str, lose: str, database: str = "sq
     home.mkdir()
     (home / "lake").symlink_to(market / "lake", target_is_directory=True)
     variables = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": PATHS}
-    command = [sys.executable, str(STORY), str(home), kind, lose, database]
+    command = [sys.executable, str(PROGRAM), str(home), kind, lose, database]
     process = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=400, check=False)
     assert process.returncode == 0, process.stderr[-3_000:]
     return json.loads(process.stdout.splitlines()[-1])
 
 
-def on_this_machine(yard: Yard, kind: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def on_this_machine(job_workspace: JobWorkspace, kind: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The same study with the pool of this machine."""
-    settings = yard.settings.model_copy(update={"max_workers": 2, "worker_idle_s": 0.5})
+    settings = job_workspace.settings.model_copy(update={"max_workers": 2, "worker_idle_s": 0.5})
     monkeypatch.setattr(
-        studying, "ensure_workers", lambda workspace: local.ensure(settings, yard.queue, any_build=True)
+        studying, "ensure_workers", lambda workspace: local.ensure(settings, job_workspace.queue, any_build=True)
     )
-    plan = story(kind)
-    result = asyncio.run(study(yard.workspace, plan.plan, plan.method, StudySettings("workers")))
-    workers = {event.worker for event in events.read_events(yard.workspace.database) if event.kind == "claimed"}
+    plan = study_plan(kind)
+    result = asyncio.run(study(job_workspace.workspace, plan.plan, plan.method, StudySettings("workers")))
+    workers = {
+        event.worker for event in events.read_events(job_workspace.workspace.database) if event.kind == "claimed"
+    }
     assert workers
     assert not any(str(worker).startswith("ray-") for worker in workers)
-    return json.loads(json.dumps(study_results(yard.workspace, plan, result)))
+    return json.loads(json.dumps(study_results(job_workspace.workspace, plan, result)))
 
 
 @pytest.mark.chaos
 @pytest.mark.timeout(900)
 def test_a_walk_forward_on_a_ray_cluster_of_three_nodes_is_that_of_the_local_pool(
-    yard: Yard, market: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    job_workspace: JobWorkspace, market: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on_cluster = on_ray(market, tmp_path, "walk", "keep")
     print({name: on_cluster[name] for name in FIGURES})
-    alike = on_this_machine(yard, "walk", monkeypatch)
+    alike = on_this_machine(job_workspace, "walk", monkeypatch)
     assert {name: on_cluster[name] for name in alike} == alike, "ids, digests, scores and choices"
     assert len(alike["digests"]) == 10
     assert len(alike["chosen"]) == 2
@@ -75,7 +77,7 @@ def test_a_walk_forward_on_a_ray_cluster_of_three_nodes_is_that_of_the_local_poo
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])
 def test_a_node_lost_in_the_middle_of_a_sweep_changes_nothing_but_the_time(
-    database: str, yard: Yard, market: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: str, job_workspace: JobWorkspace, market: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if database == "postgres":
         import postgres_server
@@ -85,7 +87,7 @@ def test_a_node_lost_in_the_middle_of_a_sweep_changes_nothing_but_the_time(
     on_cluster = on_ray(market, tmp_path, "grid", "lose", database)
 
     print({name: on_cluster[name] for name in FIGURES})
-    alike = on_this_machine(yard, "grid", monkeypatch)
+    alike = on_this_machine(job_workspace, "grid", monkeypatch)
     assert {name: on_cluster[name] for name in alike} == alike, "ids, digests and scores"
     assert (on_cluster["ends"], on_cluster["violations"], on_cluster["nodes"]) == ({"complete": 16}, [], 2)
     assert 0 < on_cluster["lost_at"] < 0.9, "the node went in the middle"
@@ -93,7 +95,7 @@ def test_a_node_lost_in_the_middle_of_a_sweep_changes_nothing_but_the_time(
 
 
 def test_a_worker_elsewhere_is_lent_what_its_models_need_and_nothing_else(
-    yard: Yard, monkeypatch: pytest.MonkeyPatch
+    job_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ("LLM_PROVIDER", "LLM_MODEL", "OPENAI_API_KEY", "GROQ_API_KEY", "MY_OTHER_SECRET")
     for name in names:
@@ -104,9 +106,9 @@ def test_a_worker_elsewhere_is_lent_what_its_models_need_and_nothing_else(
     monkeypatch.setenv("OPENAI_API_KEY", "key-for-openai")
     monkeypatch.setenv("MY_OTHER_SECRET", "x")
 
-    assert model_variables(yard.workspace, ["policy/hold", "standin/analyst", "no-such/model"]) == {}
-    assert model_variables(yard.workspace, ["openai/gpt-4o-mini"]) == {"OPENAI_API_KEY": "key-for-openai"}
-    assert model_variables(yard.workspace, ["llm/fake", "policy/hold"]) == {
+    assert model_variables(job_workspace.workspace, ["policy/hold", "standin/analyst", "no-such/model"]) == {}
+    assert model_variables(job_workspace.workspace, ["openai/gpt-4o-mini"]) == {"OPENAI_API_KEY": "key-for-openai"}
+    assert model_variables(job_workspace.workspace, ["llm/fake", "policy/hold"]) == {
         "LLM_BASE_URL": "http://127.0.0.1:9/v1",
         "LLM_API_KEY": "key-for-that-address",
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from yard import FROM, HOUR_MS, Yard
+from job_workspace import FROM, HOUR_MS, JobWorkspace
 
 from pitboss.core.errors import UserError
 from pitboss.jobs import enqueue as enqueueing
@@ -31,71 +31,73 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(enqueueing, "ensure_workers", lambda workspace: 0)
 
 
-def put(yard: Yard, count: int = 1, hours: int = 6, **more: Any) -> list[str]:
+def put(job_workspace: JobWorkspace, count: int = 1, hours: int = 6, **more: Any) -> list[str]:
     skill = plain_skill(["BTC"], "15m", model="policy/momentum")
     requests = [PerpRequest(skill, FROM, FROM + hours * HOUR_MS, seed=seed, repeat=seed) for seed in range(count)]
-    return enqueue(yard.workspace, requests, **more)
+    return enqueue(job_workspace.workspace, requests, **more)
 
 
-def work(yard: Yard, **terms: Any) -> None:
-    asyncio.run(yard.worker(**terms).run())
+def work(job_workspace: JobWorkspace, **terms: Any) -> None:
+    asyncio.run(job_workspace.worker(**terms).run())
 
 
-def test_a_worker_writes_the_reports_that_were_asked_for_and_no_others(yard: Yard) -> None:
-    asked = put(yard, 3, extra_params=ASKED)
-    others = put(yard, 1) + put(yard, 1, extra_params={"queued": {}}) + yard.put(1)
-    work(yard)
-    reports = yard.workspace.home / "reports"
+def test_a_worker_writes_the_reports_that_were_asked_for_and_no_others(job_workspace: JobWorkspace) -> None:
+    asked = put(job_workspace, 3, extra_params=ASKED)
+    others = put(job_workspace, 1) + put(job_workspace, 1, extra_params={"queued": {}}) + job_workspace.enqueue(1)
+    work(job_workspace)
+    reports = job_workspace.workspace.home / "reports"
     assert sorted(os.listdir(reports)) == sorted(f"{run_id}.html" for run_id in asked)
     for run_id in asked:
-        run = yard.workspace.runs.get(run_id)
+        run = job_workspace.workspace.runs.get(run_id)
         assert (run.status, run.report) == ("complete", str(reports / f"{run_id}.html"))
-        again = write_report(yard.workspace, run_id, reports / "again.html")
+        again = write_report(job_workspace.workspace, run_id, reports / "again.html")
         assert again.read_bytes() == Path(run.report or "").read_bytes(), "whoever writes it writes the same"
-        assert verify(yard.workspace, run_id) == []
-    assert {yard.workspace.runs.get(run_id).report for run_id in others} == {None}
-    assert {yard.status(run_id) for run_id in others} == {"complete"}
+        assert verify(job_workspace.workspace, run_id) == []
+    assert {job_workspace.workspace.runs.get(run_id).report for run_id in others} == {None}
+    assert {job_workspace.status(run_id) for run_id in others} == {"complete"}
 
 
 @pytest.mark.parametrize("problem", [UserError("the disk is full"), MemoryError(), KeyError("gone")])
 def test_a_report_that_cannot_be_written_is_shown_in_the_log_and_the_run_stays_complete(
-    problem: Exception, yard: Yard, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    problem: Exception, job_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: object) -> None:
         raise problem
 
     monkeypatch.setattr(report, "write_report", broken)
-    ids = put(yard, 2, extra_params=ASKED)
+    ids = put(job_workspace, 2, extra_params=ASKED)
     with caplog.at_level(logging.WARNING, "pitboss.jobs"):
-        work(yard)
-    assert [yard.status(run_id) for run_id in ids] == ["complete"] * 2
+        work(job_workspace)
+    assert [job_workspace.status(run_id) for run_id in ids] == ["complete"] * 2
     assert [record.getMessage() for record in caplog.records].count("report not written") == 2
-    assert all(verify(yard.workspace, run_id) == [] for run_id in ids)
+    assert all(verify(job_workspace.workspace, run_id) == [] for run_id in ids)
 
 
-def test_a_folder_that_takes_no_files_costs_the_report_and_nothing_else(yard: Yard) -> None:
-    (yard.workspace.home / "reports").write_text("not a folder")
-    (run_id,) = put(yard, extra_params=ASKED)
-    work(yard)
-    run = yard.workspace.runs.get(run_id)
+def test_a_folder_that_takes_no_files_costs_the_report_and_nothing_else(job_workspace: JobWorkspace) -> None:
+    (job_workspace.workspace.home / "reports").write_text("not a folder")
+    (run_id,) = put(job_workspace, extra_params=ASKED)
+    work(job_workspace)
+    run = job_workspace.workspace.runs.get(run_id)
     assert (run.status, run.report) == ("complete", None)
     assert run.digest is not None
 
 
-def test_a_run_that_ended_in_error_or_was_cancelled_has_no_report(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
-    (run_id,) = put(yard, extra_params=ASKED)
+def test_a_run_that_ended_in_error_or_was_cancelled_has_no_report(
+    job_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run_id,) = put(job_workspace, extra_params=ASKED)
 
     async def failing(workspace: Any, lease: Any, *arguments: Any) -> None:
         workspace.runs.fail(lease.run_id, lease.epoch, "no luck")
 
     monkeypatch.setattr(working, "work", failing)
-    work(yard)
-    assert yard.status(run_id) == "error"
-    assert not (yard.workspace.home / "reports").exists()
+    work(job_workspace)
+    assert job_workspace.status(run_id) == "error"
+    assert not (job_workspace.workspace.home / "reports").exists()
 
 
 def test_the_loop_is_free_while_a_report_is_written_and_a_worker_that_leaves_waits_for_it(
-    yard: Yard, monkeypatch: pytest.MonkeyPatch
+    job_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began, go_on = threading.Event(), threading.Event()
 
@@ -105,16 +107,16 @@ def test_the_loop_is_free_while_a_report_is_written_and_a_worker_that_leaves_wai
         return write_report(*given, **named)
 
     monkeypatch.setattr(report, "write_report", slow)
-    (first,) = put(yard, extra_params=ASKED)
+    (first,) = put(job_workspace, extra_params=ASKED)
 
     async def story() -> None:
-        worker = yard.worker(idle_exit_s=60.0)
+        worker = job_workspace.worker(idle_exit_s=60.0)
         running = asyncio.create_task(worker.run())
         while not began.is_set():  # noqa: ASYNC110 - it is set by a thread
             await asyncio.sleep(0.01)
-        assert yard.status(first) == "complete"
-        (second,) = yard.put(1, hours=3)
-        while yard.status(second) != "complete":  # noqa: ASYNC110 - it is in the database
+        assert job_workspace.status(first) == "complete"
+        (second,) = job_workspace.enqueue(1, hours=3)
+        while job_workspace.status(second) != "complete":  # noqa: ASYNC110 - it is in the database
             await asyncio.sleep(0.01)
         worker.stop()
         await asyncio.sleep(0.1)
@@ -123,14 +125,14 @@ def test_the_loop_is_free_while_a_report_is_written_and_a_worker_that_leaves_wai
         await running
 
     asyncio.run(story())
-    assert Path(yard.workspace.runs.get(first).report or "").exists()
+    assert Path(job_workspace.workspace.runs.get(first).report or "").exists()
 
 
 def test_reports_are_written_one_after_the_other_while_a_run_blocks_the_loop(
-    yard: Yard, monkeypatch: pytest.MonkeyPatch
+    job_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ids, written, all_written = put(yard, 3, extra_params=ASKED), list[str](), threading.Event()
-    runs = [replace(yard.workspace.runs.get(run_id), status="complete") for run_id in ids]
+    ids, written, all_written = put(job_workspace, 3, extra_params=ASKED), list[str](), threading.Event()
+    runs = [replace(job_workspace.workspace.runs.get(run_id), status="complete") for run_id in ids]
 
     def note(workspace: Any, run_id: str) -> None:
         del workspace
@@ -139,10 +141,10 @@ def test_reports_are_written_one_after_the_other_while_a_run_blocks_the_loop(
             all_written.set()
 
     monkeypatch.setattr(report, "write_run_report", note)
-    monkeypatch.setattr(type(yard.workspace.runs), "get", lambda self, run_id: runs[ids.index(run_id)])
+    monkeypatch.setattr(type(job_workspace.workspace.runs), "get", lambda self, run_id: runs[ids.index(run_id)])
 
     async def story() -> None:
-        writer = report.ReportWriter(yard.workspace)
+        writer = report.ReportWriter(job_workspace.workspace)
         for run in runs:
             writer.schedule(run)
         assert all_written.wait(20)  # blocks the loop, as a run does that computes
@@ -154,10 +156,10 @@ def test_reports_are_written_one_after_the_other_while_a_run_blocks_the_loop(
 
 
 def test_reports_that_are_not_begun_are_dropped_when_a_worker_is_told_not_to_wait(
-    yard: Yard, monkeypatch: pytest.MonkeyPatch
+    job_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ids, written = put(yard, 3, extra_params=ASKED), list[str]()
-    runs = [replace(yard.workspace.runs.get(run_id), status="complete") for run_id in ids]
+    ids, written = put(job_workspace, 3, extra_params=ASKED), list[str]()
+    runs = [replace(job_workspace.workspace.runs.get(run_id), status="complete") for run_id in ids]
     began, go_on = threading.Event(), threading.Event()
 
     def slow(workspace: Any, run_id: str) -> None:
@@ -167,10 +169,10 @@ def test_reports_that_are_not_begun_are_dropped_when_a_worker_is_told_not_to_wai
         written.append(run_id)
 
     monkeypatch.setattr(report, "write_run_report", slow)
-    monkeypatch.setattr(type(yard.workspace.runs), "get", lambda self, run_id: runs[ids.index(run_id)])
+    monkeypatch.setattr(type(job_workspace.workspace.runs), "get", lambda self, run_id: runs[ids.index(run_id)])
 
     async def story() -> None:
-        writer = report.ReportWriter(yard.workspace)
+        writer = report.ReportWriter(job_workspace.workspace)
         for run in runs:
             writer.schedule(run)
         assert began.wait(20)
@@ -184,21 +186,23 @@ def test_reports_that_are_not_begun_are_dropped_when_a_worker_is_told_not_to_wai
     asyncio.run(story())
 
 
-def test_two_who_write_the_same_page_at_once_never_mix_their_bytes(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_who_write_the_same_page_at_once_never_mix_their_bytes(
+    job_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One is stopped between its file and the move while the other goes all the way."""
-    (run_id,) = put(yard)
-    work(yard)
+    (run_id,) = put(job_workspace)
+    work(job_workspace)
     place = os.replace
     other: list[bytes] = []
 
     def meanwhile(source: Path, target: Path) -> None:
         if not other:
             other.append(b"")
-            write_report(yard.workspace, run_id)
+            write_report(job_workspace.workspace, run_id)
             other.append(target.read_bytes())
         place(source, target)
 
     monkeypatch.setattr(page_file.os, "replace", meanwhile)
-    path = write_report(yard.workspace, run_id)
+    path = write_report(job_workspace.workspace, run_id)
     assert path.read_bytes() == other[1] != b""
     assert os.listdir(path.parent) == [path.name], "no half of it is left behind"

@@ -6,8 +6,8 @@ from random import Random
 from typing import Any
 
 import pytest
+from job_workspace import FROM, HOUR_MS, JobWorkspace
 from sqlalchemy import func, select
-from yard import FROM, HOUR_MS, Yard
 
 from pitboss.bootstrap import machine
 from pitboss.core.money import ZERO
@@ -35,37 +35,37 @@ def request(repeat: int = 0, **more: Any) -> PerpRequest:
     return PerpRequest(skill, FROM, FROM + 3 * HOUR_MS, repeat=repeat, **terms)
 
 
-def queued(yard: Yard, requests: list[PerpRequest]) -> list[str]:
-    return yard.queue.enqueue([job_of(yard.workspace, one) for one in requests])
+def queued(job_workspace: JobWorkspace, requests: list[PerpRequest]) -> list[str]:
+    return job_workspace.queue.enqueue([job_of(job_workspace.workspace, one) for one in requests])
 
 
 async def served(
-    script: Any, yard: Yard, requests: list[PerpRequest], at_once: int, **terms: Any
+    script: Any, job_workspace: JobWorkspace, requests: list[PerpRequest], at_once: int, **terms: Any
 ) -> tuple[list[Run], int]:
     async with FakeProvider(script, latency_s=0.02) as fake:
         machine.lend({"LLM_BASE_URL": fake.url, "LLM_API_KEY": "test-key-123456"})
-        ids = queued(yard, requests)
-        await yard.worker(concurrency=at_once, **terms).run()
-        return [yard.workspace.runs.get(run_id) for run_id in ids], fake.calls
+        ids = queued(job_workspace, requests)
+        await job_workspace.worker(concurrency=at_once, **terms).run()
+        return [job_workspace.workspace.runs.get(run_id) for run_id in ids], fake.calls
 
 
-def paid_twice(yard: Yard) -> int:
+def paid_twice(job_workspace: JobWorkspace) -> int:
     """Answers to questions that somebody else had an answer to when they were kept."""
     query = select(func.count()).select_from(answers).where(answers.c.key.contains(DUPLICATE_MARK))
-    with yard.workspace.database.read() as connection:
+    with job_workspace.workspace.database.read() as connection:
         return connection.execute(query).scalar_one()
 
 
 @pytest.mark.parametrize("ahead", ["0", "4"])
-def test_runs_at_once_pay_for_each_question_once_and_end_as_one_by_one(ahead: str, yard: Yard) -> None:
+def test_runs_at_once_pay_for_each_question_once_and_end_as_one_by_one(ahead: str, job_workspace: JobWorkspace) -> None:
     requests = [request(number % REPEATS, speculate=ahead) for number in range(RUNS)]
-    done, calls = asyncio.run(served(decide, yard, requests, RUNS))
+    done, calls = asyncio.run(served(decide, job_workspace, requests, RUNS))
 
     async def alone() -> tuple[list[Run], int]:
         async with FakeProvider(decide) as fake:
             machine.lend({"LLM_BASE_URL": fake.url})
             others = [request(REPEATS + number, speculate="0") for number in range(REPEATS)]  # questions of their own
-            return [await start(yard.workspace, one) for one in others], fake.calls
+            return [await start(job_workspace.workspace, one) for one in others], fake.calls
 
     ones, asked = asyncio.run(alone())
     assert [run.status for run in done] == ["complete"] * RUNS
@@ -77,18 +77,18 @@ def test_runs_at_once_pay_for_each_question_once_and_end_as_one_by_one(ahead: st
         assert useful == sum((run.cost_usd for run in ones), ZERO)
     each = ones[0].cost_usd
     assert all(run.cost_usd - run.wasted_usd + run.saved_usd == each for run in done), "who did not pay has saved it"
-    assert all(verify(yard.workspace, run.id) == [] for run in done)
-    assert paid_twice(yard) == 0
+    assert all(verify(job_workspace.workspace, run.id) == [] for run in done)
+    assert paid_twice(job_workspace) == 0
 
 
-def test_a_provider_that_is_busy_now_and_then_is_still_paid_once(yard: Yard) -> None:
+def test_a_provider_that_is_busy_now_and_then_is_still_paid_once(job_workspace: JobWorkspace) -> None:
     count = [0]
 
     def moody(question: Any) -> Any:
         count[0] += 1
         return busy() if count[0] % 3 == 0 else decide(question)
 
-    done, calls = asyncio.run(served(moody, yard, [request()] * RUNS, RUNS))
+    done, calls = asyncio.run(served(moody, job_workspace, [request()] * RUNS, RUNS))
     assert [run.status for run in done] == ["complete"] * RUNS
     assert len({run.digest for run in done}) == 1
     ticks = done[0].ticks
@@ -96,21 +96,23 @@ def test_a_provider_that_is_busy_now_and_then_is_still_paid_once(yard: Yard) -> 
     assert sum((run.saved_usd for run in done), ZERO) == (RUNS - 1) * sum((run.cost_usd for run in done), ZERO)
 
 
-def test_one_that_is_cancelled_while_others_wait_for_its_call_takes_none_of_them_along(yard: Yard) -> None:
+def test_one_that_is_cancelled_while_others_wait_for_its_call_takes_none_of_them_along(
+    job_workspace: JobWorkspace,
+) -> None:
     asked: list[int] = []
 
     async def story() -> tuple[list[Run], str]:
         async with FakeProvider(lambda question: decide(question), latency_s=0.05) as fake:
             machine.lend({"LLM_BASE_URL": fake.url, "LLM_API_KEY": "test-key-123456"})
-            ids = queued(yard, [request()] * 4)
-            worker = yard.worker(concurrency=4, heartbeat=working.HeartbeatSettings(0.05, 20.0, 0.1))
+            ids = queued(job_workspace, [request()] * 4)
+            worker = job_workspace.worker(concurrency=4, heartbeat=working.HeartbeatSettings(0.05, 20.0, 0.1))
             running = asyncio.create_task(worker.run())
             while fake.calls < 2:  # noqa: ASYNC110 - it is in a server
                 await asyncio.sleep(0.005)
-            yard.workspace.runs.request_cancel(ids[0])
+            job_workspace.workspace.runs.request_cancel(ids[0])
             await running
             asked.append(fake.calls)
-            return [yard.workspace.runs.get(run_id) for run_id in ids[1:]], yard.status(ids[0])
+            return [job_workspace.workspace.runs.get(run_id) for run_id in ids[1:]], job_workspace.status(ids[0])
 
     rest, first = asyncio.run(story())
     assert first == "cancelled"
@@ -121,7 +123,7 @@ def test_one_that_is_cancelled_while_others_wait_for_its_call_takes_none_of_them
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.proof) for seed in range(1, 8))])
 def test_whoever_is_cancelled_and_whatever_fails_each_question_is_paid_once_and_all_end_as_one_by_one(
-    seed: int, yard: Yard
+    seed: int, job_workspace: JobWorkspace
 ) -> None:
     dice, refused = Random(seed), set[str]()
 
@@ -135,24 +137,24 @@ def test_whoever_is_cancelled_and_whatever_fails_each_question_is_paid_once_and_
     async def story() -> list[str]:
         async with FakeProvider(moody, latency_s=0.01) as fake:
             machine.lend({"LLM_BASE_URL": fake.url, "LLM_API_KEY": "test-key-123456"})
-            ids = queued(yard, [request(number % 2) for number in range(6)])
-            worker = yard.worker(concurrency=6, heartbeat=working.HeartbeatSettings(0.02, 20.0, 0.1))
+            ids = queued(job_workspace, [request(number % 2) for number in range(6)])
+            worker = job_workspace.worker(concurrency=6, heartbeat=working.HeartbeatSettings(0.02, 20.0, 0.1))
             running = asyncio.create_task(worker.run())
             for run_id in dice.sample(ids, 3):
                 await asyncio.sleep(dice.random() * 0.2)
-                if yard.status(run_id) in ("queued", "loading", "running"):
-                    yard.workspace.runs.request_cancel(run_id)
+                if job_workspace.status(run_id) in ("queued", "loading", "running"):
+                    job_workspace.workspace.runs.request_cancel(run_id)
             await running
             for run_id in ids:
-                if yard.status(run_id) == "cancelled":
-                    yard.queue.enqueue_again(run_id)
-            await yard.worker("two", concurrency=6).run()
-            whole = await start(yard.workspace, request(9))
+                if job_workspace.status(run_id) == "cancelled":
+                    job_workspace.queue.enqueue_again(run_id)
+            await job_workspace.worker("two", concurrency=6).run()
+            whole = await start(job_workspace.workspace, request(9))
             return [whole.id, *ids]
 
-    whole, *done = [yard.workspace.runs.get(run_id) for run_id in asyncio.run(story())]
+    whole, *done = [job_workspace.workspace.runs.get(run_id) for run_id in asyncio.run(story())]
     assert {(run.status, run.digest) for run in done} == {("complete", whole.digest)}
-    assert paid_twice(yard) == 0
-    with yard.workspace.database.read() as connection:
+    assert paid_twice(job_workspace) == 0
+    with job_workspace.workspace.database.read() as connection:
         kept = connection.execute(select(func.count()).select_from(answers)).scalar_one()
     assert kept == 3 * whole.ticks, "two repeats, and the one alone"

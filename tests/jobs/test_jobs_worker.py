@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from yard import Yard
+from job_workspace import JobWorkspace
 
 import history_check
 from pitboss.bootstrap import machine
@@ -52,9 +52,9 @@ async def provider(script: Script = decide) -> AsyncIterator[FakeProvider]:
         yield fake
 
 
-def put_model_runs(yard: Yard, count: int = 1, **more: Any) -> list[str]:
+def put_model_runs(job_workspace: JobWorkspace, count: int = 1, **more: Any) -> list[str]:
     machine.lend({"LLM_BASE_URL": f"http://127.0.0.1:{PORT}/v1"})
-    return yard.put(count, model=MODEL, any_price=True, speculate="0", hours=3, **more)
+    return job_workspace.enqueue(count, model=MODEL, any_price=True, speculate="0", hours=3, **more)
 
 
 async def until(true: Callable[[], bool], patience_s: float = 20.0) -> None:
@@ -63,155 +63,160 @@ async def until(true: Callable[[], bool], patience_s: float = 20.0) -> None:
             await asyncio.sleep(0.01)
 
 
-def check_history(yard: Yard) -> history_check.Findings:
-    log = history_check.check(events.read_events(yard.workspace.database), ended=False)
+def check_history(job_workspace: JobWorkspace) -> history_check.Findings:
+    log = history_check.check(events.read_events(job_workspace.workspace.database), ended=False)
     assert log.violations == []
     return log
 
 
-def test_queued_runs_are_done_and_end_as_they_would_in_the_foreground(yard: Yard) -> None:
-    ids = yard.put(2) + yard.put(1, model="standin/analyst", hours=12)
+def test_queued_runs_are_done_and_end_as_they_would_in_the_foreground(job_workspace: JobWorkspace) -> None:
+    ids = job_workspace.enqueue(2) + job_workspace.enqueue(1, model="standin/analyst", hours=12)
     reference = [
-        asyncio.run(start(yard.workspace, request_of(yard.workspace.runs.get(run_id)))).digest for run_id in ids
+        asyncio.run(start(job_workspace.workspace, request_of(job_workspace.workspace.runs.get(run_id)))).digest
+        for run_id in ids
     ]
 
-    assert asyncio.run(yard.worker().run()) == 3
+    assert asyncio.run(job_workspace.worker().run()) == 3
 
-    runs = [yard.workspace.runs.get(run_id) for run_id in ids]
+    runs = [job_workspace.workspace.runs.get(run_id) for run_id in ids]
     assert [run.status for run in runs] == ["complete"] * 3
     assert [run.digest for run in runs] == reference
-    assert all(verify(yard.workspace, run_id) == [] for run_id in ids)
-    assert check_history(yard).commits > 3
+    assert all(verify(job_workspace.workspace, run_id) == [] for run_id in ids)
+    assert check_history(job_workspace).commits > 3
 
 
-def test_a_cancelled_run_stops_while_its_model_has_not_answered_and_the_others_go_on(yard: Yard) -> None:
-    (cancelled,) = put_model_runs(yard)
+def test_a_cancelled_run_stops_while_its_model_has_not_answered_and_the_others_go_on(
+    job_workspace: JobWorkspace,
+) -> None:
+    (cancelled,) = put_model_runs(job_workspace)
 
     async def story() -> float:
         async with provider([hang]) as fake:
-            worker = yard.worker(heartbeat=QUICK)
+            worker = job_workspace.worker(heartbeat=QUICK)
             working = asyncio.create_task(worker.run())
             await until(lambda: fake.calls == 1)
-            other = yard.put(1)[0]
-            await until(lambda: yard.status(other) == "complete")
-            yard.workspace.runs.request_cancel(cancelled)
+            other = job_workspace.enqueue(1)[0]
+            await until(lambda: job_workspace.status(other) == "complete")
+            job_workspace.workspace.runs.request_cancel(cancelled)
             started_s = asyncio.get_running_loop().time()
             await working
             return asyncio.get_running_loop().time() - started_s
 
     assert asyncio.run(story()) < 60.0  # the model would have been waited for two minutes
-    run = yard.workspace.runs.get(cancelled)
+    run = job_workspace.workspace.runs.get(cancelled)
     assert (run.status, run.error_text) == ("cancelled", None)
-    check_history(yard)
+    check_history(job_workspace)
 
 
 @pytest.mark.usefixtures("forked_programs")
 @pytest.mark.parametrize("processes", [0, 2])
 def test_a_cancelled_run_that_only_computes_stops_at_a_tick_and_keeps_what_it_has(
-    processes: int, yard: Yard, monkeypatch: pytest.MonkeyPatch
+    processes: int, job_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On the loop it leaves nobody a turn: the mark comes from another thread. In a child it comes through a pipe."""
-    (run_id,) = yard.put(model="standin/analyst", every="5m")
+    (run_id,) = job_workspace.enqueue(model="standin/analyst", every="5m")
     monkeypatch.setattr(place, "MIN_PROCESS_RUN_S", 0.0)
 
     def cancel() -> None:
         pause = threading.Event()
-        while not (run := yard.workspace.runs.get(run_id)).progress and run.finished_at is None:
+        while not (run := job_workspace.workspace.runs.get(run_id)).progress and run.finished_at is None:
             pause.wait(0.01)
-        yard.workspace.runs.request_cancel(run_id)
+        job_workspace.workspace.runs.request_cancel(run_id)
 
     asking = threading.Thread(target=cancel)
     asking.start()
     heartbeat = HeartbeatSettings(heartbeat_s=0.02, stale_s=20.0, scan_s=1.0)
-    asyncio.run(yard.worker(processes=processes, idle_exit_s=3.0 * bool(processes), heartbeat=heartbeat).run())
+    asyncio.run(job_workspace.worker(processes=processes, idle_exit_s=3.0 * bool(processes), heartbeat=heartbeat).run())
     asking.join()
 
-    run = yard.workspace.runs.get(run_id)
+    run = job_workspace.workspace.runs.get(run_id)
     assert run.status == "cancelled"
     assert 0 < run.ticks < 576
     assert run.wall_s > 0
-    check_history(yard)
+    check_history(job_workspace)
 
 
 def test_a_worker_whose_loop_is_kept_by_a_run_is_not_taken_for_dead(
-    yard: Yard, monkeypatch: pytest.MonkeyPatch
+    job_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (run_id,) = yard.put()
+    (run_id,) = job_workspace.enqueue()
     swept: list[str] = []
 
     async def computing(workspace: Any, lease: Lease, *arguments: Any) -> None:
         threading.Event().wait(0.6)  # nobody else gets the loop
-        swept.extend(yard.queue.sweep(stale_ms=300).requeued)
+        swept.extend(job_workspace.queue.sweep(stale_ms=300).requeued)
         workspace.runs.fail(run_id, lease.epoch, "done with it")
 
     monkeypatch.setattr(working, "work", computing)
-    asyncio.run(yard.worker(heartbeat=HeartbeatSettings(heartbeat_s=0.05, stale_s=20.0, scan_s=20.0)).run())
+    asyncio.run(job_workspace.worker(heartbeat=HeartbeatSettings(heartbeat_s=0.05, stale_s=20.0, scan_s=20.0)).run())
 
     assert swept == []
-    assert yard.workspace.runs.get(run_id).error_text == "done with it"
+    assert job_workspace.workspace.runs.get(run_id).error_text == "done with it"
 
 
 @pytest.mark.parametrize("stops", [1, 2])
 def test_a_worker_asked_to_exit_gives_its_runs_back_uncounted_and_they_end_the_same_elsewhere(
-    stops: int, yard: Yard
+    stops: int, job_workspace: JobWorkspace
 ) -> None:
     """Told twice it does not even wait for the time that it has for it."""
-    ids = put_model_runs(yard, 3)
+    ids = put_model_runs(job_workspace, 3)
 
     async def story() -> None:
         async with provider() as fake:
             fake.script = lambda question: decide(question) if fake.calls == 1 else hang
-            worker = yard.worker(drain_s=0.05 if stops == 1 else 60.0)
+            worker = job_workspace.worker(drain_s=0.05 if stops == 1 else 60.0)
             working = asyncio.create_task(worker.run())
             await until(lambda: fake.calls >= 3)
             for _ in range(stops):
                 worker.stop()
             assert await working == 0
-        given_back = [yard.workspace.runs.get(run_id) for run_id in ids]
+        given_back = [job_workspace.workspace.runs.get(run_id) for run_id in ids]
         assert {(run.status, run.requeues, run.worker) for run in given_back} == {("queued", 0, None)}
         async with provider():
-            assert await yard.worker("another").run() == 3
+            assert await job_workspace.worker("another").run() == 3
 
     asyncio.run(story())
-    digests = {yard.workspace.runs.get(run_id).digest for run_id in ids}
+    digests = {job_workspace.workspace.runs.get(run_id).digest for run_id in ids}
     assert len(digests) == 1  # they hold, whatever their seeds
-    assert list(check_history(yard).ends) == ["complete"]
+    assert list(check_history(job_workspace).ends) == ["complete"]
 
 
-def test_a_worker_asked_to_exit_waits_for_the_answer_that_is_on_its_way(yard: Yard) -> None:
+def test_a_worker_asked_to_exit_waits_for_the_answer_that_is_on_its_way(job_workspace: JobWorkspace) -> None:
     """The tick in hand is paid for: it is kept."""
-    (run_id,) = put_model_runs(yard)
+    (run_id,) = put_model_runs(job_workspace)
 
     async def story() -> None:
         async with provider() as fake:
             fake.latency_s = 0.3
-            worker = yard.worker(drain_s=30.0)
+            worker = job_workspace.worker(drain_s=30.0)
             task = asyncio.create_task(worker.run())
             await until(lambda: fake.calls == 1)
             worker.stop()
             await task
 
     asyncio.run(story())
-    commits = [event.detail for event in events.read_events(yard.workspace.database) if event.kind == "committed"]
-    assert (yard.status(run_id), commits) == ("queued", ["0-1"])
+    commits = [
+        event.detail for event in events.read_events(job_workspace.workspace.database) if event.kind == "committed"
+    ]
+    assert (job_workspace.status(run_id), commits) == ("queued", ["0-1"])
 
 
-def test_a_run_that_was_taken_away_is_given_up_without_a_word(yard: Yard) -> None:
-    (run_id,) = put_model_runs(yard)
+def test_a_run_that_was_taken_away_is_given_up_without_a_word(job_workspace: JobWorkspace) -> None:
+    (run_id,) = put_model_runs(job_workspace)
 
     async def story() -> None:
         async with provider([hang]) as fake:
-            task = asyncio.create_task(yard.worker(heartbeat=HeartbeatSettings(0.3, 20.0, 20.0)).run())
+            task = asyncio.create_task(job_workspace.worker(heartbeat=HeartbeatSettings(0.3, 20.0, 20.0)).run())
             await until(lambda: fake.calls == 1)
-            assert yard.queue.sweep(stale_ms=-1).requeued == [run_id]  # as if it had been silent
-            lease = yard.queue.claim("another")
+            assert job_workspace.queue.sweep(stale_ms=-1).requeued == [run_id]  # as if it had been silent
+            lease = job_workspace.queue.claim("another")
             assert lease is not None
             await task
-            yard.workspace.runs.fail(run_id, lease.epoch, "the other's word")
+            job_workspace.workspace.runs.fail(run_id, lease.epoch, "the other's word")
 
     asyncio.run(story())
-    assert yard.workspace.runs.get(run_id).error_text == "the other's word"
-    check_history(yard)
+    assert job_workspace.workspace.runs.get(run_id).error_text == "the other's word"
+    check_history(job_workspace)
 
 
 POISONS: list[BaseException] = [
@@ -225,7 +230,7 @@ POISONS: list[BaseException] = [
 
 
 def test_runs_that_fail_in_any_way_end_in_error_and_the_next_is_done(
-    yard: Yard, monkeypatch: pytest.MonkeyPatch
+    job_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = working.work
 
@@ -237,38 +242,40 @@ def test_runs_that_fail_in_any_way_end_in_error_and_the_next_is_done(
         return await real(workspace, lease, *arguments)
 
     monkeypatch.setattr(working, "work", poisoned)
-    *bad, good = yard.put(len(POISONS) + 1)
+    *bad, good = job_workspace.enqueue(len(POISONS) + 1)
 
-    assert asyncio.run(yard.worker(concurrency=4).run()) == 1
+    assert asyncio.run(job_workspace.worker(concurrency=4).run()) == 1
 
-    assert yard.status(good) == "complete"
+    assert job_workspace.status(good) == "complete"
     for run_id, poison in zip(bad, POISONS, strict=True):
-        run = yard.workspace.runs.get(run_id)
+        run = job_workspace.workspace.runs.get(run_id)
         assert (run.status, run.error_text) == ("error", f"unexpected fault: {poison!r}")
-    check_history(yard)
+    check_history(job_workspace)
 
 
 @pytest.mark.parametrize(
     "params", [{}, {"skill": None}, {"skill": {"venue": "nowhere"}, "seed": "x"}, {"skill": [[[]]], "from_at": {}}, []]
 )
-def test_a_run_whose_parameters_make_no_sense_ends_in_error_with_the_cause(yard: Yard, params: Any) -> None:
-    saved = yard.workspace.skills.save("bad", "0" * 64, b"{}")
-    (bad,) = yard.queue.enqueue([Job(saved.id, saved.version, "policy/hold", params)])
-    (good,) = yard.put()
+def test_a_run_whose_parameters_make_no_sense_ends_in_error_with_the_cause(
+    job_workspace: JobWorkspace, params: Any
+) -> None:
+    saved = job_workspace.workspace.skills.save("bad", "0" * 64, b"{}")
+    (bad,) = job_workspace.queue.enqueue([Job(saved.id, saved.version, "policy/hold", params)])
+    (good,) = job_workspace.enqueue()
 
-    asyncio.run(yard.worker().run())
+    asyncio.run(job_workspace.worker().run())
 
-    run = yard.workspace.runs.get(bad)
+    run = job_workspace.workspace.runs.get(bad)
     assert run.status == "error"
     assert run.error_text
-    assert yard.status(good) == "complete"
+    assert job_workspace.status(good) == "complete"
 
 
 class Flaky:
     """A queue whose answers to claims are lost now and then: after the claim was made, or before."""
 
-    def __init__(self, yard: Yard, losses: list[str]) -> None:
-        self._queue = yard.queue
+    def __init__(self, job_workspace: JobWorkspace, losses: list[str]) -> None:
+        self._queue = job_workspace.queue
         self._losses = iter(losses)
 
     def __getattr__(self, name: str) -> Any:
@@ -282,23 +289,23 @@ class Flaky:
         return lease
 
 
-def test_a_claim_whose_answer_was_lost_is_found_again(yard: Yard) -> None:
-    ids = yard.put(3)
-    queue: Any = Flaky(yard, ["before", "after", "none", "after", "after"])
-    worker = Worker(yard.workspace, queue, "one", working.WorkerSettings(idle_exit_s=0.0))
+def test_a_claim_whose_answer_was_lost_is_found_again(job_workspace: JobWorkspace) -> None:
+    ids = job_workspace.enqueue(3)
+    queue: Any = Flaky(job_workspace, ["before", "after", "none", "after", "after"])
+    worker = Worker(job_workspace.workspace, queue, "one", working.WorkerSettings(idle_exit_s=0.0))
 
     assert asyncio.run(worker.run()) == 3
 
-    assert {yard.status(run_id) for run_id in ids} == {"complete"}
-    assert check_history(yard).claims == 3
+    assert {job_workspace.status(run_id) for run_id in ids} == {"complete"}
+    assert check_history(job_workspace).claims == 3
 
 
 def test_a_run_that_meets_a_database_which_is_away_goes_on_under_the_same_lease(
-    yard: Yard, monkeypatch: pytest.MonkeyPatch
+    job_workspace: JobWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (whole,) = yard.put(model="standin/analyst", hours=6)
-    asyncio.run(yard.worker().run())
-    (run_id,) = yard.put(model="standin/analyst", hours=6)
+    (whole,) = job_workspace.enqueue(model="standin/analyst", hours=6)
+    asyncio.run(job_workspace.worker().run())
+    (run_id,) = job_workspace.enqueue(model="standin/analyst", hours=6)
     monkeypatch.setattr(working, "UNREACHABLE_PAUSE_S", 0.0)
     real, failures = working.work, iter(["early", "late"])
 
@@ -312,26 +319,30 @@ def test_a_run_that_meets_a_database_which_is_away_goes_on_under_the_same_lease(
         return run
 
     monkeypatch.setattr(working, "work", away)
-    asyncio.run(yard.worker().run())
+    asyncio.run(job_workspace.worker().run())
 
-    run = yard.workspace.runs.get(run_id)
+    run = job_workspace.workspace.runs.get(run_id)
     assert (run.status, run.lease_epoch) == ("complete", 1)
-    assert run.digest == yard.workspace.runs.get(whole).digest
-    check_history(yard)
+    assert run.digest == job_workspace.workspace.runs.get(whole).digest
+    check_history(job_workspace)
 
 
-def test_a_run_of_another_build_waits_for_a_worker_that_can_or_may_do_it(yard: Yard) -> None:
-    (other,), (mine,), (nobodys,) = yard.put(build="0.9+old"), yard.put(build="1.0+new"), yard.put()
+def test_a_run_of_another_build_waits_for_a_worker_that_can_or_may_do_it(job_workspace: JobWorkspace) -> None:
+    (other,), (mine,), (nobodys,) = (
+        job_workspace.enqueue(build="0.9+old"),
+        job_workspace.enqueue(build="1.0+new"),
+        job_workspace.enqueue(),
+    )
 
-    asyncio.run(yard.worker(build="1.0+new").run())
-    assert [yard.status(one) for one in (other, mine, nobodys)] == ["queued", "complete", "complete"]
+    asyncio.run(job_workspace.worker(build="1.0+new").run())
+    assert [job_workspace.status(one) for one in (other, mine, nobodys)] == ["queued", "complete", "complete"]
 
-    asyncio.run(yard.worker(build=None).run())
-    assert yard.status(other) == "complete"
+    asyncio.run(job_workspace.worker(build=None).run())
+    assert job_workspace.status(other) == "complete"
 
 
-def test_more_runs_wait_for_their_model_at_once_than_the_worker_has_processes(yard: Yard) -> None:
-    ids = put_model_runs(yard, 5)
+def test_more_runs_wait_for_their_model_at_once_than_the_worker_has_processes(job_workspace: JobWorkspace) -> None:
+    ids = put_model_runs(job_workspace, 5)
     seen = 0
 
     async def story() -> None:
@@ -344,10 +355,10 @@ def test_more_runs_wait_for_their_model_at_once_than_the_worker_has_processes(ya
             return await decide(question)(request, question)
 
         async with provider(lambda question: together):
-            await yard.worker(concurrency=4).run()
+            await job_workspace.worker(concurrency=4).run()
 
     asyncio.run(story())
-    assert {yard.status(run_id) for run_id in ids} == {"complete"}
+    assert {job_workspace.status(run_id) for run_id in ids} == {"complete"}
 
 
 LONG_S, SHORT_S = 2 * place.MIN_PROCESS_RUN_S, place.MIN_PROCESS_RUN_S / 2
@@ -368,14 +379,20 @@ LONG_S, SHORT_S = 2 * place.MIN_PROCESS_RUN_S, place.MIN_PROCESS_RUN_S / 2
     ],
 )
 def test_a_run_gets_its_own_process_when_that_pays_or_it_has_cost_a_worker_before(
-    yard: Yard, computing: bool, requeues: int, processes: int, company: bool, took_s: float, expected: bool
+    job_workspace: JobWorkspace,
+    computing: bool,
+    requeues: int,
+    processes: int,
+    company: bool,
+    took_s: float,
+    expected: bool,
 ) -> None:
-    run = yard.workspace.runs.get(yard.put()[0])
+    run = job_workspace.workspace.runs.get(job_workspace.enqueue()[0])
     object.__setattr__(run, "requeues", requeues)
     assert place.needs_process(run, computing, processes, company, took_s) is expected
 
 
-def test_whether_a_run_asks_a_model_is_seen_from_what_was_asked_for(yard: Yard) -> None:
-    asking, computing = put_model_runs(yard)[0], yard.put()[0]
-    assert not place.is_compute_only(yard.workspace.runs.get(asking))
-    assert place.is_compute_only(yard.workspace.runs.get(computing))
+def test_whether_a_run_asks_a_model_is_seen_from_what_was_asked_for(job_workspace: JobWorkspace) -> None:
+    asking, computing = put_model_runs(job_workspace)[0], job_workspace.enqueue()[0]
+    assert not place.is_compute_only(job_workspace.workspace.runs.get(asking))
+    assert place.is_compute_only(job_workspace.workspace.runs.get(computing))

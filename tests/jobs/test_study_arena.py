@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from studied import market, request
+from study_market import market, request
 
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace

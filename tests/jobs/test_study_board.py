@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from studied import request
+from study_market import request
 
 from pitboss.cli import study_table as scoreboard
 from pitboss.cli.study_table import Scoreboard, live_scoreboard

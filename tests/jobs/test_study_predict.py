@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from studied import request as perp_request
+from study_market import request as perp_request
 
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace

@@ -1,4 +1,4 @@
-"""A small market of four weeks, and requests for studies on it."""
+"""A generated market of 30 days, and requests for studies on it."""
 
 import atexit
 import shutil
@@ -29,7 +29,7 @@ def request(model: str = "policy/sma_cross", days: int | None = None, **more: An
 
 @cache
 def market() -> Path:
-    """The folder of the market, made once for all files."""
+    """The lake with the market, written once per process."""
     folder = Path(tempfile.mkdtemp(prefix="pitboss-studied-"))
     atexit.register(shutil.rmtree, folder, True)
     write_demo(Lake(folder / "lake"), days=DAYS, end=parse_instant("2025-04-01"))

@@ -1,6 +1,6 @@
-"""A study on a Ray cluster whose nodes have no lake but one in object storage: `python objects_ray_story.py HOME JOBS`.
+"""Runs jobs on a Ray cluster with the lake in object storage: `python objects_ray_program.py HOME JOBS`. Prints JSON.
 
-Prints JSON. The keys come in on standard input, after the cluster has started: no node has them in its environment.
+Keys are read from standard input after the cluster has started, so that no node has them in its environment.
 """
 
 import json
@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import ray
+from job_workspace import study_requests
 from ray.cluster_utils import Cluster
-from ray_story import MEMORY, names, variables, wait
-from yard import study_requests
+from ray_study import MEMORY, names, variables, wait
 
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import CACHE, open_workspace
@@ -23,7 +23,7 @@ from pitboss.store.lifecycle import ENDED
 
 
 def main(home: str, jobs: str) -> None:
-    """Start a cluster, do the study on it, tell what came of it."""
+    """Start a cluster, execute the jobs on it, print the results."""
     head = {"num_cpus": 0, "object_store_memory": MEMORY, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args=head)
     for _ in range(2):
@@ -39,7 +39,7 @@ def main(home: str, jobs: str) -> None:
         executor.ensure(workspace, queue, any_build=True)
         surroundings = [variables(name) for name in names()]
         wait(lambda: all(workspace.runs.get(run_id).status in ENDED for run_id in ids), "the study did not end")
-        wait(lambda: not names(), "the workers did not leave")
+        wait(lambda: not names(), "the workers did not end")
         runs = [workspace.runs.get(run_id) for run_id in ids]
     result = {
         "digests": [run.digest for run in runs],

@@ -1,6 +1,6 @@
-"""The same study on a Ray cluster of several nodes: `python ray_story.py HOME KIND LOSE_A_NODE DATABASE`. Prints JSON.
+"""The same study on a Ray cluster of several nodes: `python ray_study.py HOME KIND LOSE_A_NODE DATABASE`. Prints JSON.
 
-A process of its own, because Ray leaves threads, warnings and sockets behind that a test run would stumble over.
+A separate process, because Ray leaves threads, warnings and sockets open that would fail a test run.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import ray
+from job_workspace import study_plan, study_results
 from ray.cluster_utils import Cluster
-from yard import story, study_results
 
 import history_check
 from pitboss.bootstrap.settings import Settings, load_settings
@@ -28,27 +28,27 @@ from pitboss.store import events
 from pitboss.store.studies import Studies
 
 MEMORY = 100 * 2**20
-CANARY = "A_SECRET_OF_WHOEVER_QUEUES"
+CANARY = "A_SECRET_OF_THE_QUEUEING_PROCESS"
 PATIENCE_S = 240
 MIDDLE = 0.6
-"""A run of which less is done will not have ended before its node is gone."""
+"""A run with less progress than this does not end before its node is removed."""
 
 
 class Watcher:
-    """Looks on while the study works, and asks the workers for their surroundings."""
+    """Reads the environment of the workers once the study is running."""
 
     def __init__(self) -> None:
         self.surroundings: dict[str, list[str]] = {}
 
     def moved(self, run_id: str, status: str, done: float) -> None:
-        """One run has come so far."""
+        """The progress of one run."""
         del run_id, done
-        if status != "queued" and not self.surroundings:  # a short run may be over when we hear of it; its worker stays
-            self.surroundings = {name: variables(name) for name in names()}  # a worker answers when it has a moment
+        if status != "queued" and not self.surroundings:  # a short run may have ended by now; its worker stays
+            self.surroundings = {name: variables(name) for name in names()}  # a worker answers between two runs
 
 
 class Loss(threading.Thread):
-    """Takes the node of a run that is in its middle away. `at` is the share of the study that was done by then."""
+    """Removes the node of a run that is about half done. `at` is the progress of the study at that moment."""
 
     def __init__(self, settings: Settings, cluster: Cluster, nodes: list[Any], study_id: str) -> None:
         super().__init__(daemon=True)
@@ -56,7 +56,7 @@ class Loss(threading.Thread):
         self._settings, self._cluster, self._nodes, self._study_id = settings, cluster, nodes, study_id
 
     def run(self) -> None:
-        """Look often: runs are short."""
+        """Poll often: runs are short."""
         pause = threading.Event()
         with open_workspace(self._settings) as workspace:
             while self.at is None:
@@ -76,7 +76,7 @@ class Loss(threading.Thread):
 
 
 def main(home: str, kind: str, lose: str, database: str) -> None:
-    """Start a cluster, do the study on it, tell what came of it."""
+    """Start a cluster, run the study on it, print its results."""
     cluster = Cluster(
         initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": MEMORY, "include_dashboard": False}
     )
@@ -97,19 +97,19 @@ def main(home: str, kind: str, lose: str, database: str) -> None:
     }
     settings = load_settings(Path(home)).model_copy(update=changes)
     with open_workspace(settings) as workspace:
-        queue, plan = open_queue(workspace), story(kind)
-        # Files of the program may change while this runs; whose build it is has tests of its own.
+        queue, plan = open_queue(workspace), study_plan(kind)
+        # Source files may change while this runs; builds have tests of their own.
         studying.ensure_workers = lambda workspace: executor.ensure(workspace, queue, any_build=True)
         watcher, loss = Watcher(), Loss(settings, cluster, nodes, plan.plan.id)
         if lose == "lose":
             loss.start()
-        onlooker = StudyObserver() if lose == "lose" else StudyObserver(moved=watcher.moved)
+        observer = StudyObserver() if lose == "lose" else StudyObserver(moved=watcher.moved)
         started_s = time.monotonic()
-        result = asyncio.run(study(workspace, plan.plan, plan.method, StudySettings("workers"), onlooker))
+        result = asyncio.run(study(workspace, plan.plan, plan.method, StudySettings("workers"), observer))
         took_s = time.monotonic() - started_s
-        wait(lambda: not names(), "the workers did not leave")
-        found = study_results(workspace, plan, result)
-        history = history_check.check(events.read_events(workspace.database), list(found["digests"]), stale_ms=3_000)
+        wait(lambda: not names(), "the workers did not end")
+        results = study_results(workspace, plan, result)
+        history = history_check.check(events.read_events(workspace.database), list(results["digests"]), stale_ms=3_000)
         workers = {event.worker for event in events.read_events(workspace.database) if event.kind == "claimed"}
     surroundings = watcher.surroundings.values()
     figures = {
@@ -123,20 +123,20 @@ def main(home: str, kind: str, lose: str, database: str) -> None:
         "canaries": sum(CANARY in names for names in surroundings),
         "keys": sum("LLM_API_KEY" in names for names in surroundings),
     }
-    print(json.dumps({**found, **figures}))
+    print(json.dumps({**results, **figures}))
     sys.stdout.flush()
     ray.shutdown()
     cluster.shutdown()
 
 
 def names() -> list[str]:
-    """The workers that there are."""
-    found: Any = ray.util.list_named_actors(all_namespaces=True)
-    return [finding["name"] for finding in found]
+    """The names of all workers."""
+    actors: Any = ray.util.list_named_actors(all_namespaces=True)
+    return [actor["name"] for actor in actors]
 
 
 def variables(name: str) -> list[str]:
-    """The names of the variables that a worker's process was started with or has."""
+    """The names of the environment variables of a worker's process."""
     actor = ray.get_actor(name, namespace=executor.NAMESPACE)
     return ray.get(actor.__ray_call__.remote(lambda self: sorted(os.environ)), timeout=60)
 
