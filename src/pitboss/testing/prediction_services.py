@@ -66,6 +66,8 @@ class PredictionServices:
     """Whether the nearest market has a twin that no longer gets prices."""
     positions: dict[str, list[Row]] = field(default_factory=dict[str, list[Row]])
     """Rows of `/managers/:id/positions/summary` by manager."""
+    redemptions: list[Row] = field(default_factory=list[Row])
+    """Rows of `/positions/redeemed`, newest first."""
     fault: Callable[[str], str] = lambda path: ""
     requests: list[str] = field(default_factory=list[str])
     url: str = ""
@@ -195,6 +197,9 @@ class PredictionServices:
             return self._status()
         if parts[0] == "managers" and parts[2:] == ["positions", "summary"]:
             return self.positions.get(parts[1], [])
+        if parts == ["positions", "redeemed"]:
+            names = {name: query[name] for name in ("manager_id", "oracle_id") if name in query}
+            return [row for row in self.redemptions if names.items() <= row.items()][:limit]
         row = next((row for row in self.oracles() if len(parts) > 1 and row["oracle_id"] == parts[1]), None)
         if row is None:
             return None

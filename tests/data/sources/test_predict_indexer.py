@@ -149,6 +149,25 @@ def test_positions_are_contracts_with_what_is_open() -> None:
     assert (result[1].quantity, result[1].cost, result[1].realised, result[1].mark) == (2_000_000, 1_100_000, -25, None)
 
 
+def test_redeems_are_those_of_one_manager_in_one_market_newest_first() -> None:
+    rows = [redeemed(1, checkpoint_timestamp_ms=NOW - 10), redeemed(2, is_settled=True)]
+    server = Server({"/positions/redeemed": rows})
+    newest, oldest = ask(server, lambda indexer: indexer.redemptions(MANAGER, ONE))
+    assert (newest.is_settled, newest.tx_digest, newest.amount) == (True, "tx2", 900_000)
+    assert (oldest.is_settled, oldest.tx_digest) == (False, "tx1")
+    assert f"manager_id={MANAGER}" in server.asked[0]
+    assert f"oracle_id={ONE}" in server.asked[0]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"manager_id": oracle_id(7)}, {"oracle_id": oracle_id(7)}, {"is_settled": None}, {"quantity": -1}]
+)
+def test_redeems_of_others_or_without_their_kind_are_an_invalid_reply(wrong: dict[str, Any]) -> None:
+    server = Server({"/positions/redeemed": [redeemed(1, **wrong)]})
+    with pytest.raises(TransientError):
+        ask(server, lambda indexer: indexer.redemptions(MANAGER, ONE))
+
+
 def test_the_indexer_says_how_far_it_is_behind() -> None:
     result = ask(
         Server({"/status": status(status="UNHEALTHY", max_checkpoint_lag=500)}), lambda indexer: indexer.health()

@@ -18,7 +18,7 @@ from pitboss.venues.predict.case import dusdc
 from pitboss.venues.predict.data.indexer import Indexer
 from pitboss.venues.predict.data.market_watch import MarketSnapshot, MarketWatch
 from pitboss.venues.predict.data.wire import ManagerPosition
-from pitboss.venues.predict.desk import Desk, with_own_fills
+from pitboss.venues.predict.desk import Desk
 from pitboss.venues.predict.indexer_source import IndexerSource
 from pitboss.venues.predict.observed_world import observe_markets
 from pitboss.venues.predict.state import (
@@ -31,7 +31,7 @@ from pitboss.venues.predict.state import (
 )
 from pitboss.venues.predict.sui.broker import PredictSui
 from pitboss.venues.predict.sui.desk_changes import apply_price
-from pitboss.venues.predict.trade import redeem_settled
+from pitboss.venues.predict.sui_redemptions import redeemed_quantities, with_redemptions
 
 FLAGS_MS = 5 * SECOND_MS
 ACCOUNT_MS = 15 * SECOND_MS
@@ -124,12 +124,11 @@ class SuiSource(IndexerSource):
             return desk, ()
         try:
             balance = await self.broker.sender.check(may_be_empty=True)
-            positions = await self._indexer.positions(self.broker.sender.objects.manager)
+            desk, receipts = await self._with_redemptions(desk, now)
         except (TransientError, UserError) as error:
             self._chain_trouble = f"the account cannot be read: {error}"
             return desk, ()
         self._account_at = now
-        desk, receipts = _with_redemptions(desk, positions, now, self.account_id)
         account = desk.world.accounts.get(self.account_id, NO_ACCOUNT)
         if account.cash == balance:
             return desk, receipts
@@ -137,20 +136,16 @@ class SuiSource(IndexerSource):
         accounts = {**desk.world.accounts, self.account_id: replace(account, cash=balance)}
         return replace(desk, world=replace(desk.world, accounts=accounts)), receipts
 
-
-def _with_redemptions(
-    desk: Desk, positions: Sequence[ManagerPosition], at: Instant, account_id: str
-) -> tuple[Desk, tuple[Receipt, ...]]:
-    """Return the desk without settled positions that the indexer reports as redeemed, by any account."""
-    closed = {position.contract.key for position in positions if position.quantity == 0}
-    receipts: list[Receipt] = []
-    for key, position in sorted(desk.world.accounts.get(account_id, NO_ACCOUNT).positions.items()):
-        oracle = desk.world.oracles.get(position.contract.market_id)
-        if key in closed and oracle is not None and oracle.settlement is not None:
-            step = redeem_settled(desk.world, account_id, position.contract, at)
-            desk = with_own_fills(replace(desk, world=step.world), step.receipts, account_id)
-            receipts += step.receipts
-    return desk, tuple(receipts)
+    async def _with_redemptions(self, desk: Desk, now: Instant) -> tuple[Desk, tuple[Receipt, ...]]:
+        """Return the desk without contracts that were sold or paid out by others, with the receipts of that."""
+        manager = self.broker.sender.objects.manager
+        health = await self._indexer.health()  # first, so that the positions are at least as new
+        indexed_until = health.at - max(0, health.lag_s) * SECOND_MS
+        positions = await self._indexer.positions(manager)
+        missing = redeemed_quantities(desk, positions, indexed_until, self.account_id)
+        markets = sorted({row.contract.market_id for row in positions if row.contract.key in missing})
+        redemptions = [row for name in markets for row in await self._indexer.redemptions(manager, name)]
+        return with_redemptions(desk, missing, redemptions, now, self.account_id)
 
 
 def chain_desk(balance: int, positions: Sequence[ManagerPosition], at: Instant, account_id: str = ACCOUNT) -> Desk:

@@ -124,6 +124,18 @@ class Indexer:
 
         return await self._ask(f"/trades/{name}", parse, {"limit": str(_bounded(limit))})
 
+    async def redemptions(self, manager_id: str, oracle_id: str, limit: int = LIMIT) -> tuple[wire.IndexedFill, ...]:
+        """Return a manager's newest redeems in one market, newest first."""
+        manager, name = checked_id(manager_id, "predict_manager_id"), checked_id(oracle_id, "market_id")
+
+        def parse(reply: Reply) -> tuple[wire.IndexedFill, ...]:
+            fills = [wire.redemption(row, name, manager, reply.asked_at) for row in records(reply.json(), limit)]
+            rows = {row.digest: row for row in fills}
+            return tuple(sorted(rows.values(), key=lambda row: (-row.at, row.digest)))
+
+        parameters = {"manager_id": manager, "oracle_id": name, "limit": str(_bounded(limit))}
+        return await self._ask("/positions/redeemed", parse, parameters)
+
     async def positions(self, manager_id: str) -> tuple[wire.ManagerPosition, ...]:
         """Return the open and closed positions of a manager, by expiry and contract."""
         name = checked_id(manager_id, "predict_manager_id")

@@ -100,6 +100,9 @@ class IndexedFill:
     amount: int
     manager_id: str
     digest: str
+    tx_digest: str
+    is_settled: bool = False
+    """Whether a redeem was the payout of a settled market."""
 
 
 @noun
@@ -241,7 +244,17 @@ def fill(row: Row, oracle_id: str, now: Instant) -> IndexedFill:
         number(row, amount_field),
         object_id(row, "manager_id"),
         text(row, "event_digest"),
+        text(row, "digest"),
+        kind == "redeem" and flag(row, "is_settled"),
     )
+
+
+def redemption(row: Row, oracle_id: str, manager_id: str, now: Instant) -> IndexedFill:
+    """Parse a redeem from the list of one manager's redeems in one market."""
+    redeem = fill({**row, "type": "redeem"}, oracle_id, now)
+    if redeem.manager_id != manager_id:
+        raise MalformedReply("a row is of another manager than was asked for")
+    return redeem
 
 
 def manager_position(row: Row) -> ManagerPosition:
