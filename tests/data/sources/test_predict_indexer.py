@@ -150,7 +150,7 @@ def test_positions_are_contracts_with_what_is_open() -> None:
 
 
 def test_redeems_are_those_of_one_manager_in_one_market_newest_first() -> None:
-    rows = [redeemed(1, checkpoint_timestamp_ms=NOW - 10), redeemed(2, is_settled=True)]
+    rows = [redeemed(1, checkpoint_timestamp_ms=NOW - 9_000), redeemed(2, is_settled=True)]
     server = Server({"/positions/redeemed": rows})
     newest, oldest = ask(server, lambda indexer: indexer.redemptions(MANAGER, ONE))
     assert (newest.is_settled, newest.tx_digest, newest.amount) == (True, "tx2", 900_000)
