@@ -83,6 +83,19 @@ def test_what_the_indexer_still_calls_active_is_not_after_its_expiry() -> None:
     assert [path for path in server.asked if "/state" in path] == [f"/oracles/{oracle_id(3)}/state"]
 
 
+def test_of_oracles_that_have_expired_nothing_but_the_expiry_is_read() -> None:
+    expired = listed(1, NOW) | {"underlying_asset": None, "min_strike": -1, "status": "removed"}
+    server = Server({f"/predicts/{PREDICT}/oracles": [listed(3), expired, listed(2, NOW - HOUR, "settled")]})
+    assert [oracle.id for oracle in ask(server, lambda indexer: indexer.oracles())] == [oracle_id(3)]
+
+
+def test_a_list_of_oracles_of_several_years_is_read() -> None:
+    expired = listed(1, NOW - HOUR, "settled")
+    rows = [expired | {"oracle_id": oracle_id(number)} for number in range(10, 40_000)]
+    server = Server({f"/predicts/{PREDICT}/oracles": [listed(3), *rows]})
+    assert [oracle.id for oracle in ask(server, lambda indexer: indexer.oracles())] == [oracle_id(3)]
+
+
 def test_of_twins_the_one_that_is_still_priced_is_kept() -> None:
     server = serving_markets(
         listed(1),

@@ -137,3 +137,30 @@ def test_the_price_feed_is_read_and_positions_of_a_manager_too() -> None:
     assert float(price.price) == services.price(NOW // 1_000 - 1)
     (position,) = ask(services, lambda fetcher, url: Indexer(fetcher, url, PREDICT).positions(manager))
     assert position.status in POSITION_STATUSES
+
+
+def test_the_list_of_markets_is_read_once_a_minute_and_the_settings_every_ten_seconds() -> None:
+    now = [NOW]
+    services = PredictionServices(now=lambda: now[0], tiers=("1w",))
+
+    async def look() -> None:
+        fetcher = FreeTime(NOW).fetcher()
+        watch = MarketWatch(Indexer(fetcher, url, PREDICT), "BTC", ("1w",), services.now)
+        await watch.start()
+        for _ in range(11):
+            now[0] += 10_000
+            await watch.look()
+        await fetcher.close()
+
+    with serving(services.app()) as url:
+        asyncio.run(look())
+    assert len([path for path in services.requests if path.endswith(f"{PREDICT}/oracles")]) == 2
+    assert len([path for path in services.requests if path.endswith("/vault/summary")]) == 12
+
+
+def test_a_run_starts_while_every_market_of_its_underlying_has_expired() -> None:
+    services = PredictionServices(now=lambda: NOW, tiers=("1w",))
+    services.expiries = lambda: [NOW - 3_600_000]  # type: ignore[method-assign]
+    watch = watched(services)
+    assert watch.newest is None or watch.newest.oracles == ()
+    assert "no open market of BTC" in watch.trouble()

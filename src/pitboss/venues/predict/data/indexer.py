@@ -11,11 +11,12 @@ from typing import TypeVar
 from pitboss.core.errors import UserError
 from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, RequestRefused, address, host_of
 from pitboss.venues.predict.data import wire
-from pitboss.venues.predict.data.fields import MOST_ROWS, object_id, records
+from pitboss.venues.predict.data.fields import MOST_ROWS, object_id, records, text, time
 from pitboss.venues.predict.state import MarketTerms, Oracle, PredictWorld, Vault, open_markets, status
 from pitboss.venues.predict.sui.chain import full_id, is_id
 
-MOST_BYTES = 16 * 2**20
+MOST_BYTES, MOST_LIST_BYTES = 16 * 2**20, 64 * 2**20
+"""Largest reply, and largest list of oracles: it has every oracle ever created, about a hundred more each day."""
 LIMIT = 100
 MOST_MARKETS = 200
 AT_ONCE = 8
@@ -31,7 +32,7 @@ async def listed_predict_ids(fetcher: Fetcher, base_url: str) -> tuple[str, ...]
     def parse(reply: Reply) -> tuple[str, ...]:
         return tuple(sorted({object_id(row, "predict_id") for row in records(reply.json())}))
 
-    return await fetcher.ask(Query(f"{_base_address(base_url)}/oracles", {}, most_bytes=MOST_BYTES), parse)
+    return await fetcher.ask(Query(f"{_base_address(base_url)}/oracles", {}, most_bytes=MOST_LIST_BYTES), parse)
 
 
 def _base_address(base_url: str) -> str:
@@ -73,17 +74,30 @@ class Indexer:
         return await self._ask(f"/predicts/{self.predict_id}/vault/summary", parse)
 
     async def oracles(self) -> tuple[Oracle, ...]:
-        """Return every oracle ever created, by expiry, without prices."""
+        """Return the oracles that have not expired, by expiry, without prices.
+
+        The indexer sends every oracle that was ever created. Of the expired ones nothing but the expiry is read.
+        """
 
         def parse(reply: Reply) -> tuple[Oracle, ...]:
             oracles: dict[str, Oracle] = {}
             for row in records(reply.json()):
+                if time(row, "expiry") <= reply.asked_at:
+                    continue
                 oracle = wire.oracle_of_row(row)
                 if oracles.setdefault(oracle.id, oracle) != oracle:
                     raise MalformedReply("one oracle is listed twice with different terms")
             return tuple(sorted(oracles.values(), key=lambda oracle: (oracle.expiry_at, oracle.id)))
 
-        return await self._ask(f"/predicts/{self.predict_id}/oracles", parse)
+        return await self._ask(self._list, parse, most_bytes=MOST_LIST_BYTES)
+
+    async def underlyings(self) -> tuple[str, ...]:
+        """Return the underlyings of all oracles that were ever created."""
+
+        def parse(reply: Reply) -> tuple[str, ...]:
+            return tuple(sorted({text(row, "underlying_asset") for row in records(reply.json())}))
+
+        return await self._ask(self._list, parse, most_bytes=MOST_LIST_BYTES)
 
     async def oracle(self, oracle_id: str) -> Oracle:
         """Return one oracle with its newest price, surface and ask bounds."""
@@ -149,6 +163,10 @@ class Indexer:
         return await self._ask(f"/managers/{name}/positions/summary", parse)
 
     @property
+    def _list(self) -> str:
+        return f"/predicts/{self.predict_id}/oracles"
+
+    @property
     def _host(self) -> str:
         return host_of(self._base)
 
@@ -158,8 +176,14 @@ class Indexer:
         except Unknown:
             return None  # listed, but removed before this request
 
-    async def _ask(self, path: str, parse: Callable[[Reply], T], parameters: dict[str, str] | None = None) -> T:
-        query = Query(f"{self._base}{path}", parameters or {}, most_bytes=MOST_BYTES)
+    async def _ask(
+        self,
+        path: str,
+        parse: Callable[[Reply], T],
+        parameters: dict[str, str] | None = None,
+        most_bytes: int = MOST_BYTES,
+    ) -> T:
+        query = Query(f"{self._base}{path}", parameters or {}, most_bytes=most_bytes)
         try:
             return await self._fetcher.ask(query, parse, self._budget)
         except RequestRefused as error:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn
 
 from pitboss.core.errors import TransientError, UserError
-from pitboss.core.instant import SECOND_MS, Instant
+from pitboss.core.instant import MINUTE_MS, SECOND_MS, Instant
 from pitboss.core.noun import noun
 from pitboss.venues.predict.data.indexer import AT_ONCE, Indexer, Unknown
 from pitboss.venues.predict.data.wire import IndexedFill
@@ -18,8 +18,10 @@ from pitboss.venues.predict.desk import Fill
 from pitboss.venues.predict.schedule import TIERS, listed_slots
 from pitboss.venues.predict.state import MarketTerms, Oracle, Vault, contracts, status, usd
 
-LIST_MS = 10 * SECOND_MS
-"""How often the list of markets, the protocol's settings and the vault are read."""
+TERMS_MS = 10 * SECOND_MS
+"""How often the protocol's settings and the vault are read."""
+LIST_MS = MINUTE_MS
+"""How often the list of markets is read: it is long, and a market is listed an hour or more before its expiry."""
 FILLS_MS = 15 * SECOND_MS
 FILLS = 100
 """Fills kept for each market."""
@@ -52,6 +54,7 @@ class MarketWatch:
         self._listed: tuple[Oracle, ...] = ()
         self._listed_at: Instant | None = None
         self._terms = MarketTerms()
+        self._terms_at: Instant | None = None
         self._vault = Vault(0)
         self._fills: dict[str, tuple[IndexedFill, ...]] = {}
         self._fills_at: Instant | None = None
@@ -119,29 +122,32 @@ class MarketWatch:
     async def start(self) -> None:
         """Read everything once. Raises if the indexer cannot be read or never had a market of the underlying."""
         await self._read_lists()
-        underlyings = sorted({oracle.underlying for oracle in self._listed})
+        if not any(oracle.underlying == self.underlying for oracle in self._listed):
+            await self._check_underlying()
+        await self.look()
+
+    async def _check_underlying(self) -> None:
+        underlyings = await self._indexer.underlyings()
         if self.underlying not in underlyings:
             raise UserError(
                 f"the indexer lists no market of {self.underlying}, so nothing could be quoted",
                 f"set context.underlying in the skill to one of {', '.join(underlyings) or 'its underlyings'}",
             )
-        await self.look()
 
     def _followed(self) -> list[str]:
         return sorted({oracle.id for oracle in self.open_markets()} | self.unsettled)
 
     async def _read_lists(self) -> None:
         now = self._now()
-        if self._listed_at is not None and 0 <= now - self._listed_at < LIST_MS:
-            return
-        protocol, vault, self._listed = await asyncio.gather(
-            self._indexer.protocol(), self._indexer.vault(), self._indexer.oracles()
-        )
-        self._terms, self._vault, self._listed_at = protocol.terms, vault.vault, now
+        if _is_due(self._terms_at, TERMS_MS, now):
+            protocol, vault = await asyncio.gather(self._indexer.protocol(), self._indexer.vault())
+            self._terms, self._vault, self._terms_at = protocol.terms, vault.vault, now
+        if _is_due(self._listed_at, LIST_MS, now):
+            self._listed, self._listed_at = await self._indexer.oracles(), now
 
     async def _read_fills(self) -> None:
         now = self._now()
-        if self._fills_at is not None and 0 <= now - self._fills_at < FILLS_MS:
+        if not _is_due(self._fills_at, FILLS_MS, now):
             return
         names = [oracle.id for oracle in self.open_markets()]
         fills: dict[str, tuple[IndexedFill, ...]] = {}
@@ -163,6 +169,11 @@ class MarketWatch:
             return await self._indexer.oracle(name)
         except Unknown:
             return None  # listed, but removed before this request
+
+
+def _is_due(read_at: Instant | None, every_ms: int, now: Instant) -> bool:
+    """Whether something must be read again: also after the clock was set back."""
+    return read_at is None or not 0 <= now - read_at < every_ms
 
 
 def _fill(fill: IndexedFill) -> Fill:
