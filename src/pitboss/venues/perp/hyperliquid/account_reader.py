@@ -29,6 +29,8 @@ from pitboss.venues.perp.hyperliquid.universe import ListedAsset
 
 MOST_FILLS = 2_000
 """The exchange returns at most as many fills at once; a longer history is read in pages."""
+MOST_PAYMENTS = 500
+"""The exchange returns at most as many funding payments at once."""
 FILL_OVERLAP_MS = MINUTE_MS
 """Fills are read again from so long before the newest one: they are not indexed in their order."""
 MOST_PAGES = 10
@@ -244,8 +246,14 @@ class AccountReader:
         raise TransientError("the account has more fills than can be read at once")
 
     async def _funding(self, since: Instant) -> tuple[ReportedFunding, ...]:
-        rows = list_of(await self._post("userFunding", startTime=since + 1), "funding")
-        payments = [payment for row in rows if (payment := _payment(fields_of(row, "a payment"))) is not None]
+        reply = list_of(await self._post("userFunding", startTime=since + 1), "funding")
+        rows = [fields_of(row, "a payment") for row in reply]
+        if (
+            len(rows) >= MOST_PAYMENTS
+        ):  # the newest instant may be cut off between two symbols: the next page has it whole
+            newest = max(int_of(row, "time") for row in rows)
+            rows = [row for row in rows if int_of(row, "time") < newest]
+        payments = [payment for row in rows if (payment := _payment(row)) is not None]
         return tuple(sorted(payments, key=lambda payment: (payment.at, payment.symbol)))
 
 

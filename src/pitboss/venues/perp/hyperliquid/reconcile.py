@@ -355,7 +355,8 @@ class Reconciler:
         """Protect what is open, cancel opens during a halt, and give the world with the stops that rest now."""
         after = step.world
         assert after is not None
-        changed = await self._protector.protect(after, account.positions, marks, agrees=True)
+        # A first read knows less of its positions than the stored world, by which the next pass cancels what is not needed.
+        changed = await self._protector.protect(after, account.positions, marks, agrees=world is not None)
         opens = [order for order in orders.by_cloid.values() if order.opens and order.state == "resting"]
         if after.halts and opens:
             await self._sender.cancel(opens)
