@@ -246,6 +246,18 @@ def test_the_newest_entries_are_searched_in_a_bounded_number_of_bytes(
     assert read_newest(tmp_path, EntryFilter(agent_id="nobody"), 99, size - 1) == LogPage((), False)
 
 
+def test_a_day_of_many_instances_costs_a_small_part_of_each_file(tmp_path: Path) -> None:
+    clock, instances = SetClock(), 100
+    for number in range(instances):
+        with log_of(tmp_path, f"i{number}", clock) as log:
+            for turn in range(2):
+                clock.at += 1
+                log.agent_to_runner("x" * 20_000 if not turn else f"entry {number}", [])
+    page = read_newest(tmp_path, EntryFilter(), 50, instances * log_reader.BLOCK_BYTES // 2)
+    assert page.entries[0].content == f"entry {instances - 1}"
+    assert (len(page.entries), page.has_searched_all) == (50, True)
+
+
 def test_the_page_reads_a_bounded_part_of_the_log_and_says_what_it_has_not_searched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

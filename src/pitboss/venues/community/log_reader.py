@@ -21,8 +21,8 @@ from pitboss.core.noun import noun
 from pitboss.venues.community.communication_log import FILE_NAME, Direction
 
 POLL_S = 0.5
-BLOCK_BYTES = 16 << 10
-"""How much is read at a time from the end of a file; every file of a day is read once at least."""
+FIRST_BLOCK_BYTES, BLOCK_BYTES = 1 << 10, 16 << 10
+"""How much is read at a time from the end of a file: little at first, because every file of a day is read once, then twice as much."""
 
 
 class LogEntry(BaseModel):
@@ -165,8 +165,9 @@ def _entries_backwards(path: Path, budget: _ByteBudget) -> Iterator[tuple[Instan
         with path.open("rb") as file:
             start = file.seek(0, os.SEEK_END)
             blocks = [b""]  # the line that begins before `start`, and is not complete, in reversed order
-            is_end = True
-            while start and (size := budget.take(min(start, BLOCK_BYTES))):
+            is_end, block = True, min(FIRST_BLOCK_BYTES, BLOCK_BYTES)
+            while start and (size := budget.take(min(start, block))):
+                block = min(2 * block, BLOCK_BYTES)
                 start -= size
                 file.seek(start)
                 first, *lines = file.read(size).split(b"\n")
