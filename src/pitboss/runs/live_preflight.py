@@ -149,9 +149,7 @@ async def _trial(
     """The newest deployment of the skill on paper or in the shadow whose last ticks had no failure."""
     skill_type = venue_named(venue_name).skill_type()
     best = "no paper or shadow deployment of this skill"
-    for deployment in workspace.deployments.listing():
-        if deployment.venue != venue_name or deployment.mode == "live":
-            continue
+    for deployment in workspace.deployments.trials(venue_name, "" if skill is None else skill.name):
         run = workspace.runs.get_or_none(deployment.run_id)
         if run is None:
             continue

@@ -5,11 +5,11 @@ a halt; so a process that is killed around a halt finds the deployment halted. T
 deployment is that of its run (`runs.py`); this module starts nothing and waits for nothing.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import Connection, func, or_, select, tuple_
 
 from pitboss.core.deployment import READS_ALARM, Command, DeploymentState, Mode, OpenCommand, state_after
 from pitboss.core.errors import UserError
@@ -129,6 +129,19 @@ class Deployments:
         """Deployments, newest first."""
         query = self._all() if state is None else self._all().where(deployments.c.state == state)
         return self._fetch(query.order_by(deployments.c.created_at.desc(), deployments.c.id).limit(limit))
+
+    def trials(self, venue: str, skill: str = "", page: int = LISTED) -> Iterator[Deployment]:
+        """All deployments of a venue that send no orders, newest first, read in pages; with `skill` those of one name."""
+        order = deployments.c.created_at, deployments.c.id
+        query = self._all().where(deployments.c.venue == venue, deployments.c.mode != "live")
+        query = query.where(deployments.c.skill == skill) if skill else query
+        page_query = query
+        while True:
+            listed = self._fetch(page_query.order_by(*(column.desc() for column in order)).limit(page))
+            yield from listed
+            if len(listed) < page:
+                return
+            page_query = query.where(tuple_(*order) < tuple_(listed[-1].created_at, listed[-1].id))
 
     def unattended(self, stale_ms: int) -> Sequence[Deployment]:
         """All deployments that are not stopped and that no process works on: no heartbeat for `stale_ms`. Oldest first."""

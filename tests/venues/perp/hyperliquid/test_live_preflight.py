@@ -30,6 +30,7 @@ from pitboss.runs.live_preflight import (
 )
 from pitboss.skill.load import load_skill
 from pitboss.store import passed_preflights
+from pitboss.store.deployments import LISTED
 from pitboss.store.journal import StoredJournal
 from pitboss.testing.hyperliquid.control import act
 from pitboss.venues.perp import live_preflight
@@ -141,6 +142,23 @@ def test_a_trial_that_is_too_short_or_whose_last_tick_failed_does_not_count(tmp_
             assert preflight_problem(workspace, "main", scene.account, skill) != ""
             await put_on_trial(workspace, skill, TRIAL_TICKS + 3)
             assert failed(await preflight(workspace, "main", skill)) == {}
+
+    run(tmp_path, story)
+
+
+def test_a_trial_counts_however_many_deployments_are_newer(tmp_path: Path) -> None:
+    async def story(scene: GuardedScene) -> None:
+        async with ready(scene) as workspace:
+            skill = skill_of(scene)
+            (trial,) = workspace.deployments.trials("perp")
+            for number in range(LISTED + 1):
+                name = skill.name if number % 2 else "other"
+                workspace.deployments.create(f"r{number}", name, 1, "perp", "paper")
+            assert failed(await preflight(workspace, "main", skill)) == {}
+            listed = [each.id for each in workspace.deployments.trials("perp", page=7)]
+            assert (len(listed), len(set(listed)), listed[-1]) == (LISTED + 2, LISTED + 2, trial.id)
+            assert len(list(workspace.deployments.trials("perp", "other"))) == LISTED // 2 + 1
+            assert list(workspace.deployments.trials("predict")) == []
 
     run(tmp_path, story)
 
