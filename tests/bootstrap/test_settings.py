@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from pitboss.bootstrap.child_settings import variables
-from pitboss.bootstrap.settings import Settings, describe, load_settings, venue_settings
+from pitboss.bootstrap.settings import Settings, load_settings, venue_settings
+from pitboss.bootstrap.settings_description import describe
 from pitboss.core.errors import UserError
 from pitboss.venues.predict.settings import PredictSettings
 

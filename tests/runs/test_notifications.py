@@ -15,7 +15,8 @@ from notification_servers import certificate, http_receiver, mail_receiver
 from pitboss.bootstrap.keys import open_secrets
 from pitboss.bootstrap.notification_channels import EmailChannel, WebhookChannel, open_channels
 from pitboss.bootstrap.redact import REDACTOR
-from pitboss.bootstrap.settings import describe, load_settings
+from pitboss.bootstrap.settings import load_settings
+from pitboss.bootstrap.settings_description import describe
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import MINUTE_MS

@@ -17,7 +17,8 @@ from difflib import unified_diff
 from functools import cache
 from pathlib import Path
 
-from pitboss.bootstrap.settings import FILE, Settings, describe
+from pitboss.bootstrap.settings import FILE, Settings
+from pitboss.bootstrap.settings_description import describe
 from pitboss_dev.docs import command_tree
 from pitboss_dev.docs.limits_page import limits_page
 from pitboss_dev.docs.markdown import table

@@ -5,7 +5,6 @@ the settings that only it has as a `VenueSettings` (`Venue.settings_type`).
 """
 
 import os
-import re
 import tomllib
 from collections.abc import Iterator
 from decimal import Decimal
@@ -17,7 +16,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic.fields import FieldInfo
 
 from pitboss.core.errors import UserError
-from pitboss.core.redaction import HIDDEN
 from pitboss.core.suggestion import did_you_mean, fold_spelling, nearest, nearest_spelling
 from pitboss.data.object_storage import read_address
 
@@ -28,8 +26,6 @@ NOT_SETTINGS = ("secret_key", "traceback", "test_database_url", "test_s3_url")
 """Environment variables with the prefix that are read elsewhere."""
 SIMILAR = 0.75
 """How similar an unknown variable must be to a setting to be taken for a misspelt one; any other may be meant for another version."""
-
-_PASSWORD = re.compile(r"(://[^/?#@:]*):.*@", re.DOTALL)
 
 
 class _Declared(BaseModel):
@@ -350,7 +346,7 @@ def _venue_values(settings: Settings) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for model in venue_settings():
         values |= model.of(settings).model_dump(exclude_unset=True)
-    names = [name for name, _ in _fields()]
+    names = [name for name, _ in setting_fields()]
     unknown = [name for name in extra if name not in values]
     if unknown:
         raise UserError(
@@ -359,19 +355,22 @@ def _venue_values(settings: Settings) -> dict[str, Any]:
         )
     for variable in sorted(variables - {*names, *NOT_SETTINGS}):
         if similar := nearest(variable, names, fold_spelling, SIMILAR):
-            raise UserError(f"{_variable(variable)} is not a setting", did_you_mean(_variable(similar), "unset it"))
+            raise UserError(
+                f"{variable_name(variable)} is not a setting", did_you_mean(variable_name(similar), "unset it")
+            )
     return values
 
 
 def _invalid(name: str, message: str) -> UserError:
     """The error for a value that does not fit: it names where the value comes from, and what the setting is for."""
-    variable = _variable(name)
+    variable = variable_name(name)
     origin = variable if name in _environment() else f"{FILE}: {name}"
-    field = dict(_fields()).get(name)
+    field = dict(setting_fields()).get(name)
     return UserError(f"{origin}: {message[:1].lower()}{message[1:]}", field.description or "" if field else "")
 
 
-def _variable(name: str) -> str:
+def variable_name(name: str) -> str:
+    """The environment variable of a setting."""
     return f"{PREFIX}{name.upper()}"
 
 
@@ -384,51 +383,7 @@ def _file(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: cannot be read: {error}", "fix or remove the file") from None
 
 
-def describe(settings: Settings) -> list[dict[str, Any]]:
-    """Every setting with its value, default and description; those of venues last.
-
-    The value of a setting that may hold a key, declared with `repr=False`, is not shown, nor are the password and the values of
-    query parameters in an address.
-    """
-    return [
-        {
-            "key": name,
-            "variable": _variable(name),
-            "value": _shown(field, getattr(settings, name, field.default)),
-            "default": _text(field.default),
-            "meaning": field.description,
-        }
-        for name, field in _fields()
-    ]
-
-
-def _shown(field: FieldInfo, value: object) -> str:
-    if value and not field.repr:
-        return HIDDEN
-    text = _text(value)
-    return _without_credentials(text) if "://" in text else text
-
-
-def _without_credentials(address: str) -> str:
-    """An address without its password and without the values of its query parameters.
-
-    A password may hold any character, also `/` and `@`: what lies before the last `@` is hidden.
-    """
-    base, mark, rest = _PASSWORD.sub(rf"\1:{HIDDEN}@", address).partition("?")
-    query, number_sign, fragment = rest.partition("#")
-    hidden = "&".join(map(_without_value, query.split("&"))) if query else ""
-    return f"{base}{mark}{hidden}{number_sign}{fragment}"
-
-
-def _without_value(parameter: str) -> str:
-    name, sign, _ = parameter.partition("=")
-    return f"{name}={HIDDEN}" if sign else HIDDEN
-
-
-def _text(value: object) -> str:
-    return "" if value is None else str(value)
-
-
-def _fields() -> Iterator[tuple[str, FieldInfo]]:
+def setting_fields() -> Iterator[tuple[str, FieldInfo]]:
+    """Every setting by its key, those of venues last."""
     for model in (Settings, *venue_settings()):
         yield from model.model_fields.items()

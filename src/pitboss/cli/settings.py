@@ -12,7 +12,7 @@ def settings(*, json: Json = False, location: Location) -> int:
 
         PITBOSS_MAX_GAP=24 pitboss settings
     """
-    from pitboss.bootstrap.settings import describe
+    from pitboss.bootstrap.settings_description import describe
 
     rows = describe(location.settings())
     if json:

@@ -40,7 +40,8 @@ def init(
     folder
         The folder to create, or an existing one.
     """
-    from pitboss.bootstrap.settings import FILE, Settings, describe
+    from pitboss.bootstrap.settings import FILE, Settings
+    from pitboss.bootstrap.settings_description import describe
     from pitboss.runs.venues import default_venue, venue_named
 
     selected_venue = venue_named(venue) if venue else default_venue()

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 
-from pitboss.bootstrap.settings import describe
+from pitboss.bootstrap.settings_description import describe
 from pitboss.bootstrap.settings_file import EDITABLE, change_setting, source_of
 from pitboss.server.access.caller import Admin, OwnWorkspace
 from pitboss.server.problem import responses
