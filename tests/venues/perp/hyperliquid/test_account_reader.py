@@ -15,7 +15,7 @@ START = 1_767_225_600_000
 def fill_row(number: int, coin: str) -> dict[str, Any]:
     return {
         "tid": number, "coin": coin, "side": "B", "sz": "1", "px": "2000", "time": START + number, "startPosition": "0",
-        "fee": "0.1", "feeToken": "USDC", "crossed": True, "oid": number,
+        "fee": "0.1", "feeToken": "USDH" if ":" in coin else "USDC", "crossed": True, "oid": number,
     }  # fmt: skip
 
 
@@ -42,8 +42,9 @@ class SilentClock:
 
 
 @pytest.mark.parametrize("first", ["ETH", "@107"])
-def test_fills_behind_thousands_of_the_spot_market_are_read(first: str) -> None:
-    coins = [first, *["@107"] * (2 * MOST_FILLS), "ETH"]
+@pytest.mark.parametrize("other", ["@107", "PURR/USDC", "xyz:GOLD"])
+def test_fills_behind_thousands_of_other_markets_are_read(first: str, other: str) -> None:
+    coins = [first, *[other] * (2 * MOST_FILLS), "ETH"]
     info: Any = PagedInfo([fill_row(number, coin) for number, coin in enumerate(coins)])
     clock: Any = SilentClock()
     account = asyncio.run(AccountReader(info, "0x1", clock, lambda: START).read(START, 0))

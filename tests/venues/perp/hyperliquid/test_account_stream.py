@@ -133,6 +133,21 @@ def test_a_message_about_another_account_is_not_news():
     scene.run(work())
 
 
+@pytest.mark.parametrize("coin", ["@107", "PURR/USDC", "xyz:GOLD"])
+def test_a_fill_of_another_market_is_not_news(coin: str):
+    async def work() -> None:
+        await resting(scene)
+        await asyncio.sleep(2)
+        scene.reconciler.news.take()
+        push(scene, "userFills", {"user": scene.exchange.ready.master_address, "fills": [{"tid": 5, "coin": coin}]})
+        push(scene, "user", {"fills": [{"tid": 6, "coin": coin}]})
+        await asyncio.sleep(0.2)
+        assert (scene.reconciler.news.fills, scene.reconciler.news.take()) == (0, False)
+
+    scene = Scene(45)
+    scene.run(work())
+
+
 @pytest.mark.parametrize(
     ("channel", "data"),
     [

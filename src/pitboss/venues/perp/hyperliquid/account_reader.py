@@ -25,7 +25,7 @@ from pitboss.venues.perp.hyperliquid.strict_json import (
     positive_of,
     text_of,
 )
-from pitboss.venues.perp.hyperliquid.universe import ListedAsset
+from pitboss.venues.perp.hyperliquid.universe import ListedAsset, is_listed_here
 
 MOST_FILLS = 2_000
 """The exchange returns at most as many fills at once; a longer history is read in pages."""
@@ -312,9 +312,9 @@ def _order(fields: Mapping[str, Any]) -> ReportedOrder:
 
 
 def _fill(fields: Mapping[str, Any]) -> ReportedFill | None:
-    """Read a fill; None for one of the spot market, whose coins are written `@107` or `PURR/USDC`."""
+    """Read a fill; None for one of the spot market or of builders' markets, which have accounts of their own."""
     symbol, cloid = text_of(fields, "coin"), fields.get("cloid")
-    if symbol.startswith("@") or "/" in symbol:
+    if not is_listed_here(symbol):
         return None
     if text_of(fields, "feeToken") != "USDC":
         raise UnreadableReply("the fee of a fill is not in USDC")
@@ -336,7 +336,7 @@ def _fill(fields: Mapping[str, Any]) -> ReportedFill | None:
 
 def _payment(fields: Mapping[str, Any]) -> ReportedFunding | None:
     delta = fields_of(fields.get("delta"), "delta")
-    if text_of(delta, "type") != "funding":
+    if text_of(delta, "type") != "funding" or not is_listed_here(text_of(delta, "coin")):
         return None
     return ReportedFunding(
         text_of(delta, "coin"),

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, Self, cast
 from pitboss.venues.perp.hyperliquid.account_news import AccountNews
 from pitboss.venues.perp.hyperliquid.exchange_stream import ExchangeStream, Subscription
 from pitboss.venues.perp.hyperliquid.market_messages import MalformedMessage
+from pitboss.venues.perp.hyperliquid.universe import is_listed_here
 from pitboss.venues.perp.hyperliquid.ws_connection import Connect
 
 ACCOUNT_STREAMS = ("userFills", "userEvents", "orderUpdates")
@@ -104,7 +105,8 @@ def _rows(value: Any) -> list[Mapping[str, Any]]:
 
 
 def _fill_ids(value: Any) -> list[int]:
-    ids = [row.get("tid") for row in _rows(value)]
+    """Return the trade ids of fills. Those of other markets are in no reply that is read, and are no news."""
+    ids = [row.get("tid") for row in _rows(value) if is_listed_here(str(row.get("coin")))]
     if not all(isinstance(one, int) and not isinstance(one, bool) for one in ids):
         raise MalformedMessage("a fill has no trade id")
     return cast("list[int]", ids)

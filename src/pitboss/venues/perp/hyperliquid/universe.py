@@ -33,6 +33,11 @@ class ListedAsset:
     is_delisted: bool = False
 
 
+def is_listed_here(coin: str) -> bool:
+    """Return whether a coin is of the market of `meta`: not spot (`@107`, `PURR/USDC`), nor a market of builders (`dex:COIN`)."""
+    return not coin.startswith("@") and "/" not in coin and ":" not in coin
+
+
 def read_universe(reply: Any) -> Mapping[str, ListedAsset]:
     """Read a `meta` reply. Raises `UnreadableReply` unless every asset is complete: an index must never shift."""
     meta = fields_of(reply, "meta")
