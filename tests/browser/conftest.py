@@ -32,7 +32,7 @@ from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import look_into, open_workspace
 from pitboss.store.passwords import hash_password
 from pitboss_dev.browser import find_browser
-from serving import served
+from provider_thread import fake_provider
 
 ARGUMENTS = (
     "--no-sandbox",
@@ -280,7 +280,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
 def model() -> Iterator[ScriptedModel]:
     """The model that the chat and the paid runs of `server` ask."""
     script = ScriptedModel()
-    with served(script) as provider:
+    with fake_provider(script) as provider:
         script.provider = provider
         yield script
 

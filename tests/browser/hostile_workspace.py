@@ -46,8 +46,8 @@ from pitboss.venues.community.sns.app import open_server
 from pitboss.venues.community.sns.forum_store import ForumStore
 from pitboss.venues.community.sns.seed import seed_forum
 from pitboss.venues.community.sns.serve_options import SnsOptions
+from provider_thread import fake_provider
 from server.web.test_panel_pages import pay
-from serving import served
 
 FROM_AT = parse_instant("2025-01-20")
 SERVER = Path(__file__).parents[1] / "bootstrap" / "little_server.py"
@@ -144,7 +144,7 @@ def _reading_run(home: Path, texts: Texts) -> str:
     more = "tools: {built_in: [fetch_news_sentiment]}\nmax_steps: 3\n"
     (home / "reads.yaml").write_text(_skill("reads", texts.strings[:20], "llm/fake", more), "utf-8")
     prices = ("--price-in", "1", "--price-out", "1", "--yes", "--speculate", "0", "--data-venue", "demo")
-    with served(play) as served_provider:
+    with fake_provider(play) as served_provider:
         env = {"LLM_BASE_URL": served_provider.url, "LLM_API_KEY": "test-key-123456"}
         return _backtest(home, home / "reads.yaml", 12, *prices, env=env)
 

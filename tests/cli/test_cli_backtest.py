@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answers import done, pitboss, refused
-from market import DAYS, FROM, SKILL, TO, rows, write_bars
+from market_files import DAYS, FROM, SKILL, TO, rows, write_bars
+from run_command import pitboss, pitboss_ok, pitboss_refused
 
 from pitboss.core.errors import TransientError
 from pitboss.venues.perp.standin.analyst import Analyst
@@ -30,7 +30,7 @@ RANGE = ("--from", FROM, "--to", TO)
 
 def backtest(home: Path, skill: Path, *words: object) -> dict[str, Any]:
     """Run it and give the document."""
-    return done("backtest", skill, *RANGE, *words, "--json", "--home", home).json
+    return pitboss_ok("backtest", skill, *RANGE, *words, "--json", "--home", home).json
 
 
 def decided(tmp_path: Path, *lines: object) -> Path:
@@ -50,7 +50,7 @@ def buys(tick: str, size: float = 500) -> dict[str, object]:
 
 
 def test_the_document_has_exactly_the_promised_keys(home: Path, skill: Path) -> None:
-    answer = done("backtest", skill, *RANGE, "--json", "--home", home)
+    answer = pitboss_ok("backtest", skill, *RANGE, "--json", "--home", home)
     found = answer.json
     assert answer.err == ""
     assert set(found) == KEYS
@@ -67,9 +67,9 @@ def test_the_document_has_exactly_the_promised_keys(home: Path, skill: Path) -> 
 
 
 def test_the_same_thing_twice_gives_the_same_digest_and_a_setting_changes_it(
-    home: Path, skill: Path, worked: Callable[[str], tuple[Path, dict[str, Any]]]
+    home: Path, skill: Path, model_run: Callable[[str], tuple[Path, dict[str, Any]]]
 ) -> None:
-    first, (_, second) = backtest(home, skill), worked("policy/sma_cross")
+    first, (_, second) = backtest(home, skill), model_run("policy/sma_cross")
     assert first["digest"] == second["digest"]
     assert first["run_id"] != second["run_id"]
     changed = backtest(home, skill, "--set", "risk.max_position_pct=10", "--set", "name=other")
@@ -91,9 +91,9 @@ def test_the_same_thing_twice_gives_the_same_digest_and_a_setting_changes_it(
     ids=" ".join,
 )
 def test_every_term_of_the_simulation_can_be_set(
-    home: Path, skill: Path, worked: Callable[[str], tuple[Path, dict[str, Any]]], words: tuple[str, ...]
+    home: Path, skill: Path, model_run: Callable[[str], tuple[Path, dict[str, Any]]], words: tuple[str, ...]
 ) -> None:
-    _, plain = worked("policy/sma_cross")
+    _, plain = model_run("policy/sma_cross")
     assert backtest(home, skill, *words)["digest"] != plain["digest"]
 
 
@@ -103,8 +103,8 @@ def test_options_about_money_are_taken_although_programs_cost_nothing(home: Path
 
 
 def test_people_get_a_table_labels_a_digest_and_what_to_type_next(home: Path, skill: Path) -> None:
-    answer = done("backtest", skill, *RANGE, "--home", home)
-    run = done("runs", "list", "--json", "--home", home).json[0]
+    answer = pitboss_ok("backtest", skill, *RANGE, "--home", home)
+    run = pitboss_ok("runs", "list", "--json", "--home", home).json[0]
     for words in (
         "Return",
         "buy and hold",
@@ -125,7 +125,7 @@ def test_one_refused_order_is_explained_with_its_rule_and_how_far_beyond_it_was(
     home: Path, skill: Path, tmp_path: Path
 ) -> None:
     file = decided(tmp_path, buys("2025-06-02T01:00:00Z", 9_000))
-    said = done("backtest", skill, *RANGE, "--decisions", file, "--home", home).out
+    said = pitboss_ok("backtest", skill, *RANGE, "--decisions", file, "--home", home).out
     assert "R3_POSITION_CAP" in said
     assert "open long BTC for $9,000.00" in said
     assert "limit $2,500.00" in said
@@ -135,10 +135,10 @@ def test_one_refused_order_is_explained_with_its_rule_and_how_far_beyond_it_was(
 def test_a_run_that_traded_nothing_says_so_and_shows_its_funnel(home: Path, skill: Path, tmp_path: Path) -> None:
     file = decided(tmp_path, buys("2025-06-02T01:00:00Z", 9_000))
     words = ("backtest", skill, *RANGE, "--decisions", file, "--home", home)
-    said = done(*words).out
+    said = pitboss_ok(*words).out
     assert "Nothing was traded" in said
     assert "R3_POSITION_CAP × 1" in said
-    metrics = done(*words, "--json").json["metrics"]
+    metrics = pitboss_ok(*words, "--json").json["metrics"]
     assert metrics["total_trades"] == 0
     assert metrics["funnel"]["proposals"] == 1
     assert metrics["funnel"]["fills"] == 0
@@ -189,18 +189,20 @@ def test_repeats_give_every_run_and_a_summary(home: Path, skill: Path) -> None:
 
 
 def test_repeats_of_something_without_chance_say_that_they_are_identical(home: Path, skill: Path) -> None:
-    said = done("backtest", skill, *RANGE, "--repeats", "2", "--home", home).out
+    said = pitboss_ok("backtest", skill, *RANGE, "--repeats", "2", "--home", home).out
     assert "all runs are identical" in said
 
 
 def test_without_prompts_only_their_digests_are_kept(home: Path, skill: Path) -> None:
     words = ("--model", "standin/analyst", "--to", "2025-06-02T03:00:00Z")
     runs = [
-        done("backtest", skill, "--from", FROM, *words, *more, "--json", "--home", home).json
+        pitboss_ok("backtest", skill, "--from", FROM, *words, *more, "--json", "--home", home).json
         for more in ((), ("--no-prompts",))
     ]
     assert runs[0]["digest"] == runs[1]["digest"]
-    kept, dropped = (done("runs", "export", run["run_id"], "--what", "snapshots", "--home", home).lines for run in runs)
+    kept, dropped = (
+        pitboss_ok("runs", "export", run["run_id"], "--what", "snapshots", "--home", home).lines for run in runs
+    )
     assert kept[0]["prompt_sha256"] == dropped[0]["prompt_sha256"]
     assert kept[0]["extra"]["prompt"][1].startswith("## Time")
     assert dropped[0]["extra"]["prompt"] is None
@@ -208,8 +210,8 @@ def test_without_prompts_only_their_digests_are_kept(home: Path, skill: Path) ->
 
 def test_prompts_can_be_had_in_runs_that_need_none(home: Path, skill: Path) -> None:
     words = ("--from", FROM, "--to", "2025-06-02T03:00:00Z", "--json", "--home", home)
-    run = done("backtest", skill, *words, "--prompts").json
-    snapshots = done("runs", "export", run["run_id"], "--what", "snapshots", "--home", home).lines
+    run = pitboss_ok("backtest", skill, *words, "--prompts").json
+    snapshots = pitboss_ok("runs", "export", run["run_id"], "--what", "snapshots", "--home", home).lines
     assert snapshots[0]["extra"]["prompt"][1].startswith("## Time")
 
 
@@ -217,8 +219,8 @@ class TestMistakes:
     """Exit 2, one clear line, and nothing left behind."""
 
     def refuse(self, home: Path, *words: object) -> str:
-        said = refused("backtest", *words, "--home", home)
-        assert done("runs", "list", "--json", "--home", home).json == []
+        said = pitboss_refused("backtest", *words, "--home", home)
+        assert pitboss_ok("runs", "list", "--json", "--home", home).json == []
         assert not (home / "reports").exists()
         return said
 
@@ -312,7 +314,7 @@ class TestMistakes:
         home, lines = tmp_path / "holed", rows("BTC", DAYS)
         holed = [*lines[:400], *lines[420:]]
         skill.write_text(SKILL.replace("[BTC, ETH]", "[BTC]"))
-        done("data", "import", write_bars(tmp_path, "BTC", holed), "--home", home)
+        pitboss_ok("data", "import", write_bars(tmp_path, "BTC", holed), "--home", home)
         said = self.refuse(home, skill, *RANGE)
         assert "BTC: 20 bars of 5m are missing from 2025-06-02T09:20:00Z to 2025-06-02T11:00:00Z" in said
         assert backtest(home, skill, "--max-gap", "20")["status"] == "complete"
@@ -331,7 +333,7 @@ def test_a_run_whose_work_fails_exits_1_with_the_document_and_can_be_resumed(
     assert answer.json["status"] == "error"
     assert "nobody answers" in answer.json["errors"][0]
     assert f"runs resume {answer.json['run_id']}" in answer.err
-    resumed = done("runs", "resume", answer.json["run_id"], "--json", "--home", home).json
+    resumed = pitboss_ok("runs", "resume", answer.json["run_id"], "--json", "--home", home).json
     assert resumed["status"] == "complete"
     assert "model_error" not in resumed["metrics"]["noops_by_flag"], "the resumed run asks again where the model failed"
 
@@ -351,7 +353,7 @@ def holed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         write_bars(files, symbol, lines[:600] + lines[636:])
         whole = [_hour(lines[first : first + 12]) for first in range(0, len(lines), 12)]
         (hours / f"{symbol}.csv").write_text("\n".join(["time,open,high,low,close,volume", *whole, ""]))
-    done("data", "import", files, "--home", home)
+    pitboss_ok("data", "import", files, "--home", home)
     return home
 
 
@@ -366,28 +368,30 @@ HOURLY = ("--set", "schedule.every=1h", "--set", "context.bars_interval=1h")
 
 def test_a_hole_in_fine_bars_does_not_block_a_skill_whose_coarser_bars_are_whole(holed: Path, skill: Path) -> None:
     words = ("backtest", skill, *RANGE, *HOURLY, "--home", holed)
-    run = done(*words, "--json").json
+    run = pitboss_ok(*words, "--json").json
     assert (run["status"], run["ticks"]) == ("complete", 72)
-    said = " ".join(done("runs", "show", run["run_id"], "--home", holed).out.split())
+    said = " ".join(pitboss_ok("runs", "show", run["run_id"], "--home", holed).out.split())
     page = Path(run["report"]).read_text("utf-8")
     for place in (said, page):
         assert "36 bars of 5m are missing from 2025-06-03T02:00:00Z to 2025-06-03T05:00:00Z" in place
         assert "so the market moves in bars of 1h" in place
-    assert len(done("runs", "export", run["run_id"], "--what", "equity", "--home", holed).lines) == 72
-    assert done("runs", "verify", run["run_id"], "--home", holed).out.startswith("OK ")
-    assert "36 bars of 5m are missing" in refused("backtest", skill, *RANGE, "--home", holed), "its ticks are 15m"
+    assert len(pitboss_ok("runs", "export", run["run_id"], "--what", "equity", "--home", holed).lines) == 72
+    assert pitboss_ok("runs", "verify", run["run_id"], "--home", holed).out.startswith("OK ")
+    assert "36 bars of 5m are missing" in pitboss_refused("backtest", skill, *RANGE, "--home", holed), (
+        "its ticks are 15m"
+    )
 
 
 def test_the_base_interval_can_be_chosen(holed: Path, skill: Path) -> None:
     words = ("backtest", skill, "--from", "2025-06-04", "--to", "2025-06-05", *HOURLY, "--home", holed)
     counts = {}
     for interval in ("5m", "1h"):
-        run = done(*words, "--base-interval", interval, "--json").json
-        counts[interval] = len(done("runs", "export", run["run_id"], "--what", "equity", "--home", holed).lines)
+        run = pitboss_ok(*words, "--base-interval", interval, "--json").json
+        counts[interval] = len(pitboss_ok("runs", "export", run["run_id"], "--what", "equity", "--home", holed).lines)
         assert f"bars of {interval}" in Path(run["report"]).read_text("utf-8")
     assert counts == {"5m": 288, "1h": 24}
-    assert "'1x' is not the length of a bar" in refused(*words, "--base-interval", "1x")
-    assert "no bars of 4h that fit the schedule" in refused(*words, "--base-interval", "4h")
-    assert "36 bars of 5m are missing" in refused(
+    assert "'1x' is not the length of a bar" in pitboss_refused(*words, "--base-interval", "1x")
+    assert "no bars of 4h that fit the schedule" in pitboss_refused(*words, "--base-interval", "4h")
+    assert "36 bars of 5m are missing" in pitboss_refused(
         "backtest", skill, *RANGE, *HOURLY, "--base-interval", "5m", "--home", holed
     )

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from answers import done, pitboss, refused
-from market import START, STEP, rows, write_bars
+from market_files import START, STEP, rows, write_bars
+from run_command import pitboss, pitboss_ok, pitboss_refused
 
 HEAD = rows("BTC", 1)[:40]
 
@@ -19,7 +19,7 @@ def changed(index: int, column: int, value: str) -> list[str]:
 
 
 def test_the_list_has_exactly_the_promised_keys_and_iso_times(home: Path) -> None:
-    found = done("data", "list", "--json", "--home", home).json
+    found = pitboss_ok("data", "list", "--json", "--home", home).json
     bars = next(one for one in found if one["kind"] == "bars" and one["symbol"] == "BTC")
     assert set(bars) == {"venue", "kind", "symbol", "interval", "rows", "first_at", "last_at", "gaps", "synthetic"}
     assert (bars["venue"], bars["interval"], bars["rows"], bars["gaps"]) == ("hyperliquid", "5m", 1440, 0)
@@ -27,25 +27,25 @@ def test_the_list_has_exactly_the_promised_keys_and_iso_times(home: Path) -> Non
     assert bars["synthetic"] is False
     funding = next(one for one in found if one["kind"] == "funding")
     assert funding["interval"] is None
-    assert "hyperliquid" in done("data", "list", "--home", home).out
+    assert "hyperliquid" in pitboss_ok("data", "list", "--home", home).out
 
 
 def test_an_empty_workspace_lists_nothing_and_says_how_to_fill_it(tmp_path: Path) -> None:
-    assert done("data", "list", "--json", "--home", tmp_path).json == []
-    assert "data demo" in done("data", "list", "--home", tmp_path).err
+    assert pitboss_ok("data", "list", "--json", "--home", tmp_path).json == []
+    assert "data demo" in pitboss_ok("data", "list", "--home", tmp_path).err
 
 
 def test_the_same_rows_again_change_nothing_and_others_only_with_replace(tmp_path: Path) -> None:
     home, file = tmp_path / "home", write_bars(tmp_path, "BTC", HEAD)
-    (first,) = done("data", "import", file, "--json", "--home", home).json
+    (first,) = pitboss_ok("data", "import", file, "--json", "--home", home).json
     assert (first["rows"], first["added"]) == (40, 40)
-    (again,) = done("data", "import", file, "--json", "--home", home).json
+    (again,) = pitboss_ok("data", "import", file, "--json", "--home", home).json
     assert (again["added"], again["unchanged"]) == (0, 40)
     write_bars(tmp_path, "BTC", changed(3, 5, "77"))
-    assert "BTC" in refused("data", "import", file, "--home", home)
-    (replaced,) = done("data", "import", file, "--replace", "--json", "--home", home).json
+    assert "BTC" in pitboss_refused("data", "import", file, "--home", home)
+    (replaced,) = pitboss_ok("data", "import", file, "--replace", "--json", "--home", home).json
     assert replaced["replaced"] == 1
-    assert "BTC.csv" in done("data", "import", file, "--home", home).out
+    assert "BTC.csv" in pitboss_ok("data", "import", file, "--home", home).out
 
 
 @pytest.mark.parametrize(
@@ -63,22 +63,22 @@ def test_the_same_rows_again_change_nothing_and_others_only_with_replace(tmp_pat
 def test_a_bad_bar_is_refused_and_nothing_of_the_call_is_stored(tmp_path: Path, lines: list[str]) -> None:
     home = tmp_path / "home"
     good, bad = write_bars(tmp_path, "BTC", HEAD), write_bars(tmp_path, "ETH", lines)
-    assert "ETH.csv" in refused("data", "import", good, bad, "--home", home)
-    assert done("data", "list", "--json", "--home", home).json == []
+    assert "ETH.csv" in pitboss_refused("data", "import", good, bad, "--home", home)
+    assert pitboss_ok("data", "list", "--json", "--home", home).json == []
 
 
 def test_what_cannot_be_inferred_is_asked_for(tmp_path: Path) -> None:
     file = tmp_path / "things.csv"
     file.write_text("\n".join(["time,open,high,low,close,volume", *HEAD, ""]))
-    assert "--symbol" in refused("data", "import", file, "--home", tmp_path / "home")
-    assert "--interval" in refused("data", "import", file, "--symbol", "BTC", "--home", tmp_path / "home")
-    done("data", "import", file, "--symbol", "BTC", "--interval", "5m", "--home", tmp_path / "home")
-    assert "no such file" in refused("data", "import", tmp_path / "absent.csv", "--home", tmp_path / "home")
-    refused("data", "import", "--home", tmp_path / "home")
+    assert "--symbol" in pitboss_refused("data", "import", file, "--home", tmp_path / "home")
+    assert "--interval" in pitboss_refused("data", "import", file, "--symbol", "BTC", "--home", tmp_path / "home")
+    pitboss_ok("data", "import", file, "--symbol", "BTC", "--interval", "5m", "--home", tmp_path / "home")
+    assert "no such file" in pitboss_refused("data", "import", tmp_path / "absent.csv", "--home", tmp_path / "home")
+    pitboss_refused("data", "import", "--home", tmp_path / "home")
 
 
 def test_check_finds_nothing_in_good_data_and_exits_1_over_a_damaged_file(home: Path) -> None:
-    good = done("data", "check", "--json", "--home", home).json
+    good = pitboss_ok("data", "check", "--json", "--home", home).json
     assert (good["ok"], {one["severity"] for one in good["findings"]} <= {"note"}) == (True, True)
     file = next((home / "lake" / "bars").glob("**/part.parquet"))
     file.write_bytes(file.read_bytes()[:200])
@@ -92,11 +92,11 @@ def test_check_finds_nothing_in_good_data_and_exits_1_over_a_damaged_file(home: 
 
 
 def test_the_demo_market_is_labelled_wherever_it_is_listed(tmp_path: Path) -> None:
-    held = done("data", "demo", "--json", "--home", tmp_path).json
+    held = pitboss_ok("data", "demo", "--json", "--home", tmp_path).json
     assert {one["symbol"] for one in held if one["kind"] == "bars"} == {"BTC", "ETH", "SOL"}
-    assert all(one["synthetic"] for one in done("data", "list", "--json", "--home", tmp_path).json)
-    assert "SYNTHETIC" in done("data", "list", "--home", tmp_path).out
-    assert "SYNTHETIC" in done("data", "demo", "--home", tmp_path).out
+    assert all(one["synthetic"] for one in pitboss_ok("data", "list", "--json", "--home", tmp_path).json)
+    assert "SYNTHETIC" in pitboss_ok("data", "list", "--home", tmp_path).out
+    assert "SYNTHETIC" in pitboss_ok("data", "demo", "--home", tmp_path).out
 
 
 def test_problems_are_grouped_by_kind_with_examples(home: Path) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from answers import done, pitboss, refused
+from run_command import pitboss, pitboss_ok, pitboss_refused
 
 from pitboss.bootstrap.trading_accounts import TradingAccount, add_account
 from pitboss.jobs.executors import live
@@ -26,27 +26,29 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def deploy(home: Path, *words: object, mode: str = "paper") -> dict[str, str]:
-    return done("deploy", "skill.yaml", "--mode", mode, "--json", *words, "--home", home).json
+    return pitboss_ok("deploy", "skill.yaml", "--mode", mode, "--json", *words, "--home", home).json
 
 
 def test_a_deployment_is_made_listed_shown_and_commanded(place: Path) -> None:
     made = deploy(place)
     assert made["state"] == "running"
-    (row,) = done("deployments", "list", "--json", "--home", place).json
+    (row,) = pitboss_ok("deployments", "list", "--json", "--home", place).json
     assert (row["deployment_id"], row["mode"], row["attended"]) == (made["deployment_id"], "paper", False)
 
-    said = done("command", made["deployment_id"][:6], "pause", "--reason", "news", "--json", "--home", place).json
+    said = pitboss_ok("command", made["deployment_id"][:6], "pause", "--reason", "news", "--json", "--home", place).json
     assert set(said) >= {"command_id", "acked_at", "state"}
     assert (said["state"], said["acked_at"] is not None) == ("paused", True)
-    shown = done("deployments", "show", made["deployment_id"], "--json", "--home", place).json
+    shown = pitboss_ok("deployments", "show", made["deployment_id"], "--json", "--home", place).json
     assert (shown["state"], shown["reason"]) == ("paused", "news")
     assert [each["command"] for each in shown["commands"]] == ["pause"]
-    assert "paused" in done("deployments", "show", made["deployment_id"], "--home", place).out
-    assert "paper" in done("deployments", "list", "--home", place).out
-    read = done("deployments", "acknowledge", made["deployment_id"], "--reason", "seen", "--json", "--home", place).json
+    assert "paused" in pitboss_ok("deployments", "show", made["deployment_id"], "--home", place).out
+    assert "paper" in pitboss_ok("deployments", "list", "--home", place).out
+    read = pitboss_ok(
+        "deployments", "acknowledge", made["deployment_id"], "--reason", "seen", "--json", "--home", place
+    ).json
     assert (read["state"], read["acked_at"] is not None) == ("paused", True)
-    done("command", made["deployment_id"], "stop", "--home", place)
-    assert "is stopped" in refused("command", made["deployment_id"], "resume", "--home", place)
+    pitboss_ok("command", made["deployment_id"], "stop", "--home", place)
+    assert "is stopped" in pitboss_refused("command", made["deployment_id"], "resume", "--home", place)
 
 
 def test_the_run_of_a_deployment_is_left_to_its_commands(place: Path) -> None:
@@ -60,13 +62,13 @@ def test_the_run_of_a_deployment_is_left_to_its_commands(place: Path) -> None:
         (("runs", "resume", run), "resume"),
         (("jobs", "again", run), "resume"),
     ):
-        said = refused(*words, "--home", place)
+        said = pitboss_refused(*words, "--home", place)
         assert f"run {run} belongs to a deployment" in said
         assert f"`pitboss command {run if name == 'resume' else deployment} {name}`" in " ".join(said.split())
     prune = ("runs", "prune", "--keep", "0", "--yes", "--json", "--home", place)
-    assert done(*prune).json["runs"] == []
-    done("command", deployment, "stop", "--home", place)
-    assert done(*prune).json["runs"] == [run]
+    assert pitboss_ok(*prune).json["runs"] == []
+    pitboss_ok("command", deployment, "stop", "--home", place)
+    assert pitboss_ok(*prune).json["runs"] == [run]
 
 
 def test_a_command_that_needs_the_account_waits_for_a_process(place: Path) -> None:
@@ -83,47 +85,51 @@ def test_a_command_without_a_process_starts_one_or_says_how(place: Path, monkeyp
     started = list[list[str]]()
     monkeypatch.setenv("PITBOSS_EXECUTOR", "local")
     monkeypatch.setattr(live, "ensure_host", lambda workspace: started.append([str(workspace.home)]) or True)
-    assert "one is started on this machine" in " ".join(done("command", made, "resume", "--home", place).err.split())
+    assert "one is started on this machine" in " ".join(
+        pitboss_ok("command", made, "resume", "--home", place).err.split()
+    )
     assert started == [[str(place)]]
-    assert done("command", made, "stop", "--home", place).err == ""
+    assert pitboss_ok("command", made, "stop", "--home", place).err == ""
     assert len(started) == 1
 
 
 def test_caps_can_be_tightened_and_not_loosened(place: Path) -> None:
     first = deploy(place)
-    answer = done("deploy", "skill.yaml", "--mode", "paper", "--set", "risk.max_leverage=1", "--json", "--home", place)
+    answer = pitboss_ok(
+        "deploy", "skill.yaml", "--mode", "paper", "--set", "risk.max_leverage=1", "--json", "--home", place
+    )
     made = answer.json
     assert (first["skill"], made["skill"]) == ("trend-thesis@1", "trend-thesis@2")
     assert "the skill with these caps is saved as trend-thesis@2" in answer.err
-    shown = done("deployments", "show", made["deployment_id"], "--json", "--home", place).json
+    shown = pitboss_ok("deployments", "show", made["deployment_id"], "--json", "--home", place).json
     assert shown["caps"]["max_leverage"] == 1
-    loose = refused("deploy", "skill.yaml", "--mode", "paper", "--set", "risk.max_leverage=50", "--home", place)
+    loose = pitboss_refused("deploy", "skill.yaml", "--mode", "paper", "--set", "risk.max_leverage=50", "--home", place)
     assert "risk.max_leverage would be looser" in loose
-    other = refused("deploy", "skill.yaml", "--mode", "paper", "--set", "max_steps=1", "--home", place)
+    other = pitboss_refused("deploy", "skill.yaml", "--mode", "paper", "--set", "max_steps=1", "--home", place)
     assert "changes only caps" in other
 
 
 def test_caps_are_lowered_at_once_and_raised_later_after_a_confirmation(place: Path) -> None:
     made = deploy(place)["deployment_id"]
     change = ("deployments", "caps", made, "--json", "--home", place)
-    limit = done(*change).json["caps"]["max_leverage"]
-    assert done(*change).json["pending"] is None
-    lowered = done(*change, "--set", "risk.max_leverage=1", "--reason", "news").json
+    limit = pitboss_ok(*change).json["caps"]["max_leverage"]
+    assert pitboss_ok(*change).json["pending"] is None
+    lowered = pitboss_ok(*change, "--set", "risk.max_leverage=1", "--reason", "news").json
     assert (lowered["caps"]["max_leverage"], lowered["skill_caps"]["max_leverage"]) == (1, limit)
-    assert "would be raised: nothing was done" in refused(*change, "--set", "risk.max_leverage=2")
-    assert "looser than in the skill" in refused(*change, "--set", f"risk.max_leverage={limit + 1}", "--yes")
-    assert "is not a cap" in refused(*change, "--set", "max_steps=1")
-    assert "in effect already" in refused(*change, "--set", "risk.max_leverage=1")
-    assert "no change of caps is pending" in refused(*change, "--cancel")
+    assert "would be raised: nothing was done" in pitboss_refused(*change, "--set", "risk.max_leverage=2")
+    assert "looser than in the skill" in pitboss_refused(*change, "--set", f"risk.max_leverage={limit + 1}", "--yes")
+    assert "is not a cap" in pitboss_refused(*change, "--set", "max_steps=1")
+    assert "in effect already" in pitboss_refused(*change, "--set", "risk.max_leverage=1")
+    assert "no change of caps is pending" in pitboss_refused(*change, "--cancel")
     both = ("--set", "risk.max_leverage=2", "--set", "risk.max_orders_per_hour=1", "--yes")
-    mixed = done(*change, *both).json
+    mixed = pitboss_ok(*change, *both).json
     assert (mixed["caps"]["max_leverage"], mixed["caps"]["max_orders_per_hour"]) == (1, 1)
     assert mixed["pending"]["changes"] == [{"cap": "max_leverage", "from": 1, "to": 2}]
-    text = done("deployments", "caps", made, "--home", place).out
+    text = pitboss_ok("deployments", "caps", made, "--home", place).out
     assert "pending until" in text
     assert "max_leverage 1 to 2 (by local)" in text
-    assert done(*change, "--cancel").json["pending"] is None
-    assert done("deployments", "show", made, "--json", "--home", place).json["caps"]["max_leverage"] == 1
+    assert pitboss_ok(*change, "--cancel").json["pending"] is None
+    assert pitboss_ok("deployments", "show", made, "--json", "--home", place).json["caps"]["max_leverage"] == 1
 
 
 def test_caps_of_a_live_deployment_are_raised_with_the_typed_name_of_its_account(
@@ -132,24 +138,24 @@ def test_caps_of_a_live_deployment_are_raised_with_the_typed_name_of_its_account
     add_account(place, "main", TradingAccount(address=ADDRESS, network="testnet"))
     made = deploy(place, "--account", "main", "--confirm", "main", mode="live")["deployment_id"]
     change = ("deployments", "caps", made, "--json", "--home", place)
-    done(*change, "--set", "risk.max_leverage=1")
-    assert "was not confirmed" in refused(*change, "--set", "risk.max_leverage=2", "--yes")
+    pitboss_ok(*change, "--set", "risk.max_leverage=1")
+    assert "was not confirmed" in pitboss_refused(*change, "--set", "risk.max_leverage=2", "--yes")
     monkeypatch.setenv("PITBOSS_RAISE_CAPS_DELAY_S", "0")
-    raised = done(*change, "--set", "risk.max_leverage=2", "--yes", "--confirm", "main").json
+    raised = pitboss_ok(*change, "--set", "risk.max_leverage=2", "--yes", "--confirm", "main").json
     assert (raised["caps"]["max_leverage"], raised["pending"]) == (2, None)
 
 
 def test_real_orders_need_an_account_its_typed_name_and_a_free_account(place: Path) -> None:
-    assert "--mode live needs --account" in refused("deploy", "skill.yaml", "--mode", "live", "--home", place)
+    assert "--mode live needs --account" in pitboss_refused("deploy", "skill.yaml", "--mode", "live", "--home", place)
     add_account(place, "main", TradingAccount(address=ADDRESS, network="testnet"))
     live = ("deploy", "skill.yaml", "--mode", "live", "--account")
-    assert "was not confirmed" in refused(*live, "main", "--home", place)
-    assert "did you mean main?" in refused(*live, "mian", "--confirm", "mian", "--home", place)
+    assert "was not confirmed" in pitboss_refused(*live, "main", "--home", place)
+    assert "did you mean main?" in pitboss_refused(*live, "mian", "--confirm", "mian", "--home", place)
     first = deploy(place, "--account", "main", "--confirm", "main", mode="live")
-    again = refused(*live, "main", "--confirm", "main", "--home", place)
+    again = pitboss_refused(*live, "main", "--confirm", "main", "--home", place)
     assert f"{first['deployment_id']} already trades on account" in again
-    assert len(done("runs", "list", "--json", "--home", place).json) == 1
-    assert "paper money has no account" in refused(
+    assert len(pitboss_ok("runs", "list", "--json", "--home", place).json) == 1
+    assert "paper money has no account" in pitboss_refused(
         "deploy", "skill.yaml", "--mode", "paper", "--account", "main", "--home", place
     )
 
@@ -162,15 +168,15 @@ def test_an_account_that_does_not_exist_is_refused_before_its_name_is_asked_for(
     monkeypatch.setattr(question, "has_terminal", lambda: True)
     monkeypatch.setattr(question, "ask", lambda text: questions.append(text) or "")
     live = ("deploy", "skill.yaml", "--mode", "live", "--home", place, "--account")
-    assert "there is no account 'nope'" in refused(*live, "nope")
+    assert "there is no account 'nope'" in pitboss_refused(*live, "nope")
     assert questions == []
-    assert "was not confirmed" in refused(*live, "main")
+    assert "was not confirmed" in pitboss_refused(*live, "main")
     assert len(questions) == 1
 
 
 def test_a_skill_that_was_saved_is_deployed_by_its_name(place: Path) -> None:
     deploy(place)
-    (row,) = done("deployments", "list", "--json", "--home", place).json
-    again = done("deploy", row["skill"], "--mode", "paper", "--json", "--home", place).json
+    (row,) = pitboss_ok("deployments", "list", "--json", "--home", place).json
+    again = pitboss_ok("deploy", row["skill"], "--mode", "paper", "--json", "--home", place).json
     assert again["deployment_id"] != row["deployment_id"]
-    assert "no skill" in refused("deploy", "nobody-saved-this", "--mode", "paper", "--home", place)
+    assert "no skill" in pitboss_refused("deploy", "nobody-saved-this", "--mode", "paper", "--home", place)

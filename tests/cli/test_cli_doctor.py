@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answers import done, pitboss
+from run_command import pitboss, pitboss_ok
 
 from pitboss.runs import doctor
 from pitboss.store.migrations import HEAD
@@ -17,12 +17,12 @@ def states(answer: Any) -> dict[str, str]:
 
 
 def test_a_working_workspace_is_all_right_and_keys_are_named_but_not_shown(
-    home: Path, finished: Callable[[str], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    home: Path, finished_run: Callable[[str], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finished("policy/sma_cross")
+    finished_run("policy/sma_cross")
     monkeypatch.setenv("GROQ_API_KEY", "gsk-not-to-be-shown")
     words = ("doctor", "--model", "policy/hold", "--home", home)
-    answer = done(*words, "--json")
+    answer = pitboss_ok(*words, "--json")
     details = {check["name"]: check["detail"] for check in answer.json["checks"]}
     assert list(details) == ["versions", "extras", "venues", "settings", "keys", "database", "data", "disk", "model"]
     assert set(states(answer).values()) == {"ok"}
@@ -30,7 +30,7 @@ def test_a_working_workspace_is_all_right_and_keys_are_named_but_not_shown(
     assert f"migration {HEAD} (the newest), 1 run" in details["database"]
     assert "GROQ_API_KEY (environment)" in details["keys"]
     assert "4 series" in details["data"]
-    shown = done(*words).out
+    shown = pitboss_ok(*words).out
     assert "not-to-be-shown" not in answer.out + shown
     assert "versions  ok" in shown
 
@@ -59,7 +59,7 @@ def test_what_is_broken_is_named_with_a_hint_and_ends_with_1(home: Path, monkeyp
 
 def test_nothing_is_made_and_settings_that_cannot_be_read_are_the_last_check(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    assert states(done("doctor", "--home", home, "--json"))["data"] == "warn"
+    assert states(pitboss_ok("doctor", "--home", home, "--json"))["data"] == "warn"
     assert not home.exists()
     home.mkdir()
     (home / "settings.toml").write_text("max_gap = 'many'\n")
@@ -68,9 +68,9 @@ def test_nothing_is_made_and_settings_that_cannot_be_read_are_the_last_check(tmp
 
 
 def test_completion_knows_the_commands_of_venues(tmp_path: Path) -> None:
-    script = done("completion", "show", "bash").out
+    script = pitboss_ok("completion", "show", "bash").out
     file = tmp_path / "folder" / "pitboss"
-    assert done("completion", "install", "bash", "--out", file).out.strip() == str(file)
+    assert pitboss_ok("completion", "install", "bash", "--out", file).out.strip() == str(file)
     assert file.read_text() == script.removesuffix("\n")
     ask = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _pitboss; echo "${COMPREPLY[@]}"'
 

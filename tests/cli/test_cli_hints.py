@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answers import done, pitboss, refused
-from market import FROM, TO
+from market_files import FROM, TO
+from run_command import pitboss, pitboss_ok, pitboss_refused
 
 from pitboss.bootstrap.run_lock import executing, is_lost
 from pitboss.bootstrap.settings import load_settings
@@ -55,15 +55,15 @@ def in_workspace(home: Path, act: Callable[[Workspace], Any]) -> Any:
 def test_a_run_that_another_process_executes_is_resumed_only_with_take_over(home: Path, stopped: str) -> None:
     in_workspace(home, lambda workspace: workspace.runs.claim(stopped, into="running"))
     with executing(home, stopped):
-        answer = refused("runs", "resume", stopped, "--home", home)
+        answer = pitboss_refused("runs", "resume", stopped, "--home", home)
         assert "is being executed by another process" in answer
         assert "--take-over" in answer
-        done("runs", "resume", stopped, "--take-over", "--home", home)
+        pitboss_ok("runs", "resume", stopped, "--take-over", "--home", home)
 
 
 def test_a_run_whose_process_was_killed_is_resumed_at_once(home: Path, stopped: str) -> None:
     in_workspace(home, lambda workspace: workspace.runs.claim(stopped, into="running"))
-    done("runs", "resume", stopped, "--home", home)
+    pitboss_ok("runs", "resume", stopped, "--home", home)
     assert not list(home.glob("executing/*"))
 
 
@@ -73,7 +73,7 @@ def test_a_run_of_a_worker_is_resumed_only_with_take_over(home: Path, stopped: s
         assert open_queue(workspace).claim("elsewhere:1:abc") is not None
 
     in_workspace(home, hand_over)
-    assert "is being executed by worker elsewhere:1:abc" in refused("runs", "resume", stopped, "--home", home)
+    assert "is being executed by worker elsewhere:1:abc" in pitboss_refused("runs", "resume", stopped, "--home", home)
 
 
 def test_a_worker_of_this_machine_whose_process_has_ended_is_lost() -> None:
@@ -101,28 +101,28 @@ def test_a_run_that_its_budget_ended_is_continued_with_a_higher_limit(home: Path
 def test_deleting_asks_and_needs_yes_where_nobody_can_be_asked(
     home: Path, stopped: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "--yes" in refused("runs", "delete", stopped, "--home", home)
+    assert "--yes" in pitboss_refused("runs", "delete", stopped, "--home", home)
     monkeypatch.setattr(consent, "asker", lambda json: lambda: False)
     assert "nothing is deleted" in pitboss("runs", "delete", stopped, "--home", home).err
-    done("runs", "show", stopped, "--home", home)
+    pitboss_ok("runs", "show", stopped, "--home", home)
     monkeypatch.setattr(consent, "asker", lambda json: lambda: True)
-    done("runs", "delete", stopped, "--home", home)
-    assert "there is no run" in refused("runs", "show", stopped, "--home", home)
+    pitboss_ok("runs", "delete", stopped, "--home", home)
+    assert "there is no run" in pitboss_refused("runs", "show", stopped, "--home", home)
 
 
 def test_a_sweep_says_what_changes_nothing(home: Path, skill: Path) -> None:
     words = ("sweep", skill, *HOURS, "--model", "policy/hold", "--home", home)
-    assert "nothing is varied" in refused(*words)
-    err = done(*words, "--vary", "risk.max_leverage=2,2.0", "--vary", "context.bars_lookback=40,50").err
+    assert "nothing is varied" in pitboss_refused(*words)
+    err = pitboss_ok(*words, "--vary", "risk.max_leverage=2,2.0", "--vary", "context.bars_lookback=40,50").err
     assert "the values of risk.max_leverage all give the same run" in err
     assert "bars_lookback all" not in err
 
 
 def test_a_skill_of_another_venue_is_sent_to_the_right_command(home: Path, skill: Path) -> None:
-    done("init", "other", "--venue", "predict", "--home", home)
+    pitboss_ok("init", "other", "--venue", "predict", "--home", home)
     span = ("--from", FROM, "--to", TO, "--home", home)
-    assert "`pitboss predict backtest other/btc-brain.yaml`" in refused(
+    assert "`pitboss predict backtest other/btc-brain.yaml`" in pitboss_refused(
         "perp", "backtest", "other/btc-brain.yaml", *span
     )
-    assert f"`pitboss perp backtest {skill}`" in refused("predict", "backtest", skill, *span)
-    assert "`pitboss deploy`" in refused("predict", "run", skill, "--home", home)
+    assert f"`pitboss perp backtest {skill}`" in pitboss_refused("predict", "backtest", skill, *span)
+    assert "`pitboss deploy`" in pitboss_refused("predict", "run", skill, "--home", home)

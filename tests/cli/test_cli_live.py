@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from answers import done, pitboss, refused
+from run_command import pitboss, pitboss_ok, pitboss_refused
 
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.trading_accounts import FILE, TradingAccount, add_account, read_accounts, remove_account
@@ -15,19 +15,19 @@ ADDRESS = "0x" + "ab" * 20
 
 
 def add(home: Path, name: str = "main", *more: object) -> None:
-    done("live", "accounts", "add", name, "--address", ADDRESS, "--network", "testnet", *more, "--home", home)
+    pitboss_ok("live", "accounts", "add", name, "--address", ADDRESS, "--network", "testnet", *more, "--home", home)
 
 
 def test_an_added_account_is_listed_and_a_removed_one_is_gone(tmp_path: Path) -> None:
     add(tmp_path)
     add(tmp_path, "second", "--signer", "/run/pitboss/signer.sock", "--owner", "kim")
-    rows = done("live", "accounts", "list", "--json", "--home", tmp_path).json
+    rows = pitboss_ok("live", "accounts", "list", "--json", "--home", tmp_path).json
     assert [(row["name"], row["network"], row["signer"], row["owner"]) for row in rows] == [
         ("main", "testnet", "signer/signer.sock", "local"),
         ("second", "testnet", "/run/pitboss/signer.sock", "kim"),
     ]
-    assert ADDRESS in done("live", "accounts", "list", "--home", tmp_path).out
-    done("live", "accounts", "rm", "main", "--home", tmp_path)
+    assert ADDRESS in pitboss_ok("live", "accounts", "list", "--home", tmp_path).out
+    pitboss_ok("live", "accounts", "rm", "main", "--home", tmp_path)
     assert set(read_accounts(tmp_path)) == {"second"}
 
 
@@ -41,25 +41,25 @@ def test_an_added_account_is_listed_and_a_removed_one_is_gone(tmp_path: Path) ->
     ],
 )
 def test_an_account_that_cannot_be_is_refused_and_no_file_is_written(tmp_path: Path, words: tuple[str, ...]) -> None:
-    refused("live", "accounts", "add", *words, "--home", tmp_path)
+    pitboss_refused("live", "accounts", "add", *words, "--home", tmp_path)
     assert not (tmp_path / FILE).exists()
 
 
 def test_a_name_is_added_once_and_only_one_that_exists_is_removed(tmp_path: Path) -> None:
     add(tmp_path)
     words = ("live", "accounts", "add", "main", "--address", ADDRESS, "--network", "mainnet")
-    assert "exists" in refused(*words, "--home", tmp_path)
-    assert "there is no account 'other'" in refused("live", "accounts", "rm", "other", "--home", tmp_path)
+    assert "exists" in pitboss_refused(*words, "--home", tmp_path)
+    assert "there is no account 'other'" in pitboss_refused("live", "accounts", "rm", "other", "--home", tmp_path)
 
 
 def test_an_account_that_a_deployment_uses_is_not_removed(tmp_path: Path) -> None:
     add(tmp_path)
     with open_workspace(load_settings(tmp_path)) as workspace:
         deployment = workspace.deployments.create("r1", "trend", 1, "perp", "live", "main")
-    assert deployment.id in refused("live", "accounts", "rm", "main", "--home", tmp_path)
+    assert deployment.id in pitboss_refused("live", "accounts", "rm", "main", "--home", tmp_path)
     with open_workspace(load_settings(tmp_path)) as workspace:
         workspace.deployments.stop(deployment.id, "stop", "")
-    done("live", "accounts", "rm", "main", "--home", tmp_path)
+    pitboss_ok("live", "accounts", "rm", "main", "--home", tmp_path)
 
 
 def test_an_account_that_an_old_deployment_uses_is_not_removed_however_many_are_newer(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_an_account_that_an_old_deployment_uses_is_not_removed_however_many_are_
         deployment = workspace.deployments.create("r1", "trend", 1, "perp", "live", "main")
         for number in range(LISTED):
             workspace.deployments.create(f"p{number}", "trend", 1, "perp", "paper")
-    assert deployment.id in refused("live", "accounts", "rm", "main", "--home", tmp_path)
+    assert deployment.id in pitboss_refused("live", "accounts", "rm", "main", "--home", tmp_path)
 
 
 def test_quotes_in_a_path_stay_text_and_comments_stay_where_they_are(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_file_in_another_form_is_not_changed(tmp_path: Path) -> None:
 
 
 def test_notify_without_a_channel_fails_its_test_and_lists_nothing(tmp_path: Path) -> None:
-    assert done("live", "notify", "--json", "--home", tmp_path).json["channels"] == []
+    assert pitboss_ok("live", "notify", "--json", "--home", tmp_path).json["channels"] == []
     answer = pitboss("live", "notify", "--test", "--json", "--home", tmp_path)
     assert (answer.code, answer.json["ok"]) == (1, False)
     (tmp_path / "settings.toml").write_text('notify_webhook_url = "http://127.0.0.1:9/hook"\n')

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from answers import done, pitboss, refused
 from cyclopts import App
+from run_command import pitboss, pitboss_ok, pitboss_refused
 
 from pitboss import __version__
 from pitboss.cli.commands import complete_app
@@ -40,7 +40,7 @@ def test_every_promised_command_is_there() -> None:
 
 @pytest.mark.parametrize("words", [words for words in ALL if words not in GROUPS], ids=" ".join)
 def test_help_of_every_command_has_an_example_of_that_command(words: tuple[str, ...]) -> None:
-    answer = done(*words, "--help")
+    answer = pitboss_ok(*words, "--help")
     _, marker, rest = answer.out.partition("For example:")
     assert marker
     assert f"pitboss {' '.join(words)}" in rest
@@ -55,7 +55,7 @@ def test_help_loads_no_heavy_library() -> None:
 
 
 def test_the_version_is_printed_alone() -> None:
-    assert done("--version").out.strip() == __version__
+    assert pitboss_ok("--version").out.strip() == __version__
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_the_version_is_printed_alone() -> None:
     ids=lambda value: " ".join(value) if isinstance(value, list) else value,
 )
 def test_a_mistyped_word_gets_the_nearest_right_one(words: list[str], hint: str, tmp_path: Path) -> None:
-    said = refused(*words, "--home", tmp_path / "home")
+    said = pitboss_refused(*words, "--home", tmp_path / "home")
     assert "did you mean" in said
     assert hint in said
     assert not (tmp_path / "home").exists()
@@ -92,22 +92,22 @@ def test_a_mistyped_word_gets_the_nearest_right_one(words: list[str], hint: str,
     ids=" ".join,
 )
 def test_a_mistake_in_what_was_typed_is_one_line_and_a_hint(words: list[str]) -> None:
-    assert "hint: " in refused(*words)
+    assert "hint: " in pitboss_refused(*words)
 
 
 def test_the_workspace_may_be_named_before_or_after_the_command(home: Path) -> None:
-    before = done("--home", home, "data", "list", "--json")
+    before = pitboss_ok("--home", home, "data", "list", "--json")
     assert before.json
     assert (
         before.out
-        == done("data", "list", "--json", "--home", home).out
-        == done("data", "--home", home, "list", "--json").out
+        == pitboss_ok("data", "list", "--json", "--home", home).out
+        == pitboss_ok("data", "--home", home, "list", "--json").out
     )
 
 
 def test_the_database_may_be_elsewhere(home: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere.db"
-    assert done("runs", "list", "--json", "--home", home, "--db", f"sqlite:///{elsewhere}").json == []
+    assert pitboss_ok("runs", "list", "--json", "--home", home, "--db", f"sqlite:///{elsewhere}").json == []
     assert elsewhere.exists()
     assert not (home / "pitboss.db").exists()
 
@@ -157,16 +157,16 @@ def test_ctrl_c_that_a_library_calls_its_own_failure_is_130_all_the_same(monkeyp
 
 def test_a_workspace_that_cannot_be_made_is_a_mistake_of_the_person(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert "--home" in refused("data", "demo", "--home", tmp_path / "file" / "below")
+    assert "--home" in pitboss_refused("data", "demo", "--home", tmp_path / "file" / "below")
 
 
 def test_settings_are_listed_with_their_meaning(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PITBOSS_MAX_GAP", "24")
-    found = {one["key"]: one for one in done("settings", "--json", "--home", home).json}
+    found = {one["key"]: one for one in pitboss_ok("settings", "--json", "--home", home).json}
     assert (found["max_gap"]["value"], found["max_gap"]["default"]) == ("24", "12")
     assert found["max_gap"]["variable"] == "PITBOSS_MAX_GAP"
     assert all(one["meaning"] for one in found.values())
-    assert "max_gap" in done("settings", "--home", home).out
+    assert "max_gap" in pitboss_ok("settings", "--home", home).out
 
 
 def test_a_bad_value_of_a_variable_is_one_line_whatever_the_command(
@@ -174,28 +174,28 @@ def test_a_bad_value_of_a_variable_is_one_line_whatever_the_command(
 ) -> None:
     monkeypatch.setenv("PITBOSS_MAX_GAP", "many")
     for words in (("settings",), ("data", "list"), ("runs", "list")):
-        assert "PITBOSS_MAX_GAP: " in refused(*words, "--home", tmp_path / "home")
-    done("init", tmp_path / "mine")  # which needs no setting, and writes down the defaults
+        assert "PITBOSS_MAX_GAP: " in pitboss_refused(*words, "--home", tmp_path / "home")
+    pitboss_ok("init", tmp_path / "mine")  # which needs no setting, and writes down the defaults
     assert "# max_gap = 12" in (tmp_path / "mine" / ".pitboss" / "settings.toml").read_text()
 
 
 def test_an_empty_variable_counts_as_not_set(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PITBOSS_HOME", "PITBOSS_MAX_GAP"):
         monkeypatch.setenv(name, "")
-    found = {one["key"]: one for one in done("settings", "--json").json}
+    found = {one["key"]: one for one in pitboss_ok("settings", "--json").json}
     assert (found["home"]["value"], found["max_gap"]["value"]) == (".pitboss", "12")
 
 
 def test_a_setting_that_does_not_exist_is_refused(home: Path) -> None:
     (home / "settings.toml").write_text("max_gab = 3\n")
-    assert "max_gab" in refused("data", "list", "--home", home)
+    assert "max_gab" in pitboss_refused("data", "list", "--home", home)
 
 
 def test_models_and_tools_are_listed() -> None:
-    names = {one["name"] for one in done("models", "list", "--json").json}
+    names = {one["name"] for one in pitboss_ok("models", "list", "--json").json}
     assert {"policy/sma_cross", "policy/hold", "policy/random", "standin/analyst"} <= names
-    assert "not a language model" in done("models", "list").out
-    tools = {one["name"]: one for one in done("tools", "list", "--json").json}
+    assert "not a language model" in pitboss_ok("models", "list").out
+    tools = {one["name"]: one for one in pitboss_ok("tools", "list", "--json").json}
     assert {"fetch_recent_bars", "get_portfolio", "propose_order", "simulate_action"} <= set(tools)
-    assert done("tools", "show", "get_portfolio", "--json").json == tools["get_portfolio"]
-    assert "get_portfolio" in done("tools", "show", "get_portfolio").out
+    assert pitboss_ok("tools", "show", "get_portfolio", "--json").json == tools["get_portfolio"]
+    assert "get_portfolio" in pitboss_ok("tools", "show", "get_portfolio").out

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from answers import Answer, done, pitboss, refused
-from market import FROM, SKILL, TO
+from market_files import FROM, SKILL, TO
+from run_command import CommandResult, pitboss, pitboss_ok, pitboss_refused
 
 from forked import Forked
 from pitboss.bootstrap.redact import REDACTOR
@@ -48,14 +48,14 @@ class Terminal(io.StringIO):
         return True
 
 
-def typed(monkeypatch: pytest.MonkeyPatch, text: str, *words: object) -> Answer:
+def typed(monkeypatch: pytest.MonkeyPatch, text: str, *words: object) -> CommandResult:
     monkeypatch.setattr(sys, "stdin", Terminal(text))
     return pitboss(*words)
 
 
 def approved(*tools: str) -> None:
     for tool in tools:
-        done("mcp", "approve", "little", "--tool", tool, "--yes")
+        pitboss_ok("mcp", "approve", "little", "--tool", tool, "--yes")
 
 
 def test_the_list_shows_shipped_and_own_servers_with_what_is_approved_and_whether_the_key_is_there(
@@ -63,7 +63,7 @@ def test_the_list_shows_shipped_and_own_servers_with_what_is_approved_and_whethe
 ) -> None:
     approved("twice")
     monkeypatch.setenv("COINGECKO_API_KEY", "canary-0123456789")
-    result = done("mcp", "list", "--json")
+    result = pitboss_ok("mcp", "list", "--json")
     rows = {row["id"]: row for row in result.json}
 
     assert rows["little"]["origin"] == "the operator"
@@ -75,13 +75,13 @@ def test_the_list_shows_shipped_and_own_servers_with_what_is_approved_and_whethe
     assert rows["coingecko-mcp"]["key"] == {"name": "COINGECKO_API_KEY", "present": True}
     assert rows["glassnode-mcp"]["key"] == {"name": "GLASSNODE_API_KEY", "present": False}
     assert "has no address" in rows["cryptopanic-mcp"]["unusable"]
-    listed = done("mcp", "list")
+    listed = pitboss_ok("mcp", "list")
     table = listed.out
     assert [line.split("  ")[0] for line in table.splitlines() if "*" in line] == ["little *"]
     assert "* from your file" in listed.err
     with Path(os.environ["PITBOSS_MCP_CATALOG"]).open("a") as file:
         file.write('[servers.cryptopanic-mcp]\nurl = "https://news.example.com/mcp"\n')
-    assert "cryptopanic-mcp **" in done("mcp", "list").out
+    assert "cryptopanic-mcp **" in pitboss_ok("mcp", "list").out
     assert "not approved: thrice; approved: twice" in table
     assert "GLASSNODE_API_KEY missing" in table
     assert "canary" not in result.out + table
@@ -98,7 +98,7 @@ def test_a_server_of_which_nothing_is_approved_cannot_be_used_and_the_test_says_
 
 def test_a_tested_server_shows_how_every_tool_stands_and_answers_a_call(tmp_path: Path) -> None:
     approved("twice")
-    result = done("mcp", "test", "little", "--call", "twice", "--args", WORD, "--json").json
+    result = pitboss_ok("mcp", "test", "little", "--call", "twice", "--args", WORD, "--json").json
 
     assert (result["server"], result["version"]) == ("little", "1")
     assert {tool["name"]: tool["state"] for tool in result["tools"]} == {
@@ -173,7 +173,7 @@ def test_what_a_program_complained_of_before_it_ended_is_shown_without_keys(monk
     ],
 )
 def test_a_mistake_is_one_line_with_a_way_out(words: tuple[str, ...], said: str) -> None:
-    assert said in refused("mcp", *words)
+    assert said in pitboss_refused("mcp", *words)
 
 
 def test_approving_shows_everything_and_asks_for_each_tool(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,18 +200,18 @@ def test_where_nobody_can_be_asked_nothing_is_approved_without_yes(monkeypatch: 
 def test_a_changed_definition_is_shown_as_a_difference(tmp_path: Path) -> None:
     approved("twice")
     (tmp_path / "mode").write_text("changed")
-    result = done("mcp", "approve", "little", "--tool", "twice", "--yes")
+    result = pitboss_ok("mcp", "approve", "little", "--tool", "twice", "--yes")
 
     assert '-  "description": "Say it twice.",' in result.out
     assert '+  "description": "Say it twice, and buy BTC.",' in result.out
     assert "inputSchema" not in result.out.split("@@")[0]
-    again = done("mcp", "approve", "little", "--tool", "twice", "--yes")
+    again = pitboss_ok("mcp", "approve", "little", "--tool", "twice", "--yes")
     assert (again.out, again.err) == ("", "twice: nothing to approve\n0 approved\n")
 
 
 def test_a_recorded_answer_is_kept_with_its_time_and_goes_out_and_in_as_lines(tmp_path: Path) -> None:
     approved("twice")
-    result = done("mcp", "record", "little", "twice", "--args", WORD, "--to", "all.jsonl", "--json").json
+    result = pitboss_ok("mcp", "record", "little", "twice", "--args", WORD, "--to", "all.jsonl", "--json").json
 
     assert (result["recorded"], result["failed"], result["written"]) == (1, 0, 1)
     assert result["recordings"][0]["result"] == "hi hi"
@@ -221,15 +221,15 @@ def test_a_recorded_answer_is_kept_with_its_time_and_goes_out_and_in_as_lines(tm
         "hi hi",
         result["recordings"][0]["known_at"],
     )
-    again = done("mcp", "record", "little", "twice", "--from", "all.jsonl", "--json").json
+    again = pitboss_ok("mcp", "record", "little", "twice", "--from", "all.jsonl", "--json").json
     assert (again["recorded"], again["known"]) == (0, 1)
 
 
 def test_what_is_recorded_goes_out_by_itself_without_asking_anybody(tmp_path: Path) -> None:
     approved("twice")
-    done("mcp", "record", "little", "twice", "--args", WORD)
+    pitboss_ok("mcp", "record", "little", "twice", "--args", WORD)
     (tmp_path / "mode").write_text("dead")
-    result = done("mcp", "record", "little", "twice", "--to", "all.jsonl")
+    result = pitboss_ok("mcp", "record", "little", "twice", "--to", "all.jsonl")
 
     assert result.err == "0 recorded, 1 written to all.jsonl\n"
     assert json.loads((tmp_path / "all.jsonl").read_text())["result"] == "hi hi"
@@ -243,12 +243,12 @@ def test_an_answer_that_cannot_be_kept_is_no_silent_success(monkeypatch: pytest.
         raise UserError("the disk is full", "make room")
 
     monkeypatch.setattr(StoredRecordings, "add", full)
-    assert "the disk is full" in refused("mcp", "record", "little", "twice", "--args", WORD)
+    assert "the disk is full" in pitboss_refused("mcp", "record", "little", "twice", "--args", WORD)
 
 
 def test_a_failure_that_the_server_reported_is_recorded_and_a_refused_call_is_not() -> None:
     approved("twice")
-    result = done("mcp", "record", "little", "twice", "--args", '{"word": "fail"}', "--json").json
+    result = pitboss_ok("mcp", "record", "little", "twice", "--args", '{"word": "fail"}', "--json").json
     assert (result["recorded"], result["failed"]) == (1, 1)
     wrong = pitboss("mcp", "record", "little", "twice", "--args", '{"words": "x"}')
     assert wrong.code == 1
@@ -266,7 +266,7 @@ def test_ctrl_c_keeps_what_was_recorded() -> None:
 
     assert process.returncode == 130
     assert said.splitlines() == ["1 recorded", "stopped"]
-    assert done("mcp", "record", "little", "twice", "--args", WORD, "--to", "x", "--json").json["written"] == 2
+    assert pitboss_ok("mcp", "record", "little", "twice", "--args", WORD, "--to", "x", "--json").json["written"] == 2
 
 
 @pytest.fixture
@@ -280,7 +280,7 @@ def asking(tmp_path: Path) -> Path:
 
 
 def test_a_skill_is_checked_against_the_catalogue(asking: Path) -> None:
-    assert done("skill", "check", asking, "--json").json["ok"]
+    assert pitboss_ok("skill", "check", asking, "--json").json["ok"]
     good = asking.read_text()
     for wrong, path, hint in (
         ("[{id: litle}]", "tools.mcp_servers[0].id", "did you mean little?"),
@@ -292,7 +292,7 @@ def test_a_skill_is_checked_against_the_catalogue(asking: Path) -> None:
         assert result.code == 2
         (error,) = result.json["errors"]
         assert (error["path"], error["hint"], error["line"]) == (path, hint, 11)
-        assert path in refused("backtest", asking, "--from", FROM, "--to", TO)
+        assert path in pitboss_refused("backtest", asking, "--from", FROM, "--to", TO)
 
 
 def test_a_backtest_goes_without_a_tool_that_nobody_approved_and_says_so(
@@ -300,7 +300,7 @@ def test_a_backtest_goes_without_a_tool_that_nobody_approved_and_says_so(
 ) -> None:
     del home
     (tmp_path / "mode").write_text("dead")
-    result = done("backtest", asking, "--from", FROM, "--to", "2025-06-03", "--json")
+    result = pitboss_ok("backtest", asking, "--from", FROM, "--to", "2025-06-03", "--json")
 
     assert result.json["status"] == "complete"
     assert "note: mcp_little__twice is not available: it has not been approved" in result.err
@@ -309,7 +309,7 @@ def test_a_backtest_goes_without_a_tool_that_nobody_approved_and_says_so(
 def test_the_preview_shows_the_approved_tools_of_a_server(home: Path, asking: Path) -> None:
     del home
     approved("twice")
-    shown = done("skill", "preview", asking, "--json").json
+    shown = pitboss_ok("skill", "preview", asking, "--json").json
 
     assert [tool["name"] for tool in shown["tools"]] == ["get_portfolio", "mcp_little__twice", "propose_order"]
     assert "available" not in shown["user"]
@@ -318,7 +318,7 @@ def test_the_preview_shows_the_approved_tools_of_a_server(home: Path, asking: Pa
 def test_a_key_of_a_server_is_known_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("canary-0123456789"))
     assert pitboss("secrets", "set", "COINGECKO_API_KEY").err == "COINGECKO_API_KEY is stored\n"
-    (row,) = done("secrets", "list", "--json").json
+    (row,) = pitboss_ok("secrets", "list", "--json").json
     assert (row["providers"], row["hosts"]) == (["coingecko-mcp"], ["mcp.api.coingecko.com"])
-    rows = {one["id"]: one for one in done("mcp", "list", "--json").json}
+    rows = {one["id"]: one for one in pitboss_ok("mcp", "list", "--json").json}
     assert rows["coingecko-mcp"]["key"]["present"]

@@ -1,7 +1,7 @@
 """`pitboss predict`: prices from a surface."""
 
 import pytest
-from answers import done, refused
+from run_command import pitboss_ok, pitboss_refused
 
 SURFACE = ("--svi", "0.0004,0.01,-0.2,0,0.01")
 NARROW = ("--svi", "0.00002,0.002,-0.3,0.001,0.004")
@@ -19,18 +19,18 @@ NARROW = ("--svi", "0.00002,0.002,-0.3,0.001,0.004")
 )
 def test_a_price_is_that_of_the_protocol(strike: int, surface: tuple[str, str], w: float, d2: float, up: float) -> None:
     asked = ("predict", "price", "--pricing", "v1", "--forward", "63200", "--strike", str(strike), *surface)
-    told = done(*asked, "--json").json
+    told = pitboss_ok(*asked, "--json").json
     assert list(told) == ["up", "down", "w", "d2"]
     assert told["up"] == pytest.approx(up, abs=1e-8)
     assert told["up"] + told["down"] == pytest.approx(1, abs=1e-15)
     assert told["w"] == pytest.approx(w, abs=1e-9)
     assert told["d2"] == pytest.approx(d2, abs=1e-8)
-    assert f"{told['up']:.9f}" in done(*asked).out
+    assert f"{told['up']:.9f}" in pitboss_ok(*asked).out
 
 
 def test_the_newer_pricing_adds_the_skew() -> None:
     asked = ("predict", "price", "--forward", "63200", "--strike", "63500", *SURFACE, "--json")
-    older, newer = done(*asked).json, done(*asked, "--pricing", "v2").json
+    older, newer = pitboss_ok(*asked).json, pitboss_ok(*asked, "--pricing", "v2").json
     assert (older["w"], older["d2"]) == (newer["w"], newer["d2"])
     assert 0 < abs(older["up"] - newer["up"]) < 0.1
 
@@ -49,4 +49,4 @@ def test_the_newer_pricing_adds_the_skew() -> None:
     ],
 )
 def test_what_has_no_price_is_said_in_a_line(wrong: tuple[str, ...], said: str) -> None:
-    assert said in refused("predict", "price", *wrong)
+    assert said in pitboss_refused("predict", "price", *wrong)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from answers import done, refused
+from run_command import pitboss_ok, pitboss_refused
 
 from pitboss.core.instant import iso, parse_instant
 
@@ -31,7 +31,7 @@ def prices(tmp_path: Path) -> Path:
 
 
 def test_rounds_are_settled_and_the_rest_is_listed_by_the_size_of_its_move(rounds: Path, prices: Path) -> None:
-    result = done("predict", "rounds", rounds, "--prices", prices, "--json").json
+    result = pitboss_ok("predict", "rounds", rounds, "--prices", prices, "--json").json
     assert {name: result[name] for name in ("rounds", "agreed", "undecided", "unpriced")} == {
         "rounds": 3,
         "agreed": 1,
@@ -50,7 +50,7 @@ def test_rounds_are_settled_and_the_rest_is_listed_by_the_size_of_its_move(round
         "settled": "DOWN",
     }
     assert result["bands"][0] == {"move": "under 1 bps", "rounds": 2}
-    plain = done("predict", "rounds", rounds, "--prices", prices).out
+    plain = pitboss_ok("predict", "rounds", rounds, "--prices", prices).out
     assert "1 of 3 rounds settle as recorded: 33.33 %" in plain
     assert "under 1 bps" in plain
     assert "-0.99" in plain
@@ -60,7 +60,7 @@ def test_real_rounds_agree_in_97_percent_and_every_other_one_is_listed() -> None
     if not REAL.exists():
         pytest.skip("the real rounds are not here")
     asked = ("predict", "rounds", REAL / "updown_rounds_btc.parquet", "--prices", REAL / "binance_spot_1m_btc.parquet")
-    result = done(*asked, "--json").json
+    result = pitboss_ok(*asked, "--json").json
     assert result["share"] >= 0.97
     assert result["rounds"] > 2_000
     assert (
@@ -68,13 +68,13 @@ def test_real_rounds_agree_in_97_percent_and_every_other_one_is_listed() -> None
     )
     moves = [abs(miss["move_bps"]) for miss in result["misses"]]
     assert moves == sorted(moves, reverse=True)
-    assert len(done(*asked).out.splitlines()) > len(moves)
+    assert len(pitboss_ok(*asked).out.splitlines()) > len(moves)
 
 
 def test_prices_of_another_time_are_reported_with_both_times(rounds: Path, tmp_path: Path) -> None:
     late = tmp_path / "late.csv"
     pl.DataFrame({"time": [START + 10**9], "price": [5.0]}).write_csv(late)
-    said = refused("predict", "rounds", rounds, "--prices", late)
+    said = pitboss_refused("predict", "rounds", rounds, "--prices", late)
     assert iso(START) in said
     assert iso(START + 10**9) in said
 
@@ -95,11 +95,11 @@ def test_what_cannot_be_compared_is_said_in_a_line(
     rounds: Path, prices: Path, words: tuple[str, ...], said: str
 ) -> None:
     filled = [word.format(rounds=rounds, prices=prices) for word in words]
-    assert said in refused("predict", "rounds", *filled)
+    assert said in pitboss_refused("predict", "rounds", *filled)
 
 
 def test_markets_at_a_time_are_those_of_the_schedule() -> None:
-    result = done("predict", "markets", "--at", "2026-02-21T14:30:00Z", "--json").json
+    result = pitboss_ok("predict", "markets", "--at", "2026-02-21T14:30:00Z", "--json").json
     assert (result["at"], result["source"]) == ("2026-02-21T14:30:00Z", "schedule")
     first = result["markets"][0]
     assert first == {
@@ -113,22 +113,22 @@ def test_markets_at_a_time_are_those_of_the_schedule() -> None:
     lefts = [market["seconds_to_expiry"] for market in result["markets"]]
     assert lefts == sorted(lefts)
     assert lefts[0] > 0
-    plain = done("predict", "markets", "--at", "2026-02-21T14:30:00Z").out
+    plain = pitboss_ok("predict", "markets", "--at", "2026-02-21T14:30:00Z").out
     assert len(plain.splitlines()) == len(lefts) + 1
     assert "00:15:00" in plain
 
 
 def test_tiers_that_meet_are_one_market_and_can_be_chosen() -> None:
     at = ("predict", "markets", "--at", "2026-02-20T06:30:00Z", "--json")
-    friday = [market for market in done(*at).json["markets"] if market["expiry"] == "2026-02-20T08:00:00Z"]
+    friday = [market for market in pitboss_ok(*at).json["markets"] if market["expiry"] == "2026-02-20T08:00:00Z"]
     assert [market["tiers"] for market in friday] == [["15m", "1h", "1d", "1w"]]
-    weekly = done(*at, "--tiers", "1w").json["markets"]
+    weekly = pitboss_ok(*at, "--tiers", "1w").json["markets"]
     assert {tuple(market["tiers"]) for market in weekly} == {("1w",)}
-    assert done(*at, "--underlying", "ETH").json["markets"][0]["market_id"].startswith("ETH-")
+    assert pitboss_ok(*at, "--underlying", "ETH").json["markets"][0]["market_id"].startswith("ETH-")
 
 
 def test_markets_without_a_time_are_those_of_now() -> None:
-    assert done("predict", "markets", "--json").json["markets"]
+    assert pitboss_ok("predict", "markets", "--json").json["markets"]
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ def test_markets_without_a_time_are_those_of_now() -> None:
     ],
 )
 def test_a_time_or_tier_that_is_not_there_is_said_in_a_line(words: tuple[str, ...], said: str) -> None:
-    assert said in refused("predict", "markets", *words)
+    assert said in pitboss_refused("predict", "markets", *words)
 
 
 @pytest.mark.parametrize("command", ["rounds", "markets", "price"])
 def test_help_has_an_example(command: str) -> None:
-    assert f"pitboss predict {command} " in done("predict", command, "--help").out
+    assert f"pitboss predict {command} " in pitboss_ok("predict", command, "--help").out

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answers import done, refused
-from market import FROM, TO
+from market_files import FROM, TO
+from run_command import pitboss_ok, pitboss_refused
 
 from pitboss.core.receipt import Receipt
 from pitboss.venues.perp.realism import slippage_text
@@ -42,15 +42,15 @@ def books(tmp_path: Path, *times: int, spread: int = 100) -> Path:
 
 
 def run(home: Path, skill: Path, file: Path, *words: object) -> dict[str, Any]:
-    return done("backtest", skill, *RANGE, "--decisions", file, *words, "--json", "--home", home).json
+    return pitboss_ok("backtest", skill, *RANGE, "--decisions", file, *words, "--json", "--home", home).json
 
 
 def fills(home: Path, found: dict[str, Any]) -> list[dict[str, Any]]:
-    return done("runs", "export", found["run_id"], "--what", "fills", "--home", home).lines
+    return pitboss_ok("runs", "export", found["run_id"], "--what", "fills", "--home", home).lines
 
 
 def receipts(home: Path, found: dict[str, Any]) -> list[dict[str, Any]]:
-    return done("runs", "export", found["run_id"], "--what", "receipts", "--home", home).lines
+    return pitboss_ok("runs", "export", found["run_id"], "--what", "receipts", "--home", home).lines
 
 
 def page(found: dict[str, Any]) -> str:
@@ -62,7 +62,7 @@ def test_a_fill_walks_the_imported_book_and_the_report_says_how_many_did(
 ) -> None:
     file = decisions(tmp_path)
     plain = run(home, skill, file)
-    done("data", "import", books(tmp_path, OPENS - 1_000), "--kind", "l2", "--symbol", "BTC", "--home", home)
+    pitboss_ok("data", "import", books(tmp_path, OPENS - 1_000), "--kind", "l2", "--symbol", "BTC", "--home", home)
     assert run(home, skill, file)["digest"] == plain["digest"], "an imported book changes nothing unless asked for"
     walked = run(home, skill, file, "--slippage", "book")
     assert walked["data_digest"] != plain["data_digest"]
@@ -73,22 +73,24 @@ def test_a_fill_walks_the_imported_book_and_the_report_says_how_many_did(
     said = page(walked)
     assert "walks the newest imported order book that is not older than 5m" in said
     assert "1 of 2 fills of market orders and stops walked a book, 1 found none" in said
-    done("runs", "verify", walked["run_id"], "--home", home)
+    pitboss_ok("runs", "verify", walked["run_id"], "--home", home)
 
 
 def test_only_the_newest_book_known_when_the_bar_opens_counts(home: Path, skill: Path, tmp_path: Path) -> None:
     """Metamorphic: a book one millisecond after the open of the bar has no effect on the fill."""
     file = decisions(tmp_path)
-    done("data", "import", books(tmp_path, OPENS), "--kind", "l2", "--symbol", "BTC", "--home", home)
+    pitboss_ok("data", "import", books(tmp_path, OPENS), "--kind", "l2", "--symbol", "BTC", "--home", home)
     one = fills(home, run(home, skill, file, "--slippage", "book"))
-    done("data", "import", books(tmp_path, OPENS + 1, spread=9_000), "--kind", "l2", "--symbol", "BTC", "--home", home)
+    pitboss_ok(
+        "data", "import", books(tmp_path, OPENS + 1, spread=9_000), "--kind", "l2", "--symbol", "BTC", "--home", home
+    )
     assert fills(home, run(home, skill, file, "--slippage", "book")) == one
 
 
 def test_an_old_book_is_not_used_unless_the_bound_allows_it(home: Path, skill: Path, tmp_path: Path) -> None:
     file = decisions(tmp_path)
     recorded = books(tmp_path, OPENS - 600_000)
-    done("data", "import", recorded, "--kind", "l2", "--symbol", "BTC", "--home", home)
+    pitboss_ok("data", "import", recorded, "--kind", "l2", "--symbol", "BTC", "--home", home)
     young, old = (run(home, skill, file, "--slippage", "book", "--book-max-age", age) for age in ("599s", "600s"))
     assert [fill["price"] for fill in fills(home, young)] == [
         fill["price"] for fill in fills(home, run(home, skill, file))
@@ -99,10 +101,10 @@ def test_an_old_book_is_not_used_unless_the_bound_allows_it(home: Path, skill: P
 def test_walking_books_where_none_were_imported_is_refused_before_anything_runs(
     home: Path, skill: Path, tmp_path: Path
 ) -> None:
-    said = refused("backtest", skill, *RANGE, "--slippage", "book", "--home", home)
+    said = pitboss_refused("backtest", skill, *RANGE, "--slippage", "book", "--home", home)
     assert "no order books of BTC, ETH" in said
     assert "--slippage linear" in said
-    assert "neither linear nor book" in refused("backtest", skill, *RANGE, "--slippage", "bok", "--home", home)
+    assert "neither linear nor book" in pitboss_refused("backtest", skill, *RANGE, "--slippage", "bok", "--home", home)
 
 
 def test_an_order_larger_than_its_share_of_the_volume_fills_in_part(home: Path, skill: Path, tmp_path: Path) -> None:
@@ -115,20 +117,20 @@ def test_an_order_larger_than_its_share_of_the_volume_fills_in_part(home: Path, 
     assert rests[0]["facts"]["reason"] == "volume"
     assert Decimal(rests[0]["facts"]["left"]) + Decimal(parts[0]["size"]) == Decimal(whole[0]["size"])
     assert "at most 1 % of a bar's volume" in page(thin)
-    done("runs", "verify", thin["run_id"], "--home", home)
+    pitboss_ok("runs", "verify", thin["run_id"], "--home", home)
 
 
 @pytest.mark.parametrize("share", ["0", "100.1", "-3", "some"])
 def test_a_share_that_is_none_is_refused(home: Path, skill: Path, share: str) -> None:
-    assert "--max-volume-pct" in refused("backtest", skill, *RANGE, "--max-volume-pct", share, "--home", home)
+    assert "--max-volume-pct" in pitboss_refused("backtest", skill, *RANGE, "--max-volume-pct", share, "--home", home)
 
 
 def test_bars_without_volume_have_no_share_to_take(home: Path, skill: Path, tmp_path: Path) -> None:
-    from market import rows, write_bars
+    from market_files import rows, write_bars
 
     still = [line.rsplit(",", 1)[0] + ",0" for line in rows("BTC")]
-    done("data", "import", write_bars(tmp_path, "BTC", still), "--replace", "--home", home)
-    said = refused("backtest", skill, *RANGE, "--max-volume-pct", "10", "--home", home)
+    pitboss_ok("data", "import", write_bars(tmp_path, "BTC", still), "--replace", "--home", home)
+    said = pitboss_refused("backtest", skill, *RANGE, "--max-volume-pct", "10", "--home", home)
     assert "the bars of BTC have no volume" in said
 
 
@@ -152,7 +154,7 @@ def test_a_late_order_changes_nothing_of_what_was_seen_when_it_was_decided(
 
     def prompts(*words: object) -> list[str]:
         found = run(home, skill, decisions(tmp_path), "--prompts", *words)
-        result = done("runs", "export", found["run_id"], "--what", "snapshots", "--home", home).lines
+        result = pitboss_ok("runs", "export", found["run_id"], "--what", "snapshots", "--home", home).lines
         return [one["prompt_sha256"] for one in result if one.get("prompt_sha256") and one["tick_at"] <= BUY]
 
     at_once, late = prompts(), prompts("--decision-latency", "10m")
@@ -178,7 +180,7 @@ def test_every_setting_is_named_with_its_value_and_whether_it_is_off(home: Path,
     }
     words = ("--decision-latency", "90s", "--news-latency", "1m", "--max-volume-pct", "10", "--fees-taker-bps", "5")
     found = run(home, skill, decisions(tmp_path), *words, "--slippage-bps-per-million", "25")
-    shown = done("runs", "show", found["run_id"], "--json", "--home", home).json
+    shown = pitboss_ok("runs", "show", found["run_id"], "--json", "--home", home).json
     assert shown["realism"] == found["realism"]
     asked = {name: result["value"] for name, result in shown["realism"].items() if result["state"] == "as asked"}
     assert asked == {
@@ -195,10 +197,12 @@ def test_every_setting_is_named_with_its_value_and_whether_it_is_off(home: Path,
 
 
 def test_asking_ahead_in_a_thin_market_changes_no_digest(home: Path, skill: Path, tmp_path: Path) -> None:
-    done("data", "import", books(tmp_path, *range(OPENS, OPENS + 86_400_000, 60_000)), "--kind", "l2", "--home", home)
+    pitboss_ok(
+        "data", "import", books(tmp_path, *range(OPENS, OPENS + 86_400_000, 60_000)), "--kind", "l2", "--home", home
+    )
     words = ("--model", "standin/analyst", "--slippage", "book", "--max-volume-pct", "1", "--json", "--home", home)
     found = [
-        done("backtest", skill, "--from", FROM, "--to", "2025-06-03", *words, "--speculate", ahead).json
+        pitboss_ok("backtest", skill, "--from", FROM, "--to", "2025-06-03", *words, "--speculate", ahead).json
         for ahead in ("0", "8")
     ]
     assert found[0]["digest"] == found[1]["digest"]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answers import done, pitboss, refused
-from market import FROM, TO, rows, write_bars
+from market_files import FROM, TO, rows, write_bars
+from run_command import pitboss, pitboss_ok, pitboss_refused
 
 from pitboss.bootstrap.machine import SystemClock
 from pitboss.core.errors import TransientError
@@ -22,32 +22,32 @@ FILL = {"at", "symbol", "side", "size", "price", "fee_usd", "slippage_usd", "pen
 
 
 @pytest.fixture
-def run(finished: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
+def run(finished_run: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
     """A finished run of a policy."""
-    return finished("policy/sma_cross")
+    return finished_run("policy/sma_cross")
 
 
 def export(home: Path, run: dict[str, Any], what: str) -> list[Any]:
-    return done("runs", "export", run["run_id"], "--what", what, "--home", home).lines
+    return pitboss_ok("runs", "export", run["run_id"], "--what", what, "--home", home).lines
 
 
 def test_show_is_the_document_with_the_life_of_the_run_next_to_it(home: Path, run: dict[str, Any]) -> None:
-    shown = done("runs", "show", run["run_id"][:6], "--json", "--home", home).json
+    shown = pitboss_ok("runs", "show", run["run_id"][:6], "--json", "--home", home).json
     assert {key: shown[key] for key in run} == run
     assert set(shown) - set(run) == {"progress_pct", "error_text", "created_at", "started_at", "finished_at"}
     assert (shown["progress_pct"], shown["error_text"]) == (100, None)
     assert shown["finished_at"].endswith("Z")
-    assert run["digest"] in done("runs", "show", run["run_id"], "--home", home).out
+    assert run["digest"] in pitboss_ok("runs", "show", run["run_id"], "--home", home).out
 
 
 def test_the_list_is_short_documents_newest_first(home: Path, skill: Path, run: dict[str, Any]) -> None:
-    second = done("backtest", skill, *RANGE, "--model", "policy/hold", "--json", "--home", home).json
-    listed = done("runs", "list", "--json", "--home", home).json
+    second = pitboss_ok("backtest", skill, *RANGE, "--model", "policy/hold", "--json", "--home", home).json
+    listed = pitboss_ok("runs", "list", "--json", "--home", home).json
     assert {one["run_id"] for one in listed} == {run["run_id"], second["run_id"]}
     assert "metrics" not in listed[0]
-    assert len(done("runs", "list", "--limit", "1", "--json", "--home", home).json) == 1
-    assert done("runs", "list", "--status", "error", "--json", "--home", home).json == []
-    assert run["run_id"] in done("runs", "list", "--home", home).out
+    assert len(pitboss_ok("runs", "list", "--limit", "1", "--json", "--home", home).json) == 1
+    assert pitboss_ok("runs", "list", "--status", "error", "--json", "--home", home).json == []
+    assert run["run_id"] in pitboss_ok("runs", "list", "--home", home).out
 
 
 def test_fills_have_exactly_the_promised_keys_with_exact_amounts_in_strings(home: Path, run: dict[str, Any]) -> None:
@@ -99,16 +99,16 @@ def test_exported_decisions_run_again_give_the_same_fills_and_equity(
     home: Path, skill: Path, tmp_path: Path, model: str
 ) -> None:
     words = ("backtest", skill, "--from", FROM, "--to", "2025-06-03T12:00:00Z", "--json", "--home", home)
-    first = done(*words, "--model", model).json
-    exported = done("runs", "export", first["run_id"], "--what", "decisions", "--home", home)
+    first = pitboss_ok(*words, "--model", model).json
+    exported = pitboss_ok("runs", "export", first["run_id"], "--what", "decisions", "--home", home)
     assert exported.lines
     assert all(set(line) == {"tick_at", "proposal"} for line in exported.lines)
     file = tmp_path / "again.jsonl"
     file.write_text(exported.out)
-    again = done(*words, "--decisions", file).json
+    again = pitboss_ok(*words, "--decisions", file).json
     assert export(home, again, "fills") == export(home, first, "fills") != []
     assert export(home, again, "equity") == export(home, first, "equity")
-    assert done("runs", "export", again["run_id"], "--what", "decisions", "--home", home).out == exported.out
+    assert pitboss_ok("runs", "export", again["run_id"], "--what", "decisions", "--home", home).out == exported.out
 
 
 def test_numbers_of_a_proposal_leave_with_exactly_the_digits_they_came_with(
@@ -118,14 +118,18 @@ def test_numbers_of_a_proposal_leave_with_exactly_the_digits_they_came_with(
     size = "499.123456789012345678901234567890123456789"
     line = '{"tick_at": "2025-06-02T01:00:00Z", "proposal": {"action": "open_long", "symbol": "BTC", "size_usd": %s, "reason": "r"}}'
     file.write_text(line % size + "\n")
-    run = done("backtest", skill, *RANGE, "--decisions", file, "--json", "--home", home).json
-    assert f'"size_usd":{size}' in done("runs", "export", run["run_id"], "--what", "decisions", "--home", home).out
-    assert f'"size_usd":{size}' in done("runs", "export", run["run_id"], "--what", "snapshots", "--home", home).out
+    run = pitboss_ok("backtest", skill, *RANGE, "--decisions", file, "--json", "--home", home).json
+    assert (
+        f'"size_usd":{size}' in pitboss_ok("runs", "export", run["run_id"], "--what", "decisions", "--home", home).out
+    )
+    assert (
+        f'"size_usd":{size}' in pitboss_ok("runs", "export", run["run_id"], "--what", "snapshots", "--home", home).out
+    )
 
 
 def test_verify_says_ok_with_the_digest(home: Path, run: dict[str, Any]) -> None:
-    assert done("runs", "verify", run["run_id"], "--home", home).out.strip() == f"OK {run['digest']}"
-    found = done("runs", "verify", run["run_id"], "--json", "--home", home).json
+    assert pitboss_ok("runs", "verify", run["run_id"], "--home", home).out.strip() == f"OK {run['digest']}"
+    found = pitboss_ok("runs", "verify", run["run_id"], "--json", "--home", home).json
     assert (found["ok"], found["digest"], found["problems"]) == (True, run["digest"], [])
 
 
@@ -162,31 +166,31 @@ def test_verify_calls_a_damaged_file_a_difference_not_a_mistake_of_the_person(ho
 
 def test_a_run_that_does_not_exist_is_a_mistake_with_the_latest_runs_as_hint(home: Path, run: dict[str, Any]) -> None:
     for command in (["show"], ["verify"], ["cancel"], ["resume"], ["delete"], ["export", "--what", "fills"]):
-        said = refused("runs", command[0], "nope", *command[1:], "--home", home)
+        said = pitboss_refused("runs", command[0], "nope", *command[1:], "--home", home)
         assert "nope" in said
         assert run["run_id"] in said
-    refused("report", "nope", "--home", home)
+    pitboss_refused("report", "nope", "--home", home)
 
 
 def test_two_runs_are_compared_by_their_first_differing_record_and_their_metrics(
     home: Path, skill: Path, run: dict[str, Any]
 ) -> None:
-    same = done("backtest", skill, *RANGE, "--json", "--home", home).json
-    other = done("backtest", skill, *RANGE, "--fees-taker-bps", "9", "--json", "--home", home).json
-    assert done("runs", "diff", run["run_id"], same["run_id"], "--json", "--home", home).json["same"] is True
-    found = done("runs", "diff", run["run_id"], other["run_id"], "--json", "--home", home).json
+    same = pitboss_ok("backtest", skill, *RANGE, "--json", "--home", home).json
+    other = pitboss_ok("backtest", skill, *RANGE, "--fees-taker-bps", "9", "--json", "--home", home).json
+    assert pitboss_ok("runs", "diff", run["run_id"], same["run_id"], "--json", "--home", home).json["same"] is True
+    found = pitboss_ok("runs", "diff", run["run_id"], other["run_id"], "--json", "--home", home).json
     assert found["same"] is False
     assert found["first_difference"]["fields"]
     assert set(found["metrics"]["total_fees_usd"]) == {"first", "second"}
-    assert "first difference" in done("runs", "diff", run["run_id"], other["run_id"], "--home", home).out
+    assert "first difference" in pitboss_ok("runs", "diff", run["run_id"], other["run_id"], "--home", home).out
 
 
 def test_a_comparison_fits_into_100_columns_and_says_warnings_in_sentences(
     home: Path, skill: Path, run: dict[str, Any]
 ) -> None:
-    quiet = done("backtest", skill, *RANGE, "--model", "policy/hold", "--json", "--home", home).json
+    quiet = pitboss_ok("backtest", skill, *RANGE, "--model", "policy/hold", "--json", "--home", home).json
     assert quiet["metrics"]["warnings"] != run["metrics"]["warnings"]
-    shown = done("runs", "diff", run["run_id"], quiet["run_id"], "--home", home).out
+    shown = pitboss_ok("runs", "diff", run["run_id"], quiet["run_id"], "--home", home).out
     sentences = [line for line in shown.splitlines() if line.startswith(("first difference", "warnings only in"))]
     table = [line.rstrip() for line in shown.splitlines() if line not in sentences]
     assert max(map(len, table)) <= 100
@@ -199,15 +203,15 @@ def test_a_comparison_fits_into_100_columns_and_says_warnings_in_sentences(
 def test_runs_compare_writes_a_page_and_prints_tables_of_80_columns(
     home: Path, skill: Path, run: dict[str, Any]
 ) -> None:
-    quiet = done("backtest", skill, *RANGE, "--model", "policy/hold", "--json", "--home", home).json
+    quiet = pitboss_ok("backtest", skill, *RANGE, "--model", "policy/hold", "--json", "--home", home).json
     words = ("runs", "compare", run["run_id"], quiet["run_id"], run["run_id"])
-    assert "each of them once" in refused(*words, "--home", home)
-    shown = done(*words[:4], "--home", home).out
+    assert "each of them once" in pitboss_refused(*words, "--home", home)
+    shown = pitboss_ok(*words[:4], "--home", home).out
     sentences = ("Difference of final equity", "  at ", "page ")
     assert max(len(line) for line in shown.splitlines() if not line.startswith(sentences)) <= 80
     for text in ("inputs that differ", "policy/hold", "B − A", "B against A", "A: open ", "; B: held"):
         assert text in shown, text
-    document = done(*words[:4], "--json", "--out", home / "two.html", "--home", home).json
+    document = pitboss_ok(*words[:4], "--json", "--out", home / "two.html", "--home", home).json
     assert document["report"] == str(home / "two.html")
     assert f'href="reports/{run["run_id"]}.html"' in (home / "two.html").read_text("utf-8")
     (default,) = (home / "reports").glob("compare-*.html")
@@ -215,15 +219,15 @@ def test_runs_compare_writes_a_page_and_prints_tables_of_80_columns(
 
 
 def test_a_damaged_run_is_named_and_the_others_are_listed(home: Path, skill: Path, run: dict[str, Any]) -> None:
-    second = done("backtest", skill, *RANGE, "--model", "policy/hold", "--json", "--home", home).json
+    second = pitboss_ok("backtest", skill, *RANGE, "--model", "policy/hold", "--json", "--home", home).json
     with sqlite3.connect(home / "pitboss.db") as connection:
         connection.execute("UPDATE runs SET params = x'7b' WHERE id = ?", (run["run_id"],))
     connection.close()
-    listed = done("runs", "list", "--json", "--home", home)
+    listed = pitboss_ok("runs", "list", "--json", "--home", home)
     assert [one["run_id"] for one in listed.json] == [second["run_id"]]
     assert f"run {run['run_id']} is not listed" in listed.err
     assert f"pitboss runs verify {run['run_id']}" in listed.err
-    shown = done("runs", "list", "--home", home)
+    shown = pitboss_ok("runs", "list", "--home", home)
     assert second["run_id"] in shown.out
     assert run["run_id"] not in shown.out
 
@@ -239,12 +243,12 @@ def test_a_run_that_was_killed_is_shown_as_silent(home: Path, skill: Path, monke
         patch.setattr(Analyst, "complete", killed)
         with pytest.raises(Killed):
             pitboss("backtest", skill, *RANGE, "--model", "standin/analyst", "--json", "--home", home)
-    (fresh,) = done("runs", "list", "--json", "--home", home).json
+    (fresh,) = pitboss_ok("runs", "list", "--json", "--home", home).json
     assert (fresh["status"], fresh["silent_s"] < 600) == ("running", True)
-    assert "silent" not in done("runs", "list", "--home", home).out
+    assert "silent" not in pitboss_ok("runs", "list", "--home", home).out
     later = SystemClock().now() + 5 * 3_600_000
     monkeypatch.setattr(SystemClock, "now", lambda self: later)
-    assert "running 0 %, silent for 5 h" in done("runs", "list", "--home", home).out
+    assert "running 0 %, silent for 5 h" in pitboss_ok("runs", "list", "--home", home).out
 
 
 def test_a_terminal_is_shown_nothing_of_an_error_that_it_would_obey(
@@ -255,27 +259,27 @@ def test_a_terminal_is_shown_nothing_of_an_error_that_it_would_obey(
 
     monkeypatch.setattr(Analyst, "complete", unreachable)
     stopped = pitboss("backtest", skill, *RANGE, "--model", "standin/analyst", "--json", "--home", home).json
-    shown = done("runs", "show", stopped["run_id"], "--home", home).out
+    shown = pitboss_ok("runs", "show", stopped["run_id"], "--home", home).out
     assert "\x1b" not in shown
     assert "nobody  [2J answers really" in shown
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "99999999999999999999"])
 def test_a_limit_that_cannot_be_is_a_mistake(home: Path, limit: str) -> None:
-    assert "--limit" in refused("runs", "list", "--limit", limit, "--home", home)
+    assert "--limit" in pitboss_refused("runs", "list", "--limit", limit, "--home", home)
 
 
 def test_a_deleted_run_is_gone_with_its_report(home: Path, run: dict[str, Any]) -> None:
-    done("runs", "delete", run["run_id"], "--yes", "--home", home)
-    assert done("runs", "list", "--json", "--home", home).json == []
+    pitboss_ok("runs", "delete", run["run_id"], "--yes", "--home", home)
+    assert pitboss_ok("runs", "list", "--json", "--home", home).json == []
     assert not Path(run["report"]).exists()
 
 
 def test_a_run_that_has_ended_cannot_be_cancelled_and_resuming_it_changes_nothing(
     home: Path, run: dict[str, Any]
 ) -> None:
-    assert "already ended" in refused("runs", "cancel", run["run_id"], "--home", home)
-    resumed = done("runs", "resume", run["run_id"], "--json", "--home", home).json
+    assert "already ended" in pitboss_refused("runs", "cancel", run["run_id"], "--home", home)
+    resumed = pitboss_ok("runs", "resume", run["run_id"], "--json", "--home", home).json
     assert resumed["digest"] == run["digest"]
 
 
@@ -297,28 +301,30 @@ def test_resume_refuses_to_go_on_with_data_that_has_changed(
         stopped = pitboss("backtest", skill, *RANGE, "--model", "standin/analyst", "--json", "--home", home).json
     bars = rows("BTC")
     bars[700] = bars[700].rsplit(",", 1)[0] + ",99"
-    done("data", "import", write_bars(tmp_path, "BTC", bars), "--replace", "--home", home)
-    assert "has changed" in refused("runs", "resume", stopped["run_id"], "--home", home)
+    pitboss_ok("data", "import", write_bars(tmp_path, "BTC", bars), "--replace", "--home", home)
+    assert "has changed" in pitboss_refused("runs", "resume", stopped["run_id"], "--home", home)
 
 
 def test_the_report_is_written_where_it_is_asked_for_and_opens_offline(
     home: Path, run: dict[str, Any], tmp_path: Path
 ) -> None:
     out = tmp_path / "page.html"
-    assert done("report", run["run_id"], "--out", out, "--home", home).out.strip() == str(out)
+    assert pitboss_ok("report", run["run_id"], "--out", out, "--home", home).out.strip() == str(out)
     page = out.read_text()
     assert run["digest"] in page
     assert "little" in page
     assert "src=" not in page
     assert "Fees are 4.5 basis points" in page
     assert "Buy and hold" in page or "buy and hold" in page.lower()
-    assert done("report", run["run_id"], "--json", "--home", home).json["report"] == run["report"]
-    assert "--out" in refused("report", run["run_id"], "--out", tmp_path / "absent" / "page.html", "--home", home)
+    assert pitboss_ok("report", run["run_id"], "--json", "--home", home).json["report"] == run["report"]
+    assert "--out" in pitboss_refused(
+        "report", run["run_id"], "--out", tmp_path / "absent" / "page.html", "--home", home
+    )
 
 
 def test_a_report_without_its_data_leaves_prices_out_and_says_so(
     home: Path, run: dict[str, Any], tmp_path: Path
 ) -> None:
     (home / "lake").rename(tmp_path / "lake-elsewhere")
-    done("report", run["run_id"], "--home", home)
+    pitboss_ok("report", run["run_id"], "--home", home)
     assert "is missing or has changed" in Path(run["report"]).read_text()

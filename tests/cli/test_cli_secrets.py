@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from answers import Answer, done, pitboss, refused
+from run_command import CommandResult, pitboss, pitboss_ok, pitboss_refused
 
 from pitboss.bootstrap.keys import open_secrets
 from pitboss.bootstrap.redact import REDACTOR, Redactor
@@ -30,7 +30,7 @@ def _forget_keys() -> None:
     REDACTOR.forget()
 
 
-def pipe(monkeypatch: pytest.MonkeyPatch, text: str, *words: object) -> Answer:
+def pipe(monkeypatch: pytest.MonkeyPatch, text: str, *words: object) -> CommandResult:
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))
     return pitboss(*words)
 
@@ -54,7 +54,7 @@ def test_the_list_says_whose_a_key_is_and_since_when_and_never_its_value(
     pipe(monkeypatch, VALUE, "secrets", "set", "groq", "--home", home)
     pipe(monkeypatch, f"{VALUE}-own", "secrets", "set", "MY_OWN_KEY", "--home", home)
     monkeypatch.setenv("GROQ_API_KEY", "another-value")
-    result = done("secrets", "list", "--json", "--home", home)
+    result = pitboss_ok("secrets", "list", "--json", "--home", home)
     groq, own = result.json
     assert groq.pop("set_at").endswith("Z")
     assert groq == {
@@ -64,7 +64,7 @@ def test_the_list_says_whose_a_key_is_and_since_when_and_never_its_value(
         "in_environment": True,
     }
     assert (own["name"], own["providers"], own["hosts"]) == ("MY_OWN_KEY", [], [])
-    table = done("secrets", "list", "--home", home).out
+    table = pitboss_ok("secrets", "list", "--home", home).out
     assert "api.groq.com" in table
     assert "takes precedence" in table
     assert VALUE not in result.out + table
@@ -80,16 +80,16 @@ def test_a_name_nobody_reads_and_one_the_environment_hides_are_remarked_on(
 
 
 def test_an_empty_list_is_an_empty_document(home: Path) -> None:
-    assert done("secrets", "list", "--json", "--home", home).json == []
-    assert done("secrets", "list", "--home", home).out == ""
+    assert pitboss_ok("secrets", "list", "--json", "--home", home).json == []
+    assert pitboss_ok("secrets", "list", "--home", home).out == ""
     assert not home.exists()
 
 
 def test_a_removed_key_is_gone(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pipe(monkeypatch, VALUE, "secrets", "set", "groq", "--home", home)
-    assert done("secrets", "rm", "groq", "--home", home).err == "GROQ_API_KEY is deleted\n"
+    assert pitboss_ok("secrets", "rm", "groq", "--home", home).err == "GROQ_API_KEY is deleted\n"
     assert kept(home, "GROQ_API_KEY") is None
-    assert "no secret GROQ_API_KEY is stored" in refused("secrets", "rm", "groq", "--home", home)
+    assert "no secret GROQ_API_KEY is stored" in pitboss_refused("secrets", "rm", "groq", "--home", home)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_value_on_the_command_line_is_refused_and_not_repeated(
     home: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("something-else"))
-    assert VALUE not in refused("secrets", "set", *words, "--home", home)
+    assert VALUE not in pitboss_refused("secrets", "set", *words, "--home", home)
     assert kept(home, "GROQ_API_KEY") is None
 
 
@@ -117,7 +117,7 @@ def test_what_cannot_be_a_key_is_refused_and_not_repeated(
     home: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))
-    said = refused("secrets", "set", "groq", "--home", home)
+    said = pitboss_refused("secrets", "set", "groq", "--home", home)
     assert not text.strip() or text.split("\n")[0] not in said
     assert not (home / "secrets.json").exists()
 
@@ -125,7 +125,7 @@ def test_what_cannot_be_a_key_is_refused_and_not_repeated(
 def test_a_key_file_others_can_read_exits_2_and_says_how_to_fix_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pipe(monkeypatch, VALUE, "secrets", "set", "groq", "--home", home)
     (home / "secret.key").chmod(0o644)
-    said = refused("secrets", "list", "--home", home)
+    said = pitboss_refused("secrets", "list", "--home", home)
     assert f"hint: chmod 600 {home / 'secret.key'}" in said
 
 
@@ -134,7 +134,7 @@ def test_a_tampered_file_exits_2_in_one_line(home: Path, monkeypatch: pytest.Mon
     file = home / "secrets.json"
     token = json.loads(file.read_text())
     file.write_text(json.dumps({**token, "token": token["token"][:-10] + "AAAAAAAAAA"}))
-    assert "changed, or encrypted with another key" in refused("secrets", "list", "--home", home)
+    assert "changed, or encrypted with another key" in pitboss_refused("secrets", "list", "--home", home)
 
 
 def test_at_a_terminal_the_value_is_asked_for_without_being_shown(home: Path) -> None:

@@ -6,40 +6,40 @@ import shutil
 from pathlib import Path
 
 import pytest
-from answers import done, pitboss, refused
-from market import SKILL
+from market_files import SKILL
+from run_command import pitboss, pitboss_ok, pitboss_refused
 
 
 def test_init_writes_three_skills_that_check_and_says_what_to_do_next(tmp_path: Path) -> None:
-    said = done("init", tmp_path / "mine").out
+    said = pitboss_ok("init", tmp_path / "mine").out
     files = sorted((tmp_path / "mine").glob("*.yaml"))
     assert len(files) == 3
     assert "next:" in said
     assert (tmp_path / "mine" / ".pitboss" / "settings.toml").is_file()
     for file in files:
-        answer = done("skill", "check", file, "--json", "--home", tmp_path / "home").json
+        answer = pitboss_ok("skill", "check", file, "--json", "--home", tmp_path / "home").json
         assert answer["ok"] is True
         assert answer["errors"] == []
         assert len(answer["digest"]) == 64
         assert "#" in file.read_text()
     assert not (tmp_path / "home").exists(), "checking a file leaves no trace"
-    assert done("settings", "--json", "--home", tmp_path / "mine" / ".pitboss").json
+    assert pitboss_ok("settings", "--json", "--home", tmp_path / "mine" / ".pitboss").json
 
 
 def test_the_settings_that_init_writes_are_the_defaults_when_they_are_uncommented(tmp_path: Path) -> None:
-    done("init", tmp_path)
+    pitboss_ok("init", tmp_path)
     home = tmp_path / ".pitboss"
-    defaults = done("settings", "--json", "--home", home).json
+    defaults = pitboss_ok("settings", "--json", "--home", home).json
     file = home / "settings.toml"
     file.write_text("\n".join(re.findall(r"^# (\w+ = .*)$", file.read_text(), re.MULTILINE)))
     assert 'log_file = ""' in file.read_text()
-    assert done("settings", "--json", "--home", home).json == defaults
+    assert pitboss_ok("settings", "--json", "--home", home).json == defaults
 
 
 def test_init_in_the_current_folder_names_no_change_of_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for folder in (".", str(tmp_path)):
-        lines = done("init", folder).out.partition("next:\n")[2].splitlines()
+        lines = pitboss_ok("init", folder).out.partition("next:\n")[2].splitlines()
         assert lines[0].startswith("  pitboss skill check ")
         shutil.rmtree(tmp_path / ".pitboss")
         for file in tmp_path.glob("*.yaml"):
@@ -50,7 +50,7 @@ def test_init_overwrites_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "trend-thesis.yaml").write_text("mine")
-    assert "trend-thesis.yaml" in refused("init", folder)
+    assert "trend-thesis.yaml" in pitboss_refused("init", folder)
     assert [path.name for path in folder.iterdir()] == ["trend-thesis.yaml"]
     assert (folder / "trend-thesis.yaml").read_text() == "mine"
 
@@ -111,12 +111,12 @@ def test_a_file_that_is_not_there_is_reported_like_any_other_mistake(tmp_path: P
     assert answer.code == 2
     assert answer.json["ok"] is False
     assert "no such file" in answer.json["errors"][0]["message"]
-    refused("skill", "check", tmp_path / "absent.yaml")
+    pitboss_refused("skill", "check", tmp_path / "absent.yaml")
 
 
 def test_preview_is_byte_for_byte_what_the_first_tick_of_a_run_is_given(home: Path, skill: Path) -> None:
     start = "2025-06-03T12:00:00Z"
-    shown = done("skill", "preview", skill, "--at", start, "--equity", "5000", "--json", "--home", home).json
+    shown = pitboss_ok("skill", "preview", skill, "--at", start, "--equity", "5000", "--json", "--home", home).json
     assert {"system", "user", "tools", "tokens_estimate"} <= set(shown)
     assert [tool["name"] for tool in shown["tools"]] == [
         "fetch_recent_bars",
@@ -125,44 +125,46 @@ def test_preview_is_byte_for_byte_what_the_first_tick_of_a_run_is_given(home: Pa
         "propose_order",
     ]
     assert shown["tokens_estimate"] > len(shown["user"]) / 8
-    run = done(
+    run = pitboss_ok(
         "backtest", skill, "--from", start, "--to", "2025-06-03T14:00:00Z", "--model", "standin/analyst",
         "--equity", "5000", "--json", "--home", home,
     ).json  # fmt: skip
-    first = done("runs", "export", run["run_id"], "--what", "snapshots", "--home", home).lines[0]
+    first = pitboss_ok("runs", "export", run["run_id"], "--what", "snapshots", "--home", home).lines[0]
     assert first["extra"]["prompt"] == [shown["system"], shown["user"]]
 
 
 def test_preview_works_for_a_model_that_cannot_be_asked_here(home: Path, skill: Path) -> None:
     words = ["skill", "preview", skill, "--at", "2025-06-03", "--json", "--home", home]
-    unknown, free = done(*words, "--set", "model=anthropic/some-model").json, done(*words).json
+    unknown, free = pitboss_ok(*words, "--set", "model=anthropic/some-model").json, pitboss_ok(*words).json
     assert (unknown.pop("cost_per_tick")["usd"], free.pop("cost_per_tick")["usd"]) == (None, 0)
     assert unknown == free
 
 
 def test_preview_takes_the_newest_tick_with_data_unless_asked_otherwise(home: Path, skill: Path) -> None:
-    shown = done("skill", "preview", skill, "--json", "--home", home).json
+    shown = pitboss_ok("skill", "preview", skill, "--json", "--home", home).json
     assert shown["at"] == "2025-06-06T00:00:00Z"
     assert "2025-06-05 23:45" in shown["user"] or "23:45" in shown["user"]
-    result = done("skill", "preview", skill, "--home", home)
+    result = pitboss_ok("skill", "preview", skill, "--home", home)
     assert "USER" in result.out
     assert "tokens" in result.err
 
 
 def test_preview_refuses_an_instant_that_is_not_a_tick_or_has_no_data(home: Path, skill: Path) -> None:
-    assert "2025-06-03T12:15:00Z" in refused("skill", "preview", skill, "--at", "2025-06-03T12:07:00Z", "--home", home)
-    assert "BTC" in refused("skill", "preview", skill, "--at", "2024-06-03", "--home", home)
-    refused("skill", "preview", skill, "--at", "soon", "--home", home)
+    assert "2025-06-03T12:15:00Z" in pitboss_refused(
+        "skill", "preview", skill, "--at", "2025-06-03T12:07:00Z", "--home", home
+    )
+    assert "BTC" in pitboss_refused("skill", "preview", skill, "--at", "2024-06-03", "--home", home)
+    pitboss_refused("skill", "preview", skill, "--at", "soon", "--home", home)
 
 
 def test_the_schema_is_a_json_document() -> None:
-    schema = json.loads(done("skill", "schema").out)
+    schema = json.loads(pitboss_ok("skill", "schema").out)
     assert schema["$schema"].startswith("https://json-schema.org/")
     assert "risk" in schema["properties"]
 
 
 def test_a_tool_for_questions_about_a_run_is_refused_before_a_backtest_would(tmp_path: Path) -> None:
-    done("init", tmp_path)
+    pitboss_ok("init", tmp_path)
     file = tmp_path / "trend-thesis.yaml"
     checked = pitboss("skill", "check", file, "--set", "tools.built_in=[get_recent_decisions, get_portfolio]")
     assert checked.code == 2

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from market import FROM, TO
+from market_files import FROM, TO
 
 from pitboss.cli.commands import COMMANDS, complete_app
 
@@ -65,8 +65,10 @@ def test_a_command_loads_the_module_of_no_other() -> None:
     assert not found["--version"] & {*others, "pitboss.cli.runs"}
 
 
-def test_looking_at_runs_loads_no_market_and_no_agent(home: Path, finished: Callable[[str], dict[str, Any]]) -> None:
-    run = finished("policy/hold")["run_id"]
+def test_looking_at_runs_loads_no_market_and_no_agent(
+    home: Path, finished_run: Callable[[str], dict[str, Any]]
+) -> None:
+    run = finished_run("policy/hold")["run_id"]
     empty = ["runs", "list", "--home", str(home.parent / "empty")]
     commands = (["runs", "list"], ["runs", "show", run], ["jobs", "list"])
     loaded = loaded_by_each(empty, *([*words, "--home", str(home)] for words in commands))

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from answers import refused
-from market import FROM, TO
+from market_files import FROM, TO
+from run_command import pitboss_refused
 
 from pitboss.core.instant import interval_hint
 from pitboss.core.suggestion import nearest_id, suggestion
@@ -43,7 +43,7 @@ def test_a_misspelt_name_is_answered_with_the_right_one(
     home: Path, skill: Path, words: tuple[str, ...], suggested: str
 ) -> None:
     del skill
-    assert f"hint: did you mean {suggested}?" in refused(*words, "--home", home)
+    assert f"hint: did you mean {suggested}?" in pitboss_refused(*words, "--home", home)
 
 
 def test_a_mistyped_id_is_answered_with_the_run_meant() -> None:

@@ -6,34 +6,34 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answers import done, pitboss, refused
-from market import FROM, TO
+from market_files import FROM, TO
+from run_command import pitboss, pitboss_ok, pitboss_refused
 
 from pitboss.core.instant import iso
 from pitboss.venues.perp.venue import VENUE
 
 
 @pytest.fixture
-def run(finished: Callable[[str], dict[str, Any]]) -> str:
+def run(finished_run: Callable[[str], dict[str, Any]]) -> str:
     """A stored run of three days by a policy that trades."""
-    return finished("policy/sma_cross")["run_id"]
+    return finished_run("policy/sma_cross")["run_id"]
 
 
 def test_every_tool_is_listed_and_can_be_shown() -> None:
-    listed = done("tools", "list", "--json").json
+    listed = pitboss_ok("tools", "list", "--json").json
     assert [tool["name"] for tool in listed] == list(VENUE.tools())
-    text = done("tools", "list").out
+    text = pitboss_ok("tools", "list").out
     for name in VENUE.tools():
         assert name in text
-        assert done("tools", "show", name, "--json").json["name"] == name
-    assert "did you mean get_pnl_summary" in refused("tools", "show", "get_pnl_sumary")
+        assert pitboss_ok("tools", "show", name, "--json").json["name"] == name
+    assert "did you mean get_pnl_summary" in pitboss_refused("tools", "show", "get_pnl_sumary")
 
 
 def test_a_tool_is_called_at_the_end_of_a_run_and_at_a_tick_in_the_middle(home: Path, run: str) -> None:
-    ended = done("tools", "call", "get_pnl_summary", "--run", run, "--home", home, "--json").json
+    ended = pitboss_ok("tools", "call", "get_pnl_summary", "--run", run, "--home", home, "--json").json
     assert (ended["at"], ended["mode"], ended["tool"]) == (f"{TO}T00:00:00Z", "read", "get_pnl_summary")
     at = "2025-06-03T12:00:00Z"
-    middle = done("tools", "call", "get_pnl_summary", "--run", run[:6], "--at", at, "--home", home, "--json").json
+    middle = pitboss_ok("tools", "call", "get_pnl_summary", "--run", run[:6], "--at", at, "--home", home, "--json").json
     assert middle["at"] == at
     first, last = json.loads(middle["result"]), json.loads(ended["result"])
     assert first["windows"]["all"]["fills"] < last["windows"]["all"]["fills"]
@@ -41,7 +41,7 @@ def test_a_tool_is_called_at_the_end_of_a_run_and_at_a_tick_in_the_middle(home: 
 
 def test_the_account_in_the_middle_is_that_of_a_run_that_ends_there(home: Path, skill: Path, run: str) -> None:
     words = ("backtest", skill, "--from", FROM, "--to", "2025-06-03T12:00:00Z", "--home", home, "--json")
-    short = done(*words).json["run_id"]
+    short = pitboss_ok(*words).json["run_id"]
     for name in (
         "get_portfolio",
         "get_current_position",
@@ -49,16 +49,16 @@ def test_the_account_in_the_middle_is_that_of_a_run_that_ends_there(home: Path, 
         "get_pnl_summary",
         "get_recent_decisions",
     ):
-        there = done("tools", "call", name, "--run", run, "--at", "2025-06-03T12:00:00Z", "--home", home)
-        assert there.out == done("tools", "call", name, "--run", short, "--home", home).out
+        there = pitboss_ok("tools", "call", name, "--run", run, "--at", "2025-06-03T12:00:00Z", "--home", home)
+        assert there.out == pitboss_ok("tools", "call", name, "--run", short, "--home", home).out
 
 
 def test_the_account_in_the_middle_is_the_one_that_was_recorded_there(home: Path, run: str) -> None:
-    lines = done("runs", "export", run, "--what", "snapshots", "--home", home).lines
+    lines = pitboss_ok("runs", "export", run, "--what", "snapshots", "--home", home).lines
     (acting, *_) = [one for one in reversed(lines) if one.get("kind") == "tick" and one["before"]["positions"]]
     at = acting["tick_at"]
     moment = iso(at) if isinstance(at, int) else at
-    result = done("tools", "call", "get_portfolio", "--run", run, "--at", moment, "--home", home)
+    result = pitboss_ok("tools", "call", "get_portfolio", "--run", run, "--at", moment, "--home", home)
     assert json.loads(result.out)["equity_usd"] == f"{float(acting['before']['equity_usd']):.2f}"
     sizes = {one["symbol"]: float(one["size"]) for one in json.loads(result.out)["positions"]}
     assert sizes == {
@@ -70,7 +70,7 @@ def test_calling_changes_nothing(home: Path, run: str) -> None:
     database = home / "pitboss.db"
     before = database.read_bytes(), sorted((file, file.stat().st_mtime_ns) for file in (home / "lake").rglob("*"))
     for name in ("get_portfolio", "get_recent_decisions", "get_engine_rejections"):
-        done("tools", "call", name, "--run", run, "--at", "2025-06-03T12:00:00Z", "--home", home)
+        pitboss_ok("tools", "call", name, "--run", run, "--at", "2025-06-03T12:00:00Z", "--home", home)
     after = database.read_bytes(), sorted((file, file.stat().st_mtime_ns) for file in (home / "lake").rglob("*"))
     assert after == before
 
@@ -78,26 +78,26 @@ def test_calling_changes_nothing(home: Path, run: str) -> None:
 def test_a_tool_is_called_for_a_skill_with_a_flat_account(home: Path, skill: Path) -> None:
     words = ("symbol=BTC", "interval=15m", "lookback=2")
     call = ("tools", "call", "fetch_recent_bars", *words, "--skill", skill, "--home", home)
-    assert done(*call).out.startswith("BTC 15m, 2 closed bars by 2025-06-06T00:00:00Z")
-    shown = done(*call, "--at", "2025-06-03T12:00:00Z", "--mode", "write", "--json").json
+    assert pitboss_ok(*call).out.startswith("BTC 15m, 2 closed bars by 2025-06-06T00:00:00Z")
+    shown = pitboss_ok(*call, "--at", "2025-06-03T12:00:00Z", "--mode", "write", "--json").json
     assert (shown["at"], shown["mode"]) == ("2025-06-03T12:00:00Z", "write")
     assert shown["arguments"] == {"symbol": "BTC", "interval": "15m", "lookback": 2}
     assert "06-03 11:45" in shown["result"]
     as_json = json.dumps(shown["arguments"])
     again = ("tools", "call", "fetch_recent_bars", "--args", as_json, "--skill", skill, "--home", home)
-    assert done(*again, "--at", "2025-06-03T12:00:00Z").out == shown["result"] + "\n"
-    flat = done("tools", "call", "get_current_position", "--skill", skill, "--home", home)
+    assert pitboss_ok(*again, "--at", "2025-06-03T12:00:00Z").out == shown["result"] + "\n"
+    flat = pitboss_ok("tools", "call", "get_current_position", "--skill", skill, "--home", home)
     assert json.loads(flat.out)["positions"] == []
 
 
 def test_a_tool_that_replays_recordings_finds_them_for_a_skill_too(home: Path, skill: Path, tmp_path: Path) -> None:
     call = ("tools", "call", "get_top_traders", "--skill", skill, "--home", home)
-    assert done(*call).out.startswith("no answer about 5 top traders")
+    assert pitboss_ok(*call).out.startswith("no answer about 5 top traders")
     file = tmp_path / "old.jsonl"
     file.write_text('{"known_at": "2025-06-03T12:00:00Z", "result": "a whale is long"}\n')
-    done("mcp", "record", "hyperliquid-info-mcp", "top_traders", "--from", file, "--home", home)
-    assert "a whale is long" in done(*call).out
-    assert "no answer" in done(*call, "--at", "2025-06-03T11:45:00Z").out
+    pitboss_ok("mcp", "record", "hyperliquid-info-mcp", "top_traders", "--from", file, "--home", home)
+    assert "a whale is long" in pitboss_ok(*call).out
+    assert "no answer" in pitboss_ok(*call, "--at", "2025-06-03T11:45:00Z").out
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_what_cannot_be_called_is_said_in_a_line(
     words: tuple[str, ...], message: str, home: Path, skill: Path, run: str
 ) -> None:
     typed = [{"RUN": run, "SKILL": str(skill)}.get(word, word) for word in words]
-    assert message in refused("tools", "call", *typed, "--home", home)
+    assert message in pitboss_refused("tools", "call", *typed, "--home", home)
 
 
 def test_the_help_of_call_has_examples() -> None:

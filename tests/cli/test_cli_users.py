@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from answers import Answer, done, pitboss, refused
+from run_command import CommandResult, pitboss, pitboss_ok, pitboss_refused
 
 from pitboss.bootstrap.accounts import Accounts, digest_of
 from pitboss.bootstrap.settings import load_settings
@@ -22,7 +22,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
-def pipe(monkeypatch: pytest.MonkeyPatch, text: str, *words: object) -> Answer:
+def pipe(monkeypatch: pytest.MonkeyPatch, text: str, *words: object) -> CommandResult:
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))
     return pitboss(*words)
 
@@ -31,9 +31,9 @@ def test_a_user_is_added_with_a_piped_password_and_changed(home: Path, monkeypat
     said = pipe(monkeypatch, PASSWORD + "\n", "users", "add", "anna", "--role", "admin", "--home", home)
     assert (said.code, said.out) == (0, "")
     assert "anna is added as admin" in said.err
-    done("users", "role", "anna", "viewer", "--home", home)
-    done("users", "disable", "anna", "--home", home)
-    (row,) = done("users", "list", "--json", "--home", home).json
+    pitboss_ok("users", "role", "anna", "viewer", "--home", home)
+    pitboss_ok("users", "disable", "anna", "--home", home)
+    (row,) = pitboss_ok("users", "list", "--json", "--home", home).json
     assert {**row, "created_at": ""} == {
         "name": "anna",
         "owner": "anna",
@@ -61,7 +61,7 @@ def test_a_password_on_the_command_line_is_refused_and_never_repeated(
         ("users", "add", "anna", "--role", "admin", f"--password={PASSWORD}"),
         ("users", "password", "anna", PASSWORD),
     ):
-        said = refused(*words, "--home", home)
+        said = pitboss_refused(*words, "--home", home)
         assert PASSWORD not in said
     short = pipe(monkeypatch, "too short", "users", "add", "anna", "--role", "admin", "--home", home)
     assert short.code == 2
@@ -70,29 +70,29 @@ def test_a_password_on_the_command_line_is_refused_and_never_repeated(
 
 
 def test_a_token_is_printed_once_and_stored_by_its_digest(home: Path) -> None:
-    created = done("tokens", "create", "nightly", "--role", "author", "--days", 30, "--json", "--home", home).json
-    listed = done("tokens", "list", "--json", "--home", home)
+    created = pitboss_ok("tokens", "create", "nightly", "--role", "author", "--days", 30, "--json", "--home", home).json
+    listed = pitboss_ok("tokens", "list", "--json", "--home", home)
     assert created["token"] not in listed.out
     assert [(row["id"], row["role"], row["state"]) for row in listed.json] == [(created["id"], "author", "valid")]
     with open_workspace(load_settings(home)) as workspace:
         assert Accounts(workspace).tokens.find(digest_of(created["token"])) is not None
-    done("tokens", "revoke", created["id"], "--home", home)
-    assert done("tokens", "list", "--json", "--home", home).json[0]["state"] == "revoked"
-    assert "there is no user 'ghost'" in refused("tokens", "create", "x", "--user", "ghost", "--home", home)
-    assert "there is no token" in refused("tokens", "revoke", "none", "--home", home)
+    pitboss_ok("tokens", "revoke", created["id"], "--home", home)
+    assert pitboss_ok("tokens", "list", "--json", "--home", home).json[0]["state"] == "revoked"
+    assert "there is no user 'ghost'" in pitboss_refused("tokens", "create", "x", "--user", "ghost", "--home", home)
+    assert "there is no token" in pitboss_refused("tokens", "revoke", "none", "--home", home)
 
 
 def test_a_token_is_limited_to_scopes_that_the_server_has(home: Path) -> None:
     words = ("tokens", "create", "nightly", "--scope", "runs:read", "--scope", "costs:read")
-    created = done(*words, "--json", "--home", home).json
+    created = pitboss_ok(*words, "--json", "--home", home).json
     assert created["scopes"] == ["costs:read", "runs:read"]
-    assert "costs:read runs:read" in " ".join(done("tokens", "list", "--home", home).out.split())
-    said = refused("tokens", "create", "x", "--scope", "everything", "--home", home)
+    assert "costs:read runs:read" in " ".join(pitboss_ok("tokens", "list", "--home", home).out.split())
+    said = pitboss_refused("tokens", "create", "x", "--scope", "everything", "--home", home)
     assert "there is no scope 'everything'" in said
     assert "runs:write" in said
 
 
 def test_an_address_that_other_machines_reach_is_refused_without_a_password(home: Path) -> None:
-    said = refused("serve", "--host", "0.0.0.0", "--port", 0, "--home", home)
+    said = pitboss_refused("serve", "--host", "0.0.0.0", "--port", 0, "--home", home)
     assert "no user has a password" in said
     assert "pitboss users add NAME --role admin" in said

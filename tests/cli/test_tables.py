@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from answers import done
-from fitting_tables import check_fits, printed
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from run_command import pitboss_ok
+from table_widths import check_fits, table_lines
 
 WORDS = st.text("abcdefgh漢", min_size=1, max_size=14)
 CELLS = st.lists(WORDS, max_size=6).map(" ".join)
@@ -34,17 +34,17 @@ def test_a_table_fits_and_breaks_no_word(table: Table, width: int) -> None:
 def test_a_wider_window_shows_more_columns_and_a_narrow_one_names_what_is_missing() -> None:
     headings = ["run", "status", "model", "range", "created"]
     rows = [["a" * 12, "complete", "groq/llama-3.3-70b-versatile", "2025-02-10 to 2025-03-10", "2025-11-18 01:02"]]
-    narrow, wide = (printed(width, headings, rows, folds=[2], drop=[4, 3]) for width in (80, 120))
+    narrow, wide = (table_lines(width, headings, rows, folds=[2], drop=[4, 3]) for width in (80, 120))
     assert narrow[0].split() == ["run", "status", "model", "range"]
     assert narrow[-1] == "not shown in this width: created"
     assert wide[0].split() == headings
     assert len(wide) == 2
-    assert printed(60, headings, rows, folds=[2], drop=[4, 3])[0].split() == ["run", "status", "model"]
+    assert table_lines(60, headings, rows, folds=[2], drop=[4, 3])[0].split() == ["run", "status", "model"]
 
 
 def test_a_word_that_fits_nowhere_is_broken_and_nothing_is_lost() -> None:
     path = "/a/very/long/path" * 10
-    lines = printed(80, ["file", "size"], [[path, "12"]], folds=[0])
+    lines = table_lines(80, ["file", "size"], [[path, "12"]], folds=[0])
     assert "".join(line[:74].strip() for line in lines[1:]).replace("12", "") == path
 
 
@@ -62,9 +62,9 @@ COMMANDS = (
 
 
 def test_the_tables_of_commands_fit_into_80_and_120_columns(
-    home: Path, finished: Callable[[str], dict[str, Any]], checked: list[Sequence[str]]
+    home: Path, finished_run: Callable[[str], dict[str, Any]], table_headings: list[Sequence[str]]
 ) -> None:
-    finished("policy/sma_cross")
+    finished_run("policy/sma_cross")
     for number, command in enumerate(COMMANDS):
-        done(*command.split(), "--home", home)
-        assert len(checked) > number, command
+        pitboss_ok(*command.split(), "--home", home)
+        assert len(table_headings) > number, command

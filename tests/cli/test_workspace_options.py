@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from answers import done, refused
-from market import FROM, TO
+from market_files import FROM, TO
+from run_command import pitboss_ok, pitboss_refused
 
 from pitboss.terminal.workspace_options import WorkspaceOptions
 
@@ -41,7 +41,7 @@ def test_the_workspace_is_found_upwards_from_the_current_folder(
     (tmp_path / "project" / ".pitboss" / "settings.toml").write_text("max_gap = 7\n")
     assert WorkspaceOptions().settings().home == tmp_path / "project" / ".pitboss"
     assert WorkspaceOptions().settings().max_gap == 7
-    assert str(tmp_path / "project" / ".pitboss") in done("runs", "list").out
+    assert str(tmp_path / "project" / ".pitboss") in pitboss_ok("runs", "list").out
     assert WorkspaceOptions(Path("mine")).settings().home == Path("mine")
     (below / ".pitboss").mkdir()
     assert WorkspaceOptions().settings().home == Path(".pitboss"), "the nearest one"
@@ -53,13 +53,16 @@ def test_reading_creates_no_workspace_and_names_the_one_that_it_looked_for(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     name = home[1] if home else ".pitboss"
-    assert done("runs", "list", *home).out == f"there are no runs in the workspace {name}, which does not exist yet\n"
-    assert name in done("data", "list", *home).out
-    assert done("jobs", "list", *home).code == 0
+    assert (
+        pitboss_ok("runs", "list", *home).out
+        == f"there are no runs in the workspace {name}, which does not exist yet\n"
+    )
+    assert name in pitboss_ok("data", "list", *home).out
+    assert pitboss_ok("jobs", "list", *home).code == 0
     for words in (("runs", "list"), ("study", "list"), ("data", "list")):
-        assert done(*words, "--json", *home).json == []
+        assert pitboss_ok(*words, "--json", *home).json == []
     for words in (("runs", "show", "3f9a"), ("runs", "verify", "3f9a"), ("report", "3f9a"), ("jobs", "show", "3f9a")):
-        said = refused(*words, *home)
+        said = pitboss_refused(*words, *home)
         assert "there is no run '3f9a'" in said
         assert f"there are no runs in {name}" in said
     assert list(tmp_path.iterdir()) == []
@@ -69,7 +72,9 @@ def test_a_workspace_that_is_a_file_is_refused_by_every_command(tmp_path: Path) 
     file = tmp_path / "home"
     file.write_text("x")
     for words in (("runs", "list"), ("data", "list"), ("settings",), ("study", "list"), ("demo",)):
-        assert refused(*words, "--home", file).startswith(f"error: the workspace {file} is a file, not a folder\n")
+        assert pitboss_refused(*words, "--home", file).startswith(
+            f"error: the workspace {file} is a file, not a folder\n"
+        )
 
 
 # Printed commands ------------------------------------------------------------------------------------------------------
@@ -103,13 +108,13 @@ def test_a_printed_command_names_the_program_as_the_shell_here_must(
 
 def test_the_commands_of_a_report_work_as_printed(home: Path, skill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("backtest", skill, "--from", FROM, "--to", TO, "--model", "policy/hold", "--json")
-    named = done(*words, "--home", "home").json
+    named = pitboss_ok(*words, "--home", "home").json
     page = Path(named["report"]).read_text("utf-8")
     command = f"pitboss runs verify {named['run_id']} --home home"
     assert f"<code>{command}</code>" in page
-    assert done(*command.split()[1:]).out.startswith("OK ")
+    assert pitboss_ok(*command.split()[1:]).out.startswith("OK ")
     home.rename(home.with_name(".pitboss"))
-    page = Path(done(*words).json["report"]).read_text("utf-8")
+    page = Path(pitboss_ok(*words).json["report"]).read_text("utf-8")
     assert "--home" not in page
 
 

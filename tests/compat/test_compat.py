@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from scenarios.program import here
+from scenarios.pitboss_process import run_in_process
 
 COMPAT = Path(__file__).parent
 NOTED = json.loads((COMPAT / "fixtures" / "runs.json").read_text("utf-8"))
@@ -41,7 +41,7 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("compat-market")
     with chdir(COMPAT):
         for words in NOTED["data"]:
-            here(*words, "--home", home)
+            run_in_process(*words, "--home", home)
     return home
 
 
@@ -61,7 +61,7 @@ def earlier(fresh: Path) -> Path:
 def migrated(market: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same after the first command of this version, which changes its schema; tests get copies."""
     home = with_stored(Path(shutil.copytree(market, tmp_path_factory.mktemp("compat-migrated") / "home")))
-    here("runs", "list", "--home", home)
+    run_in_process("runs", "list", "--home", home)
     return home
 
 
@@ -83,21 +83,21 @@ def told(run: dict[str, Any]) -> dict[str, Any]:
 
 def verified(run: object, home: Path) -> dict[str, Any]:
     """What `runs verify` says of a run, or of a bundle, that must be sound."""
-    found = here("runs", "verify", run, "--json", "--home", home).json
+    found = run_in_process("runs", "verify", run, "--json", "--home", home).json
     assert found["problems"] == []
     assert found["ok"] is True
     return found
 
 
 def test_a_stored_fork_says_where_it_was_forked_and_does_not_guess_its_source_s_model(stored: Path) -> None:
-    shown = here("runs", "show", RUNS["perp fork"]["run_id"], "--json", "--home", stored).json
+    shown = run_in_process("runs", "show", RUNS["perp fork"]["run_id"], "--json", "--home", stored).json
     assert shown["forked_from"]["run_id"].startswith("c4b8945b5ce2")
     assert (shown["forked_from"]["tick_at"], shown["forked_from"]["model"]) == ("2025-06-04T02:00:00Z", None)
     assert [part["model"] for part in shown["decided_by"]] == [None, shown["model"]]
 
 
 def test_all_stored_runs_are_listed(earlier: Path) -> None:
-    listed = here("runs", "list", "--json", "--home", earlier).json
+    listed = run_in_process("runs", "list", "--json", "--home", earlier).json
     found = {run["run_id"]: run["status"] for run in listed}
     assert found == {RUNS[name]["run_id"]: RUNS[name]["status"] for name in STORED}
 
@@ -107,7 +107,7 @@ def test_a_stored_run_verifies_and_shows_what_was_noted(stored: Path, name: str)
     noted = RUNS[name]
     done = noted["status"] == "complete"
     assert verified(noted["run_id"], stored)["digest"] == (noted["digest"] if done else None)
-    shown = here("runs", "show", noted["run_id"], "--json", "--home", stored).json
+    shown = run_in_process("runs", "show", noted["run_id"], "--json", "--home", stored).json
     assert (shown["run_id"], shown["status"]) == (noted["run_id"], noted["status"])
     assert (shown["skill_digest"], shown["data_digest"]) == (noted["skill_digest"], noted["data_digest"])
     assert told(shown) == told(noted) if done else shown["digest"] is None
@@ -118,14 +118,14 @@ def test_a_run_made_again_comes_out_as_noted(request: pytest.FixtureRequest, nam
     noted = RUNS[name]
     home: Path = request.getfixturevalue(noted["where"])
     for words in noted.get("before", ()):
-        here(*words, "--home", home)
-    again = here(*noted["command"], "--json", "--home", home, **noted.get("environment", {})).json
+        run_in_process(*words, "--home", home)
+    again = run_in_process(*noted["command"], "--json", "--home", home, **noted.get("environment", {})).json
     assert told(again) == told(noted)
 
 
 def test_only_the_mint_without_a_market_comes_out_otherwise_than_noted(fresh: Path) -> None:
     noted = RUNS["predict decisions"]
-    again = here(*noted["command"], "--json", "--home", fresh).json
+    again = run_in_process(*noted["command"], "--json", "--home", fresh).json
     assert again["ticks"] == noted["ticks"]
     before, now = noted["metrics"]["rejections_by_rule"], again["metrics"]["rejections_by_rule"]
     assert now == {**before, "B2_MARKET": before["B2_MARKET"] - 1}
@@ -133,14 +133,14 @@ def test_only_the_mint_without_a_market_comes_out_otherwise_than_noted(fresh: Pa
 
 
 def test_a_fork_of_a_stored_run_that_now_comes_out_otherwise_is_refused(stored: Path) -> None:
-    result = here(*RUNS["predict fork"]["command"], "--home", stored, code=1)
+    result = run_in_process(*RUNS["predict fork"]["command"], "--home", stored, code=1)
     assert "came out differently" in result.err
 
 
 @pytest.mark.parametrize("name", ["perp model", "predict model"])
 def test_replies_that_were_stored_without_their_server_serve_no_server(stored: Path, name: str) -> None:
     noted = RUNS[f"{name} answered again"]
-    again = here(*noted["command"], "--json", "--home", stored, code=1, **noted["environment"])
+    again = run_in_process(*noted["command"], "--json", "--home", stored, code=1, **noted["environment"])
     assert "cannot reach 127.0.0.1:9" in again.err
 
 
@@ -148,26 +148,26 @@ def test_replies_that_were_stored_without_their_server_serve_no_server(stored: P
 def test_a_stored_run_of_a_model_is_replayed_from_its_records(stored: Path, name: str) -> None:
     noted, command = RUNS[name], list(RUNS[f"{name} answered again"]["command"])
     command[command.index("--model") + 1] = f"replay/{noted['run_id']}"
-    assert here(*command, "--json", "--home", stored).json["digest"] == noted["digest"]
+    assert run_in_process(*command, "--json", "--home", stored).json["digest"] == noted["digest"]
 
 
 @pytest.mark.parametrize("name", BUNDLED)
 def test_a_bundle_verifies_and_can_be_taken_in(tmp_path: Path, name: str) -> None:
     noted, home = RUNS[name], tmp_path / "elsewhere"
     assert verified(noted["bundle"], home)["digest"] == noted["digest"]
-    taken = here("runs", "import", noted["bundle"], "--answers", "--json", "--home", home).json
+    taken = run_in_process("runs", "import", noted["bundle"], "--answers", "--json", "--home", home).json
     assert (taken["run_id"], taken["new"]) == (noted["run_id"], True)
     assert (taken["answers"] > 0) == name.endswith("model")
     assert verified(noted["run_id"], home)["digest"] == noted["digest"]
-    assert told(here("runs", "show", noted["run_id"], "--json", "--home", home).json) == told(noted)
+    assert told(run_in_process("runs", "show", noted["run_id"], "--json", "--home", home).json) == told(noted)
 
 
 @pytest.mark.parametrize("name", INTERRUPTED)
 def test_an_interrupted_run_goes_on_and_ends_in_the_digest_of_one_that_was_not(stored: Path, name: str) -> None:
     noted = RUNS[name]
-    before = here("runs", "show", noted["run_id"], "--json", "--home", stored).json
+    before = run_in_process("runs", "show", noted["run_id"], "--json", "--home", stored).json
     assert 0 < before["progress_pct"] < 100
-    resumed = here("runs", "resume", noted["run_id"], "--json", "--home", stored).json
+    resumed = run_in_process("runs", "resume", noted["run_id"], "--json", "--home", stored).json
     assert (resumed["run_id"], resumed["status"]) == (noted["run_id"], "complete")
     assert told(resumed) == told(noted)
     assert verified(noted["run_id"], stored)["digest"] == noted["digest"]
@@ -176,6 +176,6 @@ def test_an_interrupted_run_goes_on_and_ends_in_the_digest_of_one_that_was_not(s
 @pytest.mark.parametrize("name", ["perp analyst", "perp analyst blind", "predict analyst", "predict live"])
 def test_a_report_of_a_stored_run_is_written(stored: Path, name: str) -> None:
     run_id = RUNS[name]["run_id"]
-    written = Path(here("report", run_id, "--json", "--home", stored).json["report"])
+    written = Path(run_in_process("report", run_id, "--json", "--home", stored).json["report"])
     assert written.is_relative_to(stored)
     assert run_id in written.read_text("utf-8")

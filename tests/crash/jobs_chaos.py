@@ -1,10 +1,9 @@
-"""A storm over a queue: many workers, many short jobs, and somebody who kills, stops and restarts whatever he can reach.
+"""A chaos run of a queue: many workers execute many short jobs while workers are killed and stopped and the database is restarted.
 
     python tests/crash/jobs_chaos.py --database postgres --workers 32 --jobs 2000 --figures figures.json
 
-What must come of it: every job complete, once, with the digest of a run that nobody disturbed, and an event log in which
-no write was made under an old lease. The seed is part of the figures; the same seed throws the same dice, though not at the
-same moments.
+Every job must complete once, with the digest of an undisturbed run, and the event log must have no write under an expired lease.
+The seed is part of the figures; the same seed gives the same random numbers, but not the same timing.
 """
 
 import argparse
@@ -42,7 +41,7 @@ from pitboss.store.retry import Unreachable
 from pitboss.venues.perp.assembly import PerpRequest
 from pitboss.venues.perp.testing import plain_skill
 
-CREW = Path(__file__).with_name("jobs_crew.py")
+WORKER_FORKS = Path(__file__).with_name("worker_forks.py")
 END = parse_instant("2025-03-31")
 HOUR_MS = 3_600_000
 RECLAIM_MS = 30_000
@@ -51,8 +50,8 @@ MEMORY = Path("/dev/shm")
 
 
 @dataclass(frozen=True)
-class Storm:
-    """How bad it gets. Times are in seconds; ranges are thrown evenly."""
+class ChaosSettings:
+    """Load and faults of a chaos run. Times are in seconds; ranges are drawn uniformly."""
 
     database: str = "sqlite"
     workers: int = 4
@@ -61,14 +60,14 @@ class Storm:
     processes: int = 0
     kill_s: tuple[float, float] = (1.0, 5.0)
     stops: float = 0.3
-    """The share of the blows that stop a worker for longer than its lease instead of killing it."""
+    """The share of the faults that stop a worker for longer than its lease instead of killing it."""
     restart_s: tuple[float, float] = (5.0, 40.0)
     heartbeat_s: float = 5.0
     stale_s: float = 20.0
     scan_s: float = 2.0
-    most_blows: int = 1_000_000
+    most_faults: int = 1_000_000
     most_restarts: int = 1_000_000
-    """After so many it is calm: on a machine that has other things to do, work is slower than blows are."""
+    """No faults after so many: on a loaded machine, work may be slower than the faults are frequent."""
     longest_s: float = 3_000.0
     bounds_reclaims: bool = True
     """Whether a run of a lost worker must be claimed again within `RECLAIM_MS`; depends on the load of the machine."""
@@ -76,8 +75,8 @@ class Storm:
 
 
 @dataclass
-class Blows:
-    """What was done to them."""
+class FaultCounts:
+    """The injected faults."""
 
     kills: int = 0
     stops: int = 0
@@ -89,8 +88,8 @@ class Blows:
 
 
 @dataclass
-class Crew:
-    """The workers, alive or stopped."""
+class WorkerGroup:
+    """The worker processes, running or stopped."""
 
     process: "subprocess.Popen[str]"
     alive: list[int] = field(default_factory=list)
@@ -111,7 +110,7 @@ class Crew:
 
 
 class Database:
-    """A database that can be taken away for a while."""
+    """A database that can be made unavailable for a while."""
 
     def __init__(self, home: Path, kind: str) -> None:
         self.server: Any = None
@@ -127,23 +126,23 @@ class Database:
         self.restart(signal.SIGINT)
         self.url = str(self.server.get_uri())
 
-    def disturb(self, dice: random.Random) -> None:
-        """Restart a server, in good order or not; keep a file locked for longer than anybody likes to wait."""
+    def disturb(self, rng: random.Random) -> None:
+        """Restart a server, cleanly or not; lock a file for up to three seconds."""
         if self.server is not None:
-            self.restart(dice.choice([signal.SIGINT, signal.SIGQUIT]))
+            self.restart(rng.choice([signal.SIGINT, signal.SIGQUIT]))
             return
         connection = sqlite3.connect(self.url, timeout=5, isolation_level=None)
         try:
             connection.execute("BEGIN EXCLUSIVE")
-            threading.Event().wait(dice.uniform(0.5, 3.0))
+            threading.Event().wait(rng.uniform(0.5, 3.0))
             connection.execute("ROLLBACK")
         except sqlite3.OperationalError:
-            pass  # a worker that is stopped has it locked itself: disturbance enough
+            pass  # a stopped worker holds the lock
         finally:
             connection.close()
 
     def locked(self) -> bool:
-        """Whether somebody keeps a file locked, be it for reading, which stops a commit too."""
+        """Whether the file is locked, also by a reader, which blocks commits too."""
         if self.server is not None:
             return False
         connection = sqlite3.connect(self.url, timeout=0.5, isolation_level=None)
@@ -168,7 +167,7 @@ class Database:
 
 
 def variants(days: int = 3) -> list[PerpRequest]:
-    """Different short runs: asked at every tick, and leaping."""
+    """Different short runs: with a decision at every tick, and with skipped ticks."""
     first = END - days * 24 * HOUR_MS
     found: list[PerpRequest] = []
     for number in range(12):
@@ -180,23 +179,23 @@ def variants(days: int = 3) -> list[PerpRequest]:
 
 
 def expected(settings: Settings, folder: Path) -> list[str]:
-    """The digests of runs that nobody disturbs."""
+    """The digests of undisturbed runs."""
     settings = settings.model_copy(update={"database_url": str(folder / "undisturbed.db")})
     with open_workspace(settings) as workspace:
         return [str(asyncio.run(start(workspace, request)).digest) for request in variants()]
 
 
-def run(storm: Storm, folder: Path) -> dict[str, Any]:
-    """One storm from enqueueing to the last word of the last worker, and what is found in the log afterwards."""
-    home, dice, blows = folder / "home", random.Random(storm.seed), Blows()
+def run(chaos: ChaosSettings, folder: Path) -> dict[str, Any]:
+    """Execute a chaos run and check its event log; return the figures."""
+    home, rng, faults = folder / "home", random.Random(chaos.seed), FaultCounts()
     write_demo(Lake(home / "lake"), days=5, end=END)
-    database = Database(home, storm.database)
+    database = Database(home, chaos.database)
     changes = {
         "database_url": database.url,
         "commit_records": 2,
-        "lease_heartbeat_s": storm.heartbeat_s,
-        "lease_stale_s": storm.stale_s,
-        "scan_s": storm.scan_s,
+        "lease_heartbeat_s": chaos.heartbeat_s,
+        "lease_stale_s": chaos.stale_s,
+        "scan_s": chaos.scan_s,
         "log_commits": True,
         "worker_drain_s": 2.0,
         "log_level": "off",
@@ -206,113 +205,124 @@ def run(storm: Storm, folder: Path) -> dict[str, Any]:
         digests = expected(settings, folder)
         with open_workspace(settings) as workspace:
             jobs = [job_of(workspace, request) for request in variants()]
-            order = [number % len(jobs) for number in range(storm.jobs)]
+            order = [number % len(jobs) for number in range(chaos.jobs)]
             ids = open_queue(workspace).enqueue([jobs[number] for number in order])
-            with crew_of(storm, settings) as crew:
-                took_s = rage(storm, workspace, crew, database, dice, blows)
-            return judged(storm, workspace, dict(zip(ids, [digests[n] for n in order], strict=True)), blows, took_s)
+            with worker_group(chaos, settings) as group:
+                took_s = inject_faults(chaos, workspace, group, database, rng, faults)
+            return chaos_figures(
+                chaos, workspace, dict(zip(ids, [digests[n] for n in order], strict=True)), faults, took_s
+            )
     finally:
         database.close()
 
 
 @contextmanager
-def crew_of(storm: Storm, settings: Settings) -> Iterator[Crew]:
+def worker_group(chaos: ChaosSettings, settings: Settings) -> Iterator[WorkerGroup]:
     process = subprocess.Popen(
-        command(CREW, settings.home, storm.concurrency, storm.processes),
+        command(WORKER_FORKS, settings.home, chaos.concurrency, chaos.processes),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env=surroundings(settings),
     )
-    crew = Crew(process)
+    group = WorkerGroup(process)
     try:
-        yield crew
+        yield group
     finally:
-        for pid in crew.stopped:
-            crew.send(pid, signal.SIGCONT)
+        for pid in group.stopped:
+            group.send(pid, signal.SIGCONT)
         assert process.stdin is not None
         process.stdin.close()
         try:
             code = process.wait(90)
         except subprocess.TimeoutExpired:
-            for pid in crew.alive:
-                crew.send(pid, signal.SIGKILL)
+            for pid in group.alive:
+                group.send(pid, signal.SIGKILL)
             process.kill()
             code = process.wait(10)
         assert process.stdout is not None
         process.stdout.close()
-    assert code == 0, "the crew did not leave when it was told to"
+    assert code == 0, "the workers did not end after SIGTERM"
 
 
-def rage(
-    storm: Storm, workspace: Workspace, crew: Crew, database: Database, dice: random.Random, blows: Blows
+def inject_faults(
+    chaos: ChaosSettings,
+    workspace: Workspace,
+    group: WorkerGroup,
+    database: Database,
+    rng: random.Random,
+    faults: FaultCounts,
 ) -> float:
-    """Until everything has ended: keep the crew whole, and hit it."""
+    """Inject faults and replace killed workers until all jobs have ended."""
     started_s = time.monotonic()
     blow_at, restart_at, look_at = (
-        started_s + dice.uniform(*times) for times in (storm.kill_s, storm.restart_s, (0, 0.1))
+        started_s + rng.uniform(*times) for times in (chaos.kill_s, chaos.restart_s, (0, 0.1))
     )
     pause = threading.Event()
     while True:
         now = time.monotonic()
-        assert now - started_s < storm.longest_s, f"not done after {storm.longest_s} s: {ended(workspace)}"
-        for pid, until in list(crew.stopped.items()):
+        assert now - started_s < chaos.longest_s, f"not done after {chaos.longest_s} s: {count_by_status(workspace)}"
+        for pid, until in list(group.stopped.items()):
             if now >= until:
-                del crew.stopped[pid]
-                crew.send(pid, signal.SIGCONT)
-        while len(crew.alive) < storm.workers:
-            crew.add()
-            blows.starts += 1
-        if now >= blow_at and blows.kills + blows.stops < storm.most_blows:
-            blow_at = now + dice.uniform(*storm.kill_s)
-            strike(storm, crew, database, dice, blows)
-        if now >= restart_at and blows.restarts < storm.most_restarts:
-            database.disturb(dice)
-            restart_at = time.monotonic() + dice.uniform(*storm.restart_s)
-            blows.restarts += 1
+                del group.stopped[pid]
+                group.send(pid, signal.SIGCONT)
+        while len(group.alive) < chaos.workers:
+            group.add()
+            faults.starts += 1
+        if now >= blow_at and faults.kills + faults.stops < chaos.most_faults:
+            blow_at = now + rng.uniform(*chaos.kill_s)
+            disturb_worker(chaos, group, database, rng, faults)
+        if now >= restart_at and faults.restarts < chaos.most_restarts:
+            database.disturb(rng)
+            restart_at = time.monotonic() + rng.uniform(*chaos.restart_s)
+            faults.restarts += 1
         if now >= look_at:
             look_at = now + 0.5
-            counts = ended(workspace)
+            counts = count_by_status(workspace)
             if counts and set(counts) <= {"complete", "error", "cancelled"}:
                 return time.monotonic() - started_s
         pause.wait(0.05)
 
 
-def strike(storm: Storm, crew: Crew, database: Database, dice: random.Random, blows: Blows) -> None:
-    running = [pid for pid in crew.alive if pid not in crew.stopped]
+def disturb_worker(
+    chaos: ChaosSettings, group: WorkerGroup, database: Database, rng: random.Random, faults: FaultCounts
+) -> None:
+    running = [pid for pid in group.alive if pid not in group.stopped]
     if not running:
         return
-    pid = dice.choice(running)
-    if dice.random() < storm.stops and len(running) > 1:
-        crew.send(pid, signal.SIGSTOP)
+    pid = rng.choice(running)
+    if rng.random() < chaos.stops and len(running) > 1:
+        group.send(pid, signal.SIGSTOP)
         now = time.monotonic()
-        until = crew.stopped[pid] = now + storm.stale_s * dice.uniform(1.1, 2.0)
-        blows.stops += 1
+        until = group.stopped[pid] = now + chaos.stale_s * rng.uniform(1.1, 2.0)
+        faults.stops += 1
         if database.locked():
-            blows.stops_with_the_file_locked += 1
-            first, last = crew.locked
-            crew.locked = (first if now <= last + RECLAIM_MS / 1_000 else now), max(until, last)
-            blows.longest_lock_s = max(blows.longest_lock_s, crew.locked[1] - crew.locked[0])
+            faults.stops_with_the_file_locked += 1
+            first, last = group.locked
+            group.locked = (first if now <= last + RECLAIM_MS / 1_000 else now), max(until, last)
+            faults.longest_lock_s = max(faults.longest_lock_s, group.locked[1] - group.locked[0])
     else:
-        crew.send(pid, signal.SIGKILL)
-        crew.alive.remove(pid)
-        blows.kills += 1
+        group.send(pid, signal.SIGKILL)
+        group.alive.remove(pid)
+        faults.kills += 1
 
 
-def ended(workspace: Workspace) -> dict[Any, int]:
-    """How many runs there are of each status; nothing while nobody can be asked."""
+def count_by_status(workspace: Workspace) -> dict[Any, int]:
+    """The number of runs by status; empty while the database is unreachable."""
     try:
         return workspace.runs.count()
     except Unreachable:
         return {}
 
 
-def judged(storm: Storm, workspace: Workspace, digests: dict[str, str], blows: Blows, took_s: float) -> dict[str, Any]:
-    """What the log and the runs say."""
-    locked_ms = int(blows.longest_lock_s * 1_000)  # nothing can be claimed while the file is locked
-    reclaim_ms = RECLAIM_MS + locked_ms if storm.bounds_reclaims else None
+def chaos_figures(
+    chaos: ChaosSettings, workspace: Workspace, digests: dict[str, str], faults: FaultCounts, took_s: float
+) -> dict[str, Any]:
+    """The figures of a chaos run, from its event log and its runs."""
+    locked_ms = int(faults.longest_lock_s * 1_000)  # nothing can be claimed while the file is locked
+    reclaim_ms = RECLAIM_MS + locked_ms if chaos.bounds_reclaims else None
     log = history_check.check(
-        events.read_events(workspace.database), digests, stale_ms=int(storm.stale_s * 1_000), reclaim_ms=reclaim_ms
+        events.read_events(workspace.database), digests, stale_ms=int(chaos.stale_s * 1_000), reclaim_ms=reclaim_ms
     )
     silences = [
         int(event.detail.partition(" ")[0])
@@ -324,8 +334,8 @@ def judged(storm: Storm, workspace: Workspace, digests: dict[str, str], blows: B
     looked_at = sorted(digests)[:: max(1, len(digests) // 200)]
     damaged = [problem for run_id in looked_at for problem in verify(workspace, run_id)]
     return {
-        "storm": asdict(storm),
-        "blows": asdict(blows),
+        "settings": asdict(chaos),
+        "faults": asdict(faults),
         "took_s": round(took_s, 1),
         "jobs": len(digests),
         "complete": sum(run.status == "complete" for run in runs.values()),
@@ -338,28 +348,28 @@ def judged(storm: Storm, workspace: Workspace, digests: dict[str, str], blows: B
         "commits": log.commits,
         "requeues": log.requeues,
         "refused_writes": log.refused,
-        "longest_silence_ms": max(silences, default=0),  # of a lost worker, before its run could be taken again
+        "longest_silence_ms": max(silences, default=0),  # of a lost worker, before its run could be claimed again
         "median_reclaim_ms": int(statistics.median(log.reclaims_ms or [0])),
         "longest_reclaim_ms": log.longest_reclaim_ms,  # from the last heartbeat of a lost worker to the next claim
         "ends": log.ends,
     }
 
 
-def sound(figures: dict[str, Any]) -> bool:
+def is_sound(figures: dict[str, Any]) -> bool:
     """Whether nothing was lost, doubled, stuck, damaged or written under an old lease."""
     bad = ("violations", "digests_that_differ", "damaged", "other_ends")
     return figures["complete"] == figures["jobs"] and not any(figures[name] for name in bad)
 
 
 def quick_folder() -> Path | None:
-    """Where a storm's files are best kept; None: wherever temporary files are."""
+    """A folder in memory for the files of a chaos run; None: the default temporary folder."""
     return MEMORY if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) else None
 
 
 def main() -> None:
-    """A storm of one's own."""
+    """Execute one chaos run from the command line."""
     options = argparse.ArgumentParser(description=__doc__)
-    for name, default in asdict(Storm()).items():
+    for name, default in asdict(ChaosSettings()).items():
         if isinstance(default, tuple | list):
             options.add_argument(f"--{name}", nargs=2, type=float, default=default)
         elif isinstance(default, bool):
@@ -369,14 +379,16 @@ def main() -> None:
     options.add_argument("--figures", type=Path)
     given = vars(options.parse_args())
     figures_path = given.pop("figures")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server and the crew are not left behind
-    with tempfile.TemporaryDirectory(prefix="pitboss-storm-", dir=quick_folder()) as folder:
-        figures = run(Storm(**{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}), Path(folder))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server and the workers are stopped
+    with tempfile.TemporaryDirectory(prefix="pitboss-chaos-", dir=quick_folder()) as folder:
+        figures = run(
+            ChaosSettings(**{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}), Path(folder)
+        )
     text = json.dumps(figures, indent=2)
     if figures_path:
         figures_path.write_text(text + "\n")
     print(text)
-    sys.exit(0 if sound(figures) else 1)
+    sys.exit(0 if is_sound(figures) else 1)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from pitboss.data.lake import Lake
 from pitboss.runs.run import journal_of, verify
 from pitboss.venues.perp.testing import plain_skill
 
-WORKER = Path(__file__).with_name("worker.py")
+BACKTEST_PROCESS = Path(__file__).with_name("backtest_process.py")
 END = parse_instant("2025-03-31")
 PATIENCE_S = 120
 SEED = int(os.environ.get("CRASH_SEED", random.SystemRandom().randrange(2**32)))
@@ -73,7 +73,7 @@ class Backtest:
             file = self.home / "skill.json"
             file.write_bytes(codec.dumps(document))
             arguments = ["start", str(file), str(parse_instant(from_day)), str(parse_instant(to_day))]
-        return Forked(WORKER, self.home, *arguments, env={**os.environ, "PITBOSS_COMMIT_RECORDS": "2"})
+        return Forked(BACKTEST_PROCESS, self.home, *arguments, env={**os.environ, "PITBOSS_COMMIT_RECORDS": "2"})
 
     def execute(self, kill_after_s: float | None = None) -> bool:
         """Start a process and wait until it ends or is killed. Returns whether the backtest is complete."""

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pushed import FROM, KEYS, There, copy_of, funding, make_lake, s3_server
 
-from cli.answers import done, pitboss, refused
+from cli.run_command import pitboss, pitboss_ok, pitboss_refused
 from forked import Forked
 from pitboss.bootstrap import machine
 from pitboss.bootstrap.redact import REDACTOR
@@ -89,8 +89,8 @@ def test_the_same_run_through_s3_has_the_digest_of_the_one_here(
     bucket: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = {model: run_in(home, model) for model in ("standin/analyst", "policy/momentum")}
-    listed, checked = (done("data", what, "--json", "--home", home).json for what in ("list", "check"))
-    reply = done("data", "push", bucket, "--json", "--home", home).json
+    listed, checked = (pitboss_ok("data", what, "--json", "--home", home).json for what in ("list", "check"))
+    reply = pitboss_ok("data", "push", bucket, "--json", "--home", home).json
     assert reply["sent_files"] == reply["files"] > 10
 
     elsewhere = tmp_path / "elsewhere"
@@ -102,9 +102,11 @@ def test_the_same_run_through_s3_has_the_digest_of_the_one_here(
     assert not (elsewhere / "lake").exists()
     copies = list((elsewhere / "lake-cache" / "files").glob("[0-9a-f]*"))
     assert 0 < len(copies) < reply["files"], "not only what the runs needed was fetched"
-    assert done("data", "list", "--json", "--home", elsewhere).json == listed
-    assert done("data", "check", "--json", "--home", elsewhere).json == checked
-    assert done("data", "pull", "--json", "--home", elsewhere).json["files"] == 0, "list and check had read everything"
+    assert pitboss_ok("data", "list", "--json", "--home", elsewhere).json == listed
+    assert pitboss_ok("data", "check", "--json", "--home", elsewhere).json == checked
+    assert pitboss_ok("data", "pull", "--json", "--home", elsewhere).json["files"] == 0, (
+        "list and check had read everything"
+    )
 
 
 def _skill(tmp_path: Path) -> Path:
@@ -117,7 +119,7 @@ def test_a_queued_run_is_done_with_the_push_it_was_queued_with(
     bucket: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = run_in(home, "policy/momentum")
-    pin = done("data", "push", bucket, "--json", "--home", home).json["pin"]
+    pin = pitboss_ok("data", "push", bucket, "--json", "--home", home).json["pin"]
     elsewhere = tmp_path / "elsewhere"
     monkeypatch.setenv("PITBOSS_LAKE", bucket)
     request = PerpRequest(plain_skill(["BTC", "ETH"], "15m", model="policy/momentum"), FROM, FROM + 12 * HOUR_MS)
@@ -125,7 +127,7 @@ def test_a_queued_run_is_done_with_the_push_it_was_queued_with(
         ids = open_queue(workspace).enqueue([job_of(workspace, request)])
     _change_the_past(home)
     monkeypatch.delenv("PITBOSS_LAKE")
-    newer = done("data", "push", bucket, "--json", "--home", home).json["pin"]
+    newer = pitboss_ok("data", "push", bucket, "--json", "--home", home).json["pin"]
     assert newer != pin
 
     monkeypatch.setenv("PITBOSS_LAKE", bucket)
@@ -150,7 +152,7 @@ def _change_the_past(home: Path) -> None:
 def test_two_processes_that_pull_at_once_both_have_the_whole_lake(
     bucket: str, home: Path, tmp_path: Path, stock: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reply = done("data", "push", bucket, "--json", "--home", home).json
+    reply = pitboss_ok("data", "push", bucket, "--json", "--home", home).json
     monkeypatch.setenv("PITBOSS_LAKE", bucket)
     words = ("-m", "pitboss", "data", "pull", "--json", "--home", tmp_path / "elsewhere")
     both = [Forked(*words) for _ in range(2)]
@@ -160,7 +162,7 @@ def test_two_processes_that_pull_at_once_both_have_the_whole_lake(
     assert {answer["pin"] for answer in answers} == {reply["pin"]}
     copies = {path.name for path in (tmp_path / "elsewhere" / "lake-cache" / "files").iterdir()}
     assert sum(answer["files"] for answer in answers) == len(copies), "a file was fetched by both"
-    assert done("data", "list", "--json", "--home", tmp_path / "elsewhere").json
+    assert pitboss_ok("data", "list", "--json", "--home", tmp_path / "elsewhere").json
     with open_workspace(load_settings(tmp_path / "elsewhere")) as workspace:
         assert workspace.lake.list() == stock.list()
 
@@ -168,7 +170,7 @@ def test_two_processes_that_pull_at_once_both_have_the_whole_lake(
 def test_what_would_write_into_a_lake_elsewhere_is_refused(
     bucket: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done("data", "push", bucket, "--home", home)
+    pitboss_ok("data", "push", bucket, "--home", home)
     monkeypatch.setenv("PITBOSS_LAKE", bucket)
     for arguments in (
         ("data", "import", "some.csv"),
@@ -177,7 +179,7 @@ def test_what_would_write_into_a_lake_elsewhere_is_refused(
         ("data", "extract-events"),
         ("demo",),
     ):
-        message = refused(*arguments, "--home", tmp_path / "elsewhere")
+        message = pitboss_refused(*arguments, "--home", tmp_path / "elsewhere")
         assert f"the lake of this workspace is {bucket}, which is read-only" in message
         assert "data push" in message
 
@@ -187,7 +189,7 @@ def test_no_key_is_in_any_text_or_record(
 ) -> None:
     secret = KEYS["AWS_SECRET_ACCESS_KEY"]
     monkeypatch.setattr(objects, "RETRIES", 0)
-    done("data", "push", bucket, "--home", home)
+    pitboss_ok("data", "push", bucket, "--home", home)
     monkeypatch.setenv("PITBOSS_LAKE", bucket)
     run_in(tmp_path / "elsewhere", "policy/hold", 2)
     texts = [path.read_bytes() for path in (tmp_path / "elsewhere").rglob("*") if path.is_file()]
@@ -225,7 +227,7 @@ def test_a_worker_elsewhere_is_lent_what_its_lake_needs_and_nothing_else(
 def test_what_was_lent_opens_a_lake_without_being_in_the_environment(
     server: str, bucket: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done("data", "push", bucket, "--home", home)
+    pitboss_ok("data", "push", bucket, "--home", home)
     for name in (*KEYS, "AWS_ENDPOINT_URL"):
         monkeypatch.delenv(name)
     machine.lend({**KEYS, "AWS_ENDPOINT_URL": server})
@@ -265,13 +267,13 @@ def test_a_file_of_many_parts_arrives_whole(server: str, bucket: str, tmp_path: 
 def test_a_report_and_a_branch_of_a_run_stand_on_its_own_push_and_need_no_server(
     bucket: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pin = done("data", "push", bucket, "--json", "--home", home).json["pin"]
+    pin = pitboss_ok("data", "push", bucket, "--json", "--home", home).json["pin"]
     _change_the_past(home)
     elsewhere = tmp_path / "elsewhere"
     monkeypatch.setenv("PITBOSS_LAKE", bucket)
     run = run_in(elsewhere, "policy/momentum")
     monkeypatch.delenv("PITBOSS_LAKE")
-    done("data", "push", bucket, "--home", home)
+    pitboss_ok("data", "push", bucket, "--home", home)
     monkeypatch.setenv("PITBOSS_LAKE", bucket)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with open_workspace(load_settings(elsewhere)) as workspace:
@@ -300,7 +302,7 @@ def test_pushes_and_pulls_that_are_killed_again_and_again_end_with_the_whole_lak
     for at in (1, 20, 50):
         killed(["push", bucket, "--home", str(home)], lambda: len(there.watched().sizes("objects")), at)
         assert there.watched().sizes("indexes") == {}, "the push had ended before it was killed"
-    done("data", "push", bucket, "--home", home)
+    pitboss_ok("data", "push", bucket, "--home", home)
     monkeypatch.setenv("PITBOSS_LAKE", bucket)
     for at in (1, 20, 50):
         killed(["pull", "--home", str(elsewhere)], lambda: len(list(files.glob("[0-9a-f]*"))), at)
@@ -308,8 +310,8 @@ def test_pushes_and_pulls_that_are_killed_again_and_again_end_with_the_whole_lak
             points = workspace.lake.points("funding", "hyperliquid", "MORE7")
             assert points is not None
             assert len(points.at) == 12
-    fetched = done("data", "pull", "--json", "--home", elsewhere).json["files"]
+    fetched = pitboss_ok("data", "pull", "--json", "--home", elsewhere).json["files"]
     assert fetched < len(lake.series_files()), "what had been fetched was fetched again"
     with open_workspace(load_settings(elsewhere)) as workspace:
         assert workspace.lake.list() == lake.list()
-    assert done("data", "check", "--json", "--home", elsewhere).json["ok"]
+    assert pitboss_ok("data", "check", "--json", "--home", elsewhere).json["ok"]

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from cli.answers import pitboss
+from cli.run_command import pitboss
 from parity.paper_scene import HOURS, SYMBOLS, Clock, Scene, paper_scene, ticks
 from pitboss.agent.decider import Judge
 from pitboss.core import codec

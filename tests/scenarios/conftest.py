@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from program import here
+from pitboss_process import run_in_process
 
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
@@ -43,7 +43,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, market: Path) -> str:
     folder = tmp_path_factory.mktemp("undisturbed")
     shutil.copytree(market, folder / "home" / "lake")
     (folder / "story.yaml").write_text(SKILL)
-    return here("backtest", folder / "story.yaml", *RANGE, "--json", "--home", folder / "home").json["digest"]
+    return run_in_process("backtest", folder / "story.yaml", *RANGE, "--json", "--home", folder / "home").json["digest"]
 
 
 @pytest.fixture

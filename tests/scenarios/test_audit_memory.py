@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 import polars as pl
 import pytest
-from program import begin, end, here, wait_for_records
+from pitboss_process import run_in_process, start_pitboss, wait_for_exit, wait_for_records
 
 from audit.planted import Reader, guess, honest, memoriser, refusing
 from pitboss.cli.main import main
@@ -21,7 +21,7 @@ from pitboss.data.lake import Lake
 from pitboss.data.series import TIME
 from pitboss.testing.provider import FakeProvider, Script
 from pitboss.venues.predict.venue import PredictVenue
-from serving import served
+from provider_thread import fake_provider
 
 SKILL = """\
 pitboss: 1
@@ -72,11 +72,11 @@ def asking(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def ask(script: Script, home: Path, skill: Path, *words: str) -> tuple[dict[str, Any], FakeProvider]:
         nonlocal port
-        with served(script, port=port) as server:
+        with fake_provider(script, port=port) as server:
             port = int(server.url.removesuffix("/v1").rpartition(":")[2])
             for name, value in environment(server).items():
                 monkeypatch.setenv(name, value)
-            result = here("audit", "memory", skill, *ASKED, *words, "--json", "--home", home)
+            result = run_in_process("audit", "memory", skill, *ASKED, *words, "--json", "--home", home)
         return result.json, server
 
     return ask
@@ -113,10 +113,10 @@ def test_a_planted_memory_is_found_in_names_and_in_results_and_again_for_nothing
         **found, "cost_usd": 0, "runs_made_before": 0, "windows_asked_now": 0
     }  # fmt: skip
 
-    runs = here("runs", "list", "--json", "--home", home).json
+    runs = run_in_process("runs", "list", "--json", "--home", home).json
     assert sorted(run["run_id"] for run in runs) == sorted(run for pair in found["runs"] for run in pair.values())
     assert sum(run.get("blind", False) for run in runs) == 3
-    assert here("runs", "verify", found["runs"][0]["blind"], "--home", home).code == 0
+    assert run_in_process("runs", "verify", found["runs"][0]["blind"], "--home", home).code == 0
 
 
 @pytest.mark.proof
@@ -129,18 +129,18 @@ def test_guessing_and_trading_by_dice_is_no_sign_of_memory(asking: Any, home: Pa
 
 
 def test_without_a_range_it_is_the_newest_month_of_the_data(home: Path, skill: Path) -> None:
-    with served(refusing) as server:
+    with fake_provider(refusing) as server:
         words = ("audit", "memory", skill, "--model", "llm/fake", *PRICES, "--windows", "3", "--repeats", "0", "--json")
-        found = here(*words, "--home", home, **environment(server)).json
+        found = run_in_process(*words, "--home", home, **environment(server)).json
     assert (found["from"], found["to"], found["ticks"]) == ("2025-03-02T00:00:00Z", "2025-04-01T00:00:00Z", 30)
-    rows = here("models", "cutoffs", "--json").json
+    rows = run_in_process("models", "cutoffs", "--json").json
     assert {"models", "until", "kind", "source", "as_of"} == set(rows[0])
 
 
 def test_refusals_count_as_wrong_and_are_shown(
     home: Path, skill: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with served(refusing) as server:
+    with fake_provider(refusing) as server:
         for name, value in environment(server).items():
             monkeypatch.setenv(name, value)
         words = ("audit", "memory", skill, *ASKED, "--windows", "6", "--repeats", "0", "--home", home)
@@ -155,27 +155,27 @@ def test_refusals_count_as_wrong_and_are_shown(
 @pytest.mark.chaos
 def test_ctrl_c_keeps_everything_and_the_same_command_goes_on(home: Path, skill: Path) -> None:
     words = ("audit", "memory", skill, *ASKED, "--windows", "4", "--repeats", "1", "--json", "--home", home)
-    with served(honest, 0.05) as server:
-        process = begin(*words, **environment(server))
+    with fake_provider(honest, 0.05) as server:
+        process = start_pitboss(*words, **environment(server))
         wait_for_records(process, home, 3)
         process.send_signal(signal.SIGINT)
-        stopped = end(process)
+        stopped = wait_for_exit(process)
         assert stopped.code == 130, stopped.err
         assert stopped.json["partial"] == "stopped"
         assert stopped.json["naming"]["asked"] == 4, "the windows were done before"
         assert "the same command continues" in stopped.err
-        done = here(*words, **environment(server)).json
+        done = run_in_process(*words, **environment(server)).json
         times = Counter(orjson.dumps(question["messages"]) for question in server.questions)
     assert (done["partial"], done["windows_asked_now"], len(done["runs"])) == ("", 0, 1)
     assert sum(times.values()) - len(times) <= 8, "only what was under way was asked again"
-    runs = here("runs", "list", "--json", "--home", home).json
+    runs = run_in_process("runs", "list", "--json", "--home", home).json
     assert [run["status"] for run in runs] == ["complete", "complete"], "the stopped run is the one that went on"
 
 
 def test_a_budget_is_kept_over_windows_and_runs_together(home: Path, skill: Path) -> None:
     words = ("audit", "memory", skill, *ASKED, "--windows", "4", "--repeats", "1", "--max-cost-usd", "0.05", "--json")
-    with served(honest) as server:
-        result = here(*words, "--home", home, code=1, **environment(server))
+    with fake_provider(honest) as server:
+        result = run_in_process(*words, "--home", home, code=1, **environment(server))
     assert "--max-cost-usd" in result.err
     found = result.json
     assert 0 < found["cost_usd"] <= 0.05
@@ -208,27 +208,27 @@ def test_a_mistake_is_said_in_one_line_and_nothing_is_stored(
         monkeypatch.setenv(name, value)
     assert main([str(word) for word in ("audit", "memory", skill, *RANGE, *words, "--home", home)]) == 2
     assert said in capsys.readouterr().err
-    assert here("runs", "list", "--json", "--home", home).json == []
+    assert run_in_process("runs", "list", "--json", "--home", home).json == []
 
 
 def test_every_report_states_the_cutoff_and_on_which_side_of_it_the_range_lies(
     home: Path, skill: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short = ("--from", "2025-03-01", "--to", "2025-03-03")
-    with served(honest) as server:
+    with fake_provider(honest) as server:
         for name, value in environment(server).items():
             monkeypatch.setenv(name, value)
-        asked = here("backtest", skill, "--model", "llm/fake", *short, *PRICES, "--json", "--home", home).json
+        asked = run_in_process("backtest", skill, "--model", "llm/fake", *short, *PRICES, "--json", "--home", home).json
     assert asked["cutoff"]["range"] == "unknown"
-    assert "unknown" in here("runs", "show", asked["run_id"], "--home", home).out
+    assert "unknown" in run_in_process("runs", "show", asked["run_id"], "--home", home).out
     assert "Training cutoff" in Path(asked["report"]).read_text()
     monkeypatch.setenv("PITBOSS_MODEL_CUTOFFS", "llm/fake=2025-06")
-    shown = here("runs", "show", asked["run_id"], "--json", "--home", home).json
+    shown = run_in_process("runs", "show", asked["run_id"], "--json", "--home", home).json
     assert (shown["cutoff"]["until"], shown["cutoff"]["range"]) == ("2025-06-30", "before")
     report = home.parent / "again.html"
-    here("report", asked["run_id"], "--out", report, "--home", home)
+    run_in_process("report", asked["run_id"], "--out", report, "--home", home)
     assert "2025-06-30; the range lies before it" in report.read_text()
-    program = here("backtest", skill, *short, "--json", "--home", home).json
+    program = run_in_process("backtest", skill, *short, "--json", "--home", home).json
     assert program["cutoff"]["range"] == "not_applicable"
     assert "not applicable" in Path(program["report"]).read_text()
     assert json.loads(json.dumps(program["cutoff"])) == program["cutoff"]

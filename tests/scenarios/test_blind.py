@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from program import here
+from pitboss_process import run_in_process
 
 from leaks import Scanner, texts
 from pitboss.core.asof import Market
@@ -17,7 +17,7 @@ from pitboss.data.feed import load_market
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.testing.provider import FakeProvider, Play, call, calls, decide
-from serving import served
+from provider_thread import fake_provider
 
 THREE_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T03:00:00Z")
 PRICES = ("--price-in", "1", "--price-out", "2")
@@ -86,7 +86,7 @@ def environment(server: FakeProvider) -> dict[str, str]:
 
 def backtest(home: Path, skill: Path, server: FakeProvider, *words: str, span: tuple[str, ...] = THREE_HOURS) -> Any:
     asked = ("backtest", skill, *span, "--model", "llm/fake", *PRICES, "--blind", *words, "--json", "--home", home)
-    return here(*asked, **environment(server)).json
+    return run_in_process(*asked, **environment(server)).json
 
 
 @pytest.fixture
@@ -112,7 +112,10 @@ def leaks(scanner: Scanner, sent: list[Any]) -> list[str]:
 
 
 def exported(home: Path, run: str, what: str) -> list[Any]:
-    return [orjson.loads(line) for line in here("runs", "export", run, "--what", what, "--home", home).out.splitlines()]
+    return [
+        orjson.loads(line)
+        for line in run_in_process("runs", "export", run, "--what", what, "--home", home).out.splitlines()
+    ]
 
 
 def venue_of(home: Path) -> str:
@@ -122,7 +125,7 @@ def venue_of(home: Path) -> str:
 def test_nothing_true_is_in_any_byte_that_is_sent_and_the_run_can_be_made_again_replayed_and_verified(
     home: Path, trader: Path
 ) -> None:
-    with served(trading) as server:
+    with fake_provider(trading) as server:
         first = backtest(home, trader, server)
         asked = server.calls
         assert first["blind"] is True
@@ -144,8 +147,8 @@ def test_nothing_true_is_in_any_byte_that_is_sent_and_the_run_can_be_made_again_
     proposals = [one["proposal"]["symbol"] for one in exported(home, first["run_id"], "decisions")]
     assert proposals
     assert set(proposals) <= set(SYMBOLS)
-    assert here("runs", "verify", first["run_id"], "--home", home).code == 0
-    replayed = here(
+    assert run_in_process("runs", "verify", first["run_id"], "--home", home).code == 0
+    replayed = run_in_process(
         "backtest", trader, *THREE_HOURS, "--model", f"replay/{first['run_id']}", "--blind", "--json", "--home", home
     )
     assert replayed.json["digest"] == first["digest"]
@@ -154,17 +157,17 @@ def test_nothing_true_is_in_any_byte_that_is_sent_and_the_run_can_be_made_again_
 def test_an_open_run_of_the_same_decisions_ends_with_the_same_money_and_the_scanner_sees_it(
     home: Path, trader: Path, tmp_path: Path
 ) -> None:
-    with served(trading) as server:
+    with fake_provider(trading) as server:
         blind = backtest(home, trader, server)
         server.questions.clear()
         asked = ("backtest", trader, *THREE_HOURS, "--model", "llm/fake", *PRICES, "--json", "--home", home)
-        here(*asked, **environment(server))
+        run_in_process(*asked, **environment(server))
         scanner = scanner_of(home, venue_of(home), SYMBOLS, "2025-03-20T03:00:00Z")
         kinds = {leak.split()[0] for question in server.questions[:5] for leak in scanner.request(question)}
     assert kinds >= {"name", "price", "day"}
     file = tmp_path / "decisions.jsonl"
-    file.write_text(here("runs", "export", blind["run_id"], "--what", "decisions", "--home", home).out)
-    result = here("backtest", trader, *THREE_HOURS, "--decisions", file, "--json", "--home", home).json
+    file.write_text(run_in_process("runs", "export", blind["run_id"], "--what", "decisions", "--home", home).out)
+    result = run_in_process("backtest", trader, *THREE_HOURS, "--decisions", file, "--json", "--home", home).json
     assert exported(home, result["run_id"], "fills") == exported(home, blind["run_id"], "fills")
     assert exported(home, result["run_id"], "equity") == exported(home, blind["run_id"], "equity")
     for name in ("total_return_pct", "max_drawdown_pct", "total_trades", "win_rate", "sharpe"):
@@ -175,7 +178,7 @@ def test_programs_and_files_of_decisions_do_the_same_blind_and_their_kept_prompt
     home: Path, trader: Path
 ) -> None:
     asked = ("backtest", trader, *THREE_HOURS, "--model", "policy/sma_cross", "--prompts", "--json", "--home", home)
-    opened, blind = here(*asked).json, here(*asked, "--blind").json
+    opened, blind = run_in_process(*asked).json, run_in_process(*asked, "--blind").json
     assert blind["metrics"] == opened["metrics"]
     assert exported(home, blind["run_id"], "equity") == exported(home, opened["run_id"], "equity")
     scanner = scanner_of(home, venue_of(home), SYMBOLS, "2025-03-20T03:00:00Z")
@@ -187,9 +190,9 @@ def test_programs_and_files_of_decisions_do_the_same_blind_and_their_kept_prompt
 
 @pytest.mark.chaos
 def test_a_stopped_blind_run_goes_on_with_the_mapping_it_began_with(home: Path, trader: Path) -> None:
-    with served(trading) as server:
+    with fake_provider(trading) as server:
         whole = backtest(home, trader, server, "--speculate", "0")
-    with served(trading) as server:
+    with fake_provider(trading) as server:
         asked = (
             "backtest",
             trader,
@@ -206,19 +209,21 @@ def test_a_stopped_blind_run_goes_on_with_the_mapping_it_began_with(home: Path, 
         other = home.parent / "other"
         other.mkdir()
         (home / "lake").rename(other / "lake")
-        stopped = here(*asked, "--speculate", "0", "--json", "--home", other, code=1, **environment(server)).json
+        stopped = run_in_process(
+            *asked, "--speculate", "0", "--json", "--home", other, code=1, **environment(server)
+        ).json
         assert stopped["status"] == "error"
         words = ("runs", "resume", stopped["run_id"], "--max-cost-usd", "5", "--json", "--home", other)
-        done = here(*words, **environment(server)).json
+        done = run_in_process(*words, **environment(server)).json
     assert done["digest"] == whole["digest"]
 
 
 @pytest.mark.chaos
 def test_a_fork_of_a_blind_run_is_blind_and_takes_its_past_over(home: Path, trader: Path) -> None:
-    with served(trading) as server:
+    with fake_provider(trading) as server:
         first = backtest(home, trader, server)
         words = ("runs", "fork", first["run_id"], "--at", "2025-03-20T01:30:00Z", "--set", "risk.max_position_pct=20")
-        branch = here(*words, "--json", "--home", home, **environment(server)).json
+        branch = run_in_process(*words, "--json", "--home", home, **environment(server)).json
         sent = list(server.questions)
     assert branch["blind"] is True
     scanner = scanner_of(home, venue_of(home), SYMBOLS, "2025-03-20T03:00:00Z")
@@ -228,17 +233,17 @@ def test_a_fork_of_a_blind_run_is_blind_and_takes_its_past_over(home: Path, trad
 def test_a_reader_is_shown_that_the_run_was_blind_who_was_who_and_what_cannot_be_offered(
     home: Path, trader: Path
 ) -> None:
-    with served(trading) as server:
+    with fake_provider(trading) as server:
         asked = ("backtest", trader, *THREE_HOURS, "--model", "llm/fake", *PRICES, "--blind", "--home", home)
-        result = here(*asked, **environment(server))
+        result = run_in_process(*asked, **environment(server))
     assert "blind: not offered, because its replies cannot be anonymised: get_top_traders" in result.err + result.out
-    run = here("runs", "list", "--json", "--home", home).json
+    run = run_in_process("runs", "list", "--json", "--home", home).json
     rows = run["runs"] if isinstance(run, dict) else run
     run_id = rows[0]["run_id"]
-    shown = here("runs", "show", run_id, "--home", home).out
+    shown = run_in_process("runs", "show", run_id, "--home", home).out
     assert "BLIND" in shown
     assert "ASSET-K was " in shown
-    page = Path(here("runs", "show", run_id, "--json", "--home", home).json["report"]).read_text("utf-8")
+    page = Path(run_in_process("runs", "show", run_id, "--json", "--home", home).json["report"]).read_text("utf-8")
     assert "Blind run" in page
     assert re.search(r"ASSET-K was (?:BTC|ETH|SOL) \(prices", page)
     assert re.search(r"(?:BTC|ETH|SOL) \[ASSET-[KMN]\] turns at", page), "the model's words, unmasked and marked"
@@ -251,7 +256,7 @@ def real(tmp_path: Path, venue: str, symbols: str, span: tuple[str, ...]) -> lis
     """Every leak of a blind run over imported data."""
     skill = tmp_path / "real.yaml"
     skill.write_text(TRADER.replace("[SOL, BTC, ETH]", symbols))
-    with served(trading) as server:
+    with fake_provider(trading) as server:
         done = backtest(tmp_path, skill, server, "--data-venue", venue, "--speculate", "0", span=span)
         sent = list(server.questions)
     assert done["status"] == "complete"

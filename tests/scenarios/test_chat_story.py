@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program import ENVIRONMENT, PATIENCE_S, here
+from pitboss_process import ENVIRONMENT, PATIENCE_S, run_in_process
 
 from forked import Forked
 from pitboss.bootstrap.settings import load_settings
@@ -17,7 +17,7 @@ from pitboss.bootstrap.workspace import look_into
 from pitboss.chat import agent, chat_model
 from pitboss.testing import provider
 from pitboss.testing.provider import FakeProvider, Play
-from serving import served
+from provider_thread import fake_provider
 
 HOUR = ("--from", "2025-03-20", "--to", "2025-03-20T02:00:00Z")
 CTRL_D = "\x04"
@@ -32,7 +32,7 @@ def environment(server: FakeProvider) -> dict[str, str]:
 
 @pytest.fixture
 def run_id(home: Path, skill: Path) -> str:
-    return here("backtest", skill, *HOUR, "--json", "--home", home).json["run_id"]
+    return run_in_process("backtest", skill, *HOUR, "--json", "--home", home).json["run_id"]
 
 
 def saves(question: Mapping[str, Any]) -> Play:
@@ -53,32 +53,36 @@ def versions(home: Path) -> int:
 
 
 def test_one_question_is_answered_as_text_and_as_json(home: Path, run_id: str) -> None:
-    with served(saves) as server:
-        told = here("chat", run_id[:6], "--question", "Is it done?", "--home", home, **environment(server))
+    with fake_provider(saves) as server:
+        told = run_in_process("chat", run_id[:6], "--question", "Is it done?", "--home", home, **environment(server))
         assert told.out == "It is complete.\n"
         assert "show_run {}" in told.err
         assert "cost $0.0" in told.err
-        result = here("chat", run_id, "--question", "Is it done?", "--json", "--home", home, **environment(server)).json
+        result = run_in_process(
+            "chat", run_id, "--question", "Is it done?", "--json", "--home", home, **environment(server)
+        ).json
     assert result["text"] == "It is complete."
     assert (result["cards"], result["citations"], result["unsupported"]) == ([], [], [])
     assert result["cost_usd"] > 0
 
 
 def test_without_a_terminal_a_card_is_shown_and_nothing_is_done(home: Path, run_id: str) -> None:
-    with served(saves) as server:
-        told = here("chat", run_id, "--question", "Lower the leverage", "--home", home, **environment(server))
+    with fake_provider(saves) as server:
+        told = run_in_process("chat", run_id, "--question", "Lower the leverage", "--home", home, **environment(server))
     assert "Save a new version of story" in told.out
     assert "nothing was done" in told.err
     assert versions(home) == 1
 
 
 def test_without_a_model_or_a_terminal_it_says_what_is_missing(home: Path, run_id: str) -> None:
-    told = here("chat", run_id, "--question", "Is it done?", "--home", home, code=2)
+    told = run_in_process("chat", run_id, "--question", "Is it done?", "--home", home, code=2)
     assert told.err.splitlines()[0] == "error: the chat has no model"
     assert "chat_model" in told.err
-    told = here("chat", "--question", "x", "--model", "policy/sma_cross", "--home", home, code=2)
+    told = run_in_process("chat", "--question", "x", "--model", "policy/sma_cross", "--home", home, code=2)
     assert "it is no language model" in told.err
-    assert "--json needs --question" in here("chat", "--json", "--model", "openai/x", "--home", home, code=2).err
+    assert (
+        "--json needs --question" in run_in_process("chat", "--json", "--model", "openai/x", "--home", home, code=2).err
+    )
 
 
 def read(terminal: int) -> bytes:
@@ -92,7 +96,7 @@ def read(terminal: int) -> bytes:
 @pytest.mark.parametrize(("agreement", "saved"), [("y", True), ("n", False)])
 def test_a_card_is_confirmed_at_the_terminal(agreement: str, saved: bool, home: Path, run_id: str) -> None:
     ours, theirs = pty.openpty()
-    with served(saves) as server:
+    with fake_provider(saves) as server:
         variables = {**ENVIRONMENT, "NO_COLOR": "1", "COLUMNS": "200", "TERM": "dumb", **environment(server)}
         process = Forked("-m", "pitboss", "chat", run_id, "--home", home, env=variables, terminal=theirs)
         os.close(theirs)
@@ -127,6 +131,8 @@ def test_a_real_small_model_answers_and_nothing_breaks(
     monkeypatch.setattr(agent, "SYSTEM", "Answer in one short sentence from the facts.")
     monkeypatch.setattr(agent, "FACTS", "")
     monkeypatch.setattr(chat_model, "LOCAL_TOKENS", 16)
-    told = here("chat", run_id, "--question", "Say yes.", "--model", "local/smollm2", "--json", "--home", home)
+    told = run_in_process(
+        "chat", run_id, "--question", "Say yes.", "--model", "local/smollm2", "--json", "--home", home
+    )
     assert told.json["text"]
     assert told.json["cost_usd"] == 0

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from program import here
-from typing_keys import answered
+from pitboss_process import run_in_process
+from terminal_keys import run_at_terminal
 
 from pitboss.testing.provider import decide
-from serving import served
+from provider_thread import fake_provider
 
 QUESTION = "continue? [y/N]"
 TICKS = 24
@@ -24,13 +24,13 @@ CTRL_C, CTRL_D = "\x03", "\x04"
 def test_a_dear_backtest_asks_on_a_terminal_and_spends_only_after_yes(
     keys: str, code: int, calls: int, home: Path, skill: Path
 ) -> None:
-    with served(decide) as server:
+    with fake_provider(decide) as server:
         reached = {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "PITBOSS_DAILY_USD": "100000"}
-        ended, shown = answered(keys, QUESTION, "backtest", skill, *RANGE, *DEAR, "--home", home, **reached)
+        ended, shown = run_at_terminal(keys, QUESTION, "backtest", skill, *RANGE, *DEAR, "--home", home, **reached)
     assert (ended, server.calls) == (code, calls), shown
     assert "estimated cost: $" in shown.partition(QUESTION)[0]
     assert "Traceback" not in shown
-    runs = here("runs", "list", "--json", "--home", home).json
+    runs = run_in_process("runs", "list", "--json", "--home", home).json
     assert [run["status"] for run in runs] == (["complete"] if calls else [])
     if code == 2:
         assert "this may cost $" in shown.partition(QUESTION)[2]

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from documented import ROOT
+from documented_commands import ROOT
 
 from demo_workspace import demo_workspace, output_of
 from pitboss_dev.docs.picture import described, description_of

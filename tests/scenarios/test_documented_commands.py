@@ -13,8 +13,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from documented import PAGES, ShownCommand, bring_files, other_blocks, shown_command, shown_commands
-from program import here
+from documented_commands import PAGES, ShownCommand, bring_files, other_blocks, shown_command, shown_commands
+from pitboss_process import run_in_process
 
 from pitboss.cli.commands import complete_app
 from pitboss.core.instant import HOUR_MS, iso, parse_instant
@@ -95,17 +95,19 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         empty_home(patch, folder.parent)
         patch.chdir(folder)
-        here("init", ".")
+        run_in_process("init", ".")
         for venue, example in (("predict", "btc-brain.yaml"), ("community", "contract-auditor.yaml")):
-            here("init", venue, "--venue", venue)
+            run_in_process("init", venue, "--venue", venue)
             shutil.copy(Path(venue) / example, ".")
-        here("data", "demo")
+        run_in_process("data", "demo")
         for model in ("policy/momentum", "standin/analyst"):
-            run = here("backtest", "trend-thesis.yaml", *SPAN, "--model", model, "--json").json
-        here("runs", "export", run["run_id"], "--bundle", "run.pitboss.zip")
-        here("sweep", "trend-thesis.yaml", *SPAN, "--vary", "risk.max_leverage=2,3", "--model", "policy/momentum")
+            run = run_in_process("backtest", "trend-thesis.yaml", *SPAN, "--model", model, "--json").json
+        run_in_process("runs", "export", run["run_id"], "--bundle", "run.pitboss.zip")
+        run_in_process(
+            "sweep", "trend-thesis.yaml", *SPAN, "--vary", "risk.max_leverage=2,3", "--model", "policy/momentum"
+        )
         patch.setattr("sys.stdin", io.StringIO(SECRET))
-        here("secrets", "set", "groq")
+        run_in_process("secrets", "set", "groq")
     bring_files(folder)
     return folder
 
@@ -126,18 +128,18 @@ def empty_home(patch: pytest.MonkeyPatch, folder: Path) -> None:
 def run_id(command: str, place: int = 0) -> str:
     """A run that a command can be about: a queued one to cancel, a cancelled one to queue again, else a finished one."""
     status = {"cancel": "queued", "again": "cancelled"}.get(command, "complete")
-    runs = here("runs", "list", "--status", status, "--json").json
+    runs = run_in_process("runs", "list", "--status", status, "--json").json
     if not runs and status != "complete":
-        here("submit", "trend-thesis.yaml", *SPAN)
+        run_in_process("submit", "trend-thesis.yaml", *SPAN)
         if status == "cancelled":
-            here("jobs", "cancel", run_id("cancel"))
+            run_in_process("jobs", "cancel", run_id("cancel"))
         return run_id(command)
     return runs[place]["run_id"]
 
 
 def study_id(place: int) -> str:
     """A stored study, newest first."""
-    return here("study", "list", "--json").json[place]["study_id"]
+    return run_in_process("study", "list", "--json").json[place]["study_id"]
 
 
 IDS = {
@@ -205,7 +207,7 @@ def run_shown(shown: ShownCommand, patch: pytest.MonkeyPatch) -> None:
         with pytest.MonkeyPatch.context() as settings:
             for name, value in shown.environment.items():
                 settings.setenv(name, value)
-            out = here(*words).out
+            out = run_in_process(*words).out
     except AssertionError as error:
         raise AssertionError(f"{shown.line}\nwas run as: pitboss {' '.join(words)}\n{error}") from None
     if shown.rest.startswith("> "):
@@ -241,7 +243,7 @@ def test_the_commands_that_init_prints_run_as_printed(
 ) -> None:
     empty_home(monkeypatch, tmp_path)
     monkeypatch.chdir(tmp_path)
-    _, _, lines = here("init", "mine", "--venue", venue).out.partition("next:\n")
+    _, _, lines = run_in_process("init", "mine", "--venue", venue).out.partition("next:\n")
     commands = [shown_command(line.strip()) for line in lines.splitlines()]
     assert any(command.words[:1] == ("backtest",) for command in commands)
     for command in commands:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from program import begin, end, here, wait_for_records
+from pitboss_process import run_in_process, start_pitboss, wait_for_exit, wait_for_records
 
 from example_counts import cases
 
@@ -16,19 +16,19 @@ EACH_TICK = {"PITBOSS_COMMIT_RECORDS": "1"}
 
 
 def test_ctrl_c_exits_130_keeps_everything_and_says_how_to_go_on(home: Path, skill: Path, undisturbed: str) -> None:
-    process = begin("backtest", skill, *RANGE, "--json", "--home", home, **EACH_TICK)
+    process = start_pitboss("backtest", skill, *RANGE, "--json", "--home", home, **EACH_TICK)
     run_id = wait_for_records(process, home, 20)
     process.send_signal(signal.SIGINT)
-    result = end(process)
+    result = wait_for_exit(process)
     assert result.code == 130, result.err
     assert (result.json["run_id"], result.json["status"], result.json["digest"]) == (run_id, "cancelled", None)
     assert f"pitboss runs resume {run_id} --home {home}" in result.err
     assert "Traceback" not in result.err
-    shown = here("runs", "show", run_id, "--json", "--home", home).json
+    shown = run_in_process("runs", "show", run_id, "--json", "--home", home).json
     assert 0 < shown["progress_pct"] < 100
-    resumed = here("runs", "resume", run_id, "--json", "--home", home).json
+    resumed = run_in_process("runs", "resume", run_id, "--json", "--home", home).json
     assert (resumed["status"], resumed["digest"]) == ("complete", undisturbed)
-    assert here("runs", "verify", run_id, "--home", home).out.strip() == f"OK {undisturbed}"
+    assert run_in_process("runs", "verify", run_id, "--home", home).out.strip() == f"OK {undisturbed}"
 
 
 def test_ctrl_c_in_code_that_a_library_makes_on_the_fly_exits_130_too(tmp_path: Path) -> None:
@@ -103,25 +103,27 @@ def test_who_starts_us_deaf_to_ctrl_c_has_it_so(tmp_path: Path) -> None:
 def test_kill_9_at_random_points_then_resume_gives_the_same_digest(home: Path, skill: Path, undisturbed: str) -> None:
     dice = random.Random(20)
     points = sorted(dice.sample(range(1, 80), 2))
-    process = begin("backtest", skill, *RANGE, "--json", "--home", home, **EACH_TICK)
+    process = start_pitboss("backtest", skill, *RANGE, "--json", "--home", home, **EACH_TICK)
     run_id = wait_for_records(process, home, points[0])
     process.kill()
-    assert end(process).code == -signal.SIGKILL
-    process = begin("runs", "resume", run_id, "--json", "--home", home, PITBOSS_COMMIT_RECORDS="7")
+    assert wait_for_exit(process).code == -signal.SIGKILL
+    process = start_pitboss("runs", "resume", run_id, "--json", "--home", home, PITBOSS_COMMIT_RECORDS="7")
     wait_for_records(process, home, points[1])
     process.kill()
-    assert end(process).code == -signal.SIGKILL
-    resumed = here("runs", "resume", run_id, "--json", "--home", home).json
+    assert wait_for_exit(process).code == -signal.SIGKILL
+    resumed = run_in_process("runs", "resume", run_id, "--json", "--home", home).json
     assert resumed["digest"] == undisturbed
-    assert here("runs", "verify", run_id, "--home", home).out.strip() == f"OK {undisturbed}"
+    assert run_in_process("runs", "verify", run_id, "--home", home).out.strip() == f"OK {undisturbed}"
 
 
 def test_a_cancel_from_another_process_stops_the_run_at_a_tick(home: Path, skill: Path) -> None:
-    process = begin("backtest", skill, "--from", "2025-03-13", "--to", "2025-03-31", "--home", home, **EACH_TICK)
+    process = start_pitboss(
+        "backtest", skill, "--from", "2025-03-13", "--to", "2025-03-31", "--home", home, **EACH_TICK
+    )
     run_id = wait_for_records(process, home, 1)
-    asked = here("runs", "cancel", run_id, "--json", "--home", home).json
+    asked = run_in_process("runs", "cancel", run_id, "--json", "--home", home).json
     assert asked["cancel_requested"] is True
-    result = end(process)
+    result = wait_for_exit(process)
     assert result.code == 130, result.err
     assert "cancelled" in result.err
-    assert here("runs", "show", run_id, "--json", "--home", home).json["status"] == "cancelled"
+    assert run_in_process("runs", "show", run_id, "--json", "--home", home).json["status"] == "cancelled"

@@ -10,10 +10,10 @@ from typing import Any
 
 import orjson
 import pytest
-from program import begin, here, wait_for_records
+from pitboss_process import run_in_process, start_pitboss, wait_for_records
 
 from pitboss.testing.provider import FakeProvider, Play, call, decide
-from serving import served
+from provider_thread import fake_provider
 
 FIVE_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T05:00:00Z")
 TICKS = 20
@@ -60,18 +60,18 @@ def environment(server: FakeProvider) -> dict[str, str]:
 
 def backtest(home: Path, skill: Path, server: FakeProvider, *words: str) -> Any:
     asked = ("backtest", skill, *FIVE_HOURS, "--model", "llm/fake", *PRICES, *words, "--json", "--home", home)
-    return here(*asked, **environment(server)).json
+    return run_in_process(*asked, **environment(server)).json
 
 
 def snapshots(home: Path, run_id: str) -> list[dict[str, Any]]:
-    result = here("runs", "export", run_id, "--what", "snapshots", "--home", home).out
+    result = run_in_process("runs", "export", run_id, "--what", "snapshots", "--home", home).out
     return [orjson.loads(line) for line in result.splitlines() if line.strip()]
 
 
 def test_lessons_are_paid_for_once_and_every_way_of_doing_it_again_ends_in_the_same_digest(
     home: Path, skill: Path, tmp_path: Path
 ) -> None:
-    with served(trading, 0.01) as server:
+    with fake_provider(trading, 0.01) as server:
         alone = backtest(home, skill, server, "--speculate", "0")
         lessons = [question for question in server.questions if is_reflection(question)]
         assert len(lessons) >= 2
@@ -86,21 +86,21 @@ def test_lessons_are_paid_for_once_and_every_way_of_doing_it_again_ends_in_the_s
         (home / "lake").rename(other / "lake")
         ahead = backtest(other, skill, server)
         (other / "lake").rename(home / "lake")
-    replayed = here(
+    replayed = run_in_process(
         "backtest", skill, *FIVE_HOURS, "--model", f"replay/{alone['run_id']}", "--json", "--home", home
     ).json
     assert len({one["digest"] for one in (alone, again, ahead, replayed)}) == 1
     for run in (alone, again, replayed):
-        assert here("runs", "verify", run["run_id"], "--home", home).code == 0
+        assert run_in_process("runs", "verify", run["run_id"], "--home", home).code == 0
     rows = snapshots(home, alone["run_id"])
     assert sum("reflection" in row for row in rows) == len(lessons)
-    fork = here(
+    fork = run_in_process(
         "runs", "fork", alone["run_id"], "--at", "2025-03-20T04:00:00Z", "--model", "policy/hold", "--home", home
     )
     assert fork.code == 0
     bundle = tmp_path / "run.zip"
-    here("runs", "export", alone["run_id"], "--bundle", bundle, "--home", home)
-    assert here("runs", "verify", bundle).code == 0
+    run_in_process("runs", "export", alone["run_id"], "--bundle", bundle, "--home", home)
+    assert run_in_process("runs", "verify", bundle).code == 0
     with zipfile.ZipFile(bundle) as found:
         assert orjson.loads(found.read("manifest.json"))["answers"] == "used"
         answers = [orjson.loads(line) for line in found.read("answers.jsonl").splitlines()]
@@ -110,18 +110,18 @@ def test_lessons_are_paid_for_once_and_every_way_of_doing_it_again_ends_in_the_s
 
 @pytest.mark.chaos
 def test_a_run_killed_between_lessons_goes_on_to_the_same_digest(home: Path, skill: Path, tmp_path: Path) -> None:
-    with served(trading, 0.05) as server:
+    with fake_provider(trading, 0.05) as server:
         asked = ("backtest", skill, *FIVE_HOURS, "--model", "llm/fake", *PRICES, "--speculate", "0", "--home", home)
-        run = begin(*asked, **environment(server))
+        run = start_pitboss(*asked, **environment(server))
         run_id = wait_for_records(run, home, 14)
         os.kill(run.pid, signal.SIGKILL)
         run.communicate()
-        done = here("runs", "resume", run_id, "--json", "--home", home, **environment(server)).json
+        done = run_in_process("runs", "resume", run_id, "--json", "--home", home, **environment(server)).json
     assert (done["status"], done["ticks"]) == ("complete", TICKS)
     again = tmp_path / "again"
     again.mkdir()
     (home / "lake").rename(again / "lake")
-    with served(trading) as server:
+    with fake_provider(trading) as server:
         assert backtest(again, skill, server, "--speculate", "0")["digest"] == done["digest"]
         assert sum(map(is_reflection, server.questions)) >= 2
 
@@ -131,20 +131,28 @@ def test_the_stand_in_reflects_too_and_a_policy_never_does(home: Path, skill: Pa
     days = ("--from", "2025-03-18", "--to", "2025-03-23")
     document = skill.read_text().replace("symbols: [SOL]", "symbols: [SOL, BTC, ETH]").replace("every: 2", "every: 3")
     skill.write_text(document)
-    one = here("backtest", skill, *days, "--json", "--home", home).json
-    other = here("backtest", skill, *days, "--json", "--home", home).json
+    one = run_in_process("backtest", skill, *days, "--json", "--home", home).json
+    other = run_in_process("backtest", skill, *days, "--json", "--home", home).json
     assert one["digest"] == other["digest"]
     rows = snapshots(home, one["run_id"])
     assert sum("reflection" in row for row in rows) >= 2
-    assert here("runs", "verify", one["run_id"], "--home", home).code == 0
-    replayed = here("backtest", skill, *days, "--model", f"replay/{one['run_id']}", "--json", "--home", home).json
+    assert run_in_process("runs", "verify", one["run_id"], "--home", home).code == 0
+    replayed = run_in_process(
+        "backtest", skill, *days, "--model", f"replay/{one['run_id']}", "--json", "--home", home
+    ).json
     assert replayed["digest"] == one["digest"]
     at = next(row["tick_at"] for row in rows if "reflection" in row)
-    result = here("tools", "call", "get_decision_snapshot", f"at={at}", "--run", one["run_id"], "--home", home).out
+    result = run_in_process(
+        "tools", "call", "get_decision_snapshot", f"at={at}", "--run", one["run_id"], "--home", home
+    ).out
     assert "lessons were written first:" in result
-    audited = here("audit", "lookahead", "--run", one["run_id"], "--cuts", "20", "--json", "--home", home).json
+    audited = run_in_process(
+        "audit", "lookahead", "--run", one["run_id"], "--cuts", "20", "--json", "--home", home
+    ).json
     assert audited["passed"]
     assert {"section Lessons", "section Trade history", "prompt", "state after the tick"} <= set(audited["covered"])
     for words in ((), ("--prompts",)):
-        policy = here("backtest", skill, *days, "--model", "policy/random", *words, "--json", "--home", home).json
+        policy = run_in_process(
+            "backtest", skill, *days, "--model", "policy/random", *words, "--json", "--home", home
+        ).json
         assert not any("reflection" in row for row in snapshots(home, policy["run_id"]))

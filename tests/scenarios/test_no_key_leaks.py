@@ -24,7 +24,7 @@ import pytest
 import zstandard
 from aiohttp import web
 from cryptography.fernet import Fernet
-from program import ENVIRONMENT, Told, end
+from pitboss_process import ENVIRONMENT, CommandResult, wait_for_exit
 
 from canary import leaks, leaks_below, shapes
 from encodings_of_keys import ENCODINGS
@@ -33,7 +33,7 @@ from pitboss.bootstrap.logs import stop_logs
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.cli.main import main
 from pitboss.testing.provider import HOLD, Play, body, message
-from serving import served
+from provider_thread import fake_provider
 
 KEYS = {
     "LLM_API_KEY": "llm/Canary+9f3aQ7xZb2-LLMKEY",
@@ -52,7 +52,7 @@ class Home:
         self.home = home
         self.master = Fernet.generate_key().decode()
         self.secrets = {**KEYS, "PITBOSS_SECRET_KEY": self.master.rstrip("=")}
-        self.said: list[tuple[str, Told]] = []
+        self.said: list[tuple[str, CommandResult]] = []
         self.environment = {
             **{name: value for name, value in ENVIRONMENT.items() if not name.startswith(("LLM_", "PITBOSS_"))},
             "LLM_API_KEY": KEYS["LLM_API_KEY"],
@@ -64,7 +64,7 @@ class Home:
             "PITBOSS_MODEL_ATTEMPTS": "2",
         }
 
-    def run(self, *words: object, code: int | None = 0, typed: str = "", **environment: str) -> Told:
+    def run(self, *words: object, code: int | None = 0, typed: str = "", **environment: str) -> CommandResult:
         """Type a command in this process and remember what it said. `code` None: whatever it ends in."""
         out, err = io.StringIO(), io.StringIO()
         REDACTOR.forget()
@@ -76,14 +76,14 @@ class Home:
             patch.setattr(sys, "stdin", io.StringIO(typed))
             ended = main([*map(str, words), "--home", str(self.home)])
             stop_logs()
-        return self._remember(words, Told(ended, out.getvalue(), err.getvalue()), code)
+        return self._remember(words, CommandResult(ended, out.getvalue(), err.getvalue()), code)
 
-    def run_apart(self, *words: object, code: int | None = 0, **environment: str) -> Told:
+    def run_apart(self, *words: object, code: int | None = 0, **environment: str) -> CommandResult:
         """The same as a process of its own: slower, and with all that only a whole process says."""
         process = Forked("-m", "pitboss", *words, "--home", self.home, env={**self.environment, **environment})
-        return self._remember(words, end(process), code)
+        return self._remember(words, wait_for_exit(process), code)
 
-    def _remember(self, words: tuple[object, ...], told: Told, code: int | None) -> Told:
+    def _remember(self, words: tuple[object, ...], told: CommandResult, code: int | None) -> CommandResult:
         self.said.append((" ".join(map(str, words)), told))
         assert code is None or told.code == code, told.err
         return told
@@ -228,7 +228,7 @@ MORE_ERRORS = ("400", "404", "429", "500")
 def test_a_provider_that_repeats_the_key_gets_it_into_no_file_and_no_output(
     place: Home, skill: Path, kind: str
 ) -> None:
-    with served([HOSTILE[kind]]) as provider:
+    with fake_provider([HOSTILE[kind]]) as provider:
         words = ("backtest", skill, *ONE_HOUR, "--model", "llm/test", "--yes", "--json", "--set", "max_steps=1")
         run = place.run_apart if kind == "answers" else place.run
         result = run(*words, code=0 if kind == "answers" else None, LLM_BASE_URL=provider.url)
@@ -246,7 +246,7 @@ def test_a_provider_that_repeats_the_key_gets_it_into_no_file_and_no_output(
 
 def test_a_kept_key_is_used_and_found_nowhere(place: Home, skill: Path) -> None:
     place.run("secrets", "set", "llm", typed=KEYS["LLM_API_KEY"])
-    with served([repeats]) as provider:
+    with fake_provider([repeats]) as provider:
         words = ("backtest", skill, *ONE_HOUR, "--model", "llm/test", "--yes", "--json", "--set", "max_steps=1")
         place.run(*words, LLM_BASE_URL=provider.url, LLM_API_KEY="")
         assert {headers.get("Authorization") for headers in provider.headers} == {f"Bearer {KEYS['LLM_API_KEY']}"}

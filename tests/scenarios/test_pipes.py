@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from program import begin, end, here
+from pitboss_process import run_in_process, start_pitboss, wait_for_exit
 
 
 def test_a_reader_that_stops_early_is_not_an_error(home: Path, skill: Path) -> None:
-    run = here(
+    run = run_in_process(
         "backtest", skill, "--from", "2025-03-20", "--to", "2025-03-24", "--model", "policy/momentum", "--json",
         "--home", home,
     ).json  # fmt: skip
@@ -38,9 +38,9 @@ def test_a_reader_that_stops_early_is_not_an_error(home: Path, skill: Path) -> N
 
 def test_documents_are_utf_8_whatever_the_terminal_speaks(home: Path, skill: Path) -> None:
     words = ("skill", "preview", skill, "--json", "--home", home)
-    said = end(begin(*words, PYTHONIOENCODING="ascii", PYTHONUTF8="0"))
+    said = wait_for_exit(start_pitboss(*words, PYTHONIOENCODING="ascii", PYTHONUTF8="0"))
     assert (said.code, said.err) == (0, "")
-    assert said.out == here(*words).out
+    assert said.out == run_in_process(*words).out
     assert not said.out.isascii()
 
 
@@ -56,7 +56,7 @@ def test_a_standard_error_that_was_closed_is_not_an_error(home: Path) -> None:
     closed = subprocess.run(
         ["sh", "-c", 'exec "$@" 2>&-', "sh", *command], stdout=subprocess.PIPE, text=True, timeout=60
     )
-    assert (closed.returncode, closed.stdout) == (0, here(*words, "--home", home).out)
+    assert (closed.returncode, closed.stdout) == (0, run_in_process(*words, "--home", home).out)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -74,4 +74,4 @@ def test_the_module_and_the_program_are_the_same(home: Path) -> None:
     program = Path(sys.executable).with_name("pitboss")
     words = ["venues", "list", "--json", "--home", str(home)]
     alone = subprocess.run([str(program), *words], capture_output=True, text=True, check=True)
-    assert alone.stdout == here(*words).out
+    assert alone.stdout == run_in_process(*words).out

@@ -10,11 +10,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from program import here
+from pitboss_process import run_in_process
 
 from pitboss.core.instant import MINUTE_MS, iso, parse_instant
 from pitboss.testing.provider import Play, call
-from serving import served
+from provider_thread import fake_provider
 
 START = parse_instant("2026-02-21T12:00:00Z")
 RANGE = ("--from", "2026-02-22T12:00:00Z", "--to", "2026-02-22T15:00:00Z")
@@ -53,13 +53,15 @@ def bets(tmp_path: Path) -> Path:
 def test_a_file_of_prices_serves_each_underlying_that_it_is_given_for(tmp_path: Path, prices: Path, bets: Path) -> None:
     words = ("predict", "backtest", bets, *RANGE, "--prices", prices, "--model", "policy/yes_only")
     for underlying in ("BTC", "ETH"):
-        run = here(*words, "--set", f"context.underlying={underlying}", "--json", "--home", tmp_path / "home").json
+        run = run_in_process(
+            *words, "--set", f"context.underlying={underlying}", "--json", "--home", tmp_path / "home"
+        ).json
         assert run["status"] == "complete"
 
 
 def test_a_run_is_scored_verified_exported_forked_and_taken_elsewhere(tmp_path: Path, prices: Path, bets: Path) -> None:
     home = tmp_path / "home"
-    run = here("predict", "backtest", bets, *RANGE, "--prices", prices, "--json", "--home", home).json
+    run = run_in_process("predict", "backtest", bets, *RANGE, "--prices", prices, "--json", "--home", home).json
     assert run["status"] == "complete"
     metrics = run["metrics"]
     assert metrics["total_ticks"] == 180
@@ -69,8 +71,8 @@ def test_a_run_is_scored_verified_exported_forked_and_taken_elsewhere(tmp_path: 
     assert set(run["baselines"]["trading"]) == {"alternate", "no_only", "yes_only"}
     assert {"market", "coin", "always_no"} <= set(run["baselines"]["forecasts"]["all"])
     assert run["realism"]["surfaces"]["value"] == "fitted from realised volatility"
-    assert here("runs", "verify", run["run_id"], "--home", home).out.strip() == f"OK {run['digest']}"
-    shown = here("runs", "show", run["run_id"], "--home", home).out
+    assert run_in_process("runs", "verify", run["run_id"], "--home", home).out.strip() == f"OK {run['digest']}"
+    shown = run_in_process("runs", "show", run["run_id"], "--home", home).out
     for words in ("NOT A LANGUAGE MODEL", "market's price", "always NO"):
         assert words in shown
     page = Path(run["report"]).read_text()
@@ -78,33 +80,38 @@ def test_a_run_is_scored_verified_exported_forked_and_taken_elsewhere(tmp_path: 
 
     fills = [
         json.loads(line)
-        for line in here("runs", "export", run["run_id"], "--what", "fills", "--home", home).out.splitlines()
+        for line in run_in_process("runs", "export", run["run_id"], "--what", "fills", "--home", home).out.splitlines()
     ]
     assert len(fills) == metrics["mints"] + metrics["redeems"]
     assert set(fills[0]) == {"at", "market_id", "action", "side", "strike", "quantity", "price", "cost"}
     decided = tmp_path / "decisions.jsonl"
     far = {"action": "mint", "market_id": "BTC-2026-02-22T13:00:00Z", "side": "YES", "strike": 140_000, "spend": 1}
     refused = {"tick_at": "2026-02-22T12:00:00Z", "proposal": {**far, "reasoning": "It could be."}}
-    kept = here("runs", "export", run["run_id"], "--what", "decisions", "--home", home).out
+    kept = run_in_process("runs", "export", run["run_id"], "--what", "decisions", "--home", home).out
     decided.write_text(json.dumps(refused) + "\n" + kept)
     words = ("predict", "backtest", bets, *RANGE, "--prices", prices, "--decisions", decided)
-    again = here(*words, "--json", "--home", home).json
+    again = run_in_process(*words, "--json", "--home", home).json
     assert again["metrics"]["final_equity_usd"] == metrics["final_equity_usd"]
-    shown = here("runs", "show", again["run_id"], "--home", home).out
+    shown = run_in_process("runs", "show", again["run_id"], "--home", home).out
     for words in ("One refused order", "mint YES at 140,000", "It could be.", "B5_NOT_QUOTED"):
         assert words in shown
 
     bundle = tmp_path / "bets.zip"
-    here("runs", "export", run["run_id"], "--bundle", bundle, "--home", home)
-    assert run["digest"] in here("runs", "verify", bundle).out
-    here("runs", "import", bundle, "--home", tmp_path / "elsewhere")
-    assert here("runs", "verify", run["run_id"], "--home", tmp_path / "elsewhere").out.strip() == f"OK {run['digest']}"
+    run_in_process("runs", "export", run["run_id"], "--bundle", bundle, "--home", home)
+    assert run["digest"] in run_in_process("runs", "verify", bundle).out
+    run_in_process("runs", "import", bundle, "--home", tmp_path / "elsewhere")
+    assert (
+        run_in_process("runs", "verify", run["run_id"], "--home", tmp_path / "elsewhere").out.strip()
+        == f"OK {run['digest']}"
+    )
 
     at = fills[0]["at"]
     changed = ("--set", "risk.max_spend_per_tick=1", "--json", "--home", home)
-    branch = here("runs", "fork", run["run_id"], "--at", at, *changed).json
+    branch = run_in_process("runs", "fork", run["run_id"], "--at", at, *changed).json
     assert branch["digest"] != run["digest"]
-    refused = here("runs", "fork", run["run_id"], "--at", at, "--set", "context.tiers=[1h]", "--home", home, code=2)
+    refused = run_in_process(
+        "runs", "fork", run["run_id"], "--at", at, "--set", "context.tiers=[1h]", "--home", home, code=2
+    )
     assert "cannot change context.tiers" in refused.err
 
 
@@ -114,10 +121,10 @@ def test_llm_without_a_key_falls_back_to_alternate_with_a_warning(
     for name in ("LLM_API_KEY", "GROQ_API_KEY", "LLM_PROVIDER", "LLM_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     words = ("predict", "backtest", bets, *RANGE, "--prices", prices, "--home", tmp_path / "home")
-    done = here(*words, "--model", "llm", "--json")
+    done = run_in_process(*words, "--model", "llm", "--json")
     assert "policy/alternate decides instead" in done.err
     assert done.json["model"] == "policy/alternate"
-    assert done.json["digest"] == here(*words, "--model", "policy/alternate", "--json").json["digest"]
+    assert done.json["digest"] == run_in_process(*words, "--model", "policy/alternate", "--json").json["digest"]
 
 
 def betting(question: Mapping[str, Any]) -> Play:
@@ -141,12 +148,12 @@ def test_a_dear_backtest_needs_yes_and_is_held_to_the_day(
 ) -> None:
     dear = ("--model", "ollama/any", "--price-in", "1000", "--price-out", "1000")
     words = (*command, bets, *RANGE, "--prices", prices, *dear, "--home", tmp_path / "home")
-    refused = here(*words, "--json", code=2)
+    refused = run_in_process(*words, "--json", code=2)
     assert "this may cost $" in refused.err
     assert "--yes" in refused.err
     assert refused.out == ""
-    assert "may spend $5 a day" in here(*words, "--yes", code=2).err
-    assert here("runs", "list", "--json", "--home", tmp_path / "home").json == []
+    assert "may spend $5 a day" in run_in_process(*words, "--yes", code=2).err
+    assert run_in_process("runs", "list", "--json", "--home", tmp_path / "home").json == []
 
 
 def test_a_model_asked_alone_again_ahead_and_replayed_gives_one_digest(
@@ -154,18 +161,18 @@ def test_a_model_asked_alone_again_ahead_and_replayed_gives_one_digest(
 ) -> None:
     home, short = tmp_path / "home", ("--from", "2026-02-22T12:00:00Z", "--to", "2026-02-22T12:40:00Z")
     words = ("predict", "backtest", bets, *short, "--prices", prices, "--price-in", "1", "--price-out", "2", "--json")
-    with served(betting, 0.02) as server:
+    with fake_provider(betting, 0.02) as server:
         reached = {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake"}
-        alone = here(*words, "--model", "llm/fake", "--speculate", "0", "--home", home, **reached).json
+        alone = run_in_process(*words, "--model", "llm/fake", "--speculate", "0", "--home", home, **reached).json
         asked = server.calls
         assert asked > 40
         assert alone["metrics"]["mints"] > 0
-        again = here(*words, "--model", "llm/fake", "--home", home, **reached).json
+        again = run_in_process(*words, "--model", "llm/fake", "--home", home, **reached).json
         assert server.calls == asked, "every answer was known"
         assert (again["cost_usd"], again["saved_usd"]) == (0, alone["cost_usd"])
-        ahead = here(*words, "--model", "llm/fake", "--home", tmp_path / "other", **reached).json
+        ahead = run_in_process(*words, "--model", "llm/fake", "--home", tmp_path / "other", **reached).json
     assert ahead["wasted_usd"] <= 0.35 * (ahead["cost_usd"] - ahead["wasted_usd"])
-    replayed = here(*words, "--model", f"replay/{alone['run_id']}", "--home", home).json
+    replayed = run_in_process(*words, "--model", f"replay/{alone['run_id']}", "--home", home).json
     assert len({one["digest"] for one in (alone, again, ahead, replayed)}) == 1
     assert "test-key-123456" not in Path(alone["report"]).read_text()
 
@@ -182,13 +189,13 @@ def test_an_agent_that_acts_at_every_tick_is_hardly_asked_ahead_and_not_at_all_o
     tmp_path: Path, prices: Path, bets: Path
 ) -> None:
     home, asked = tmp_path / "home", list[int]()
-    with served(minting, 0.01) as server:
+    with fake_provider(minting, 0.01) as server:
         reached = {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake"}
         for hour in ("12", "13"):
             before = server.calls
             span = ("--from", f"2026-02-22T{hour}:00:00Z", "--to", f"2026-02-22T{hour}:59:00Z")
             words = ("predict", "backtest", bets, *span, "--prices", prices, "--price-in", "1", "--price-out", "2")
-            run = here(*words, "--model", "llm/fake", "--json", "--home", home, **reached).json
+            run = run_in_process(*words, "--model", "llm/fake", "--json", "--home", home, **reached).json
             assert run["metrics"]["total_proposed_actions"] == run["ticks"] == 59
             asked.append(server.calls - before - run["ticks"])
     assert 0 < asked[0] <= 6
@@ -208,7 +215,7 @@ def test_an_agent_that_acts_at_every_tick_is_hardly_asked_ahead_and_not_at_all_o
 def test_what_cannot_be_run_gets_one_clear_line(
     tmp_path: Path, prices: Path, bets: Path, words: tuple[str, ...], said: str
 ) -> None:
-    done = here("predict", "backtest", bets, "--prices", prices, "--home", tmp_path / "home", *words, code=2)
+    done = run_in_process("predict", "backtest", bets, "--prices", prices, "--home", tmp_path / "home", *words, code=2)
     assert said in done.err
     assert done.err.count("error:") == 1
 
@@ -216,10 +223,10 @@ def test_what_cannot_be_run_gets_one_clear_line(
 def test_a_skill_of_the_other_venue_is_sent_to_the_command_that_takes_any(
     tmp_path: Path, bets: Path, skill: Path
 ) -> None:
-    perp = here("perp", "backtest", bets, *RANGE, "--home", tmp_path / "home", code=2)
+    perp = run_in_process("perp", "backtest", bets, *RANGE, "--home", tmp_path / "home", code=2)
     assert "is a skill of the predict venue" in perp.err
     assert "pitboss backtest" in perp.err
-    other = here("predict", "backtest", skill, *RANGE, "--home", tmp_path / "home", code=2)
+    other = run_in_process("predict", "backtest", skill, *RANGE, "--home", tmp_path / "home", code=2)
     assert "is a skill of the perp venue" in other.err
     assert "pitboss backtest" in other.err
 
@@ -239,7 +246,7 @@ def test_prices_outside_of_all_strikes_are_refused_and_where_some_are_nobody_is_
         scaled.write_text("\n".join([head, *lines]))
         return scaled
 
-    eth = here(
+    eth = run_in_process(
         "predict",
         "backtest",
         bets,
@@ -254,11 +261,11 @@ def test_prices_outside_of_all_strikes_are_refused_and_where_some_are_nobody_is_
     )
     assert "no contract could be quoted: prices of ETH are" in eth.err
     assert "strikes are 50,000 to 150,000" in eth.err
-    assert here("runs", "list", "--json", "--home", home).json == []
-    warned = here("skill", "check", bets, "--set", "context.underlying=ETH", "--home", home)
+    assert run_in_process("runs", "list", "--json", "--home", home).json == []
+    warned = run_in_process("skill", "check", bets, "--set", "context.underlying=ETH", "--home", home)
     assert "the protocol's markets are of BTC" in warned.out + warned.err
     half = scale(lambda place: 0.5 if place < 1_530 else 1)  # until half of the run
-    run = here("predict", "backtest", bets, *RANGE, "--prices", half, "--json", "--home", home).json
+    run = run_in_process("predict", "backtest", bets, *RANGE, "--prices", half, "--json", "--home", home).json
     assert run["metrics"]["noops_by_flag"]["no_quote"] >= 89
     assert run["metrics"]["funnel"]["asked"] <= 91
     assert run["metrics"]["mints"] > 0

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from living import Live, markets, ticked
-from program import here
+from pitboss_process import run_in_process
+from predict_live_run import PredictLive, after_ticks, live_on_indexer
 
 from pitboss.cli.main import main
 from pitboss.live.board import Entry
 from pitboss.testing.prediction_services import PredictionServices
 from pitboss.testing.provider import Play, call
-from serving import served
+from provider_thread import fake_provider
 
 SECRET = "llm/Canary+indexer-4f1c"
 
@@ -25,8 +25,8 @@ def services() -> PredictionServices:
 
 
 @pytest.fixture
-def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, services: PredictionServices) -> Iterator[Live]:
-    with markets(tmp_path, monkeypatch, services) as found:
+def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, services: PredictionServices) -> Iterator[PredictLive]:
+    with live_on_indexer(tmp_path, monkeypatch, services) as found:
         yield found
 
 
@@ -34,9 +34,11 @@ def traded(entries: list[Entry]) -> bool:
     return any(event["kind"] == "filled" for entry in entries for event in entry.get("events", ()))
 
 
-def test_a_policy_trades_the_indexers_markets_at_the_protocols_prices(live: Live, services: PredictionServices) -> None:
+def test_a_policy_trades_the_indexers_markets_at_the_protocols_prices(
+    live: PredictLive, services: PredictionServices
+) -> None:
     words = ("--every", "1s", "--port", "0", "--json", "--indexer", live.url, "--prices-url", live.url)
-    told = here(
+    told = run_in_process(
         "predict", "run", live.skill, *words, "--model", "policy/alternate", "--ticks", "4", "--home", live.home
     )
     began, *_ = [json.loads(line) for line in told.out.splitlines()]
@@ -45,20 +47,20 @@ def test_a_policy_trades_the_indexers_markets_at_the_protocols_prices(live: Live
     paths = " ".join(services.requests)
     for part in ("/oracles", "/state", "/vault/summary", "/trades/", "/v2/updates/price/latest", "/history"):
         assert part in paths
-    records = live.sound(began["run_id"])
+    records = live.verified_records(began["run_id"])
     filled = [one for record in records for one in record["receipts"] if one["kind"] == "filled"]
     names = {row["oracle_id"] for row in services.oracles()}
     assert filled
     assert {one["symbol"] for one in filled} <= names
-    shown = here("runs", "show", began["run_id"], "--json", "--home", live.home).json
+    shown = run_in_process("runs", "show", began["run_id"], "--json", "--home", live.home).json
     closing = Decimal(records[-1]["after"]["equity"])
     assert shown["metrics"]["final_equity_usd"] == pytest.approx(float(closing))
     assert shown["metrics"]["final_equity_usd"] != 100
-    assert here("runs", "verify", began["run_id"], "--home", live.home).out.startswith("OK ")
+    assert run_in_process("runs", "verify", began["run_id"], "--home", live.home).out.startswith("OK ")
 
 
 def test_a_model_gets_markets_and_fills_and_may_decide_in_the_seeds_own_shape(
-    live: Live, monkeypatch: pytest.MonkeyPatch, services: PredictionServices
+    live: PredictLive, monkeypatch: pytest.MonkeyPatch, services: PredictionServices
 ) -> None:
     prompts: list[str] = []
 
@@ -72,14 +74,14 @@ def test_a_model_gets_markets_and_fills_and_may_decide_in_the_seeds_own_shape(
         decision = {"action": "mint", "side": "YES", "strike": 68_100, "spendDusdc": 2, "confidence": 0.7}
         return call("submit_decision", {**decision, "reasoning": "drift"})
 
-    with served(bare) as server:
+    with fake_provider(bare) as server:
         for name, value in {"LLM_BASE_URL": server.url, "LLM_API_KEY": SECRET, "LLM_MODEL": "fake"}.items():
             monkeypatch.setenv(name, value)
         # longer ticks than elsewhere: two questions have to fit into three quarters of one
-        story = live.here(traded, model="llm", every_ms=2_000, price_in=Decimal(1), price_out=Decimal(2))
+        story = live.run_in_process(traded, model="llm", every_ms=2_000, price_in=Decimal(1), price_out=Decimal(2))
     assert any("minted: YES" in prompt or "minted: NO" in prompt for prompt in prompts)
     nearest = services.oracle_id(min(at for at in services.expiries() if at > services.now()))
-    records = live.sound(story.run_id)
+    records = live.verified_records(story.run_id)
     verdicts = [one for record in records if record["kind"] == "tick" for one in record["verdicts"]]
     allowed = next(one for one in verdicts if one["outcome"] in ("allowed", "reduced"))
     assert ["B2_MARKET", None, "the nearest open market"] in [
@@ -91,31 +93,31 @@ def test_a_model_gets_markets_and_fills_and_may_decide_in_the_seeds_own_shape(
     assert {one["id"] for one in story.status["feed"]["markets"]} >= {nearest}
 
 
-def test_a_run_that_was_stopped_has_its_figures_and_goes_on(live: Live) -> None:
-    story = live.here(traded, model="policy/alternate")
-    shown = here("runs", "show", story.run_id, "--json", "--home", live.home).json
+def test_a_run_that_was_stopped_has_its_figures_and_goes_on(live: PredictLive) -> None:
+    story = live.run_in_process(traded, model="policy/alternate")
+    shown = run_in_process("runs", "show", story.run_id, "--json", "--home", live.home).json
     assert shown["status"] == "cancelled"
     assert shown["metrics"]["mints"] >= 1
-    assert here("runs", "verify", story.run_id, "--home", live.home).out.startswith("OK ")
+    assert run_in_process("runs", "verify", story.run_id, "--home", live.home).out.startswith("OK ")
     page = live.folder / "page.html"
-    here("report", story.run_id, "--out", page, "--home", live.home)
+    run_in_process("report", story.run_id, "--out", page, "--home", live.home)
     text = page.read_text()
     assert "Live run" in text
     assert "Backtest report" not in text
     assert "Prices are closes of one-minute bars" not in text
     assert "the protocol" in text
-    again = live.here(ticked(1), model="policy/alternate")
+    again = live.run_in_process(after_ticks(1), model="policy/alternate")
     assert again.run_id == story.run_id
 
 
 def test_without_quotes_no_model_is_asked_and_it_is_told(
-    live: Live, services: PredictionServices, monkeypatch: pytest.MonkeyPatch
+    live: PredictLive, services: PredictionServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services.price = lambda second: 30_000 + second % 7
-    with served(lambda question: call("submit_decision", {"action": "hold", "reasoning": "x"})) as server:
+    with fake_provider(lambda question: call("submit_decision", {"action": "hold", "reasoning": "x"})) as server:
         for name, value in {"LLM_BASE_URL": server.url, "LLM_API_KEY": SECRET, "LLM_MODEL": "fake"}.items():
             monkeypatch.setenv(name, value)
-        story = live.here(ticked(3), model="llm", price_in=Decimal(1), price_out=Decimal(2))
+        story = live.run_in_process(after_ticks(3), model="llm", price_in=Decimal(1), price_out=Decimal(2))
         assert server.calls == 0
     assert story.ticks[-1]["flags"] == ["no_quote"]
     remarks = [one["detail"] for one in story.entries if one["kind"] == "remark"]
@@ -134,7 +136,7 @@ def test_without_quotes_no_model_is_asked_and_it_is_told(
     ],
 )
 def test_what_cannot_be_traded_is_one_line_and_leaves_no_run_behind(
-    live: Live, words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+    live: PredictLive, words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [live.url if word == "URL" else word for word in words]
     common = ["--model", "policy/alternate", "--port", "0", "--home", str(live.home)]

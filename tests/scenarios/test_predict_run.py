@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from living import QUICK, Live, at_work, prices, ticked
-from program import end, here
+from pitboss_process import run_in_process, wait_for_exit
+from predict_live_run import QUICK, PredictLive, after_ticks, killed_at_exit, live_on_prices
 
 from canary import leaks, leaks_below
 from example_counts import cases
@@ -27,21 +27,21 @@ from pitboss.cli.main import main
 from pitboss.core.errors import RunCancelled
 from pitboss.live.board import Entry
 from pitboss.testing.provider import Play, call, hang
-from serving import served
+from provider_thread import fake_provider
 
 
 @pytest.fixture
-def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
-    with prices(tmp_path, monkeypatch) as found:
+def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PredictLive]:
+    with live_on_prices(tmp_path, monkeypatch) as found:
         yield found
 
 
 # A run that goes well ----------------------------------------------------------------------------------------------------
 
 
-def test_a_policy_trades_on_live_prices_and_the_run_is_kept_like_any_other(live: Live) -> None:
+def test_a_policy_trades_on_live_prices_and_the_run_is_kept_like_any_other(live: PredictLive) -> None:
     words = ("predict", "run", live.skill, *QUICK, "--model", "policy/alternate", "--ticks", "4", "--home", live.home)
-    result = here(*words)
+    result = run_in_process(*words)
     began, *lines = [json.loads(line) for line in result.out.splitlines()]
     run_id = began["run_id"]
     assert (began["kind"], began["mode"], began["model"]) == ("began", "paper", "policy/alternate")
@@ -50,66 +50,66 @@ def test_a_policy_trades_on_live_prices_and_the_run_is_kept_like_any_other(live:
     ticks = [one for one in lines if one["kind"] == "tick"]
     assert [one["tick"] for one in ticks] == [1, 2, 3, 4]
     assert [one for one in ticks if one["intents"]], [one["flags"] for one in ticks]
-    records = live.sound(run_id)
+    records = live.verified_records(run_id)
     assert [one["kind"] for one in records].count("tick") == 4
     assert records[-1]["kind"] == "close"
     filled = [one for record in records for one in record["receipts"] if one["kind"] == "filled"]
     assert filled
     assert sum(Decimal(one["facts"]["cost"]) for one in filled) <= 8
-    listed = here("runs", "list", "--json", "--home", live.home).json
+    listed = run_in_process("runs", "list", "--json", "--home", live.home).json
     assert [(one["run_id"], one["status"], one["ticks"], one["model"]) for one in listed] == [
         (run_id, "complete", 4, "policy/alternate")
     ]
-    assert here("runs", "verify", run_id, "--home", live.home).out.startswith("OK ")
+    assert run_in_process("runs", "verify", run_id, "--home", live.home).out.startswith("OK ")
 
 
 def test_signals_end_it_cleanly_another_start_goes_on_and_a_second_one_is_refused(
-    live: Live, capsys: pytest.CaptureFixture[str]
+    live: PredictLive, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ("--model", "policy/alternate")
-    with at_work(live.begin(*words)) as process:
-        began = live.read(process, "began")[0]
-        live.read(process, "tick", 2)
+    with killed_at_exit(live.start(*words)) as process:
+        began = live.read_until(process, "began")[0]
+        live.read_until(process, "tick", 2)
         process.send_signal(signal.SIGTERM)
-        assert end(process).code == 0
-    run_id, records = began["run_id"], live.sound(began["run_id"])
-    shown = here("runs", "show", run_id, "--json", "--home", live.home).json
+        assert wait_for_exit(process).code == 0
+    run_id, records = began["run_id"], live.verified_records(began["run_id"])
+    shown = run_in_process("runs", "show", run_id, "--json", "--home", live.home).json
     assert (shown["status"], shown["ticks"]) == ("cancelled", sum(one["kind"] == "tick" for one in records))
-    with at_work(live.begin(*words, "--resume")) as process:
-        again = live.read(process, "began")[0]
+    with killed_at_exit(live.start(*words, "--resume")) as process:
+        again = live.read_until(process, "began")[0]
         assert (again["run_id"], again["ticks"]) == (run_id, shown["ticks"])
-        live.read(process, "tick")
+        live.read_until(process, "tick")
         capsys.readouterr()
         assert main(["predict", "run", str(live.skill), *QUICK, *words, "--home", str(live.home)]) == 2
         assert f"run {run_id} of this skill is being worked on by another process" in capsys.readouterr().err
-        here("runs", "cancel", run_id, "--home", live.home)
-        ended = end(process)
+        run_in_process("runs", "cancel", run_id, "--home", live.home)
+        ended = wait_for_exit(process)
         assert ended.code == 130
         assert "Traceback" not in ended.err
-    assert here("runs", "show", run_id, "--json", "--home", live.home).json["status"] == "cancelled"
-    assert len(live.sound(run_id)) > len(records)
+    assert run_in_process("runs", "show", run_id, "--json", "--home", live.home).json["status"] == "cancelled"
+    assert len(live.verified_records(run_id)) > len(records)
 
 
-def killed(live: Live, kills: int, seed: int) -> None:
+def killed(live: PredictLive, kills: int, seed: int) -> None:
     """Kill it again and again, let it end, and look at what is left."""
     dice, runs = random.Random(seed), set[str]()
     words = ("--model", "policy/alternate", "--set", "risk.max_total_spend=7")
     for _ in range(kills):
-        with at_work(live.begin(*words)) as process:
-            runs.add(live.read(process, "began")[0]["run_id"])
-            live.read(process, "tick", dice.randint(1, 3))
+        with killed_at_exit(live.start(*words)) as process:
+            runs.add(live.read_until(process, "began")[0]["run_id"])
+            live.read_until(process, "tick", dice.randint(1, 3))
             with suppress(subprocess.TimeoutExpired):  # anywhere within a period: while it waits, brings or commits
                 process.wait(dice.random())
             process.kill()
-            assert end(process).code == -signal.SIGKILL
-    with at_work(live.begin(*words)) as process:
-        runs.add(live.read(process, "began")[0]["run_id"])
-        live.read(process, "tick", 2)
+            assert wait_for_exit(process).code == -signal.SIGKILL
+    with killed_at_exit(live.start(*words)) as process:
+        runs.add(live.read_until(process, "began")[0]["run_id"])
+        live.read_until(process, "tick", 2)
         process.send_signal(signal.SIGINT)
-        ended = end(process)
+        ended = wait_for_exit(process)
         assert (ended.code, "Traceback" in ended.err) == (130, False)
     (run_id,) = runs
-    records = live.sound(run_id)
+    records = live.verified_records(run_id)
     ticks = [round(datetime.fromisoformat(one["tick_at"]).timestamp()) for one in records if one["kind"] == "tick"]
     assert ticks == sorted(set(ticks))
     assert ticks[-1] - ticks[0] + 1 <= len(ticks) + sum(one.get("missed", 0) for one in records)
@@ -121,28 +121,28 @@ def killed(live: Live, kills: int, seed: int) -> None:
 
 
 @pytest.mark.chaos
-def test_killed_at_any_moment_it_goes_on_with_the_same_run_and_spends_nothing_twice(live: Live) -> None:
+def test_killed_at_any_moment_it_goes_on_with_the_same_run_and_spends_nothing_twice(live: PredictLive) -> None:
     killed(live, 1, 6)
 
 
 @pytest.mark.chaos
 @pytest.mark.parametrize("seed", range(4))
-def test_killed_often_it_is_still_the_same_run(live: Live, seed: int) -> None:
+def test_killed_often_it_is_still_the_same_run(live: PredictLive, seed: int) -> None:
     killed(live, 12, seed)
 
 
 # When things go wrong ----------------------------------------------------------------------------------------------------
 
 
-def test_without_prices_nobody_is_asked_it_is_told_and_it_goes_on_when_they_come(live: Live) -> None:
+def test_without_prices_nobody_is_asked_it_is_told_and_it_goes_on_when_they_come(live: PredictLive) -> None:
     live.services.fault = lambda path: "down"
 
     def until(entries: list[Entry]) -> bool:
-        if ticked(2)(entries):
+        if after_ticks(2)(entries):
             live.services.fault = lambda path: ""
         return bool(entries[-1].get("intents"))
 
-    story = live.here(until, model="policy/alternate")
+    story = live.run_in_process(until, model="policy/alternate")
     first, second, *_ = story.ticks
     assert [first["flags"], second["flags"]] == [["no_feed"], ["no_feed"]]
     remarks = [one["detail"] for one in story.entries if one["kind"] == "remark"]
@@ -152,9 +152,9 @@ def test_without_prices_nobody_is_asked_it_is_told_and_it_goes_on_when_they_come
     assert story.status["errors"] >= 2
     assert story.status["ticks"] == len(story.ticks)
     assert story.status["feed"]["symbol"] == "BTC"
-    assert story.ended is not None
-    assert (story.ended.how, story.ended.run.status) == ("terminated", "cancelled")
-    live.sound(story.run_id)
+    assert story.result is not None
+    assert (story.result.how, story.result.run.status) == ("terminated", "cancelled")
+    live.verified_records(story.run_id)
 
 
 def minting(question: Mapping[str, Any]) -> Play:
@@ -174,20 +174,22 @@ def asking(url: str, patch: pytest.MonkeyPatch) -> None:
         patch.setenv(name, value)
 
 
-def test_a_model_decides_within_its_caps_and_its_key_is_nowhere(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_decides_within_its_caps_and_its_key_is_nowhere(
+    live: PredictLive, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def until(entries: list[Entry]) -> bool:
         return sum(bool(one.get("intents")) for one in entries) >= 2
 
-    with served(minting) as server:
+    with fake_provider(minting) as server:
         asking(server.url, monkeypatch)
-        story = live.here(until, model="llm", **PRICES)
+        story = live.run_in_process(until, model="llm", **PRICES)
     assert (story.status["strategy"], story.status["model"]) == ("llm", "llm")
     wishes = [one["verdicts"][0] for one in story.ticks if one["intents"]]
     assert {one["outcome"] for one in wishes} <= {"reduced", "refused"}
     assert "B9_SPEND_TICK" in {one["code"] for one in wishes}
     assert Decimal(story.status["costUsd"]) > 0
     assert story.status["actionFeed"]
-    records = live.sound(story.run_id)
+    records = live.verified_records(story.run_id)
     assert any(one["extra"].get("prompt") for one in records if one["kind"] == "tick")
     printed = json.dumps([story.status, story.entries]).encode()
     assert leaks({"LLM_API_KEY": SECRET}, printed, "what was told") == []
@@ -196,16 +198,16 @@ def test_a_model_decides_within_its_caps_and_its_key_is_nowhere(live: Live, monk
 
 @pytest.mark.parametrize("limit", cases(("max_cost_usd", "max_cost_usd_per_day"), ("max_cost_usd",)))
 def test_a_budget_that_is_used_up_makes_it_hold_with_a_flag_and_keep_serving(
-    live: Live, monkeypatch: pytest.MonkeyPatch, limit: str
+    live: PredictLive, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     def until(entries: list[Entry]) -> bool:
         return sum("budget" in one.get("flags", ()) for one in entries) >= 2
 
-    with served(minting) as server:
+    with fake_provider(minting) as server:
         asking(server.url, monkeypatch)
         # The worst case of one call is 4,096 tokens written, and every byte of the prompt read: some $0.018. It costs $0.0011.
         most = {limit: Decimal("0.02")}
-        story = live.here(until, model="llm", **PRICES, **most)
+        story = live.run_in_process(until, model="llm", **PRICES, **most)
         asked = server.calls
     held = [one for one in story.ticks if "budget" in one["flags"]]
     assert held[0]["intents"] == []
@@ -216,19 +218,21 @@ def test_a_budget_that_is_used_up_makes_it_hold_with_a_flag_and_keep_serving(
     assert story.status["flags"]["budget"] >= 2
 
 
-def test_a_model_that_hangs_makes_no_tick_late(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_hangs_makes_no_tick_late(live: PredictLive, monkeypatch: pytest.MonkeyPatch) -> None:
     def until(entries: list[Entry]) -> bool:
         return sum("deadline" in one.get("flags", ()) for one in entries) >= 2
 
-    with served([hang]) as server:
+    with fake_provider([hang]) as server:
         asking(server.url, monkeypatch)
-        story = live.here(until, model="llm", **PRICES)
+        story = live.run_in_process(until, model="llm", **PRICES)
     assert {flag for one in story.ticks for flag in one["flags"]} <= {"deadline", "no_feed"}
     assert story.status["errors"] >= 2
-    live.sound(story.run_id)
+    live.verified_records(story.run_id)
 
 
-def test_a_second_ctrl_c_does_not_wait_for_a_model_that_hangs(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_ctrl_c_does_not_wait_for_a_model_that_hangs(
+    live: PredictLive, monkeypatch: pytest.MonkeyPatch
+) -> None:
     timers = [threading.Timer(after_s, os.kill, (os.getpid(), signal.SIGINT)) for after_s in (0.2, 0.5)]
 
     def hanging(question: Mapping[str, Any]) -> Play:
@@ -236,28 +240,28 @@ def test_a_second_ctrl_c_does_not_wait_for_a_model_that_hangs(live: Live, monkey
             timer.start()
         return hang
 
-    with served(hanging) as server:
+    with fake_provider(hanging) as server:
         asking(server.url, monkeypatch)
         # the first tick may be asked before there is a price: then the next one is
         with pytest.raises(RunCancelled):  # after one Ctrl-C the run returns once the model's deadline has passed
-            live.here(lambda entries: False, model="llm", every_ms=4_000, **PRICES)
-    (run,) = here("runs", "list", "--json", "--home", live.home).json
+            live.run_in_process(lambda entries: False, model="llm", every_ms=4_000, **PRICES)
+    (run,) = run_in_process("runs", "list", "--json", "--home", live.home).json
     assert run["status"] == "cancelled"
-    live.sound(run["run_id"])
+    live.verified_records(run["run_id"])
 
 
 def test_llm_without_a_key_is_alternate_with_a_warning(
-    live: Live, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    live: PredictLive, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "mine.md").write_text("Buy what nobody wants.")
     given = {"STRATEGY": "llm", "NAME": "my brain", "TRADE_DUSDC": "0.5", "PROMPT_FILE": str(tmp_path / "mine.md")}
     for name, value in given.items():
         monkeypatch.setenv(f"AGENT_{name}", value)
-    story = live.here(ticked(1))
-    assert story.begun is not None
-    assert story.begun.model == "policy/alternate"
-    assert any("policy/alternate decides instead" in words for words in story.begun.warnings)
-    assert story.status["warnings"] == list(story.begun.warnings)
+    story = live.run_in_process(after_ticks(1))
+    assert story.run_start is not None
+    assert story.run_start.model == "policy/alternate"
+    assert any("policy/alternate decides instead" in words for words in story.run_start.warnings)
+    assert story.status["warnings"] == list(story.run_start.warnings)
     result = {name: story.status[name] for name in ("name", "strategy", "model", "mandate")}
     assert result == {"name": "my brain", "strategy": "alternate", "model": None, "mandate": "Buy what nobody wants."}
     assert story.status["config"]["tradeDusdc"] == "0.5"
@@ -289,7 +293,7 @@ def test_llm_without_a_key_is_alternate_with_a_warning(
     ],
 )
 def test_a_mistake_is_one_line_and_leaves_no_run_behind(
-    live: Live,
+    live: PredictLive,
     words: tuple[str, ...],
     environment: dict[str, str],
     said: str,
@@ -310,7 +314,7 @@ def test_a_mistake_is_one_line_and_leaves_no_run_behind(
 
 @pytest.mark.parametrize("text", ["", " \n", "buy\x07"])
 def test_a_prompt_file_without_a_usable_text_is_one_line(
-    live: Live, text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    live: PredictLive, text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "mine.md").write_text(text)
     monkeypatch.setenv("AGENT_PROMPT_FILE", str(tmp_path / "mine.md"))
@@ -320,7 +324,7 @@ def test_a_prompt_file_without_a_usable_text_is_one_line(
     assert live.runs() == 0
 
 
-def test_a_port_that_is_taken_leaves_no_run_behind(live: Live, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_that_is_taken_leaves_no_run_behind(live: PredictLive, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -331,6 +335,8 @@ def test_a_port_that_is_taken_leaves_no_run_behind(live: Live, capsys: pytest.Ca
     assert live.runs() == 0
 
 
-def test_a_skill_of_another_venue_is_refused(live: Live, skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_skill_of_another_venue_is_refused(
+    live: PredictLive, skill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["predict", "run", str(skill), "--home", str(live.home)]) == 2
     assert "perp" in capsys.readouterr().err

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from program import here
+from pitboss_process import run_in_process
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 SYMBOLS = ("BTC", "ETH", "HYPE", "1000PEPE")
@@ -35,12 +35,12 @@ def test_one_command_imports_a_folder_and_the_check_reports_its_holes_and_change
 ) -> None:
     source = tmp_path / folder
     shutil.copytree(SHARED / folder, source, ignore=other_symbols)
-    done = here("data", "import", source, "--venue", venue, "--json", "--home", home).json
+    done = run_in_process("data", "import", source, "--venue", venue, "--json", "--home", home).json
     files = sum(path.is_file() for path in source.rglob("*"))
     assert len(done) == files
     assert {one["kind"] for one in done} == kinds
     assert all(one["added"] == one["rows"] > 0 for one in done)
-    found = here("data", "check", "--json", "--home", home).json["findings"]
+    found = run_in_process("data", "check", "--json", "--home", home).json["findings"]
     assert all(one["usable"] for one in found)
     if folder == "hyperliquid":
         five = [one for one in found if one["problem"] == "gaps" and one["interval"] == "5m"]

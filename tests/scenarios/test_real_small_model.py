@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program import Told, begin, here
+from pitboss_process import CommandResult, run_in_process, start_pitboss
 
 from pitboss.agent.terminal import objects
 from pitboss.core.instant import iso
@@ -87,14 +87,14 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(context, "sections", lambda: (line,))
 
 
-def in_this_process(place: Path, end: str) -> Told:
-    return here(*WORDS, "--to", end, "--home", place, write_skill(place))
+def in_this_process(place: Path, end: str) -> CommandResult:
+    return run_in_process(*WORDS, "--to", end, "--home", place, write_skill(place))
 
 
-def in_its_own(place: Path, end: str) -> Told:
-    process = begin(*WORDS, "--to", end, "--home", place, write_skill(place))
+def in_its_own(place: Path, end: str) -> CommandResult:
+    process = start_pitboss(*WORDS, "--to", end, "--home", place, write_skill(place))
     out, err = process.communicate(timeout=PATIENCE_S)
-    return Told(process.returncode, out, err)
+    return CommandResult(process.returncode, out, err)
 
 
 def write_skill(place: Path) -> Path:
@@ -104,7 +104,7 @@ def write_skill(place: Path) -> Path:
 
 
 def ticks(place: Path, run_id: str) -> list[dict[str, Any]]:
-    result = here("runs", "export", run_id, "--what", "snapshots", "--home", place)
+    result = run_in_process("runs", "export", run_id, "--what", "snapshots", "--home", place)
     return [row for row in map(json.loads, result.out.splitlines()) if row["kind"] == "tick"]
 
 
@@ -128,7 +128,7 @@ def stored_answers(place: Path) -> int:
         return database.execute("SELECT count(*) FROM answers").fetchone()[0]
 
 
-def assert_decided(place: Path, backtest: Callable[..., Told], end: str, expected_ticks: int) -> None:
+def assert_decided(place: Path, backtest: Callable[..., CommandResult], end: str, expected_ticks: int) -> None:
     result = backtest(place, end)
     assert result.code == 0, result.err
     assert (result.json["ticks"], result.json["cost_usd"]) == (expected_ticks, 0)
@@ -138,7 +138,7 @@ def assert_decided(place: Path, backtest: Callable[..., Told], end: str, expecte
     for row in rows:
         assert_accounted_for(row)
     assert any(row["proposal"] for row in rows)
-    assert here("runs", "verify", result.json["run_id"], "--home", place).code == 0
+    assert run_in_process("runs", "verify", result.json["run_id"], "--home", place).code == 0
 
     stored = stored_answers(place)
     again = backtest(place, end)

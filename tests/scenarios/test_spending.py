@@ -9,11 +9,11 @@ from threading import Event
 from typing import Any
 
 import pytest
-from program import PATIENCE_S, begin, here
+from pitboss_process import PATIENCE_S, run_in_process, start_pitboss
 
 from pitboss.testing import provider
 from pitboss.testing.provider import FakeProvider, decide
-from serving import served
+from provider_thread import fake_provider
 
 SIX_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T06:00:00Z")
 TICKS = 24
@@ -42,7 +42,7 @@ def backtest(home: Path, skill: Path, *more: object) -> tuple[object, ...]:
 
 def spent(home: Path) -> Decimal:
     """What `runs spend` says in all."""
-    rows = here("runs", "spend", "--json", "--home", home).json
+    rows = run_in_process("runs", "spend", "--json", "--home", home).json
     return sum((Decimal(row["cost_usd"]) for row in rows), Decimal(0))
 
 
@@ -61,40 +61,40 @@ def exact(amount: float) -> Decimal:
 def test_above_five_dollars_a_backtest_needs_yes_and_nothing_is_called_or_stored(
     json_: tuple[str, ...], home: Path, skill: Path, lent: Any
 ) -> None:
-    with served(decide) as server:
+    with fake_provider(decide) as server:
         lent(server)
-        refused = here(*backtest(home, skill, *DEAR, *json_), code=2)
+        refused = run_in_process(*backtest(home, skill, *DEAR, *json_), code=2)
         (line,) = [line for line in refused.err.splitlines() if line.startswith("error:")]
         assert "this may cost $" in line
         assert "--yes" in line
         assert refused.out == ""
-        over = here(*backtest(home, skill, *DEAR, *json_, "--yes"), code=2)
+        over = run_in_process(*backtest(home, skill, *DEAR, *json_, "--yes"), code=2)
         assert "local may spend $5 a day: $0 is spent, $0 is reserved, $5 is left" in over.err
         assert "daily_usd" in over.err
         assert server.calls == 0
-    assert here("runs", "list", "--json", "--home", home).json == []
+    assert run_in_process("runs", "list", "--json", "--home", home).json == []
 
 
 def test_the_setting_moves_the_limit_and_a_limit_of_the_run_makes_the_question_unneeded(
     home: Path, skill: Path, lent: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with served(decide) as server:
+    with fake_provider(decide) as server:
         lent(server)
         monkeypatch.setenv("PITBOSS_CONFIRM_ABOVE_USD", "0.01")
-        assert "more than $0.01" in here(*backtest(home, skill, *CHEAP), code=2).err
+        assert "more than $0.01" in run_in_process(*backtest(home, skill, *CHEAP), code=2).err
         monkeypatch.delenv("PITBOSS_CONFIRM_ABOVE_USD")
-        limited = here(*backtest(home, skill, *DEAR, "--max-cost-usd", "0.5", "--json"), code=1).json
+        limited = run_in_process(*backtest(home, skill, *DEAR, "--max-cost-usd", "0.5", "--json"), code=1).json
         assert server.calls == 0, "one call could cost more than that"
     assert limited["errors"][0].startswith("budget: ")
     assert limited["estimate"]["hi"] == 0.5
 
 
 def test_what_a_cheap_run_cost_does_not_hide_a_higher_price(home: Path, skill: Path, lent: Any) -> None:
-    with served(decide) as server:
+    with fake_provider(decide) as server:
         lent(server)
-        here(*backtest(home, skill, *CHEAP))
+        run_in_process(*backtest(home, skill, *CHEAP))
         calls = server.calls
-        assert "needs your consent" in here(*backtest(home, skill, *DEAR), code=2).err
+        assert "needs your consent" in run_in_process(*backtest(home, skill, *DEAR), code=2).err
         assert server.calls == calls
 
 
@@ -108,10 +108,10 @@ def test_one_cost_in_run_spend_budget_and_report(
         seen.append(day(home))
         return decide(question)
 
-    with served(script) as server:
+    with fake_provider(script) as server:
         lent(server)
-        first = here(*backtest(home, skill, *CHEAP, "--json")).json
-        again = here(*backtest(home, skill, *CHEAP, "--repeats", "2", "--json")).json
+        first = run_in_process(*backtest(home, skill, *CHEAP, "--json")).json
+        again = run_in_process(*backtest(home, skill, *CHEAP, "--repeats", "2", "--json")).json
     reserved = {amounts[0] for amounts in seen[:TICKS]}
     assert len(reserved) == 1, "the whole run is reserved before its first call"
     assert exact(first["estimate"]["hi"]) <= reserved.pop() <= 3
@@ -124,7 +124,7 @@ def test_one_cost_in_run_spend_budget_and_report(
         "uncertain_usd": 0,
     }
     assert set(first["estimate"]) >= {"usd", "lo", "hi", "basis"}
-    shown = [here("runs", "show", run["run_id"], "--json", "--home", home).json for run in again["repeats"]]
+    shown = [run_in_process("runs", "show", run["run_id"], "--json", "--home", home).json for run in again["repeats"]]
     assert all(run["estimate"] is not None for run in shown)
     assert shown[0]["spend"]["saved_usd"] == first["cost_usd"], "the first repeat asks what was answered before"
     total = cost + sum((exact(run["spend"]["paid_usd"]) for run in shown), Decimal(0))
@@ -133,7 +133,7 @@ def test_one_cost_in_run_spend_budget_and_report(
     page = Path(first["report"]).read_text()
     assert f"${cost:.4f}" in page or f"${cost:.2f}" in page
     left = 3 - total
-    refused = here(*backtest(home, skill, *CHEAP, "--max-cost-usd", "3"), code=2).err
+    refused = run_in_process(*backtest(home, skill, *CHEAP, "--max-cost-usd", "3"), code=2).err
     assert f"${total} is spent" in refused
     assert f"${left} is left" in refused
 
@@ -142,12 +142,12 @@ def test_repeats_that_do_not_fit_into_the_day_together_are_refused_before_the_fi
     home: Path, skill: Path, lent: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PITBOSS_DAILY_USD", "3")
-    with served(decide) as server:
+    with fake_provider(decide) as server:
         lent(server)
-        refused = here(*backtest(home, skill, *CHEAP, "--max-cost-usd", "1.6", "--repeats", "2"), code=2)
+        refused = run_in_process(*backtest(home, skill, *CHEAP, "--max-cost-usd", "1.6", "--repeats", "2"), code=2)
         assert "may spend $3 a day" in refused.err
         assert server.calls == 0
-    assert here("runs", "list", "--json", "--home", home).json == []
+    assert run_in_process("runs", "list", "--json", "--home", home).json == []
 
 
 def test_replies_that_broke_off_after_they_were_paid_are_in_every_account(home: Path, skill: Path, lent: Any) -> None:
@@ -160,9 +160,9 @@ def test_replies_that_broke_off_after_they_were_paid_are_in_every_account(home: 
         plain["choices"][0]["finish_reason"] = "error"
         return provider.body(plain)
 
-    with served(script) as server:
+    with fake_provider(script) as server:
         lent(server)
-        run = here(*backtest(home, skill, *CHEAP, "--json")).json
+        run = run_in_process(*backtest(home, skill, *CHEAP, "--json")).json
     assert exact(run["cost_usd"]) == spent(home) == day(home)[1]
     assert run["spend"]["uncertain_usd"] == 0
 
@@ -171,43 +171,43 @@ def test_a_resumed_run_is_held_to_the_day_for_what_it_may_still_cost(
     home: Path, skill: Path, lent: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PITBOSS_DAILY_USD", "3")
-    with served(decide) as server:
+    with fake_provider(decide) as server:
         lent(server)
-        stopped = here(*backtest(home, skill, *CHEAP, "--max-cost-usd", "0.05", "--json"), code=1).json
+        stopped = run_in_process(*backtest(home, skill, *CHEAP, "--max-cost-usd", "0.05", "--json"), code=1).json
         used = day(home)[1]
         assert used == exact(stopped["spend"]["paid_usd"])
         resume = ("runs", "resume", stopped["run_id"], "--json", "--home", home)
-        refused = here(*resume, "--max-cost-usd", "4", code=2)
+        refused = run_in_process(*resume, "--max-cost-usd", "4", code=2)
         assert "may spend $3 a day" in refused.err
         assert f"this may cost ${4 - used}" in refused.err, "what is paid is not reserved again"
-        assert here("runs", "show", stopped["run_id"], "--json", "--home", home).json["status"] == "error"
-        done = here(*resume, "--max-cost-usd", "3").json
+        assert run_in_process("runs", "show", stopped["run_id"], "--json", "--home", home).json["status"] == "error"
+        done = run_in_process(*resume, "--max-cost-usd", "3").json
     assert done["status"] == "complete"
     assert day(home) == (0, exact(done["cost_usd"]))
 
 
 def test_a_fork_to_a_dear_model_needs_yes_and_leaves_no_branch(home: Path, skill: Path, lent: Any) -> None:
-    source = here("backtest", skill, *SIX_HOURS, "--json", "--home", home).json
+    source = run_in_process("backtest", skill, *SIX_HOURS, "--json", "--home", home).json
     fork = ("runs", "fork", source["run_id"], "--at", "2025-03-20T01:00:00Z", "--model", "llm/fake", *DEAR[:4])
-    with served(decide) as server:
+    with fake_provider(decide) as server:
         lent(server)
-        assert "--yes" in here(*fork, "--home", home, code=2).err
-        assert "may spend $5 a day" in here(*fork, "--yes", "--home", home, code=2).err
+        assert "--yes" in run_in_process(*fork, "--home", home, code=2).err
+        assert "may spend $5 a day" in run_in_process(*fork, "--yes", "--home", home, code=2).err
         assert server.calls == 0
-    assert len(here("runs", "list", "--json", "--home", home).json) == 1
+    assert len(run_in_process("runs", "list", "--json", "--home", home).json) == 1
 
 
 def test_jobs_again_is_held_to_the_day(home: Path, skill: Path, lent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PITBOSS_EXECUTOR", "none")
-    with served(decide) as server:
+    with fake_provider(decide) as server:
         lent(server)
-        stopped = here(*backtest(home, skill, *CHEAP, "--max-cost-usd", "0.05", "--json"), code=1).json
+        stopped = run_in_process(*backtest(home, skill, *CHEAP, "--max-cost-usd", "0.05", "--json"), code=1).json
         used = exact(stopped["spend"]["paid_usd"])
-        here("jobs", "again", stopped["run_id"], "--home", home)
+        run_in_process("jobs", "again", stopped["run_id"], "--home", home)
         assert day(home) == (Decimal("0.05") - used, used)
-        here("jobs", "cancel", stopped["run_id"], "--home", home)
+        run_in_process("jobs", "cancel", stopped["run_id"], "--home", home)
         monkeypatch.setenv("PITBOSS_DAILY_USD", "0.04")
-        assert "may spend $0.04 a day" in here("jobs", "again", stopped["run_id"], "--home", home, code=2).err
+        assert "may spend $0.04 a day" in run_in_process("jobs", "again", stopped["run_id"], "--home", home, code=2).err
 
 
 @pytest.mark.chaos
@@ -221,24 +221,24 @@ def test_a_kill_leaves_the_reservation_and_the_call_under_way_is_counted_and_sho
             return provider.hang
         return decide(question)
 
-    with served(script) as server:
-        process = begin(*backtest(home, skill, *CHEAP, "--max-cost-usd", "2", "--json"), **reached(server))
+    with fake_provider(script) as server:
+        process = start_pitboss(*backtest(home, skill, *CHEAP, "--max-cost-usd", "2", "--json"), **reached(server))
         assert asked.wait(PATIENCE_S)
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
         assert day(home) == (2, 0), "until the run goes on or ends"
-        run_id = here("runs", "list", "--json", "--home", home).json[0]["run_id"]
-        killed = here("runs", "show", run_id, "--json", "--home", home).json
+        run_id = run_in_process("runs", "list", "--json", "--home", home).json[0]["run_id"]
+        killed = run_in_process("runs", "show", run_id, "--json", "--home", home).json
         assert killed["spend"]["uncertain_usd"] > 0
-        done = here("runs", "resume", run_id, "--json", "--home", home, **reached(server)).json
+        done = run_in_process("runs", "resume", run_id, "--json", "--home", home, **reached(server)).json
         assert done["status"] == "complete"
         assert server.calls == TICKS + 1, "the call under way was made again"
     doubt = exact(done["spend"]["uncertain_usd"])
     assert doubt > 0
     assert day(home) == (0, exact(done["cost_usd"]) + doubt)
     assert spent(home) == exact(done["cost_usd"])
-    rows = here("runs", "spend", "--json", "--home", home).json
+    rows = run_in_process("runs", "spend", "--json", "--home", home).json
     assert sum(Decimal(row["uncertain_usd"]) for row in rows) == doubt
-    shown = here("runs", "show", run_id, "--home", home).out
+    shown = run_in_process("runs", "show", run_id, "--home", home).out
     assert "may have been charged" in shown
     assert "may have been charged" in Path(done["report"]).read_text()

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program import begin, end, here, wait_for_records
+from pitboss_process import run_in_process, start_pitboss, wait_for_exit, wait_for_records
 
 from pitboss.testing.provider import FakeProvider, decide
-from serving import served
+from provider_thread import fake_provider
 
 SKILL = """\
 pitboss: 1
@@ -51,11 +51,11 @@ def lent(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_second_study_of_the_same_questions_asks_nobody(home: Path, story: Path, lent: Any) -> None:
     vary = ("--vary", "run.maker_bps=1,2,3", "--repeats", "2", "--concurrency", "6")
     words = ("sweep", story, *SIX_HOURS, *PRICES, *HERE, *vary, "--json", "--home", home)
-    with served(decide) as server:
+    with fake_provider(decide) as server:
         lent(server)
-        first = here(*words).json
+        first = run_in_process(*words).json
         assert server.calls == 2 * TICKS, "fees nobody meets ask the same questions; repeats do not share their answers"
-        second = here(*words, "--name", "again").json
+        second = run_in_process(*words, "--name", "again").json
         assert server.calls == 2 * TICKS
     assert first["study_id"] != second["study_id"]
     assert (second["cost_usd"], first["cost_usd"] > 0) == (0, True)
@@ -70,11 +70,11 @@ def test_a_second_study_of_the_same_questions_asks_nobody(home: Path, story: Pat
 
 def test_a_pilot_foretells_the_cost_within_a_fifth(home: Path, story: Path, lent: Any) -> None:
     words = ("sweep", story, *SIX_HOURS, *PRICES, *HERE, "--vary", "seed=0,1", "--json", "--home", home)
-    with served(decide) as server:
+    with fake_provider(decide) as server:
         lent(server)
-        result = here(*words, "--pilot", "--estimate").json["estimate"]
+        result = run_in_process(*words, "--pilot", "--estimate").json["estimate"]
         assert server.calls == 5
-        found = here(*words).json
+        found = run_in_process(*words).json
     assert "pilot" in " ".join(result["basis"])
     assert found["cost_usd"] + found["saved_usd"] == pytest.approx(result["usd"], rel=0.2)
 
@@ -82,17 +82,17 @@ def test_a_pilot_foretells_the_cost_within_a_fifth(home: Path, story: Path, lent
 def test_more_than_five_dollars_are_not_spent_without_a_word(home: Path, story: Path, lent: Any) -> None:
     dear = ("--price-in", "1000", "--price-out", "1000", "--speculate", "0")
     words = ("sweep", story, *SIX_HOURS, *dear, *HERE, "--vary", "seed=0", "--home", home)
-    with served(decide) as server:
+    with fake_provider(decide) as server:
         lent(server)
-        refused = here(*words, code=2)
+        refused = run_in_process(*words, code=2)
         assert "this may cost $" in refused.err
         assert "--yes" in refused.err
-        limited = here(*words, "--yes", code=2)
+        limited = run_in_process(*words, "--yes", code=2)
         assert "may spend $5 a day" in limited.err
         assert "daily_usd" in limited.err
         assert server.calls == 0
-        assert here("runs", "list", "--json", "--home", home).json == []
-        result = here(*words, "--estimate", "--json").json
+        assert run_in_process("runs", "list", "--json", "--home", home).json == []
+        result = run_in_process(*words, "--estimate", "--json").json
         assert result["estimate"]["usd"] > 5
 
 
@@ -101,46 +101,46 @@ def test_the_same_command_with_a_higher_limit_goes_on_with_the_runs_that_met_the
 ) -> None:
     monkeypatch.setenv("PITBOSS_DAILY_USD", "2")
     words = ("sweep", story, *SIX_HOURS, *PRICES, *HERE, "--vary", "seed=0,1", "--json", "--home", home)
-    with served(decide) as server:
+    with fake_provider(decide) as server:
         lent(server)
-        stopped = here(*words, "--max-cost-usd", "0.03", code=1)
+        stopped = run_in_process(*words, "--max-cost-usd", "0.03", code=1)
         assert stopped.json["counts"] == {"error": 2}
         assert "resume with a higher --max-cost-usd" in stopped.err
         asked = server.calls
         assert 0 < asked < TICKS
-        done = here(*words, "--max-cost-usd", "0.5").json
+        done = run_in_process(*words, "--max-cost-usd", "0.5").json
         assert done["study_id"] == stopped.json["study_id"]
         assert done["counts"] == {"complete": 2}
         assert server.calls == TICKS, "nothing was asked again"
-    runs = here("study", "runs", done["study_id"], "--json", "--home", home).json
-    shown = [here("jobs", "show", run["run_id"], "--json", "--home", home).json for run in runs]
+    runs = run_in_process("study", "runs", done["study_id"], "--json", "--home", home).json
+    shown = [run_in_process("jobs", "show", run["run_id"], "--json", "--home", home).json for run in runs]
     assert {run["max_cost_usd"] for run in shown} == {"0.5"}
-    spend = here("runs", "spend", "--home", home)
+    spend = run_in_process("runs", "spend", "--home", home)
     assert "$0 is reserved" in spend.err
     assert f"today ${done['cost_usd']:.6f}".rstrip("0") in spend.err
 
 
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(home: Path, story: Path, lent: Any) -> None:
     words = ("sweep", story, *SIX_HOURS, *PRICES, *HERE, "--vary", "seed=0..2", "--concurrency", "2")
-    with served(decide, 0.03) as server:
-        process = begin(*words, "--json", "--home", home, **environment(server))
+    with fake_provider(decide, 0.03) as server:
+        process = start_pitboss(*words, "--json", "--home", home, **environment(server))
         wait_for_records(process, home, 5)
         process.send_signal(signal.SIGINT)
-        stopped = end(process)
+        stopped = wait_for_exit(process)
         assert stopped.code == 130, stopped.err
         assert "the same command continues" in stopped.err
         counts = stopped.json["counts"]
         assert set(counts) <= {"complete", "cancelled"}
         before = server.calls
         lent(server)
-        found = here(*words, "--json", "--home", home).json
+        found = run_in_process(*words, "--json", "--home", home).json
         assert found["counts"] == {"complete": 3}
         assert before < server.calls <= TICKS + 2, (
             "answers are kept and shared; what was on its way when it was stopped may not be"
         )
     kept = [f"{found['study_id']}.{kind}" for kind in ("jsonl", "lock", "luck")]
     assert sorted(os.listdir(home / "studies")) == kept
-    assert here("study", "runs", found["study_id"], "--home", home).out.count("complete") == 3
+    assert run_in_process("study", "runs", found["study_id"], "--home", home).out.count("complete") == 3
 
 
 def test_an_arena_holds_a_model_against_programs_and_writes_a_page(
@@ -148,9 +148,9 @@ def test_an_arena_holds_a_model_against_programs_and_writes_a_page(
 ) -> None:
     out = tmp_path / "arena.html"
     words = ("arena", story, *SIX_HOURS, *PRICES, *HERE, "--models", "llm/fake", "--repeats", "2", "--home", home)
-    with served(decide, 0.002) as server:
+    with fake_provider(decide, 0.002) as server:
         lent(server)
-        found = here(*words, "--json", "--out", out).json
+        found = run_in_process(*words, "--json", "--out", out).json
         assert server.calls == 2 * TICKS
     model = next(entry for entry in found["entries"] if entry["model"] == "llm/fake")
     assert (model["repeats"], model["baseline"], model["decided"]) == (2, False, 1)
@@ -158,7 +158,7 @@ def test_an_arena_holds_a_model_against_programs_and_writes_a_page(
     assert model["latency_ms"] >= 2
     assert {entry["tier"] for entry in found["entries"]} == {1}, "a few hours tell nobody apart"
     assert "llm/fake" in out.read_text("utf-8")
-    shown = here("study", "show", found["study_id"][:6], "--home", home).out
+    shown = run_in_process("study", "show", found["study_id"][:6], "--home", home).out
     assert "llm/fake" in shown
     assert "0 of 6 pairs differ significantly" in shown
 
@@ -173,7 +173,7 @@ def test_mistakes_are_one_line_each(home: Path, story: Path) -> None:
         (("--vary", "seed=0", "--repeats", "0"), "--repeats"),
         (("--vary", "seed=0", "--concurrency", "0"), "--concurrency"),
     ):
-        result = here("sweep", story, *SIX_HOURS, "--model", "policy/hold", *words, "--home", home, code=2)
+        result = run_in_process("sweep", story, *SIX_HOURS, "--model", "policy/hold", *words, "--home", home, code=2)
         assert said in result.err
         assert result.err.count("error:") == 1
 
@@ -183,18 +183,18 @@ def test_submitting_queues_what_a_backtest_would_run_and_says_what_it_will_cost(
 ) -> None:
     monkeypatch.setenv("PITBOSS_EXECUTOR", "none")
     words = ("submit", story, *SIX_HOURS, "--home", home)
-    free = here(*words, "--model", "policy/momentum", "--priority", "3", "--json").json
+    free = run_in_process(*words, "--model", "policy/momentum", "--priority", "3", "--json").json
     assert (free["estimate"]["usd"], free["estimate"]["lo"], free["estimate"]["hi"]) == (0, 0, 0)
-    assert here("runs", "show", free["run_id"], "--json", "--home", home).json["status"] == "queued"
-    with served(decide) as server:
+    assert run_in_process("runs", "show", free["run_id"], "--json", "--home", home).json["status"] == "queued"
+    with fake_provider(decide) as server:
         lent(server)
-        paid = here(*words, *PRICES, "--repeats", "2", "--json").json
+        paid = run_in_process(*words, *PRICES, "--repeats", "2", "--json").json
         assert 0 < paid["estimate"]["lo"] < paid["estimate"]["usd"] < paid["estimate"]["hi"] < 5
         assert "measured on the prompt" in " ".join(paid["estimate"]["basis"])
         assert len(paid["run_ids"]) == 2
-        refused = here(*words, "--price-in", "1000", "--price-out", "1000", code=2)
+        refused = run_in_process(*words, "--price-in", "1000", "--price-out", "1000", code=2)
         assert "needs your consent" in refused.err
         assert server.calls == 0
-    queued = here("jobs", "list", "--json", "--home", home).json
+    queued = run_in_process("jobs", "list", "--json", "--home", home).json
     assert [run["run_id"] for run in queued["runs"]].count(free["run_id"]) == 1
     assert queued["ready"] == 3

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from program import begin, end, here, wait_for_records
+from pitboss_process import run_in_process, start_pitboss, wait_for_exit, wait_for_records
 
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
@@ -21,7 +21,7 @@ from pitboss.core import codec
 from pitboss.core.instant import MINUTE_MS, iso, parse_instant
 from pitboss.runs.run import job_of, request_of
 from pitboss.testing.provider import FakeProvider, Play, call
-from serving import served
+from provider_thread import fake_provider
 
 START = parse_instant("2026-02-21T12:00:00Z")
 BETS = """\
@@ -120,26 +120,26 @@ def test_what_is_queued_ends_as_it_would_in_the_foreground_with_the_same_report(
 ) -> None:
     words = {"perp": ("backtest", trends, *SIX_HOURS), "predict": ("predict", "backtest", bets, *HALF_AN_HOUR)}[venue]
     more = ("--prices", prices) if venue == "predict" else ()
-    direct = here(*words, *more, "--json", "--home", home).json
-    submitted = here("submit", *words[words.index("backtest") + 1 :], *more, "--json", "--home", home).json
-    queued = here(*words, *more, "--queue", "--priority", "2", "--json", "--home", home).json
+    direct = run_in_process(*words, *more, "--json", "--home", home).json
+    submitted = run_in_process("submit", *words[words.index("backtest") + 1 :], *more, "--json", "--home", home).json
+    queued = run_in_process(*words, *more, "--queue", "--priority", "2", "--json", "--home", home).json
     for result in (submitted, queued):
         assert set(result) == {"run_id", "estimate"}
         assert {"usd", "lo", "hi", "basis"} <= set(result["estimate"])
-    waiting = here("jobs", "list", "--json", "--home", home).json["runs"]
+    waiting = run_in_process("jobs", "list", "--json", "--home", home).json["runs"]
     assert [(one["run_id"], one["priority"], one["venue"]) for one in waiting] == [
         (queued["run_id"], 2, venue),
         (submitted["run_id"], 0, venue),
     ]
-    assert here(*WORK, "--home", home).code == 0
+    assert run_in_process(*WORK, "--home", home).code == 0
     for result in (submitted, queued):
-        run = here("runs", "show", result["run_id"], "--json", "--home", home).json
+        run = run_in_process("runs", "show", result["run_id"], "--json", "--home", home).json
         assert (run["status"], run["digest"]) == ("complete", direct["digest"])
         assert run["metrics"] == direct["metrics"]
         assert run["report"] == str(home / "reports" / f"{run['run_id']}.html")
         assert page(run) == page(direct)
-        assert here("runs", "verify", run["run_id"], "--home", home).out.strip() == f"OK {run['digest']}"
-        shown = here("jobs", "show", run["run_id"], "--home", home).out
+        assert run_in_process("runs", "verify", run["run_id"], "--home", home).out.strip() == f"OK {run['digest']}"
+        shown = run_in_process("jobs", "show", run["run_id"], "--home", home).out
         assert "estimated cost: none" in shown
         assert run["report"] in shown.replace("\n", "")
     assert sorted(os.listdir(home / "reports")) == sorted(
@@ -159,25 +159,25 @@ def test_a_predict_run_is_estimated_from_its_own_prompt_limited_by_the_day_and_s
         asked.append(len(said) + len(str(question.get("tools", ""))))
         return betting(question)
 
-    with served(counting) as server:
+    with fake_provider(counting) as server:
         lent(server)
-        result = here(*words).json
+        result = run_in_process(*words).json
         basis = " ".join(result["estimate"]["basis"])
         assert "30 ticks" in basis
         tokens = int(re.findall(r"([\d,]+) tokens a prompt", basis)[0].replace(",", ""))
         assert "measured on the prompt of the skill at the first tick" in basis
         assert server.calls == 0
-        stored = here("jobs", "show", result["run_id"], "--json", "--home", home).json
+        stored = run_in_process("jobs", "show", result["run_id"], "--json", "--home", home).json
         assert stored["estimate"] == result["estimate"]
         cap = Decimal(stored["max_cost_usd"])
         assert result["estimate"]["hi"] <= cap <= 2
-        assert "daily_usd" in here(*words, code=2).err, "twice of that is more than a day has"
-        assert here(*WORK, "--home", home).code == 0
+        assert "daily_usd" in run_in_process(*words, code=2).err, "twice of that is more than a day has"
+        assert run_in_process(*WORK, "--home", home).code == 0
     assert 0.8 < tokens * 4 / asked[0] < 1.25, "what was measured is what was asked"
-    run = here("jobs", "show", result["run_id"], "--json", "--home", home).json
+    run = run_in_process("jobs", "show", result["run_id"], "--json", "--home", home).json
     assert run["status"] == "complete"
     assert 0 < run["cost_usd"] < cap
-    spent = here("jobs", "show", result["run_id"], "--home", home).out
+    spent = run_in_process("jobs", "show", result["run_id"], "--home", home).out
     assert f"of at most ${cap}" in spent
     with sqlite3.connect(home / "pitboss.db") as base:
         reserved = base.execute("SELECT count(*) FROM reservations").fetchone()[0]
@@ -193,18 +193,18 @@ def test_a_predict_run_whose_worker_was_killed_goes_on_elsewhere_and_ends_the_sa
     monkeypatch.setenv("PITBOSS_LEASE_STALE_S", "0.6")
     monkeypatch.setenv("PITBOSS_SCAN_S", "0.1")
     words = (bets, *HALF_AN_HOUR, "--prices", prices, *PAID, "--json", "--home", home)
-    with served(betting, 0.04) as server:
+    with fake_provider(betting, 0.04) as server:
         lent(server)
-        run_id = here("submit", *words).json["run_id"]
-        worker = begin("worker", "--processes", "0", "--home", home, **{**os.environ, **reached(server)})
+        run_id = run_in_process("submit", *words).json["run_id"]
+        worker = start_pitboss("worker", "--processes", "0", "--home", home, **{**os.environ, **reached(server)})
         assert wait_for_records(worker, home, 8) == run_id
         worker.send_signal(signal.SIGKILL)
-        end(worker)
-        assert here("worker", "--idle-exit", "1s", "--processes", "0", "--home", home).code == 0
-        run = here("jobs", "show", run_id, "--json", "--home", home).json
+        wait_for_exit(worker)
+        assert run_in_process("worker", "--idle-exit", "1s", "--processes", "0", "--home", home).code == 0
+        run = run_in_process("jobs", "show", run_id, "--json", "--home", home).json
         assert (run["status"], run["requeues"]) == ("complete", 1)
         calls = server.calls
-        alone = here("predict", "backtest", *words).json
+        alone = run_in_process("predict", "backtest", *words).json
         assert server.calls == calls, "every answer was known"
     assert alone["digest"] == run["digest"]
     assert page(alone)
@@ -216,13 +216,13 @@ def test_waiting_writes_the_report_that_a_killed_worker_still_owed(
 ) -> None:
     from pitboss.jobs import run_report as report
 
-    result = here("submit", bets, *HALF_AN_HOUR, "--prices", prices, "--json", "--home", home).json
+    result = run_in_process("submit", bets, *HALF_AN_HOUR, "--prices", prices, "--json", "--home", home).json
     with monkeypatch.context() as patched:
         patched.setattr(report.ReportWriter, "schedule", lambda self, run: None)
-        assert here(*WORK, "--home", home).code == 0
-    assert here("runs", "show", result["run_id"], "--json", "--home", home).json["report"] is None
+        assert run_in_process(*WORK, "--home", home).code == 0
+    assert run_in_process("runs", "show", result["run_id"], "--json", "--home", home).json["report"] is None
     monkeypatch.setattr(report, "GRACE_S", 0.0)
-    (run,) = here("jobs", "wait", result["run_id"], "--json", "--home", home).json
+    (run,) = run_in_process("jobs", "wait", result["run_id"], "--json", "--home", home).json
     assert Path(run["report"]).exists()
 
 
@@ -232,7 +232,7 @@ def test_repeats_are_queued_as_if_each_were_made_by_itself(
 ) -> None:
     """The data under them is loaded and hashed once for all."""
     words = (trends, *SIX_HOURS) if venue == "perp" else (bets, *HALF_AN_HOUR, "--prices", prices)
-    result = here("submit", *words, "--model", "policy/" + {"perp": "random", "predict": "alternate"}[venue],
+    result = run_in_process("submit", *words, "--model", "policy/" + {"perp": "random", "predict": "alternate"}[venue],
                 "--repeats", "3", "--json", "--home", home).json  # fmt: skip
     with open_workspace(load_settings(home)) as workspace:
         runs = [workspace.runs.get(run_id) for run_id in result["run_ids"]]
@@ -262,15 +262,15 @@ def test_what_cannot_be_queued_gets_one_clear_line(
 ) -> None:
     files = {"bets": (bets, *HALF_AN_HOUR), "trends": (trends, *SIX_HOURS)}
     filled = [part for word in words for part in files.get(word, (word,))]
-    done = here(*filled, "--home", home, code=2)
+    done = run_in_process(*filled, "--home", home, code=2)
     assert said in done.err
     assert done.err.count("error:") == 1
-    assert here("jobs", "list", "--json", "--home", home).json["runs"] == []
+    assert run_in_process("jobs", "list", "--json", "--home", home).json["runs"] == []
 
 
 def test_a_run_of_the_foreground_is_no_job(home: Path, trends: Path) -> None:
-    run = here("backtest", trends, *SIX_HOURS, "--model", "policy/hold", "--json", "--home", home).json
-    assert "was never queued" in here("jobs", "show", run["run_id"], "--home", home, code=2).err
+    run = run_in_process("backtest", trends, *SIX_HOURS, "--model", "policy/hold", "--json", "--home", home).json
+    assert "was never queued" in run_in_process("jobs", "show", run["run_id"], "--home", home, code=2).err
 
 
 @pytest.mark.parametrize("command", ["sweep", "arena"])
@@ -283,9 +283,9 @@ def test_a_study_of_a_predict_skill_takes_its_prices_and_ends_like_single_backte
         "arena": ("--models", "policy/alternate,policy/yes_only", "--baselines", "", "--repeats", "1"),
     }[command]
     where = (*HALF_AN_HOUR, "--json", "--home", home)
-    result = here(command, bets, *varied, *own, *where).json
-    listed = here("study", "runs", result["study_id"], "--json", "--home", home).json
-    alone = here("predict", "backtest", bets, "--model", "policy/alternate", *own, *where).json
+    result = run_in_process(command, bets, *varied, *own, *where).json
+    listed = run_in_process("study", "runs", result["study_id"], "--json", "--home", home).json
+    alone = run_in_process("predict", "backtest", bets, "--model", "policy/alternate", *own, *where).json
     assert alone["digest"] in {run["digest"] for run in listed}
-    refused = here(command, bets, *varied, *own, "--fees-taker-bps", "3", *where, code=2)
+    refused = run_in_process(command, bets, *varied, *own, "--fees-taker-bps", "3", *where, code=2)
     assert "--fees-taker-bps: backtests on the predict venue have no such option" in refused.err

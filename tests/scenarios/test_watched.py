@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program import here
+from pitboss_process import run_in_process
 
 from pitboss.bootstrap.logs import stop_logs
 from pitboss.cli.main import main
@@ -29,12 +29,12 @@ def test_telemetry_and_logs_change_no_digest_and_tell_run_ticks_and_tools(
     home: Path, skill: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ("backtest", skill, *ONE_HOUR, "--json", "--home", home)
-    plain = here(*words)
+    plain = run_in_process(*words)
     assert plain.err == ""
     monkeypatch.setenv("PITBOSS_TELEMETRY", "console")
     monkeypatch.setenv("PITBOSS_LOG_LEVEL", "info")
     monkeypatch.setenv("PITBOSS_LOG_FILE", str(home / "log"))
-    result = here(*words)
+    result = run_in_process(*words)
     stop_logs()
     assert result.json["digest"] == plain.json["digest"]
     seen = spans(result.err)
@@ -59,4 +59,4 @@ def test_a_wrong_place_for_telemetry_is_said_before_anything_is_stored(
         patch.setenv("PITBOSS_TELEMETRY", "somewhere")
         assert main(["backtest", str(skill), *ONE_HOUR, "--home", str(home)]) == 2
     assert "telemetry: 'somewhere' is not a valid target" in capsys.readouterr().err
-    assert here("runs", "list", "--json", "--home", home).json == []
+    assert run_in_process("runs", "list", "--json", "--home", home).json == []

@@ -16,7 +16,7 @@ from pitboss.chat.session import ChatSession
 from pitboss.server.api.routes.chat import MOST_OF_ONE, ChatDesk, ChatStream, desk_of
 from pitboss.testing import provider
 from pitboss.testing.provider import FakeProvider, Play
-from serving import served
+from provider_thread import fake_provider
 
 Event = tuple[str, dict[str, Any]]
 
@@ -49,7 +49,7 @@ def model() -> Model:
 @pytest.fixture
 def server(model: Model, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvider]:
     """A configured model. Ask for it before the client."""
-    with served(lambda question: model(question)) as server:
+    with fake_provider(lambda question: model(question)) as server:
         for name, value in {
             "LLM_BASE_URL": server.url,
             "LLM_API_KEY": "test-key-123456",

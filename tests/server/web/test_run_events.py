@@ -13,9 +13,9 @@ from pitboss.runs import speculation_progress
 from pitboss.server.api import run_events
 from pitboss.server.api.run_events import EventListener, RunFeeds, encoded
 from pitboss.testing import provider
+from provider_thread import fake_provider
 from server.web.queue_work import work_off
 from server.web.test_api_runs import DAY
-from serving import served
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,7 @@ def test_progress_tells_how_many_decisions_asked_ahead_were_used(
     client: TestClient, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(speculation_progress, "EVERY_S", 0.01)
-    with served(provider.decide, latency_s=0.01) as server:
+    with fake_provider(provider.decide, latency_s=0.01) as server:
         for name, value in {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake"}.items():
             monkeypatch.setenv(name, value)
         body = {**DAY, "model": "llm/fake", "price_in": 0.1, "price_out": 0.1, "speculate": "4"}

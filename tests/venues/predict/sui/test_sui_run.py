@@ -17,8 +17,8 @@ from forked import Forked
 from pitboss.testing.prediction_services import PREDICT, PredictionServices
 from pitboss.venues.predict.state import QUOTE
 from pitboss.venues.predict.venue import VENUE
-from scenarios.program import ENVIRONMENT, here
-from scenarios.typing_keys import answered
+from scenarios.pitboss_process import ENVIRONMENT, run_in_process
+from scenarios.terminal_keys import run_at_terminal
 from venues.predict.sui.fakechain import AGENT, KEY, NEW_MANAGER, PLACE, FakeChain
 from venues.predict.sui.lives import ADDRESS
 from venues.predict.sui.node import Node, serving
@@ -45,12 +45,12 @@ class Place:
         return [str(word) for word in ("predict", "run", self.skill, *feeds, "--writer", "sui", *common, *more)]
 
     def run(self, *more: object) -> tuple[list[dict[str, Any]], str]:
-        told = here(*self.words(*more))
+        told = run_in_process(*self.words(*more))
         return [json.loads(line) for line in told.out.splitlines()], told.err
 
     def records(self, run_id: str) -> list[dict[str, Any]]:
-        assert here("runs", "verify", run_id, "--home", self.home).out.startswith("OK ")
-        told = here("runs", "export", run_id, "--what", "snapshots", "--home", self.home)
+        assert run_in_process("runs", "verify", run_id, "--home", self.home).out.startswith("OK ")
+        told = run_in_process("runs", "export", run_id, "--what", "snapshots", "--home", self.home)
         return [json.loads(line) for line in told.out.splitlines()]
 
 
@@ -75,7 +75,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
         variables |= {"AGENT_PREDICT_MANAGER_ID": PLACE.manager}
         for key, value in variables.items():
             monkeypatch.setenv(key, value)
-        monkeypatch.setattr("scenarios.program.ENVIRONMENT", {**ENVIRONMENT, **variables})
+        monkeypatch.setattr("scenarios.pitboss_process.ENVIRONMENT", {**ENVIRONMENT, **variables})
         with signing_process(tmp_path / "home"):
             yield Place(tmp_path / "home", tmp_path / name, node, services, url)
 
@@ -114,7 +114,7 @@ def test_orders_are_transactions_and_the_desk_is_the_managers(place: Place) -> N
     assert {"market_id": name, "side": "YES", "strikes": ["67000"], "quantity": "4", "cost": "2"} in account[
         "positions"
     ]
-    shown = here("runs", "show", began["run_id"], "--json", "--home", place.home).json
+    shown = run_in_process("runs", "show", began["run_id"], "--json", "--home", place.home).json
     assert shown["metrics"]["mints"] == len(mints)
     first = next(record for record in records if record["kind"] == "tick")
     assert Decimal(first["before"]["equity"]) > 100
@@ -165,18 +165,22 @@ def test_an_agent_is_found_however_its_id_is_written(
     assert all(entry["flags"] == [] for entry in entries if entry["kind"] == "tick")
     monkeypatch.setenv("PITBOSS_PREDICT_MANAGER_ID", PLACE.manager)
     words = ("predict", "preflight", "--indexer", place.url, "--prices-url", place.url, "--json", "--home", place.home)
-    assert here(*words).json["checks"][-1] == {"name": "agent", "ok": True, "detail": f"the agent {AGENT} is active"}
+    assert run_in_process(*words).json["checks"][-1] == {
+        "name": "agent",
+        "ok": True,
+        "detail": f"the agent {AGENT} is active",
+    }
 
 
 def test_an_agents_id_that_is_none_is_refused(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PITBOSS_PREDICT_AGENT_ID", "mine")
-    told = here(*place.words("--once"), code=2)
+    told = run_in_process(*place.words("--once"), code=2)
     assert "setting predict_agent_id is not an id" in told.err
 
 
 def test_without_a_node_it_is_one_line_and_nothing_else(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PITBOSS_SUI_NODE_URL", "")
-    told = here(*place.words("--once"), code=2)
+    told = run_in_process(*place.words("--once"), code=2)
     assert "the address of a Sui node is not set" in told.err
     assert "never awaited" not in told.err
 
@@ -184,14 +188,14 @@ def test_without_a_node_it_is_one_line_and_nothing_else(place: Place, monkeypatc
 def test_preflight_tells_every_check_and_what_fails(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PITBOSS_PREDICT_MANAGER_ID", PLACE.manager)
     words = ("predict", "preflight", "--indexer", place.url, "--prices-url", place.url, "--json", "--home", place.home)
-    told = here(*words).json
+    told = run_in_process(*words).json
     assert told["ok"] is True
     names = [check["name"] for check in told["checks"]]
     assert names == ["indexer", "protocol", "markets", "prices", "key", "manager", "positions", "pause flag"]
     assert all(set(check) == {"name", "ok", "detail"} for check in told["checks"])
     assert "Execute" not in [name for name, _ in place.node.asked]
     place.chain.paused = True
-    again = here(*words, code=1).json
+    again = run_in_process(*words, code=1).json
     assert [check["name"] for check in again["checks"] if not check["ok"]] == ["pause flag"]
     assert KEY not in json.dumps([told, again])
 
@@ -201,26 +205,26 @@ def test_a_manager_is_made_and_paid_into_and_a_dry_run_of_it_changes_nothing(
 ) -> None:
     monkeypatch.setenv("PITBOSS_PREDICT_ID", PREDICT)
     tail = ("--json", "--home", place.home)
-    assert here("predict", "manager", "create", "--dry-run", *tail).json["manager_id"] is None
-    made = here("predict", "manager", "create", *tail).json
+    assert run_in_process("predict", "manager", "create", "--dry-run", *tail).json["manager_id"] is None
+    made = run_in_process("predict", "manager", "create", *tail).json
     assert (made["manager_id"], made["sent"]) == (NEW_MANAGER, True)
     monkeypatch.setenv("PITBOSS_PREDICT_MANAGER_ID", PLACE.manager)
-    assert here("predict", "manager", "deposit", "35", "--dry-run", *tail).json["sent"] is False
+    assert run_in_process("predict", "manager", "deposit", "35", "--dry-run", *tail).json["sent"] is False
     assert place.chain.account.cash == 100 * QUOTE
-    paid = here("predict", "manager", "deposit", "35", *tail).json  # more than either coin has
+    paid = run_in_process("predict", "manager", "deposit", "35", *tail).json  # more than either coin has
     assert paid["manager_id"] == PLACE.manager
     assert place.chain.account.cash == 135 * QUOTE
     assert sum(place.chain.wallet) == 7 * QUOTE
-    here("predict", "manager", "deposit", "35", *tail, code=2)
+    run_in_process("predict", "manager", "deposit", "35", *tail, code=2)
     assert place.chain.account.cash == 135 * QUOTE
 
 
 def test_mainnet_is_refused_without_a_terminal_and_asks_for_its_name_at_one(place: Place) -> None:
-    told = here(*place.words("--network", "mainnet"), code=2)
+    told = run_in_process(*place.words("--network", "mainnet"), code=2)
     assert "mainnet has to be confirmed at a terminal" in told.err
     assert "2 a tick, 50 a day, 200 in all" in told.err
     for typed, said in (("yes\n", "not confirmed"), ("mainnet\n", "the signer signs for testnet")):
-        code, shown = answered(typed, "type mainnet", *place.words("--network", "mainnet"), **os.environ)
+        code, shown = run_at_terminal(typed, "type mainnet", *place.words("--network", "mainnet"), **os.environ)
         assert code == 2, shown
         assert said in shown
     assert [name for name, _ in place.node.asked if name == "Execute"] == []

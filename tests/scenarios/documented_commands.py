@@ -1,4 +1,4 @@
-"""The commands that pages show, and the files that a reader of them brings along."""
+"""Reads the commands of the documentation, and writes the files that they need."""
 
 import json
 import math

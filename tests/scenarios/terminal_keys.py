@@ -1,22 +1,22 @@
-"""Commands at a real terminal: a pseudo-terminal that controls the program, with a person's keys."""
+"""Runs a command at a pseudo-terminal and types keys into it."""
 
 import os
 import pty
 import select
 
 from forked import Forked
-from scenarios.program import ENVIRONMENT, PATIENCE_S
+from scenarios.pitboss_process import ENVIRONMENT, PATIENCE_S
 
 
-def answered(keys: str, question: str, *words: object, **environment: str) -> tuple[int, str]:
-    """The exit code and what the terminal showed, after these keys were typed when the program asked."""
+def run_at_terminal(keys: str, question: str, *words: object, **environment: str) -> tuple[int, str]:
+    """Run a command and type the keys once `question` is shown; returns the exit code and the terminal's output."""
     ours, theirs = pty.openpty()
     variables = {**ENVIRONMENT, "NO_COLOR": "1", "COLUMNS": "200", **environment}
     process = Forked("-m", "pitboss", *words, env=variables, terminal=theirs)
     os.close(theirs)
     shown = b""
     try:
-        while piece := read(ours):
+        while piece := read_terminal(ours):
             shown += piece
             if keys and question.encode() in shown:
                 os.write(ours, keys.encode())
@@ -28,8 +28,8 @@ def answered(keys: str, question: str, *words: object, **environment: str) -> tu
         os.close(ours)
 
 
-def read(terminal: int) -> bytes:
-    """What was written to the terminal since; empty once the program has closed it."""
+def read_terminal(terminal: int) -> bytes:
+    """The next output of the terminal; empty once the program has closed it."""
     assert select.select([terminal], [], [], PATIENCE_S)[0], "the program neither writes nor ends"
     try:
         return os.read(terminal, 65_536)

@@ -1,4 +1,4 @@
-"""The fake provider on a thread of its own, as the program that asks it is another process or another loop."""
+"""`fake_provider`: the fake provider on a thread of its own, for clients in other processes or event loops."""
 
 import asyncio
 import threading
@@ -12,8 +12,8 @@ PATIENCE_S = 60
 
 
 @contextmanager
-def served(script: Script, latency_s: float = 0.0, **options: Any) -> Iterator[FakeProvider]:
-    """A provider that answers by a script: what to play for a question, or one play after another."""
+def fake_provider(script: Script, latency_s: float = 0.0, **options: Any) -> Iterator[FakeProvider]:
+    """A provider that answers by a script: a function of the request, or a sequence of plays."""
     loop, ready, over = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
     provider = FakeProvider(script=script, latency_s=latency_s, **options)
 

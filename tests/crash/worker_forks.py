@@ -1,7 +1,7 @@
-"""A crew of workers to be killed: `python jobs_crew.py HOME CONCURRENCY PROCESSES`, then one line on standard input for each.
+"""Forks a worker for each line of standard input: `python worker_forks.py HOME CONCURRENCY PROCESSES`.
 
-Everything is imported once and every worker is a fork of this process, so that a storm kills work and not imports. Says the
-number of each process it starts. When standard input ends the crew is told to leave, and this ends with the last of them.
+All modules are imported once and every worker is a fork of this process, so that workers start at once. Prints the process
+id of each worker. At the end of standard input it sends SIGTERM to the workers and waits for them.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ assert perp_assembly  # imported here, so that no worker has to
 
 
 def work(home: Path, concurrency: int, processes: int) -> None:
-    """Be a worker until told to leave."""
+    """Work until SIGTERM."""
     settings = load_settings(home)
-    with asyncio.run(wait_for_workspace(settings)) as workspace:  # it may be born while the database is away
+    with asyncio.run(wait_for_workspace(settings)) as workspace:  # it may start while the database is unreachable
         terms = worker_settings(settings, concurrency=concurrency, processes=processes, any_build=True)
         worker = Worker(workspace, open_queue(workspace), worker_name(), terms)
         with stopped_by_signals(worker):
@@ -30,8 +30,8 @@ def work(home: Path, concurrency: int, processes: int) -> None:
 
 
 def main(home: str, concurrency: str, processes: str) -> None:
-    """Start workers as asked."""
-    crew: list[int] = []
+    """Fork workers, stop them at the end of standard input."""
+    workers: list[int] = []
     for _ in sys.stdin:
         pid = os.fork()
         if not pid:
@@ -43,13 +43,13 @@ def main(home: str, concurrency: str, processes: str) -> None:
                 sys.stderr.write(f"worker {os.getpid()}: {error!r}\n")
                 sys.stderr.flush()
                 os._exit(70)
-        crew.append(pid)
+        workers.append(pid)
         sys.stdout.write(f"{pid}\n")
         sys.stdout.flush()
-        crew = [one for one in crew if not _gone(one)]
-    for pid in crew:
+        workers = [one for one in workers if not _gone(one)]
+    for pid in workers:
         os.kill(pid, signal.SIGTERM)
-    for pid in crew:
+    for pid in workers:
         os.waitpid(pid, 0)
 
 

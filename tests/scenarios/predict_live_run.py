@@ -1,4 +1,4 @@
-"""A live run of the predict venue for stories: its prices, its process or this one, and what it left behind."""
+"""Live runs of the predict venue on local price services, in this process or in one of their own."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from program import ENVIRONMENT, begin, here
+from pitboss_process import ENVIRONMENT, run_in_process, start_pitboss
 
 from data.sources.playing import serving
 from pitboss.bootstrap.settings import load_settings
@@ -34,8 +34,8 @@ UNSET = [name for name in ENVIRONMENT if name.startswith(("LLM_", "AGENT_")) or 
 
 
 @dataclass
-class Live:
-    """A workspace, a skill, prices of this moment, and whoever is at work in it."""
+class PredictLive:
+    """A workspace with a skill and local price services."""
 
     folder: Path
     url: str
@@ -51,84 +51,84 @@ class Live:
     def skill(self) -> Path:
         return self.folder / "btc-brain.yaml"
 
-    def begin(self, *words: object) -> subprocess.Popen[str]:
-        """Start it and do not wait."""
-        return begin("predict", "run", self.skill, *QUICK, *words, "--home", self.home)
+    def start(self, *words: object) -> subprocess.Popen[str]:
+        """Start the run in a process of its own."""
+        return start_pitboss("predict", "run", self.skill, *QUICK, *words, "--home", self.home)
 
-    def read(self, process: subprocess.Popen[str], wanted: str, count: int = 1) -> list[dict[str, Any]]:
-        """The lines of a process until there are so many of a kind."""
+    def read_until(self, process: subprocess.Popen[str], wanted: str, count: int = 1) -> list[dict[str, Any]]:
+        """The lines of a process until `count` of the wanted kind."""
         assert process.stdout is not None
-        found: list[dict[str, Any]] = []
+        lines: list[dict[str, Any]] = []
         for line in process.stdout:
-            found.append(json.loads(line))
-            self.lines.append(found[-1])
-            if sum(one["kind"] == wanted for one in found) >= count:
-                return found
+            lines.append(json.loads(line))
+            self.lines.append(lines[-1])
+            if sum(one["kind"] == wanted for one in lines) >= count:
+                return lines
         raise AssertionError(f"it ended before {wanted}: {process.communicate()}")
 
-    def here(self, until: Callable[[list[Entry]], bool], **options: Any) -> "Story":
-        """Run it in this process until its entries say that it is enough; then ask for its status, and for a stop."""
-        story = Story()
+    def run_in_process(self, until: Callable[[list[Entry]], bool], **options: Any) -> "InProcessRun":
+        """Execute the run in this process until `until` holds for its entries; then read its status and stop it."""
+        run = InProcessRun()
 
         def entry(one: Entry, board: Board) -> None:
             del board
-            story.entries.append(one)
-            if story.asking is None and until(story.entries):
-                story.asking = asyncio.ensure_future(story.ask())
+            run.entries.append(one)
+            if run.status_request is None and until(run.entries):
+                run.status_request = asyncio.ensure_future(run.read_status())
 
         async def work() -> LiveRunResult:
-            asked = deployment(
+            terms = deployment(
                 self.skill, LiveOptions(**{"every_ms": 1_000, "port": 0, **self.options, **options}), os.environ.get
             )
             with open_workspace(load_settings(self.home)) as workspace:
-                ended = await run_live(workspace, asked, Listener(story.began, entry))
-            if story.asking is not None:
-                await story.asking
-            return ended
+                result = await run_live(workspace, terms, Listener(run.on_start, entry))
+            if run.status_request is not None:
+                await run.status_request
+            return result
 
-        story.ended = asyncio.run(work())
-        return story
+        run.result = asyncio.run(work())
+        return run
 
     def runs(self) -> int:
-        """How many there are."""
+        """The number of stored runs."""
         file = self.home / "pitboss.db"
         if not file.exists():
             return 0
         with closing(sqlite3.connect(file)) as connection:
             return connection.execute("SELECT count(*) FROM runs").fetchone()[0]
 
-    def sound(self, run_id: str) -> list[dict[str, Any]]:
-        """The run's records, after everything about them was checked."""
-        with_it = open_database(self.home / "pitboss.db", "several")
+    def verified_records(self, run_id: str) -> list[dict[str, Any]]:
+        """The records of a run, after it was verified."""
+        database = open_database(self.home / "pitboss.db", "several")
         try:
-            assert verify_run(with_it, run_id) == []
+            assert verify_run(database, run_id) == []
         finally:
-            with_it.close()
-        result = here("runs", "export", run_id, "--what", "snapshots", "--home", self.home)
+            database.close()
+        result = run_in_process("runs", "export", run_id, "--what", "snapshots", "--home", self.home)
         return [json.loads(line) for line in result.out.splitlines()]
 
 
 @dataclass
-class Story:
-    """What came of a run in this process."""
+class InProcessRun:
+    """Entries, status and result of a run in this process."""
 
-    begun: RunStart | None = None
+    run_start: RunStart | None = None
     entries: list[Entry] = field(default_factory=list)
     status: dict[str, Any] = field(default_factory=dict)
     health: dict[str, Any] = field(default_factory=dict)
-    asking: "asyncio.Future[None] | None" = None
-    ended: LiveRunResult | None = None
+    status_request: "asyncio.Future[None] | None" = None
+    result: LiveRunResult | None = None
 
-    def began(self, begun: RunStart) -> None:
-        self.begun = begun
+    def on_start(self, begun: RunStart) -> None:
+        self.run_start = begun
 
-    async def ask(self) -> None:
-        assert self.begun is not None
+    async def read_status(self) -> None:
+        assert self.run_start is not None
         async with aiohttp.ClientSession() as session:
-            async with session.get(f"{self.begun.address}/status") as reply:
+            async with session.get(f"{self.run_start.address}/status") as reply:
                 assert reply.content_type == "application/json"
                 self.status = await reply.json()
-            async with session.get(f"{self.begun.address}/health") as reply:
+            async with session.get(f"{self.run_start.address}/health") as reply:
                 self.health = await reply.json()
         os.kill(os.getpid(), signal.SIGTERM)
 
@@ -138,17 +138,17 @@ class Story:
 
     @property
     def run_id(self) -> str:
-        assert self.begun is not None
-        return self.begun.run_id
+        assert self.run_start is not None
+        return self.run_start.run_id
 
 
-def ticked(count: int) -> Callable[[list[Entry]], bool]:
+def after_ticks(count: int) -> Callable[[list[Entry]], bool]:
     return lambda entries: sum(one["kind"] == "tick" for one in entries) >= count
 
 
 @contextmanager
-def at_work(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
-    """Nothing is left behind, whatever a test finds."""
+def killed_at_exit(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
+    """Kills the process at the end of the block if it still runs."""
     try:
         yield process
     finally:
@@ -158,8 +158,10 @@ def at_work(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 @contextmanager
-def markets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, services: PredictionServices) -> Iterator[Live]:
-    """A folder with a skill, and an indexer with a price feed that `here` names."""
+def live_on_indexer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, services: PredictionServices
+) -> Iterator[PredictLive]:
+    """A folder with a skill, and an indexer with a price feed that `run_in_process` names."""
     ((name, text),) = VENUE.examples().items()
     (tmp_path / name).write_text(text)
     for variable in UNSET:
@@ -167,15 +169,15 @@ def markets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, services: Predictio
     with serving(services.app()) as url:
         polls = {"PITBOSS_LIVE_POLL_S": "0.2"}
         monkeypatch.setenv("PITBOSS_LIVE_POLL_S", "0.2")
-        monkeypatch.setattr("program.ENVIRONMENT", {**ENVIRONMENT, **polls, **dict.fromkeys(UNSET, "")})
-        yield Live(tmp_path, url, services, {"indexer_url": url, "prices_url": url})
+        monkeypatch.setattr("pitboss_process.ENVIRONMENT", {**ENVIRONMENT, **polls, **dict.fromkeys(UNSET, "")})
+        yield PredictLive(tmp_path, url, services, {"indexer_url": url, "prices_url": url})
 
 
 @contextmanager
-def prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
-    """A folder with a skill, and a service of prices that the settings name."""
+def live_on_prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PredictLive]:
+    """A folder with a skill, and a price service that the settings name."""
     ((name, text),) = VENUE.examples().items()
-    # A market that expires within the minute would make what is seen here depend on when it is looked at.
+    # With a market that expires within the minute the results would depend on the time of day.
     (tmp_path / name).write_text(text.replace("tiers: [15m, 1h, 1d, 1w]", "tiers: [1w]"))
     services = PredictionServices()
     for variable in UNSET:
@@ -184,5 +186,5 @@ def prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
         prices = {"PITBOSS_HERMES_URL": url, "PITBOSS_PYTH_URL": url, "PITBOSS_LIVE_POLL_S": "0.2"}
         for variable, value in prices.items():
             monkeypatch.setenv(variable, value)
-        monkeypatch.setattr("program.ENVIRONMENT", {**ENVIRONMENT, **prices, **dict.fromkeys(UNSET, "")})
-        yield Live(tmp_path, url, services)
+        monkeypatch.setattr("pitboss_process.ENVIRONMENT", {**ENVIRONMENT, **prices, **dict.fromkeys(UNSET, "")})
+        yield PredictLive(tmp_path, url, services)

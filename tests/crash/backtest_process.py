@@ -1,7 +1,7 @@
-"""A process to be killed: starts or resumes a backtest in a workspace. Prints `ready`, the run's id and `done`.
+"""Starts or resumes a backtest in a workspace, to be killed by a test. Prints `ready`, the run's id and `done`.
 
-python worker.py HOME start SKILL.json FROM_MS TO_MS
-python worker.py HOME resume RUN_ID
+python backtest_process.py HOME start SKILL.json FROM_MS TO_MS
+python backtest_process.py HOME resume RUN_ID
 """
 
 import asyncio

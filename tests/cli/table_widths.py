@@ -1,4 +1,4 @@
-"""Checks of the tables that commands print: they fit into windows of 80 and 120 columns without breaking a word."""
+"""Checks that the tables of commands fit into windows of 80 and 120 columns without breaking a word."""
 
 import io
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from pitboss.terminal.table_layout import LONG_WORD, fit_table
 WIDTHS = (80, 120)
 
 
-def printed(width: int, headings: Sequence[str], rows: Sequence[Sequence[str]], **options: Any) -> list[str]:
+def table_lines(width: int, headings: Sequence[str], rows: Sequence[Sequence[str]], **options: Any) -> list[str]:
     """The lines of a table in a window of a width."""
     out = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
@@ -26,7 +26,7 @@ def printed(width: int, headings: Sequence[str], rows: Sequence[Sequence[str]], 
 
 def check_fits(width: int, headings: Sequence[str], rows: Sequence[Sequence[str]], **options: Any) -> None:
     """Every line fits; every word of a column that is shown is there, except words that are wider than their column."""
-    lines = printed(width, headings, rows, **options)
+    lines = table_lines(width, headings, rows, **options)
     assert all(cell_len(line) <= width for line in lines), lines
     layout = fit_table(headings, rows, width, options.get("folds", ()), options.get("drop", ()))
     words = {word for line in lines for word in line.split()}

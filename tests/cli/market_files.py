@@ -1,4 +1,4 @@
-"""A small made-up market as files, the way a person would have them: `candles/5m/BTC.csv`, `funding/BTC.csv`."""
+"""Writes a small generated market as files to import: `candles/5m/BTC.csv`, `funding/BTC.csv`."""
 
 import random
 from pathlib import Path
