@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eth_abi.abi import decode
+from eth_abi.abi import decode, encode
 from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
@@ -183,3 +183,29 @@ def test_nesting_is_bounded() -> None:
 def test_large_results_are_decimal_text() -> None:
     result = decode_result(AbiFunction("f", (), ("uint256", "bytes"), "view"), "0x" + "ff" * 32 + "00" * 31 + "40" + "00" * 31 + "01" + "ab" + "00" * 31)  # fmt: skip
     assert result == (str(2**256 - 1), "0xab")
+
+
+def test_a_result_that_names_the_same_bytes_again_and_again_is_not_read() -> None:
+    word, count = (lambda number: number.to_bytes(32, "big")), 2_000
+    function = read_abi([{"type": "function", "name": "f", "inputs": [], "outputs": [{"type": "string[]"}]}]).functions[
+        0
+    ]
+    text = word(100_000) + b"a" * 100_000
+    once = word(32) + word(1) + word(32) + text
+    assert decode_result(function, "0x" + once.hex()) == (["a" * 100_000],)
+    repeated = word(32) + word(count) + count * word(32 * count) + text
+    assert decode_result(function, "0x" + repeated.hex()) is None
+
+
+def test_nested_results_of_any_size_are_read() -> None:
+    inner = {
+        "type": "tuple[]",
+        "components": [{"type": "uint256"}, {"type": "tuple", "components": [{"type": "bool"}]}],
+    }
+    outputs = [{"type": "tuple[]", "components": [{"type": "string[]"}, inner]}]
+    function = read_abi([{"type": "function", "name": "f", "inputs": [], "outputs": outputs}]).functions[0]
+    rows = [(["text", "", "x" * 40] * 20, [(number, (True,)) for number in range(50)])] * 40
+    data = encode(function.outputs, [rows])
+    assert decode_result(function, "0x" + data.hex()) == (
+        [[list(texts), [[number, [flag[0]]] for number, flag in pairs]] for texts, pairs in rows],
+    )

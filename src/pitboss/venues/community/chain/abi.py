@@ -10,9 +10,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal, cast
 
-from eth_abi.abi import decode, encode
+from eth_abi.abi import encode
+from eth_abi.codec import ABIDecoder
+from eth_abi.decoding import ContextFramesBytesIO
 from eth_abi.exceptions import ABITypeError, DecodingError, EncodingError, ParseError
 from eth_abi.grammar import parse
+from eth_abi.registry import registry
 from eth_utils.address import is_checksum_address
 from eth_utils.crypto import keccak
 
@@ -22,6 +25,8 @@ MOST_FUNCTIONS = 2_000
 MOST_DEPTH = 12
 MOST_ITEMS = 2_000
 MOST_BYTES = 24 * 1024
+MOST_READINGS, SHORT_RESULT_BYTES = 16, 1 << 18
+"""How often each byte of a result may be read on average, and how many bytes more. Tuples in tuples are read several times."""
 LARGEST_JSON_INTEGER = 2**53
 """Larger results are decimal text: many JSON readers would round them."""
 
@@ -275,9 +280,32 @@ def decode_result(function: AbiFunction, data: str) -> tuple[Any, ...] | None:
     if not _HEX.fullmatch(data):
         return None
     try:
-        return tuple(_plain(value) for value in decode(function.outputs, bytes.fromhex(data[2:])))
+        return tuple(_plain(value) for value in _DECODER.decode(function.outputs, bytes.fromhex(data[2:])))
     except (DecodingError, ValueError, OverflowError, RecursionError):
         return None
+
+
+class _BoundedStream(ContextFramesBytesIO):
+    """The bytes of a result. Offsets in it may name the same bytes many times, which would take any amount of memory."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self._left = MOST_READINGS * len(data) + SHORT_RESULT_BYTES
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read bytes. Raises `DecodingError` after too many."""
+        content = super().read(size)
+        self._left -= len(content)
+        if self._left < 0:
+            raise DecodingError("the result names the same bytes too often")
+        return content
+
+
+class _BoundedDecoder(ABIDecoder):
+    stream_class = _BoundedStream
+
+
+_DECODER = _BoundedDecoder(registry)
 
 
 def _plain(value: Any) -> Any:
