@@ -14,6 +14,8 @@ from pitboss.core.deployment import Command, DeploymentState, OpenCommand, state
 
 CLOSES: frozenset[Command] = frozenset({"pause", "flatten", "stop", "kill"})
 """Commands after which nothing may open, from the moment of their delivery."""
+ENDS: frozenset[Command] = frozenset({"stop", "kill"})
+"""Commands that end the deployment."""
 ABANDONS: frozenset[Command] = frozenset({"pause", "flatten", "kill"})
 """Commands that do not wait for a decision in progress. `stop` does."""
 
@@ -126,6 +128,11 @@ class Control:
         if closing is not None:
             return f"{closing} was commanded"
         return "" if self.state == "running" else f"the deployment is {self.state}"
+
+    @property
+    def withdraws_opens(self) -> bool:
+        """Whether orders that would open are cancelled: it is halted, or it ends, and then nothing would follow their fills."""
+        return self.state in ("halted", "stopped") or any(each.command in ENDS for each in self._commands)
 
     def deliver(self, command: OpenCommand) -> bool:
         """Take a command. Returns False if it was delivered before."""

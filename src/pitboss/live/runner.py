@@ -23,7 +23,7 @@ from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import ZERO_COST_EXTRA, Record, RecordKind, seal
 from pitboss.core.state import State
 from pitboss.live.board import Board, Entry
-from pitboss.live.control import Control
+from pitboss.live.control import ENDS, Control
 from pitboss.live.deadline import INTERRUPTED, with_deadline
 from pitboss.live.halt_checks import HaltChecks
 from pitboss.live.operator_decision import decided_by_limit, decided_by_person
@@ -217,6 +217,8 @@ class Runner:
             await self._record("span", at, self.state.tick_at, self.state.world, receipts, covered)
 
     async def _carry_out(self, command: OpenCommand) -> str:
+        if command.command in ENDS:
+            await self._between()  # once more, because the account withdraws what would open
         at = max(self.clock.now(), self._last)
         receipt = _command_receipt(command, at)
         if command.command == "flatten":

@@ -230,6 +230,7 @@ class DeploymentRun:
         return {
             "notify": self._remark,
             "open_refusal": self.open_refusal,
+            "withdraws_opens": lambda: self.control.withdraws_opens,
             "halt": self.control.halt,
             "wake": self.control.wake,
             "alarm": self.alarm,

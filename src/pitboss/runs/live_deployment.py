@@ -50,6 +50,8 @@ class LiveDeployment:
     """Shows a remark to the person who watches."""
     open_refusal: Callable[[], str] = str
     """Why nothing may be opened at this moment; empty if it may. A broker asks before bytes leave."""
+    withdraws_opens: Callable[[], bool] = lambda: False
+    """Whether orders that would open are cancelled: the deployment is halted, or it ends."""
     halt: Callable[[str, str], None] = lambda code, reason: None
     """Halts the deployment: a stable code and text for a person."""
     wake: Callable[[], None] = lambda: None

@@ -4,13 +4,14 @@ Paper: the simulated account on live bars. Shadow and live read the account from
 tick are built by the same function as those of a backtest.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pitboss.bootstrap.trading_accounts import TradingAccount, account_named
-from pitboss.core.errors import InvariantError, TransientError
+from pitboss.core.errors import InvariantError, TransientError, UserError
 from pitboss.core.instant import DAY_MS, SECOND_MS, Instant, interval_ms, iso
 from pitboss.core.money import ZERO, text
 from pitboss.core.past import NO_PAST
@@ -62,6 +63,8 @@ SETTLE_MS = 2 * SECOND_MS
 """How long after its slot a tick begins: bars arrive a moment after they have closed."""
 ACCOUNT_MS = SECOND_MS
 """How often a live account is read between ticks: a limit order that was filled gets its stop at the next read."""
+WITHDRAW_S = 5.0
+"""How long the end of a deployment waits for its orders to be cancelled."""
 LOSS_HALTS = {"daily_loss": "the loss limit of the day is reached", "drawdown": "the drawdown limit is reached"}
 
 
@@ -240,8 +243,14 @@ async def open_live(live: LiveDeployment) -> AsyncIterator[PerpLive]:
         await check_signer(live.workspace, account, line.info, live.heard_signer)
         broker = await make_broker(live, line, account, symbols, terms, feed.opening_problem)
         watch = AccountWatch(broker.reconciler, live.wake, now)
-        async with followed_account(url, account, broker.reconciler.news, watch.run()) as stream:
-            yield await live_side(live, feed, broker, terms, stream)
+        try:
+            async with followed_account(url, account, broker.reconciler.news, watch.run()) as stream:
+                yield await live_side(live, feed, broker, terms, stream)
+        finally:
+            if live.withdraws_opens():
+                with suppress(TimeoutError, UserError):
+                    async with asyncio.timeout(WITHDRAW_S):
+                        await broker.withdraw()
 
 
 def account_of(live: LiveDeployment) -> TradingAccount:

@@ -94,6 +94,13 @@ class HyperliquidBroker:
         """Do one pass of reconciliation: the source calls it at every update."""
         return await self.reconciler.run(world)
 
+    async def withdraw(self) -> None:
+        """Cancel the orders that would open, or may have arrived, before the process leaves the account for good."""
+        async with self.reconciler.lock:
+            await self._sender.cancel(
+                [order for order in self._sender.store.open_orders() if order.opens and order.state != "new"]
+            )
+
     @property
     def actions_left(self) -> int:
         """How many more actions the account may send, as far as known."""

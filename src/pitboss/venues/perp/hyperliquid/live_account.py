@@ -126,7 +126,7 @@ async def make_broker(
     sender = FencedSender(account.network, store, signer, line.exchange, line.reader, line.clock, workspace.now)
     marks = MarkSource(line.info, setup, workspace.now)
     protector = Protector(setup, sender, workspace.now, alarm=live.alarm)
-    reconciler = Reconciler(setup, sender, protector, marks, workspace.now)
+    reconciler = Reconciler(setup, sender, protector, marks, workspace.now, withdraws_opens=live.withdraws_opens)
     gate, now = live.open_refusal, workspace.now
     return HyperliquidBroker(setup, sender, reconciler, marks, line.budget, gate, now, data_problem)
 

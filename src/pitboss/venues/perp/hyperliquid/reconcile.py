@@ -85,7 +85,9 @@ class Reconciler:
         now: Callable[[], Instant],
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         on_step: Callable[[StepLabel], None] = no_step,
+        withdraws_opens: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`withdraws_opens` says whether orders that would open are cancelled, besides during a halt of the account."""
         self.lock = asyncio.Lock()
         self.foreign: tuple[ReportedOrder, ...] = ()
         """Open orders of the account that are not ours."""
@@ -102,6 +104,7 @@ class Reconciler:
         self._now = now
         self._sleep = sleep
         self._on_step = on_step
+        self._withdraws_opens = withdraws_opens
         self._mismatch = ""
         self._mismatch_at: Instant = 0
         self._read_at: Instant | None = None
@@ -358,7 +361,7 @@ class Reconciler:
         # A first read knows less of its positions than the stored world, by which the next pass cancels what is not needed.
         changed = await self._protector.protect(after, account.positions, marks, agrees=world is not None)
         opens = [order for order in orders.by_cloid.values() if order.opens and order.state == "resting"]
-        if after.halts and opens:
+        if opens and (after.halts or self._withdraws_opens()):
             await self._sender.cancel(opens)
             changed = True
         ended = self._ended(world, orders)
