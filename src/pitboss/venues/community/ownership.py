@@ -15,7 +15,7 @@ from pitboss.venues.community import events
 from pitboss.venues.community.chain_names import chain_key
 from pitboss.venues.community.forum import Community, Forum, ForumContract
 from pitboss.venues.community.posts import Change, owner_refusal
-from pitboss.venues.community.refusals import ForumRefusal, refusal, refused_text
+from pitboss.venues.community.refusals import ForumRefusal, refusal, refused_text, refused_value
 from pitboss.venues.community.system_thread import with_system_thread
 
 MOST_COMMUNITIES = 3
@@ -123,7 +123,11 @@ def contract_refusal(contract: events.NewContract) -> ForumRefusal | None:
         return problem
     if not ADDRESS.fullmatch(contract.address.lower()):
         return refusal("address_invalid")
-    return None if isinstance(contract.abi, list | tuple) else refusal("abi_invalid")
+    if not isinstance(contract.abi, list | tuple):
+        return refusal("abi_invalid")
+    return refused_value("serviceContract.abi", contract.abi) or refused_value(
+        "serviceContract.source", contract.source
+    )
 
 
 def faucet_function(abi: Sequence[Any]) -> str | None:

@@ -4,10 +4,10 @@ A code never changes its meaning. The server maps each to an HTTP status (`sns/s
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from pitboss.core.noun import noun
-from pitboss.venues.community.text_limits import TextProblem, text_problem
+from pitboss.venues.community.text_limits import text_problem, value_problem
 
 
 @noun
@@ -67,5 +67,11 @@ def refused_text(field: str, text: str | None, required: bool = True) -> ForumRe
     """The refusal of a text for a field; None if it can be stored. An optional text may be None."""
     if text is None and not required:
         return None
-    problem: TextProblem | None = text_problem(field, text or "", required)
+    problem = text_problem(field, text or "", required)
+    return None if problem is None else ForumRefusal(problem.code, problem.text)
+
+
+def refused_value(field: str, value: Any) -> ForumRefusal | None:
+    """The refusal of a JSON value for a field; None if it can be stored."""
+    problem = value_problem(field, value)
     return None if problem is None else ForumRefusal(problem.code, problem.text)

@@ -3,8 +3,8 @@
 Read by the world, by the context document, and by clients that check a text before they send it.
 """
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
 
 from pitboss.core.noun import noun
 
@@ -40,6 +40,23 @@ def text_problem(field: str, text: str, required: bool = True) -> TextProblem | 
         return TextProblem("text_too_long", f"{field} must be {limit} characters or fewer")
     if required and not text.strip():
         return TextProblem("text_missing", f"{field} is required")
-    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        return TextProblem("text_invalid", f"{field} contains a character that cannot be stored")
-    return None
+    return value_problem(field, text)
+
+
+def value_problem(field: str, value: Any) -> TextProblem | None:
+    """The reason to refuse a JSON value for a field such as `serviceContract.source`; None if its texts can be stored."""
+    if _is_storable(value):
+        return None
+    return TextProblem("text_invalid", f"{field} contains a character that cannot be stored")
+
+
+def _is_storable(value: Any) -> bool:
+    """Whether no text in a JSON value has a null character or a surrogate, which databases refuse."""
+    if isinstance(value, str):
+        return "\0" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[str, Any]", value)
+        return all(_is_storable(name) and _is_storable(item) for name, item in fields.items())
+    if isinstance(value, list | tuple):
+        return all(map(_is_storable, cast("Sequence[Any]", value)))
+    return True

@@ -116,3 +116,20 @@ def test_a_wrong_checksum_is_named_as_such(served: Served, session: dict[str, st
         assert "lower case" in answer["error"], path
     status, answer = call(served, session, "POST", "/api/communities/bans", {**ban, "ownerWallet": "0x12"})
     assert (status, answer["error"]) == (400, "The wallet address must be 0x and 40 hex digits")
+
+
+@pytest.mark.parametrize("character", ["\ud800", "\0"])
+def test_abi_and_source_with_a_character_that_no_database_stores_are_refused(
+    served: Served, session: dict[str, str], character: str
+) -> None:
+    plain = {"name": "Other", "address": "0x" + "7" * 40, "abi": []}
+    for field, fields in (
+        ("source", {"source": f"a{character}"}),
+        ("source", {"source": {f"a{character}.sol": "contract A {}"}}),
+        ("abi", {"abi": [{"type": "function", "name": character}]}),
+    ):
+        status, answer = update(served, session, action="ADD_CONTRACT", contract={**plain, **fields})
+        assert (status, answer) == (
+            400,
+            {"error": f"serviceContract.{field} contains a character that cannot be stored"},
+        )
