@@ -5,6 +5,7 @@ import os
 import shutil
 from pathlib import Path
 
+import polars as pl
 import pytest
 from lake_files import HOUR, MIN5, START, bar_rows, write
 
@@ -15,6 +16,7 @@ from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.data.manifest import load_manifest
 from pitboss.data.quality import check_lake
+from pitboss.data.staging import read_parquet
 
 
 class Killed(BaseException):
@@ -130,3 +132,43 @@ def test_a_landing_that_names_the_lake_itself_as_its_staging_removes_nothing(tmp
     for name in (".", "", "bars"):
         (lake.root / MOVES).write_text(json.dumps({"moves": [], "staging": name}))
         assert Lake(lake.root).bars("hyperliquid", "BTC", "5m") is not None
+
+
+@pytest.mark.parametrize("name", ["part.parquet", "manifest.json"])
+def test_a_folder_in_place_of_a_file_stops_an_import_before_it_is_committed(tmp_path: Path, name: str) -> None:
+    lake = Lake(tmp_path / "lake")
+    import_paths(lake, [write(tmp_path / "5m" / "AAA.csv", bar_rows(10))])
+    import_paths(lake, [write(tmp_path / "5m" / "BBB.csv", bar_rows(10))])
+    place = next(path for path in sorted(lake.root.rglob(name)) if "AAA" in str(path) or name == "manifest.json")
+    place.unlink()
+    place.mkdir()
+    with pytest.raises(UserError, match="Is a directory"):
+        import_paths(lake, [write(tmp_path / "new" / "5m" / "AAA.csv", bar_rows(20))])
+    assert not (lake.root / MOVES).exists()
+    bars = lake.bars("hyperliquid", "BBB", "5m")
+    assert bars is not None
+    assert len(bars) == 10
+
+
+@pytest.mark.parametrize("move", [["{part}", "../outside"], ["{part}", "{outside}"], ["../secret", "bars/x"]])
+def test_a_list_of_moves_that_lead_out_of_the_lake_is_refused(tmp_path: Path, move: list[str]) -> None:
+    lake = Lake(tmp_path / "lake")
+    import_paths(lake, [write(tmp_path / "5m" / "AAA.csv", bar_rows(10))])
+    (tmp_path / "secret").write_text("a file beside the lake")
+    places = {"part": "manifest.json", "outside": str(tmp_path / "outside")}
+    (lake.root / MOVES).write_text(json.dumps({"moves": [[name.format(**places) for name in move]]}))
+    with pytest.raises(UserError, match="cannot be read"):
+        lake.list()
+    assert not (tmp_path / "outside").exists()
+    assert (tmp_path / "secret").exists()
+
+
+def test_a_file_that_may_not_be_read_is_not_called_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(*arguments: object, **named: object) -> None:
+        raise PermissionError("Permission denied (os error 13)")
+
+    monkeypatch.setattr(pl, "read_parquet", denied)
+    with pytest.raises(UserError, match="cannot be read") as error:
+        read_parquet(tmp_path / "part.parquet", None)
+    assert "damaged" not in error.value.message
+    assert error.value.hint == "check its permissions"

@@ -1,6 +1,9 @@
 """Bad files: each gets one line naming file, row and time, and leaves nothing behind."""
 
+import errno
+import gzip
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -268,3 +271,70 @@ def test_rows_that_name_another_interval_are_refused(tmp_path: Path, lake: Lake)
     rows = [row | {"interval": "1h"} for row in bar_rows(3, step=HOUR)]
     with pytest.raises(UserError, match="the rows have interval 1h, not 5m"):
         import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", rows)])
+
+
+@pytest.mark.parametrize("symbol", ["B\x1b[31mTC", "BTC\nETH", "BTC\x00", "BTC\u202e", "  "])
+@pytest.mark.parametrize("place", ["column", "option", "meta", "listings"])
+def test_a_symbol_that_cannot_be_printed_is_refused(tmp_path: Path, lake: Lake, symbol: str, place: str) -> None:
+    rows: Rows = [{"symbol": symbol} | row for row in bar_rows(2)]
+    option = None
+    if place == "option":
+        rows, option = bar_rows(2), symbol
+    elif place == "meta":
+        rows = [{"name": symbol, "szDecimals": 5, "maxLeverage": 40}]
+    elif place == "listings":
+        rows = [{"symbol": symbol, "listed_at": START}]
+    elif not symbol.strip():
+        return  # a row without a symbol
+    interval = "5m" if place in ("column", "option") else None
+    with pytest.raises(UserError, match=r"is not printable text|there is no symbol") as error:
+        import_paths(lake, [write(tmp_path / "rows.jsonl", rows)], symbol=option, interval=interval)
+    assert error.value.message.isprintable()
+    assert list(lake.root.rglob("*.parquet")) == []
+
+
+def test_spaces_around_a_symbol_in_a_column_do_not_count(tmp_path: Path, lake: Lake) -> None:
+    rows = [{"symbol": name} | row for row in bar_rows(2) for name in (" BTC", "ETH ")]
+    path = write(tmp_path / "rows.csv", rows)
+    results = import_paths(lake, [path], interval="5m")
+    assert [(result.symbol, result.rows) for result in results] == [("BTC", 2), ("ETH", 2)]
+
+
+def test_a_name_of_an_asset_that_is_no_text_is_refused(tmp_path: Path, lake: Lake) -> None:
+    path = tmp_path / "meta.json"
+    path.write_text('{"universe": [{"name": ["BTC"], "szDecimals": 5, "maxLeverage": 40}]}')
+    with pytest.raises(UserError, match="asset 1 of the universe lacks a usable name"):
+        import_paths(lake, [path])
+
+
+@pytest.mark.parametrize("name", ["BTC.json", "BTC.jsonl", "BTC.csv", "BTC.json.gz"])
+def test_a_byte_order_mark_does_not_count(tmp_path: Path, lake: Lake, name: str) -> None:
+    path = write(tmp_path / "5m" / name.removesuffix(".gz"), bar_rows())
+    content = b"\xef\xbb\xbf" + path.read_bytes()
+    path = path.with_name(name)
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    (result,) = import_paths(lake, [path])
+    assert (result.symbol, result.rows) == ("BTC", 24)
+
+
+def test_a_link_to_nothing_is_named_as_one(tmp_path: Path, lake: Lake) -> None:
+    (tmp_path / "BTC-5m.csv").symlink_to(tmp_path / "gone.csv")
+    with pytest.raises(UserError, match="a link to a file that does not exist"):
+        import_paths(lake, [tmp_path / "BTC-5m.csv"])
+
+
+def test_a_folder_that_cannot_be_read_is_not_passed_over(
+    tmp_path: Path, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "in" / "5m" / "BTC.csv", bar_rows())
+    write(tmp_path / "in" / "closed" / "ETH-5m.csv", bar_rows())
+    scandir = os.scandir
+
+    def denied(folder: str) -> Any:
+        if Path(folder).name == "closed":
+            raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", denied)
+    with pytest.raises(UserError, match=r"closed cannot be read \(Permission denied\)"):
+        import_paths(lake, [tmp_path / "in"])

@@ -4,6 +4,7 @@ Before the first move the list of moves is written to the lake's root. From then
 process that opens the lake makes the remaining moves. The contents of the files do not matter here.
 """
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +29,9 @@ def commit_moves(root: Path, moves: Mapping[Path, Path]) -> None:
     """Move every staged file, which lies in the root itself, to its target. The caller holds the lock."""
     for folder in sorted({target.parent for target in moves}):  # fails, if at all, before anything has moved
         folder.mkdir(parents=True, exist_ok=True)
+    for target in moves:
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, f"Is a directory: {target}")
     rows = [[staged.name, target.relative_to(root).as_posix()] for target, staged in sorted(moves.items())]
     ready = root / f"{STAGING}moves.json"
     ready.write_bytes(codec.dumps({"moves": rows}))
@@ -62,6 +66,8 @@ def finish_moves(root: Path) -> None:
             root / str(document["staging"]) if "staging" in document else None
         )  # earlier versions staged in a folder
         moves = [((staging or root) / str(name), root / str(target)) for name, target in document["moves"]]
+        if not all(_is_inside(root, path) for move in moves for path in move):
+            raise ValueError("a move leads out of the lake")
     except (ValueError, KeyError, TypeError):
         raise UserError(f"{record} cannot be read", "delete it and import the data again") from None
     for staged, target in moves:
@@ -70,6 +76,10 @@ def finish_moves(root: Path) -> None:
     record.unlink()
     if staging is not None and staging.name.startswith(STAGING):
         shutil.rmtree(staging, ignore_errors=True)
+
+
+def _is_inside(root: Path, path: Path) -> bool:
+    return Path(os.path.normpath(path)).is_relative_to(os.path.normpath(root))
 
 
 def remove_staged(root: Path) -> None:

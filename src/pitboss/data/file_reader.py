@@ -8,6 +8,7 @@ A compressed file (.gz, zip, parquet, feather) may be a thousand times larger th
 by piece, up to `MOST_UNPACKED` bytes, never to disk, and refused before it is read if it has more than `MOST_CELLS` cells.
 """
 
+import codecs
 import gzip
 import hashlib
 import io
@@ -123,6 +124,7 @@ def _read(path: Path, file_format: str, content: bytes) -> pl.DataFrame | Any:
         _require(sum(map(content.count, (b"[", b"{", b","))), MOST_JSON_VALUES, "values")
     if file_format == "csv":
         return _read_csv(path, content)
+    content = content.removeprefix(codecs.BOM_UTF8)
     if not content.strip():
         raise _empty(path)
     if file_format == "jsonl":

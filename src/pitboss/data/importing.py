@@ -25,7 +25,7 @@ from pitboss.data.manifest import SourceFile
 from pitboss.data.meta_rows import is_meta, meta_rows
 from pitboss.data.news_rows import events_of, news_of
 from pitboss.data.path_inference import FileHints, hints_of, is_binance_name
-from pitboss.data.series import ALIASES, SERIES, series
+from pitboss.data.series import ALIASES, SERIES, require_symbol, series
 from pitboss.data.staging import Batch
 from pitboss.data.table import Table, bars_of, points_of
 
@@ -134,6 +134,8 @@ def _files(paths: list[Path]) -> list[Path]:
             files += readable
         elif path.exists():
             files.append(path)
+        elif path.is_symlink():
+            raise UserError(f"{path}: a link to a file that does not exist")
         else:
             raise UserError(f"{path}: no such file or folder", _similar_file(path))
     return list(dict.fromkeys(files))
@@ -149,8 +151,13 @@ def _similar_file(path: Path) -> str:
 
 def _walk(folder: Path) -> Iterator[Path]:
     """Every file below a folder that is not hidden, also through links to folders, each folder once."""
+
+    def refuse(error: OSError) -> None:
+        raise UserError(f"{error.filename} cannot be read ({error.strerror})", "check its permissions") from None
+
     visited = {folder.resolve()}
-    for parent, folders, files in ((Path(name), *names) for name, *names in os.walk(folder, followlinks=True)):
+    walk = os.walk(folder, onerror=refuse, followlinks=True)
+    for parent, folders, files in ((Path(name), *names) for name, *names in walk):
         new = {name: (parent / name).resolve() for name in sorted(folders) if not name.startswith(".")}
         folders[:] = [name for name, real in new.items() if real not in visited]
         visited.update(new.values())
@@ -208,13 +215,16 @@ def _symbols(table: Table, kind: str, options: FileHints, hints: FileHints) -> l
     if options.symbol:
         if len(in_file) > 1 and options.symbol not in in_file:
             raise UserError(f"{table.origin}: the rows are of {excerpts(in_file)}, none of {options.symbol}")
-        return [options.symbol]
-    if len(in_file) > 1:
-        return in_file
-    only_symbol = hints.symbol or (in_file[0] if in_file else None)
-    if not only_symbol:
+        symbols = [options.symbol]
+    elif len(in_file) > 1:
+        symbols = in_file
+    else:
+        symbols = [hints.symbol] if hints.symbol else in_file
+    if not symbols:
         raise UserError(f"{table.origin}: {kind} of which symbol?", "add --symbol, for example --symbol BTC")
-    return [only_symbol]
+    for symbol in symbols:
+        require_symbol(symbol, table.origin)
+    return symbols
 
 
 def _series(table: Table, kind: str, symbol: str, options: FileHints, hints: FileHints) -> _FileSeries:

@@ -12,7 +12,7 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, Instant
 from pitboss.data.excerpt import excerpt
-from pitboss.data.series import TIME, count_noun, series
+from pitboss.data.series import TIME, count_noun, require_symbol, series
 from pitboss.data.table import RowCheck, Table, optional_times, text_of
 
 BEGINS = ("listed_at", "onboard_date", "onboarded_at", "listed")
@@ -79,6 +79,7 @@ def exchange_info_rows(value: Any, origin: str) -> tuple[pl.DataFrame, list[str]
 def _validate(origin: str, symbol: str, begins: Instant | None, ends: Instant | None, known_at: Instant | None) -> None:
     if not symbol:
         raise UserError(f"{origin}: there is no symbol")
+    require_symbol(symbol, origin)
     if begins is None and ends is None:
         raise UserError(f"{origin}: {excerpt(symbol)} has neither listed_at nor delisted_at")
     if begins is not None and ends is not None and ends <= begins:

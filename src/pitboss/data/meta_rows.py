@@ -13,7 +13,7 @@ from pitboss.core.asset import Asset, make_asset
 from pitboss.core.errors import UserError
 from pitboss.core.money import text
 from pitboss.data.excerpt import excerpt
-from pitboss.data.series import SERIES
+from pitboss.data.series import SERIES, require_symbol
 
 MOST_DECIMALS, MOST_LEVERAGE = 18, 1_000
 _SINGLE_TIER_BELOW = 50
@@ -38,14 +38,15 @@ def meta_rows(value: Any, origin: str) -> tuple[pl.DataFrame, list[str]]:
         tables = _tables(reply, origin)
         for number, asset in enumerate(reply["universe"], 1):
             try:
-                symbol, decimals, cap = str(asset["name"] or ""), int(asset["szDecimals"]), int(asset["maxLeverage"])
-                if not symbol:
+                symbol, decimals, cap = asset["name"], int(asset["szDecimals"]), int(asset["maxLeverage"])
+                if not symbol or not isinstance(symbol, str):
                     raise ValueError("a name is needed")
                 table_id = None if asset.get("marginTableId") is None else int(asset["marginTableId"])
             except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
                 raise UserError(
                     f"{origin}: asset {number} of the universe lacks a usable name, szDecimals, maxLeverage or marginTableId"
                 ) from None
+            require_symbol(symbol, origin)
             if symbol in rows:
                 raise UserError(f"{origin}: {excerpt(symbol)} is listed twice")
             tiers, note = _tiers(table_id, cap, tables)

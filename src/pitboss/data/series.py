@@ -12,6 +12,7 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.market import Ints
 from pitboss.core.suggestion import suggestion
+from pitboss.data.excerpt import display
 
 TIME = pl.Datetime("ms", "UTC")
 
@@ -130,6 +131,12 @@ def epoch_ms(times: pl.Series) -> Ints:
     if times.dtype == TIME and not times.null_count():
         return times.to_numpy().view(np.int64)
     return times.dt.epoch("ms").to_numpy()
+
+
+def require_symbol(symbol: str, origin: str) -> None:
+    """Refuse a symbol that cannot be shown on one line: symbols appear in tables and prompts."""
+    if not symbol.strip() or not symbol.isprintable():
+        raise UserError(f"{origin}: the symbol {display(symbol)} is not printable text")
 
 
 def count_noun(count: int, noun: str) -> str:

@@ -52,6 +52,8 @@ def read_parquet(path: Path, columns: list[str] | None) -> pl.DataFrame:
 
 
 def _damaged(path: Path, error: BaseException) -> UserError:
+    if isinstance(error, PermissionError):
+        return UserError(f"{path} cannot be read ({first_line(error)})", "check its permissions")
     return UserError(
         f"{path} is damaged and cannot be read ({first_line(error)})",
         "delete that file and import its data again; `pitboss data check` looks at all files",

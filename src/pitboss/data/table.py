@@ -106,7 +106,7 @@ class Table:
         mask = np.ones(self.frame.height, dtype=bool)
         for value, values, names in ((symbol, self.symbols(), SYMBOLS), (interval, self.intervals(), _INTERVALS)):
             if value in values and len(values) > 1:
-                column = self.frame[self.need("", *names)].cast(pl.String)
+                column = _texts(self.frame[self.need("", *names)])
                 mask &= (column == value).fill_null(False).to_numpy()
         return Table(self.origin, self.frame.filter(mask), positions=np.flatnonzero(mask))
 
@@ -128,7 +128,7 @@ class Table:
         name = self.find(*names)
         if name is None or self.frame[name].dtype.is_nested():
             return []
-        return sorted(str(value) for value in self.frame[name].drop_nulls().unique() if str(value).strip())
+        return sorted(value for value in _texts(self.frame[name]).drop_nulls().unique() if value)
 
 
 class RowCheck:
@@ -252,7 +252,7 @@ def numbers_of(column: pl.Series) -> pl.Series:
     if dtype.is_float() or dtype.is_integer():
         return column.cast(pl.Float64)
     if dtype.is_decimal() or dtype == pl.String:
-        return column.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+        return column.cast(pl.String, strict=False).str.strip_chars().cast(pl.Float64, strict=False)
     return pl.Series([None] * len(column), dtype=pl.Float64)
 
 
@@ -284,6 +284,10 @@ def text_of(table: Table, check: RowCheck, name: str) -> pl.Series:
 def constant_column(table: Table, text: str) -> pl.Series:
     """A column with the same text in every row."""
     return pl.Series([text] * table.frame.height, dtype=pl.String)
+
+
+def _texts(column: pl.Series) -> pl.Series:
+    return column.cast(pl.String, strict=False).str.strip_chars()
 
 
 def _folded(name: str) -> str:
