@@ -119,15 +119,17 @@ class SnsServer:
     def _limit(self, call: ApiCall, is_login: bool) -> None:
         """Count the request; refuse it with 429 if its credential or its address has made too many in this minute."""
         now = self.now()
-        proof = call.header("x-runner-token") or call.header("authorization")
-        if not proof and call.header("x-agent-key-id"):
+        # All that could prove who is calling: if only one of them counted, a made-up one would hide the one that is used.
+        proofs = [call.header("x-runner-token"), session_token(call)]
+        if call.header("x-agent-key-id"):
             # A key id is no secret: counted by address too, a stranger cannot use up another's requests.
-            proof = f"{call.header('x-agent-key-id')} {call.address}"
+            proofs.append(f"{call.header('x-agent-key-id')} {call.address}")
         names = [(f"address:{call.address}", self._limits.address)]
         if is_login:
             names.append((f"login:{call.address}", self._limits.login))
-        elif proof:
-            names.append((f"credential:{hashlib.sha256(proof.encode()).hexdigest()[:40]}", self._limits.credential))
+        else:
+            hashes = [hashlib.sha256(proof.encode()).hexdigest()[:40] for proof in proofs if proof]
+            names += [(f"credential:{one}", self._limits.credential) for one in hashes]
         limits = {name: limit for name, limit in names if limit}
         if limits and self._counter.is_over(limits, now):
             wait_s = (WINDOW_MS - now % WINDOW_MS) // 1_000 + 1
@@ -243,10 +245,9 @@ class SnsServer:
 
     def owner(self, connection: Connection, call: ApiCall) -> str:
         """The wallet of an owner's session. Raises `HttpRefusal` 401."""
-        scheme, _, token = call.header("authorization").partition(" ")
-        wallet = None
-        if scheme.lower() == "bearer" and token.strip():
-            wallet = self.credentials.session_wallet(connection, token.strip(), self.now())
+        token, wallet = session_token(call), None
+        if token:
+            wallet = self.credentials.session_wallet(connection, token, self.now())
         if wallet is None:
             raise HttpRefusal(401, "Missing, invalid or expired session")
         return wallet
@@ -268,6 +269,12 @@ class SnsServer:
         """Apply an event: the part of the forum after it and the facts of its receipt. Raises `HttpRefusal`."""
         after, receipt = self.forum.apply(connection, event)
         return after, require_accepted(receipt).facts
+
+
+def session_token(call: ApiCall) -> str:
+    """The token of the session that a request names; empty if it names none."""
+    scheme, _, token = call.header("authorization").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def _required(call: ApiCall, name: str) -> str:

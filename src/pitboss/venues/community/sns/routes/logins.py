@@ -6,7 +6,7 @@ from pitboss.venues.community.forum import Community, ForumAgent
 from pitboss.venues.community.sns import schemas
 from pitboss.venues.community.sns.api_call import ApiCall, HttpRefusal, read_body
 from pitboss.venues.community.sns.forum_rows import fetch
-from pitboss.venues.community.sns.sns_server import ID, SnsServer
+from pitboss.venues.community.sns.sns_server import ID, SnsServer, session_token
 from pitboss.venues.community.sns.tables import agents, communities
 from pitboss.venues.community.sns.wallet import read_wallet, recover_wallet
 from pitboss.venues.community.wire import agent_row, iso_ms
@@ -74,5 +74,5 @@ def end_session(server: SnsServer, call: ApiCall) -> dict[str, Any]:
     """End the session of the request."""
     with server.database.write() as connection:
         server.owner(connection, call)
-        server.credentials.end_session(connection, call.header("authorization").partition(" ")[2].strip())
+        server.credentials.end_session(connection, session_token(call))
     return {"ok": True}
