@@ -80,6 +80,14 @@ def account_named(home: Path, name: str, venue: str, owner: str | None) -> Tradi
     return accounts[name]
 
 
+def names_of_account(home: Path, name: str) -> tuple[str, ...]:
+    """All names under which the account of a name is listed, itself included: they have its venue, network and address."""
+    identities = {
+        each: (account.venue, account.network, account.address.lower()) for each, account in read_accounts(home).items()
+    }
+    return tuple(each for each, identity in identities.items() if identity == identities.get(name))
+
+
 def add_account(home: Path, name: str, account: TradingAccount) -> None:
     """Add an account to the file. An existing name is refused."""
     if not _NAME.fullmatch(name):

@@ -11,6 +11,7 @@ from typing import Any
 
 from pitboss.bootstrap import decider_source
 from pitboss.bootstrap.machine import stopwatch
+from pitboss.bootstrap.trading_accounts import names_of_account
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.build import build
 from pitboss.core import codec
@@ -80,8 +81,9 @@ def deploy(workspace: Workspace, request: DeployRequest) -> Deployment:
     }
     run_id, saved = create_run(workspace, venue, request.skill, stored, params)
     try:
+        names = names_of_account(workspace.home, request.account) if request.mode == "live" else ()
         deployment = workspace.deployments.create(
-            run_id, request.skill.name, saved.version, venue.name, request.mode, request.account
+            run_id, request.skill.name, saved.version, venue.name, request.mode, request.account, names
         )
     except UserError:  # another deployment has the account
         workspace.runs.delete(run_id)

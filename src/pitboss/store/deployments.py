@@ -5,7 +5,7 @@ a halt; so a process that is killed around a halt finds the deployment halted. T
 deployment is that of its run (`runs.py`); this module starts nothing and waits for nothing.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,9 +76,16 @@ class Deployments:
         return Deployments(self._database, self._now, self._new_id, owner)
 
     def create(
-        self, run_id: str, skill: str, skill_version: int, venue: str, mode: Mode, account: str = ""
+        self,
+        run_id: str,
+        skill: str,
+        skill_version: int,
+        venue: str,
+        mode: Mode,
+        account: str = "",
+        account_names: Collection[str] = (),
     ) -> Deployment:
-        """Store a new deployment. An account of a venue has at most one deployment that is not stopped and sends orders."""
+        """Store a new deployment. An account of a venue, whatever its names, has at most one that is not stopped and sends orders."""
         now = self._now()
         deployment = Deployment(
             self._new_id(), run_id, skill, skill_version, venue, mode, account, "running", "", "", now, now,
@@ -86,10 +93,11 @@ class Deployments:
         )  # fmt: skip
         with self._database.write() as connection:
             if mode == "live" and account:
-                self._database.lock_name(connection, f"deployment/{venue}/{account}")
+                names = sorted({account, *account_names})
+                self._database.lock_name(connection, f"deployment/{venue}/{names[0]}")
                 other = select(deployments.c.id).where(
                     deployments.c.venue == venue,
-                    deployments.c.account == account,
+                    deployments.c.account.in_(names),
                     deployments.c.mode == "live",
                     deployments.c.state != "stopped",
                 )

@@ -2,10 +2,19 @@
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import replace
 from decimal import Decimal, localcontext
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from pitboss.bootstrap.trading_accounts import add_account
+from pitboss.core.errors import UserError
 from pitboss.core.money import CONTEXT
+from pitboss.runs.deployments import deploy
+from pitboss.runs.live_deployment import DeployRequest
+from venues.perp.hyperliquid.guarded_scene import guarded_scene
 from venues.perp.hyperliquid.live_scene import Scene, open_request
 
 
@@ -64,3 +73,21 @@ def test_the_funding_of_a_long_absence_is_read_whole():
         assert sum(r.facts["amount_usd"] for r in receipts) == -sum(p.usdc for p in paid)
 
     run(work())
+
+
+def test_an_account_with_two_names_has_one_deployment_that_sends_orders(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with guarded_scene(tmp_path) as scene:
+            other = scene.account.model_copy(update={"address": scene.account.address.upper().replace("0X", "0x")})
+            add_account(tmp_path, "second", other)
+            add_account(tmp_path, "elsewhere", other.model_copy(update={"network": "mainnet"}))
+            skill = scene.live().skill
+            request = DeployRequest(skill=skill, mode="live", account="second", model="policy/momentum")
+            with pytest.raises(UserError, match=f"{scene.deployment.id} already trades on account 'second'"):
+                deploy(scene.workspace, request)
+            assert deploy(scene.workspace, replace(request, mode="shadow")).account == "second"
+            scene.workspace.deployments.stop(scene.deployment.id, "stop", "")
+            assert deploy(scene.workspace, request).account == "second"
+            assert deploy(scene.workspace, replace(request, account="elsewhere")).account == "elsewhere"
+
+    asyncio.run(main())
