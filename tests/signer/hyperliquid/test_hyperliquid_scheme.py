@@ -437,6 +437,22 @@ def test_a_nonce_is_on_disk_before_it_is_used_wherever_the_process_is_killed(des
     assert desk.describe()["orders_left_day"] == DAY_COUNT - 1
 
 
+def test_an_open_that_was_counted_and_not_signed_is_not_signed_during_a_halt(desk: AgentDesk) -> None:
+    signed = desk.open(1)
+    desk.start(DiesSigning)
+    with pytest.raises(Killed):
+        desk.open(2)
+    with pytest.raises(Killed):
+        desk.ask("close", order_action([order(is_buy=False, reduce_only=True)]), verdict("close"))
+    desk.start()
+    assert desk.ask("a", order_action([order(size=Decimal(5))]), verdict())["code"] == "S29_VERDICT_MISMATCH"
+    assert desk.open(2)["code"] == "S31_HALTED"
+    assert desk.open(1) == signed  # it has left the process before
+    assert desk.ask("close", order_action([order(is_buy=False, reduce_only=True)]), verdict("close"))["ok"]
+    desk.journal.lift("the broker is repaired", desk.at)
+    assert desk.open(2)["ok"]
+
+
 def test_what_cannot_be_counted_is_not_signed(desk: AgentDesk) -> None:
     other = sqlite3.connect(desk.path, isolation_level=None)
     desk.journal._connection.execute("PRAGMA busy_timeout = 1")

@@ -147,6 +147,8 @@ class HyperliquidScheme:
             if stored is not None:
                 if stored.content != content.content_digest:
                     return refuse(ID_CONFLICT)
+                if stored.signature is None and not content.action.reduces_risk and halt_reason(run):
+                    return refuse(HALTED)
                 numbered = NumberedAction(content.action, stored.nonce, content.expires_after, content.vault)
                 return Reservation(request_id, numbered, stored.signature)
             mismatch = self._mismatch(run, content)
