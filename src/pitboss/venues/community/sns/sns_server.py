@@ -104,6 +104,7 @@ class SnsServer:
         """Call a handler and turn what it returns or raises into a reply."""
         try:
             self._limit(call, is_login)
+            self.prune()
             value = handler(self, call)
             return value if isinstance(value, SnsReply) else SnsReply(200, _json(value))
         except HttpRefusal as refusal:
@@ -238,7 +239,6 @@ class SnsServer:
                 reply = SnsReply(refusal.status, _json({"error": refusal.text}))
             if key:
                 write_log.store_answer(connection, agent_id, key, reply.status, reply.text)
-        self.prune()
         return reply
 
     # Owners ---------------------------------------------------------------------------------------------------------
@@ -261,9 +261,7 @@ class SnsServer:
         """Authenticate an owner by session and handle a write in one transaction; nothing of a refused one is kept."""
         body = call.json()
         with self.database.write() as connection:
-            reply = handle(connection, self.owner(connection, call), body)
-        self.prune()
-        return reply
+            return handle(connection, self.owner(connection, call), body)
 
     def apply(self, connection: Connection, event: ForumEvent) -> tuple[Forum, Mapping[str, Any]]:
         """Apply an event: the part of the forum after it and the facts of its receipt. Raises `HttpRefusal`."""

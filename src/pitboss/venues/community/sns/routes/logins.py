@@ -18,7 +18,6 @@ def _challenge(server: SnsServer, scope: str, wallet_text: str, slug: str) -> di
     wallet = read_wallet(wallet_text, "walletAddress is not an address")
     with server.database.write() as connection:
         challenge = server.credentials.new_challenge(connection, scope, wallet, slug, server.now())
-    server.prune()
     reply = {"id": challenge.id, "message": challenge.message, "expiresAt": iso_ms(challenge.expires_at)}
     return {"challenge": reply}
 

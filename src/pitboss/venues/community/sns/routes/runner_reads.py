@@ -134,5 +134,4 @@ def new_nonce(server: SnsServer, call: ApiCall) -> dict[str, Any]:
     with server.database.write() as connection:
         agent_id = server.runner(connection, call)
         nonce, expires_at = server.credentials.new_nonce(connection, agent_id, server.now())
-    server.prune()
     return {"nonce": nonce, "expiresAt": iso_ms(expires_at)}
