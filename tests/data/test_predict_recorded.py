@@ -114,6 +114,7 @@ def test_a_file_of_several_assets_needs_one_named(tmp_path: Path) -> None:
         ([{"spot": 5.0}], r"no column for time"),
         ([{"time": START, "price": 1e30}], r"is not a price"),
         ([{"time": START, "price": "inf"}], r"not a number"),
+        ([{"time": START, "price": 1e-12}], r"1e-12 is not a price"),
     ],
 )
 def test_a_price_that_cannot_be_names_its_row(tmp_path: Path, rows: list[dict[str, Any]], message: str) -> None:
@@ -140,6 +141,7 @@ def test_a_surface_that_cannot_be_names_its_row(tmp_path: Path, row: dict[str, A
     ("rows", "message"),
     [
         ([round_(0, 1.5)], "not between 0 and 1"),
+        ([round_(0, "yes")], r"row 1 .*the price of UP is 'yes', not a number"),  # type: ignore[arg-type]
         ([round_(0, 1.0, duration_s=-5)], "a round of"),
         ([round_(0, 1.0, duration_s=0.5)], "a round of"),
         ([round_(0, 1.0), round_(0, 0.0)], "row 2: another row has the same time"),

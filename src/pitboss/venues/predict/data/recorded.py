@@ -20,7 +20,7 @@ from pitboss.data.table import TIMES, RowCheck, Table, numbers_of, read_times
 from pitboss.venues.predict.rounds import Agreement, compare
 from pitboss.venues.predict.svi import FLOAT, Svi
 
-MOST_PRICE = 1e9
+LEAST_PRICE, MOST_PRICE = 1 / FLOAT, 1e9
 PUSHED = ("onchain_timestamp",)
 _PRICE_TIMES = ("block_timestamp_s", "updated_at_s", "start", *TIMES)
 _SPOTS = ("spot", "price_usd", "price", "open", "o", "value")
@@ -117,7 +117,12 @@ def read_rounds(path: Path, asset: str | None = None) -> Rounds:
     times, check = read_times(table, ("start", "start_at", "start_time", *TIMES))
     lengths = _numbers(table, check, "duration_s", ("duration_s",))
     check.refuse((lengths <= 0) | (lengths % 1 != 0) | (lengths > 1e9), _row_message(lengths, "a round of {} seconds"))
-    raw = numbers_of(table.frame[table.need("the price of UP", "up_price")])
+    column = table.frame[table.need("the price of UP", "up_price")]
+    if column.dtype == pl.String:
+        column = column.str.strip_chars().replace("", None)
+    raw = numbers_of(column)
+    unreadable = (raw.is_null() & column.is_not_null()).to_numpy()
+    check.refuse(unreadable, lambda row: f"the price of UP is {display(column[row])}, not a number")
     up_price = raw.fill_null(float("nan")).to_numpy()
     check.refuse((up_price < 0) | (up_price > 1), _row_message(up_price, "the price of UP is {}, not between 0 and 1"))
     check.raise_first()
@@ -167,7 +172,9 @@ def _prices(table: Table, check: RowCheck, label: str, names: Sequence[str], pus
     """Return prices in billionths: indexer rows already are, all others are in USD."""
     numbers = _numbers(table, check, label, names)
     usd = numbers / FLOAT if pushed else numbers
-    check.refuse(~((usd > 0) & (usd < MOST_PRICE)) & np.isfinite(usd), _row_message(usd, "{} is not a price"))
+    check.refuse(
+        ~((usd >= LEAST_PRICE) & (usd < MOST_PRICE)) & np.isfinite(usd), _row_message(usd, "{} is not a price")
+    )
     if pushed and table.frame[table.need(label, *names)].dtype.is_integer():
         return table.frame[table.need(label, *names)].cast(pl.Int64, strict=False)
     bounded = np.where(np.isfinite(usd) & (np.abs(usd) < MOST_PRICE), usd, 0.0)
