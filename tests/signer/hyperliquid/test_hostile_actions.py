@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from example_counts import seeds
-from figures import keep
+from figures import save_figures
 from pitboss.core.instant import DAY_MS, HOUR_MS, SECOND_MS
-from pitboss.signer.hyperliquid.actions import noop_action
+from pitboss.signer.hyperliquid.actions import noop_action, order_action
 from pitboss.signer.protocol import MEANINGS
 from signer.hyperliquid.agent_desk import KEY, START, AgentDesk, line, order, payload, verdict
 from signer.hyperliquid.hostile_actions import SignedBook, hostile_request
@@ -69,7 +69,7 @@ def test_of_a_million_hostile_requests_nothing_outside_policy_verdict_or_halt_is
         "halts": sum(halts for _, halts in results),
         "breaches": 0,
     }
-    keep("hostile requests to the signer of Hyperliquid's actions", figures)
+    save_figures("hostile requests to the signer of Hyperliquid's actions", figures)
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +114,16 @@ def test_any_value_in_any_place_of_an_open_without_a_matching_verdict_is_never_s
 def test_any_payload_gets_an_answer_and_never_an_exception(shared_desk: AgentDesk, content: Any) -> None:
     sent = content if isinstance(content, bytes) else line("b", content)
     assert shared_desk.handler.handle(sent)["ok"] is False
+
+
+@given(JSON)
+@example("\ud800")
+def test_any_verdict_of_a_request_that_was_signed_gets_an_answer(shared_desk: AgentDesk, value: Any) -> None:
+    content = payload(order_action([order()]), verdict(), shared_desk.at)
+    shared_desk.handler.handle(line("signed", content))
+    for name in ("digest", "intent", "terms"):
+        changed = {**content, "verdict": {**content["verdict"], name: value}}
+        assert shared_desk.handler.handle(line("signed", changed))["ok"] is False
 
 
 def nonces(folder: Path, seed: int, count: int, threads: int, restarts: int) -> dict[str, int]:
@@ -172,7 +182,7 @@ def test_threads_restarts_and_clock_steps_never_give_a_nonce_twice(tmp_path: Pat
 def test_a_million_nonces_of_16_threads_over_100_restarts_are_all_different_and_rising(tmp_path: Path) -> None:
     result = nonces(tmp_path, 11, 1_000_000, 16, 100)
     assert result["nonces"] == result["different"] == result["stored"] == 1_000_000
-    keep(
+    save_figures(
         "nonces of the signer of Hyperliquid's actions",
         {**result, "seed": 11, "threads": 16, "restarts": 100, "reused": 0},
     )

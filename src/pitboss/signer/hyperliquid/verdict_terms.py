@@ -118,8 +118,10 @@ def read_verdict(content: Any) -> tuple[SignedVerdict, str] | str:
     deployment, intent, tick_at, digest = (fields[key] for key in ("deployment", "intent", "tick_at", "digest"))
     if not all(isinstance(name, str) and _NAME.fullmatch(name) for name in (deployment, intent)):
         return "deployment or intent is not 1 to 128 letters, digits or _ . : / @ -"
-    if type(tick_at) is not int or not 0 <= tick_at < 2**63 or not isinstance(digest, str) or len(digest) > 128:
-        return "tick_at or digest is out of range"
+    if not isinstance(digest, str) or len(digest) > 128 or not digest.isascii():
+        return "the digest is not a short text of ASCII characters"
+    if type(tick_at) is not int or not 0 <= tick_at < 2**63:
+        return "tick_at is out of range"
     terms = read_terms(fields["terms"])
     return terms if isinstance(terms, str) else (SignedVerdict(deployment, tick_at, intent, terms), digest)
 
