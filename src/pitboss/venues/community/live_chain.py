@@ -17,6 +17,7 @@ from pitboss.venues.community.chain.ports import EvmChain
 from pitboss.venues.community.chain.rpc_chain import RpcChain
 from pitboss.venues.community.chain.transaction_sender import SenderSettings
 from pitboss.venues.community.chain.wallet_chain import WalletChain
+from pitboss.venues.community.chain_names import CHAIN_IDS, chain_id
 from pitboss.venues.community.settings import CommunitySettings
 
 REPLACE_S = 30.0
@@ -30,6 +31,7 @@ async def open_chain(workspace: Workspace, caps: CommunityCaps, owner: str) -> A
     if not settings.community_rpc_url:
         yield None
         return
+    _require_chain(caps.chain, settings.community_chain_id)
     REDACTOR.add(*keys_in(settings.community_rpc_url))  # a node may repeat its key in an error
     transport = HttpTransport(settings.community_rpc_url, workspace.settings.http_hosts)
     try:
@@ -43,6 +45,16 @@ async def open_chain(workspace: Workspace, caps: CommunityCaps, owner: str) -> A
         yield chain
     finally:
         await transport.close()
+
+
+def _require_chain(name: str, settings_id: int) -> None:
+    """Refuse a node of another chain than the skill names. Names and ids that are not listed, as in trials, are not compared."""
+    skill_id = chain_id(name)
+    if skill_id is not None and skill_id != settings_id and settings_id in CHAIN_IDS.values():
+        raise UserError(
+            f"the skill calls contracts on {name!r}, and community_chain_id is {settings_id}",
+            "correct risk.chain of the skill, or the node and its id in the settings",
+        )
 
 
 async def _chain(

@@ -71,13 +71,13 @@ class NodeReader:
         """What an account holds, in wei."""
         return _quantity(await self._result("eth_getBalance", address, "latest"))
 
-    async def suggested_fees(self) -> tuple[int, int]:
-        """A fee and a priority fee per gas that the next blocks should take."""
+    async def fees(self) -> tuple[int, int]:
+        """The base fee of the newest block, and the priority fee that the node suggests, per gas."""
         block = _object(await self._result("eth_getBlockByNumber", "latest", False))
         base_fee = _quantity(block.get("baseFeePerGas"))
         answer = await self.client.ask("eth_maxPriorityFeePerGas", [])
         priority = GWEI if isinstance(answer, RpcRejection) else _quantity(answer)
-        return 2 * base_fee + priority, priority
+        return base_fee, priority
 
     async def call(self, call: MessageCall) -> str | RpcRejection:
         """The bytes that a call returns, as hexadecimal text, or why the node refuses it."""

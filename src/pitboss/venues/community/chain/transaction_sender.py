@@ -128,14 +128,14 @@ class TransactionSender:
             if isinstance(nonce, ChainFailure):
                 return nonce
             height = await self._node.height()
-            fee, priority_fee = await self._node.suggested_fees()
+            base_fee, priority_fee = await self._node.fees()
             balance = await self._node.balance(self.address)
         except TransientError as error:
             return ChainFailure("unreachable", str(error))
         settings = self._settings
-        priority_fee = min(priority_fee, settings.max_priority_fee_per_gas_wei)
-        version = TxVersion(min(fee, settings.max_fee_per_gas_wei), min(priority_fee, fee))
-        if version.priority_fee > version.fee:
+        fee = min(2 * base_fee + priority_fee, settings.max_fee_per_gas_wei)
+        version = TxVersion(fee, min(priority_fee, settings.max_priority_fee_per_gas_wei))
+        if base_fee > fee or version.priority_fee > fee:  # no block would take it, and it would stay open
             return ChainFailure("too_expensive", "the chain asks more for gas than the settings allow")
         most_wei = call.value + gas * version.fee
         if balance < most_wei:  # no node would take it, and it would stay open
